@@ -1,0 +1,91 @@
+// swift-tools-version:6.2
+import PackageDescription
+
+// One library, small modules. Which module may import which is held by `scripts/check-imports`.
+
+let package = Package(
+    name: "Errand",
+    platforms: [.iOS(.v18), .macOS(.v15), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
+    products: [
+        .library(name: "Errand", targets: ["Errand"]),
+        .library(name: "ErrandCore", targets: ["ErrandCore"]),
+        .library(name: "ErrandFormats", targets: ["ErrandFormats"]),
+        .library(name: "ErrandMiddleware", targets: ["ErrandMiddleware"]),
+        .library(name: "ErrandAPI", targets: ["ErrandAPI"]),
+        .library(name: "ErrandAsyncHTTPClient", targets: ["ErrandAsyncHTTPClient"]),
+        .library(name: "ErrandTesting", targets: ["ErrandTesting"]),
+    ],
+    traits: [
+        .default(enabledTraits: ["AsyncHTTPClient"]),
+        .trait(
+            name: "AsyncHTTPClient",
+            description: "The transport over AsyncHTTPClient. On by default until the SwiftNIO transport stands."
+        ),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        // Behind the trait `AsyncHTTPClient`.
+        .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
+    ],
+    targets: [
+        // MARK: The seam
+        .target(
+            name: "ErrandCore",
+            dependencies: [.product(name: "HTTPTypes", package: "swift-http-types")]
+        ),
+        .target(
+            name: "ErrandFormats",
+            dependencies: [.product(name: "HTTPTypes", package: "swift-http-types")]
+        ),
+
+        // MARK: Middleware and typed calls
+        .target(
+            name: "ErrandMiddleware",
+            dependencies: ["ErrandCore", "ErrandFormats", .product(name: "Logging", package: "swift-log")]
+        ),
+        .target(name: "ErrandAPI", dependencies: ["ErrandCore", "ErrandFormats"]),
+
+        // MARK: Transports
+        .target(
+            name: "ErrandAsyncHTTPClient",
+            dependencies: [
+                "ErrandCore",
+                .product(
+                    name: "AsyncHTTPClient",
+                    package: "async-http-client",
+                    condition: .when(traits: ["AsyncHTTPClient"])
+                ),
+                .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
+                .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
+                .product(name: "NIOHTTP1", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
+                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: .when(traits: ["AsyncHTTPClient"])),
+            ]
+        ),
+
+        // MARK: One import for an app
+        .target(
+            name: "Errand",
+            dependencies: [
+                "ErrandCore", "ErrandFormats", "ErrandMiddleware", "ErrandAPI", "ErrandAsyncHTTPClient",
+            ]
+        ),
+
+        // MARK: For tests
+        .target(name: "ErrandTesting", dependencies: ["ErrandCore", "ErrandFormats"]),
+    ],
+    swiftLanguageModes: [.v6]
+)
+
+let upcomingFeatures = [
+    "ExistentialAny",
+    "InternalImportsByDefault",
+    "MemberImportVisibility",
+    "NonisolatedNonsendingByDefault",
+    "InferIsolatedConformances",
+]
+for target in package.targets {
+    target.swiftSettings = (target.swiftSettings ?? []) + upcomingFeatures.map { .enableUpcomingFeature($0) }
+}

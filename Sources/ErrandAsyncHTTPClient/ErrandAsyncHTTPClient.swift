@@ -1,0 +1,4 @@
+#if AsyncHTTPClient
+internal import AsyncHTTPClient
+internal import NIOSSL
+#endif

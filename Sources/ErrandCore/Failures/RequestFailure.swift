@@ -1,0 +1,99 @@
+/// What every failure of this library tells: where it happened, what was known by then, and whether the server may have acted.
+///
+/// ```swift
+/// do {
+///     …
+/// } catch is CancellationError {
+/// } catch let failure as any RequestFailure where failure.wasSent == .no {
+///     // safe to do again
+/// }
+/// ```
+///
+/// Cancellation is never a failure: it stays `CancellationError`. A description holds no secret and no body.
+public protocol RequestFailure: Error, CustomStringConvertible {
+    /// The request, as far as it had come; nil where a body failed that knows of none.
+    var request: Request? { get }
+    /// Where the exchange was.
+    var phase: ExchangePhase { get }
+    /// The head of the response, if one had come.
+    var response: HTTPResponse? { get }
+    /// The first bytes of the response's body, if any were kept; bounded, and empty otherwise.
+    var bodyPrefix: Data { get }
+    /// The attempts before this one, oldest first; retry adds them.
+    var attempts: [AttemptRecord] { get set }
+    /// Whether the server got the request.
+    var wasSent: WasSent { get }
+}
+
+extension RequestFailure {
+    public var response: HTTPResponse? { nil }
+    public var bodyPrefix: Data { Data() }
+}
+
+/// Whether the server got a request that failed.
+public enum WasSent: String, Sendable, Hashable {
+    /// Nothing of it left: it can be sent again, whatever its method.
+    case no
+    /// Some of it left; whether the server acted on it is not known.
+    case maybe
+    /// The server answered.
+    case yes
+}
+
+/// Where an exchange was when something happened. An open set.
+public struct ExchangePhase: Sendable, Hashable, CustomStringConvertible {
+    public let description: String
+    public init(_ description: String) { self.description = description }
+
+    /// Before anything was done: the request itself.
+    public static let request = ExchangePhase("request")
+    /// Waiting for a turn or for a connection.
+    public static let queue = ExchangePhase("queue")
+    /// Looking up the host, connecting, TLS.
+    public static let connect = ExchangePhase("connect")
+    /// Sending the request.
+    public static let send = ExchangePhase("send")
+    /// Waiting for the head of the response.
+    public static let response = ExchangePhase("response")
+    /// Reading the body of the response.
+    public static let body = ExchangePhase("body")
+    /// Making a value of the body.
+    public static let decode = ExchangePhase("decode")
+    /// Waiting before the next attempt.
+    public static let backoff = ExchangePhase("backoff")
+}
+
+/// One attempt that was not the last.
+public struct AttemptRecord: Sendable, CustomStringConvertible {
+    public enum Outcome: Sendable {
+        case status(HTTPResponse.Status)
+        case failure(any Error)
+    }
+
+    /// From 1.
+    public let number: Int
+    public let outcome: Outcome
+    /// How long was waited before the next attempt.
+    public let delay: Duration
+
+    public init(number: Int, outcome: Outcome, delay: Duration) {
+        (self.number, self.outcome, self.delay) = (number, outcome, delay)
+    }
+
+    public var description: String {
+        switch outcome {
+        case .status(let status): "attempt \(number): \(status.code), then waited \(delay)"
+        case .failure(let error): "attempt \(number): \(error), then waited \(delay)"
+        }
+    }
+}
+
+private enum AttemptsKey: TypedKey { static var defaultValue: [AttemptRecord] { [] } }
+
+extension ResponseMetadata {
+    /// The attempts before the one that this response answers, oldest first.
+    public var attempts: [AttemptRecord] {
+        get { self[AttemptsKey.self] }
+        set { self[AttemptsKey.self] = newValue }
+    }
+}

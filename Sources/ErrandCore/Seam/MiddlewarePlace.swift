@@ -1,0 +1,47 @@
+/// Where a built-in middleware belongs. The canonical order, outermost first: server, number and log, timeout, validateStatus,
+/// fallback, retry, redirect, authenticate, cookies, decompress, cache, coalesce, circuitBreaker, rateLimit, limitConcurrency,
+/// attempt timeout, transport.
+public struct MiddlewarePlace: Sendable, Hashable, CustomStringConvertible {
+    public let description: String
+
+    public static let server = MiddlewarePlace(description: "server")
+    public static let number = MiddlewarePlace(description: "number")
+    public static let log = MiddlewarePlace(description: "log")
+    public static let timeout = MiddlewarePlace(description: "timeout")
+    public static let validateStatus = MiddlewarePlace(description: "validateStatus")
+    public static let fallback = MiddlewarePlace(description: "fallback")
+    public static let retry = MiddlewarePlace(description: "retry")
+    public static let redirect = MiddlewarePlace(description: "redirect")
+    public static let authenticate = MiddlewarePlace(description: "authenticate")
+    public static let cookies = MiddlewarePlace(description: "cookies")
+    public static let decompress = MiddlewarePlace(description: "decompress")
+    public static let cache = MiddlewarePlace(description: "cache")
+    public static let coalesce = MiddlewarePlace(description: "coalesce")
+    public static let circuitBreaker = MiddlewarePlace(description: "circuitBreaker")
+    public static let rateLimit = MiddlewarePlace(description: "rateLimit")
+    public static let limitConcurrency = MiddlewarePlace(description: "limitConcurrency")
+
+    /// Pairs in which the first must be outside the second, and what goes wrong otherwise. Orders that are merely unusual (a
+    /// timeout inside a retry bounds each attempt) are not here.
+    static let mustEnclose: [(outer: MiddlewarePlace, inner: MiddlewarePlace, why: String)] = [
+        (.validateStatus, .retry, "retry would see an error where it looks for a status"),
+        (.validateStatus, .authenticate, "authenticate would never see a 401"),
+        (.validateStatus, .redirect, "a redirect would be refused before it is followed"),
+        (.validateStatus, .cache, "the cache would never see a 304"),
+        (.validateStatus, .fallback, "fallback would not see the error"),
+        (.retry, .authenticate, "a retried request would carry an expired token"),
+        (.redirect, .cache, "a redirected response would be stored under the first URL"),
+        (.redirect, .cookies, "cookies that a redirect sets would be lost"),
+        (.redirect, .authenticate, "credentials would not be decided anew for the next origin"),
+        (.decompress, .cache, "the cache would store what was not on the wire"),
+        (.cache, .coalesce, "a hit would wait for a shared exchange"),
+        (.retry, .circuitBreaker, "the breaker would count a call once, not its attempts"),
+        (.retry, .limitConcurrency, "a slot would be held during the backoff"),
+        (.server, .authenticate, "authenticate would not know the origin"),
+        (.server, .cache, "the cache would not know the URL"),
+        (.server, .coalesce, "two servers' paths would be taken for one"),
+        (.server, .redirect, "a relative Location could not be resolved"),
+        (.server, .limitConcurrency, "the limiter would not know the origin"),
+    ]
+    // `fallback` stands inside validateStatus in the canonical order, but catches what stands inside it; see the pair above.
+}

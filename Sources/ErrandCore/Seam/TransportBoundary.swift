@@ -1,0 +1,86 @@
+/// What every request passes just before the transport: cancellation is seen, a request without an authority is refused, secret
+/// fields get their never-index flag, and a deadline is obeyed for transports that can't do it themselves.
+struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
+    let transport: Transport
+
+    func send(_ request: Request) async throws -> Response {
+        try Task.checkCancellation()
+        var request = request
+        guard request.head.authority != nil, request.head.scheme != nil else {
+            throw InvalidURL(request.head.path ?? "", .missingHost)
+        }
+        request.head.headerFields = request.head.headerFields.markingSensitive(by: request.options.sensitivity)
+        guard let deadline = request.deadline else { return try await transport.send(request) }
+        if deadline.hasPassed { throw TransportError.timedOut(.queue, after: .zero, request: request, wasSent: .no) }
+        if transport.capabilities.contains(.deadlines), deadline.continuousInstant != nil { return try await transport.send(request) }
+        return try await raced(request, by: deadline)
+    }
+
+    private func raced(_ request: Request, by deadline: Deadline) async throws -> Response {
+        let started = deadline.remaining
+        let transport = transport
+        let response: Response = try await racing(
+            deadline, onTimeout: { .timedOut(.response, after: started - deadline.remaining, request: request, wasSent: .maybe) },
+            discard: { $0.body.abandon() },
+            operation: { try await transport.send(request) })
+        guard response.body.bufferedData == nil else { return response }
+        var bounded = response
+        bounded.body = ResponseBody(
+            DeadlineBodySource(reading: response.body, deadline: deadline, started: started, request: request),
+            expectedLength: response.body.expectedLength, request: request)
+        return bounded
+    }
+}
+
+/// Reads a body, each read raced against the deadline.
+private final class DeadlineBodySource: BodySource {
+    private let body: ResponseBody
+    private let reader: ResponseBody.Reader?
+    private let deadline: Deadline
+    private let started: Duration
+    private let request: Request
+
+    init(reading body: ResponseBody, deadline: Deadline, started: Duration, request: Request) {
+        (self.body, self.deadline, self.started, self.request) = (body, deadline, started, request)
+        reader = body.makeReader()
+    }
+
+    var trailers: HTTPFields? { body.trailers }
+
+    func next() async throws -> Data? {
+        guard let reader else { return nil }
+        return try await racing(
+            deadline,
+            onTimeout: { [started, deadline, request] in
+                .timedOut(.body, after: started - deadline.remaining, request: request, wasSent: .yes)
+            },
+            discard: { _ in },
+            operation: { try await reader.next() })
+    }
+
+    func abandon() { body.abandon() }
+}
+
+/// The result of `operation`, or the error of `onTimeout` if `deadline` passes first; then `operation` is cancelled and awaited.
+private func racing<Result: Sendable>(
+    _ deadline: Deadline, onTimeout: @escaping @Sendable () -> TransportError, discard: @escaping @Sendable (Result) -> Void,
+    operation: @escaping @Sendable () async throws -> Result
+) async throws -> Result {
+    try await withThrowingTaskGroup(of: Result?.self) { group in
+        group.addTask { try await operation() }
+        group.addTask {
+            try await deadline.wait()
+            return nil
+        }
+        defer { group.cancelAll() }
+        let first = try await group.next()
+        if case .some(.some(let result)) = first { return result }
+        group.cancelAll()
+        // The operation may have finished at the same moment: what it holds must not be lost unreleased.
+        while let late = await group.nextResult() {
+            if case .success(.some(let result)) = late { discard(result) }
+        }
+        try Task.checkCancellation()
+        throw onTimeout()
+    }
+}

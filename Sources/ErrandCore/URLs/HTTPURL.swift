@@ -1,0 +1,148 @@
+/// An absolute `http` or `https` URL, in the form in which it goes out.
+///
+/// Path and query keep their escapes exactly as written; host and scheme are lower case; there are no credentials and no
+/// fragment (RFC 9110, 4.2).
+///
+/// ```swift
+/// let base = try HTTPURL("https://api.example/v1?key=k")
+/// try base.joined(with: "/users?page=2").description   // https://api.example/v1/users?key=k&page=2
+/// ```
+public struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
+    /// `http` or `https`.
+    public let scheme: String
+    /// A name in ASCII, an IPv4 address, or an IPv6 address in brackets.
+    public let host: String
+    /// Nil where it is the scheme's own (80, 443).
+    public let port: Int?
+    /// Percent-encoded, with its leading slash; empty only where the text had no path.
+    public let path: String
+    /// Percent-encoded, without its question mark; nil if there is none.
+    public let query: String?
+
+    /// Reads an absolute URL.
+    ///
+    /// - Throws: ``InvalidURL``: another scheme, no host, credentials, a fragment, a port outside 1 to 65535, an octet that
+    ///   must be escaped. Nothing is repaired.
+    public init(_ text: String) throws(InvalidURL) {
+        let reference = try URLReference(text)
+        guard reference.fragment == nil else { throw InvalidURL(text, .fragment) }
+        try self.init(reference)
+    }
+
+    /// The URL of an absolute reference; its fragment is dropped.
+    ///
+    /// - Throws: ``InvalidURL``, as ``init(_:)`` does.
+    public init(_ reference: URLReference) throws(InvalidURL) {
+        let text = reference.description
+        guard text.utf8.count <= 65_535 else { throw InvalidURL(text, .tooManyOctets) }
+        guard let scheme = reference.scheme?.lowercased() else { throw InvalidURL(text, .missingScheme) }
+        guard scheme == "http" || scheme == "https" else { throw InvalidURL(text, .unsupportedScheme(scheme)) }
+        guard let authority = reference.authority, !authority.isEmpty else { throw InvalidURL(text, .missingHost) }
+        guard !authority.contains("@") else { throw InvalidURL(text, .credentials) }
+        let (host, port) = try Self.split(authority, in: text)
+        self.scheme = scheme
+        self.host = try Host.normalized(host, in: text)
+        self.port = port == Self.defaultPort(of: scheme) ? nil : port
+        self.path = reference.path
+        self.query = reference.query
+    }
+
+    init(scheme: String, host: String, port: Int?, path: String, query: String?) {
+        (self.scheme, self.host, self.port, self.path, self.query) = (scheme, host, port, path, query)
+    }
+
+    private static func split(_ authority: String, in text: String) throws(InvalidURL) -> (Substring, Int?) {
+        let afterBracket = authority.lastIndex(of: "]") ?? authority.startIndex
+        guard let colon = authority[afterBracket...].firstIndex(of: ":") else { return (authority[...], nil) }
+        let digits = authority[authority.index(after: colon)...]
+        if digits.isEmpty { return (authority[..<colon], nil) }  // RFC 3986, 3.2.3: an empty port is none
+        guard digits.utf8.allSatisfy(\.isASCIIDigit), digits.utf8.count <= 5, let port = Int(digits), (1...65_535).contains(port)
+        else { throw InvalidURL(text, .invalidPort(String(digits.prefix(20)))) }
+        return (authority[..<colon], port)
+    }
+
+    static func defaultPort(of scheme: String) -> Int { scheme == "https" ? 443 : 80 }
+
+    /// The port that is connected to: the one named, or the scheme's own.
+    public var effectivePort: Int { port ?? Self.defaultPort(of: scheme) }
+
+    /// Host and port as a `Host` field has them; the port only where it is not the scheme's own.
+    public var authority: String { port.map { "\(host):\($0)" } ?? host }
+
+    /// Scheme, host and port: what credentials and connections belong to (RFC 9110, 4.3.1).
+    public var origin: Origin { Origin(scheme: scheme, host: host, port: effectivePort) }
+
+    /// What a request line asks for: the path (`/` where it is empty) and the query (RFC 9110, 7.1).
+    public var target: String { (path.isEmpty ? "/" : path) + (query.map { "?" + $0 } ?? "") }
+
+    public var description: String { "\(scheme)://\(authority)\(target)" }
+
+    /// This base URL with an endpoint's path below it.
+    ///
+    /// Exactly one slash stands between the two; a trailing slash is kept; a leading one does not drop the base's prefix; the
+    /// base's query comes first, then the endpoint's; an empty path is the base itself.
+    ///
+    /// - Parameter target: a path, percent-encoded, with a query if it has one.
+    /// - Throws: ``InvalidURL`` if `target` is an absolute URL, begins with `//`, has a fragment, or holds an octet that must
+    ///   be escaped.
+    public func joined(with target: String) throws(InvalidURL) -> HTTPURL {
+        let (endpoint, query) = try RequestTarget.split(target)
+        let joinedPath: String
+        if endpoint.isEmpty {
+            joinedPath = path
+        } else {
+            joinedPath = (path.hasSuffix("/") ? path.dropLast() : path[...]) + (endpoint.hasPrefix("/") ? "" : "/") + endpoint
+        }
+        return HTTPURL(
+            scheme: scheme, host: host, port: port, path: joinedPath,
+            query: RequestTarget.joinedQuery(self.query, query))
+    }
+}
+
+/// Scheme, host and port of a URL (RFC 6454; RFC 9110, 4.3.1).
+public struct Origin: Sendable, Hashable, CustomStringConvertible {
+    public let scheme: String
+    public let host: String
+    /// Always there: the scheme's own where the URL names none.
+    public let port: Int
+
+    public init(scheme: String, host: String, port: Int) {
+        (self.scheme, self.host, self.port) = (scheme, host, port)
+    }
+
+    public var description: String {
+        port == HTTPURL.defaultPort(of: scheme) ? "\(scheme)://\(host)" : "\(scheme)://\(host):\(port)"
+    }
+}
+
+/// A path and a query as they stand in a request line, before a base URL is known.
+package enum RequestTarget {
+    /// Checks `text` and parts it at its first question mark.
+    ///
+    /// - Throws: ``InvalidURL`` if it names an authority, has a fragment, or holds an octet that must be escaped.
+    package static func split(_ text: String) throws(InvalidURL) -> (path: String, query: String?) {
+        guard text.utf8.count <= 65_535 else { throw InvalidURL(text, .tooManyOctets) }
+        guard !text.utf8.contains(UInt8(ascii: "#")) else { throw InvalidURL(text, .fragment) }
+        let mark = text.firstIndex(of: "?")
+        let path = String(text[..<(mark ?? text.endIndex)])
+        let query = mark.map { String(text[text.index(after: $0)...]) }
+        guard !path.hasPrefix("//") else { throw InvalidURL(text, .absolute) }
+        if let colon = path.firstRange(of: "://"), path[..<colon.lowerBound].utf8.allSatisfy(\.isASCIILetter) {
+            throw InvalidURL(text, .absolute)
+        }
+        if let bad = PercentEncoding.firstInvalidByte(in: path, allowing: .path) {
+            throw InvalidURL(text, .invalidOctet(bad.byte, component: "path"))
+        }
+        if let query, let bad = PercentEncoding.firstInvalidByte(in: query, allowing: .query) {
+            throw InvalidURL(text, .invalidOctet(bad.byte, component: "query"))
+        }
+        return (path, query)
+    }
+
+    /// Two queries in order; nil if there is neither.
+    package static func joinedQuery(_ first: String?, _ second: String?) -> String? {
+        guard let first, !first.isEmpty else { return second ?? first }
+        guard let second, !second.isEmpty else { return first }
+        return first + "&" + second
+    }
+}

@@ -1,0 +1,81 @@
+/// A host in the form in which it goes out: ASCII, lower case (RFC 3986, 3.2.2; UTS 46 for other scripts).
+enum Host {
+    /// `text` in its ASCII form.
+    ///
+    /// - Throws: ``InvalidURL`` (`url` is what it shows).
+    static func normalized(_ text: Substring, in url: String) throws(InvalidURL) -> String {
+        func refused(_ why: String) -> InvalidURL { InvalidURL(url, .invalidHost(why)) }
+        guard !text.isEmpty else { throw InvalidURL(url, .missingHost) }
+        if text.hasPrefix("[") {
+            guard text.hasSuffix("]"), text.count > 2 else { throw refused("a bracket is not closed") }
+            let address = text.dropFirst().dropLast()
+            guard isIPv6(address) else { throw refused("'\(address)' is no IPv6 address") }
+            return text.lowercased()
+        }
+        var host = text.lowercased()
+        if !host.utf8.allSatisfy({ $0 < 128 }) {
+            guard let ascii = asciiForm(of: String(text)) else {
+                throw refused("'\(text)' has no ASCII form (UTS 46)")
+            }
+            host = ascii.lowercased()
+        }
+        if let bad = host.utf8.first(where: { !URLCharacterSet.host.contains($0) }) {
+            throw refused("it holds the octet 0x\(String(bad, radix: 16, uppercase: true))")
+        }
+        let labels = host.hasSuffix(".") ? host.dropLast() : host[...]
+        guard labels.utf8.count <= 253 else { throw refused("it is longer than 253 octets") }
+        for label in labels.split(separator: ".", omittingEmptySubsequences: false) {
+            guard !label.isEmpty else { throw refused("a label is empty") }
+            guard label.utf8.count <= 63 else { throw refused("a label is longer than 63 octets") }
+        }
+        return host
+    }
+
+    /// By Foundation's own conversion, which is at work wherever FoundationInternationalization is linked; `Errand` links it.
+    private static func asciiForm(of host: String) -> String? {
+        guard !host.unicodeScalars.contains(where: { $0.value < 128 && !URLCharacterSet.host.contains(UInt8($0.value)) })
+        else { return nil }
+        var components = URLComponents()
+        components.scheme = "https"
+        components.host = host
+        guard let ascii = components.encodedHost, !ascii.isEmpty, !ascii.contains("%") else { return nil }
+        return ascii
+    }
+
+    /// RFC 4291, 2.2: up to eight groups, one gap, an IPv4 tail; no zone (RFC 9844).
+    static func isIPv6(_ text: Substring) -> Bool {
+        let halves = text.ranges(of: "::")
+        guard halves.count <= 1, !text.contains(":::") else { return false }
+        func groups(_ part: Substring, mayEndInIPv4: Bool) -> Int? {
+            if part.isEmpty { return 0 }
+            let fields = part.split(separator: ":", omittingEmptySubsequences: false)
+            var count = 0
+            for (index, field) in fields.enumerated() {
+                if index == fields.count - 1, mayEndInIPv4, field.contains(".") {
+                    guard isIPv4(field) else { return nil }
+                    count += 2
+                } else {
+                    guard (1...4).contains(field.utf8.count), field.utf8.allSatisfy(PercentEncoding.isHexDigit) else { return nil }
+                    count += 1
+                }
+            }
+            return count
+        }
+        guard let gap = halves.first else {
+            return text.contains(":") && groups(text, mayEndInIPv4: true) == 8
+        }
+        guard let front = groups(text[..<gap.lowerBound], mayEndInIPv4: false),
+            let back = groups(text[gap.upperBound...], mayEndInIPv4: true)
+        else { return false }
+        return front + back <= 7
+    }
+
+    private static func isIPv4(_ text: Substring) -> Bool {
+        let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+        return parts.count == 4
+            && parts.allSatisfy { part in
+                (1...3).contains(part.utf8.count) && part.utf8.allSatisfy(\.isASCIIDigit)
+                    && (part.count == 1 || part.first != "0") && (Int(part) ?? 256) < 256
+            }
+    }
+}

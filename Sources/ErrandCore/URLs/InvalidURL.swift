@@ -1,0 +1,41 @@
+/// Text that is no URL, path or query that this library sends. Thrown when a request is built, before anything is sent.
+public struct InvalidURL: Error, Sendable, Hashable, CustomStringConvertible {
+    /// What was wrong. An open set: new reasons may come.
+    public struct Reason: Sendable, Hashable, CustomStringConvertible {
+        public let description: String
+        init(_ description: String) { self.description = description }
+
+        public static let missingScheme = Reason("it has no scheme; write http:// or https://")
+        public static let missingHost = Reason("it has no host")
+        public static let credentials = Reason(
+            "it holds credentials; an authentication scheme carries them, a URL does not (RFC 9110, 4.2.4)")
+        public static let emptySegment = Reason("a segment of the path is empty, and would vanish on the way")
+        public static let dotSegment = Reason("a segment of the path is '.' or '..', which others remove on the way")
+        public static let fragment = Reason("it has a fragment, which is never sent; '#' within data is written %23")
+        public static let absolute = Reason("it names a scheme or another authority where a path is wanted")
+        public static let relativePath = Reason("its path does not begin with a slash")
+        public static let tooManyOctets = Reason("it is longer than 65,535 octets")
+        public static func unsupportedScheme(_ scheme: String) -> Reason {
+            Reason("the scheme '\(scheme)' is neither http nor https")
+        }
+        public static func invalidOctet(_ octet: UInt8, component: String) -> Reason {
+            let hex = String(octet, radix: 16, uppercase: true)
+            return Reason("its \(component) holds the octet 0x\(hex), which must be percent-encoded")
+        }
+        public static func invalidHost(_ why: String) -> Reason { Reason("its host is invalid: \(why)") }
+        public static func invalidPort(_ port: String) -> Reason { Reason("'\(port)' is no port (1 to 65535)") }
+    }
+
+    /// The text, without credentials and with secret query values replaced; at most 200 characters of it.
+    public let text: String
+    /// Why it was refused.
+    public let reason: Reason
+
+    public init(_ text: String, _ reason: Reason) {
+        let redacted = Sensitivity.standard.redactedURL(text)
+        self.text = redacted.count > 200 ? redacted.prefix(200) + "…" : redacted
+        self.reason = reason
+    }
+
+    public var description: String { "invalid URL '\(text)': \(reason)" }
+}

@@ -1,0 +1,143 @@
+/// A path whose interpolated values can't escape their segment.
+///
+/// ```swift
+/// let id = "a/../b?c"
+/// try PathTemplate("/orgs/\(id, "org")/repos").resolved().target   // /orgs/a%2F..%2Fb%3Fc/repos
+/// PathTemplate("/orgs/\(id, "org")/repos").template                // /orgs/{org}/repos
+/// ```
+///
+/// What you write is taken as it stands, and must be a valid path (and query) with its escapes; what you interpolate is data and
+/// is percent-encoded, in the path as part of one segment and behind a question mark as part of one value. A segment
+/// that comes out empty, `.` or `..` is refused when the request is built (RFC 3986, 3.3 and 6.2.2.3).
+///
+/// The second, optional argument of an interpolation names the parameter for ``template``, which is what logs, spans and
+/// metrics call the endpoint (`url.template`).
+public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation, CustomStringConvertible {
+    enum Part: Sendable, Hashable {
+        case literal(String)
+        case value(String, name: String?)
+        case segments([String], name: String?)
+    }
+
+    let parts: [Part]
+
+    public init(stringLiteral value: String) { parts = [.literal(value)] }
+
+    public init(stringInterpolation: StringInterpolation) { parts = stringInterpolation.parts }
+
+    /// A path (and query) that is percent-encoded already, such as one that a server sent; its template is the path itself.
+    public init(verbatim text: String) { parts = [.literal(text)] }
+
+    /// A path and query that are ready to be sent.
+    public struct Resolved: Sendable, Hashable {
+        /// Percent-encoded path, with its leading slash unless it is empty, and query.
+        public let target: String
+        /// The template it came from, for `url.template`.
+        public let template: String
+    }
+
+    /// The path with its values filled in, percent-encoded.
+    ///
+    /// - Throws: ``InvalidURL`` if a segment is empty, `.` or `..`, if a literal part holds an octet that must be escaped,
+    ///   names an authority, or has a fragment.
+    public func resolved(query: Query = Query()) throws(InvalidURL) -> Resolved {
+        var text = ""
+        var inQuery = false
+        var emptyValues: [Int] = []  // where a value left nothing, in octets
+        for part in parts {
+            switch part {
+            case .literal(let literal):
+                text += literal
+                if literal.utf8.contains(UInt8(ascii: "?")) { inQuery = true }
+            case .value(let value, _):
+                if value.isEmpty && !inQuery { emptyValues.append(text.utf8.count) }
+                text += PercentEncoding.encode(value, allowing: inQuery ? .queryComponent : .segment)
+            case .segments(let values, _):
+                if values.isEmpty && !inQuery { emptyValues.append(text.utf8.count) }
+                for value in values where value.isEmpty || value == "." || value == ".." {
+                    throw InvalidURL(description, value.isEmpty ? .emptySegment : .dotSegment)
+                }
+                text += values.map { PercentEncoding.encode($0, allowing: inQuery ? .queryComponent : .segment) }
+                    .joined(separator: "/")
+            }
+        }
+        let octets = Array(text.utf8)
+        for offset in emptyValues
+        where (offset == 0 || octets[offset - 1] == UInt8(ascii: "/"))
+            && (offset == octets.count || octets[offset] == UInt8(ascii: "/") || octets[offset] == UInt8(ascii: "?"))
+        {
+            throw InvalidURL(description, .emptySegment)
+        }
+        let (path, ownQuery) = try RequestTarget.split(text)
+        try Self.checkSegments(of: path, in: description)
+        let whole = RequestTarget.joinedQuery(ownQuery, query.isEmpty ? nil : query.encoded)
+        let slash = path.isEmpty || path.hasPrefix("/") ? "" : "/"
+        return Resolved(target: slash + path + (whole.map { "?" + $0 } ?? ""), template: template)
+    }
+
+    private static func checkSegments(of path: String, in text: String) throws(InvalidURL) {
+        let segments = path.split(separator: "/", omittingEmptySubsequences: false)
+        for (index, segment) in segments.enumerated() {
+            if segment.isEmpty {
+                // The first is what stands before a leading slash, the last what follows a trailing one.
+                if index != 0 && index != segments.count - 1 { throw InvalidURL(text, .emptySegment) }
+            } else if isDotSegment(segment) {
+                throw InvalidURL(text, .dotSegment)
+            }
+        }
+    }
+
+    /// Others treat `%2e` as a dot (RFC 3986, 6.2.2.2).
+    private static func isDotSegment(_ segment: Substring) -> Bool {
+        guard segment.utf8.count <= 6, segment.utf8.first == 0x2E || segment.utf8.first == 0x25 else { return false }
+        let plain = segment.lowercased().replacing("%2e", with: ".")
+        return plain == "." || plain == ".."
+    }
+
+    /// The path without its query, each value replaced by its name in braces (`{}` where it has none).
+    public var template: String {
+        var text = ""
+        for part in parts {
+            switch part {
+            case .literal(let literal):
+                text += literal
+                if let mark = text.firstIndex(of: "?") { return String(text[..<mark]) }
+            case .value(_, let name), .segments(_, let name): text += "{\(name ?? "")}"
+            }
+        }
+        return text
+    }
+
+    /// The template: values may be secret.
+    public var description: String { template }
+
+    public struct StringInterpolation: StringInterpolationProtocol {
+        var parts: [Part] = []
+
+        public init(literalCapacity: Int, interpolationCount: Int) { parts.reserveCapacity(interpolationCount * 2 + 1) }
+
+        public mutating func appendLiteral(_ literal: String) {
+            if !literal.isEmpty { parts.append(.literal(literal)) }
+        }
+
+        /// A value that stays within its segment; it may hold anything.
+        public mutating func appendInterpolation(_ value: some LosslessStringConvertible, _ name: String? = nil) {
+            parts.append(.value(value.description, name: name))
+        }
+
+        /// A value with a `String` behind it: an enumeration, a typed identifier.
+        public mutating func appendInterpolation<Value: RawRepresentable>(_ value: Value, _ name: String? = nil)
+        where Value.RawValue: LosslessStringConvertible {
+            parts.append(.value(value.rawValue.description, name: name))
+        }
+
+        public mutating func appendInterpolation(_ value: UUID, _ name: String? = nil) {
+            parts.append(.value(value.uuidString, name: name))
+        }
+
+        /// Several segments, each escaped on its own and joined by slashes.
+        public mutating func appendInterpolation(segments: [String], _ name: String? = nil) {
+            parts.append(.segments(segments, name: name))
+        }
+    }
+}

@@ -1,0 +1,109 @@
+/// Which octets a component of a URL may hold unescaped (RFC 3986).
+package struct URLCharacterSet: Sendable {
+    private var low: UInt64 = 0
+    private var high: UInt64 = 0
+
+    package init(_ characters: String, alphanumerics: Bool = true) {
+        for byte in characters.utf8 { insert(byte) }
+        guard alphanumerics else { return }
+        for byte in UInt8(ascii: "a")...UInt8(ascii: "z") { insert(byte) }
+        for byte in UInt8(ascii: "A")...UInt8(ascii: "Z") { insert(byte) }
+        for byte in UInt8(ascii: "0")...UInt8(ascii: "9") { insert(byte) }
+    }
+
+    private mutating func insert(_ byte: UInt8) {
+        if byte < 64 { low |= 1 << UInt64(byte) } else { high |= 1 << UInt64(byte - 64) }
+    }
+
+    package func contains(_ byte: UInt8) -> Bool {
+        switch byte {
+        case ..<64: low & (1 << UInt64(byte)) != 0
+        case ..<128: high & (1 << UInt64(byte - 64)) != 0
+        default: false
+        }
+    }
+
+    /// `pchar` without the escape: what a segment of an absolute path may hold (RFC 3986, 3.3).
+    package static let segment = URLCharacterSet("-._~!$&'()*+,;=:@")
+    /// A segment, and the slashes between segments.
+    package static let path = URLCharacterSet("-._~!$&'()*+,;=:@/")
+    /// `query` (RFC 3986, 3.4).
+    package static let query = URLCharacterSet("-._~!$&'()*+,;=:@/?")
+    /// A name or a value within a query: without `&`, `=`, `;` (which separate pairs) and `+` (which many servers read as a space).
+    package static let queryComponent = URLCharacterSet("-._~!$'()*,:@/?")
+    /// `reg-name` without the escape (RFC 3986, 3.2.2).
+    package static let host = URLCharacterSet("-._~!$&'()*+,;=")
+    /// `unreserved` (RFC 3986, 2.3).
+    package static let unreserved = URLCharacterSet("-._~")
+}
+
+package enum PercentEncoding {
+    private static let digits = Array("0123456789ABCDEF".utf8)
+
+    /// `text` as UTF-8, with every octet outside `allowed` escaped. A percent sign is data, and is escaped too.
+    package static func encode(_ text: some StringProtocol, allowing allowed: URLCharacterSet) -> String {
+        if text.utf8.allSatisfy(allowed.contains) { return String(text) }
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(text.utf8.count + 16)
+        for byte in text.utf8 {
+            if allowed.contains(byte) {
+                bytes.append(byte)
+            } else {
+                bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// The first byte of `text` that is neither in `allowed` nor part of a whole escape (`%41`), and its offset; nil if there is none.
+    package static func firstInvalidByte(
+        in text: some StringProtocol, allowing allowed: URLCharacterSet
+    ) -> (byte: UInt8, offset: Int)? {
+        let bytes = Array(text.utf8)
+        var index = 0
+        while index < bytes.count {
+            if bytes[index] == UInt8(ascii: "%") {
+                guard index + 2 < bytes.count, isHexDigit(bytes[index + 1]), isHexDigit(bytes[index + 2]) else {
+                    return (bytes[index], index)
+                }
+                index += 3
+            } else if allowed.contains(bytes[index]) {
+                index += 1
+            } else {
+                return (bytes[index], index)
+            }
+        }
+        return nil
+    }
+
+    /// `text` with its escapes resolved once; nil if an escape is broken or the octets are no UTF-8.
+    package static func decode(_ text: some StringProtocol) -> String? {
+        let bytes = Array(text.utf8)
+        var decoded: [UInt8] = []
+        decoded.reserveCapacity(bytes.count)
+        var index = 0
+        while index < bytes.count {
+            if bytes[index] == UInt8(ascii: "%") {
+                guard index + 2 < bytes.count, let high = hexValue(bytes[index + 1]), let low = hexValue(bytes[index + 2])
+                else { return nil }
+                decoded.append(high << 4 | low)
+                index += 3
+            } else {
+                decoded.append(bytes[index])
+                index += 1
+            }
+        }
+        return String(validating: decoded, as: UTF8.self)
+    }
+
+    package static func isHexDigit(_ byte: UInt8) -> Bool { hexValue(byte) != nil }
+
+    package static func hexValue(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
+        default: nil
+        }
+    }
+}

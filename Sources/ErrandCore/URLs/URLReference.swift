@@ -1,0 +1,128 @@
+/// A URI reference in its five components, kept exactly as written (RFC 3986, 4.1 and appendix B).
+///
+/// It is what a `Location` or a `Link` field holds: absolute, or relative to the URL that was fetched.
+///
+/// ```swift
+/// let next = try URLReference("../g?y").resolved(against: URLReference("http://a/b/c/d;p?q"))
+/// // http://a/b/g?y
+/// ```
+public struct URLReference: Sendable, Hashable, CustomStringConvertible {
+    /// Nil in a relative reference.
+    public var scheme: String?
+    /// Credentials, host and port, as written; nil if there was no `//`, empty if nothing followed it.
+    public var authority: String?
+    /// Never nil; may be empty.
+    public var path: String
+    /// Without its question mark; nil if there was none, which is not the same as an empty one.
+    public var query: String?
+    /// Without its number sign; nil if there was none.
+    public var fragment: String?
+
+    /// Splits `text` into its components; escapes nothing and repairs nothing.
+    ///
+    /// - Throws: ``InvalidURL`` if `text` holds an octet that no URI may hold (a space, a control, non-ASCII outside the
+    ///   host, a broken escape).
+    public init(_ text: String) throws(InvalidURL) {
+        var rest = Substring(text)
+        if let mark = rest.firstIndex(of: "#") {
+            fragment = String(rest[rest.index(after: mark)...])
+            rest = rest[..<mark]
+        }
+        if let mark = rest.firstIndex(of: "?") {
+            query = String(rest[rest.index(after: mark)...])
+            rest = rest[..<mark]
+        }
+        if let colon = rest.firstIndex(of: ":"), Self.isScheme(rest[..<colon]) {
+            scheme = String(rest[..<colon])
+            rest = rest[rest.index(after: colon)...]
+        }
+        if rest.hasPrefix("//") {
+            rest = rest.dropFirst(2)
+            let end = rest.firstIndex(of: "/") ?? rest.endIndex
+            authority = String(rest[..<end])
+            rest = rest[end...]
+        }
+        path = String(rest)
+        if let bad = PercentEncoding.firstInvalidByte(in: path, allowing: .path) {
+            throw InvalidURL(text, .invalidOctet(bad.byte, component: "path"))
+        }
+        if let bad = PercentEncoding.firstInvalidByte(in: query ?? "", allowing: .query) {
+            throw InvalidURL(text, .invalidOctet(bad.byte, component: "query"))
+        }
+        if let bad = PercentEncoding.firstInvalidByte(in: fragment ?? "", allowing: .query) {
+            throw InvalidURL(text, .invalidOctet(bad.byte, component: "fragment"))
+        }
+    }
+
+    private static func isScheme(_ text: Substring) -> Bool {
+        guard let first = text.utf8.first, first.isASCIILetter else { return false }
+        return text.utf8.allSatisfy { $0.isASCIILetter || $0.isASCIIDigit || $0 == 0x2B || $0 == 0x2D || $0 == 0x2E }
+    }
+
+    /// This reference against `base`, by the strict algorithm of RFC 3986, 5.2.2.
+    public func resolved(against base: URLReference) -> URLReference {
+        var target = self
+        if scheme != nil {
+            target.path = Self.removingDotSegments(path)
+            return target
+        }
+        target.scheme = base.scheme
+        if authority != nil {
+            target.path = Self.removingDotSegments(path)
+            return target
+        }
+        target.authority = base.authority
+        if path.isEmpty {
+            target.path = base.path
+            target.query = query ?? base.query
+        } else if path.hasPrefix("/") {
+            target.path = Self.removingDotSegments(path)
+        } else {
+            target.path = Self.removingDotSegments(base.merged(with: path))
+        }
+        return target
+    }
+
+    /// RFC 3986, 5.2.3.
+    private func merged(with relative: String) -> String {
+        if authority != nil, path.isEmpty { return "/" + relative }
+        guard let slash = path.lastIndex(of: "/") else { return relative }
+        return path[...slash] + relative
+    }
+
+    /// RFC 3986, 5.2.4.
+    static func removingDotSegments(_ path: String) -> String {
+        let isAbsolute = path.hasPrefix("/")
+        let segments = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst(isAbsolute ? 1 : 0)
+        var kept: [Substring] = []
+        var endsOpen = false  // the last segment was a dot segment, so the path ends in a slash
+        for segment in segments {
+            endsOpen = false
+            switch segment {
+            case ".": endsOpen = true
+            case "..":
+                if !kept.isEmpty { kept.removeLast() }
+                endsOpen = true
+            default: kept.append(segment)
+            }
+        }
+        if endsOpen { kept.append("") }
+        return (isAbsolute ? "/" : "") + kept.joined(separator: "/")
+    }
+
+    /// The reference, put together again (RFC 3986, 5.3).
+    public var description: String {
+        var text = ""
+        if let scheme { text += scheme + ":" }
+        if let authority { text += "//" + authority }
+        text += path
+        if let query { text += "?" + query }
+        if let fragment { text += "#" + fragment }
+        return text
+    }
+}
+
+extension UInt8 {
+    package var isASCIILetter: Bool { (0x41...0x5A).contains(self) || (0x61...0x7A).contains(self) }
+    package var isASCIIDigit: Bool { (0x30...0x39).contains(self) }
+}

@@ -1,0 +1,79 @@
+/// An instant by which an exchange must be over: from the queue to the last byte of the body, retries and waits included.
+///
+/// It stands on a clock that is given (the continuous one by default), so that a test can own the time. Whoever waits obeys it;
+/// `timeout(_:)` sets it, and where two meet, the earlier one holds.
+public struct Deadline: Sendable, CustomStringConvertible {
+    private enum Kind: Sendable {
+        case continuous(ContinuousClock.Instant)
+        case other(any ClockInstant)
+    }
+
+    private let kind: Kind
+
+    private init(kind: Kind) { self.kind = kind }
+
+    /// `duration` from now on the continuous clock (which goes on while the machine sleeps). Zero or less has passed already.
+    public init(after duration: Duration) { kind = .continuous(.now.advanced(by: duration)) }
+
+    public init(_ instant: ContinuousClock.Instant) { kind = .continuous(instant) }
+
+    /// `duration` from now on `clock`.
+    public init(after duration: Duration, clock: any Clock<Duration>) {
+        if clock is ContinuousClock {
+            self.init(after: duration)
+        } else {
+            func make(_ clock: some Clock<Duration>) -> any ClockInstant { OnClock(clock: clock, instant: clock.now.advanced(by: duration)) }
+            self.init(kind: .other(make(clock)))
+        }
+    }
+
+    /// What is left; negative once it has passed.
+    public var remaining: Duration {
+        switch kind {
+        case .continuous(let instant): ContinuousClock.now.duration(to: instant)
+        case .other(let box): box.remaining
+        }
+    }
+
+    public var hasPassed: Bool { remaining <= .zero }
+
+    /// The instant on the continuous clock; nil on any other clock. Transports with timers of their own can enforce only these.
+    public var continuousInstant: ContinuousClock.Instant? {
+        if case .continuous(let instant) = kind { instant } else { nil }
+    }
+
+    /// The one that passes first; nil counts as never.
+    public static func earlier(_ first: Deadline?, _ second: Deadline?) -> Deadline? {
+        guard let first else { return second }
+        guard let second else { return first }
+        if case .continuous(let left) = first.kind, case .continuous(let right) = second.kind {
+            return left <= right ? first : second
+        }
+        return first.remaining <= second.remaining ? first : second
+    }
+
+    /// Returns when the deadline has passed.
+    ///
+    /// - Throws: `CancellationError` when the task is cancelled first.
+    public func wait() async throws {
+        switch kind {
+        case .continuous(let instant): try await Task.sleep(until: instant, clock: .continuous)
+        case .other(let box): try await box.wait()
+        }
+    }
+
+    public var description: String { "in \(remaining)" }
+}
+
+private protocol ClockInstant: Sendable {
+    var remaining: Duration { get }
+    func wait() async throws
+}
+
+private struct OnClock<C: Clock<Duration>>: ClockInstant {
+    let clock: C
+    let instant: C.Instant
+
+    var remaining: Duration { clock.now.duration(to: instant) }
+    func wait() async throws { try await clock.sleep(until: instant, tolerance: nil) }
+}

@@ -1,0 +1,117 @@
+internal import Synchronization
+
+/// A request: its head, its body, by when it must be over, and what it asks of the stack.
+///
+/// ```swift
+/// var request = try Request(.get, "/users/\(id, "id")", query: ["page": 2])
+/// request.head.headerFields[.accept] = "application/json"
+/// let response = try await stack.send(request)
+/// ```
+///
+/// A request with a path alone needs a `server` in the stack; there is no default authority. Descriptions and mirrors show
+/// no secret.
+public struct Request: Sendable {
+    /// Method, scheme, authority, path and fields, as they will be sent. A `Host` and a `Content-Length` are the transport's work.
+    public var head: HTTPRequest
+    /// What is sent after the head.
+    public var body: RequestBody
+    /// By when the whole exchange must be over; nil means never.
+    public var deadline: Deadline?
+    /// What this one request asks of the middleware.
+    public var options: RequestOptions
+    /// Told apart from every other request of this process; the same for every attempt of one call.
+    public let id: RequestID
+
+    /// A request for a path below the base URL that `server` will add.
+    ///
+    /// - Throws: ``InvalidURL`` if the path can't be sent as it stands, or a value empties its segment.
+    public init(
+        _ method: HTTPRequest.Method, _ path: PathTemplate, query: Query = Query(), headers: HTTPFields = HTTPFields(),
+        body: RequestBody = .empty
+    ) throws(InvalidURL) {
+        let resolved = try path.resolved(query: query)
+        self.init(
+            head: HTTPRequest(method: method, scheme: nil, authority: nil, path: resolved.target, headerFields: headers), body: body)
+        options.urlTemplate = resolved.template
+    }
+
+    /// A request for an absolute URL.
+    ///
+    /// - Throws: ``InvalidURL`` if `url` is no absolute `http` or `https` URL, or holds what must be escaped. A fragment is refused.
+    public init(
+        _ method: HTTPRequest.Method, url: String, query: Query = Query(), headers: HTTPFields = HTTPFields(),
+        body: RequestBody = .empty
+    ) throws(InvalidURL) {
+        self.init(method, url: try HTTPURL(url), query: query, headers: headers, body: body)
+    }
+
+    /// A request for an absolute URL.
+    public init(
+        _ method: HTTPRequest.Method, url: HTTPURL, query: Query = Query(), headers: HTTPFields = HTTPFields(),
+        body: RequestBody = .empty
+    ) {
+        let whole = RequestTarget.joinedQuery(url.query, query.isEmpty ? nil : query.encoded)
+        let target = (url.path.isEmpty ? "/" : url.path) + (whole.map { "?" + $0 } ?? "")
+        self.init(
+            head: HTTPRequest(method: method, scheme: url.scheme, authority: url.authority, path: target, headerFields: headers),
+            body: body)
+    }
+
+    /// A request with a head of your own; nothing is checked before it reaches the transport's boundary.
+    public init(head: HTTPRequest, body: RequestBody = .empty) {
+        self.head = head
+        self.body = body
+        self.options = RequestOptions()
+        self.id = RequestID()
+    }
+
+    public var method: HTTPRequest.Method { head.method }
+
+    /// The absolute URL; nil while the request has no authority, or where its parts make no URL.
+    public var url: HTTPURL? {
+        guard let scheme = head.scheme, let authority = head.authority else { return nil }
+        return try? HTTPURL("\(scheme)://\(authority)\(head.path ?? "")")
+    }
+
+    /// The URL, or the path where there is no authority yet, without secrets: for logs and messages.
+    public var redactedURL: String {
+        let target = head.path ?? ""
+        guard let authority = head.authority else { return options.sensitivity.redactedURL(target) }
+        return options.sensitivity.redactedURL("\(head.scheme ?? "http")://\(authority)\(target)")
+    }
+}
+
+/// A number that no other request of this process has; sixteen hexadecimal digits as text.
+public struct RequestID: Sendable, Hashable, CustomStringConvertible {
+    public let rawValue: UInt64
+
+    private static let start = UInt64.random(in: .min ... .max)
+    private static let count = Atomic<UInt64>(0)
+
+    /// The next one.
+    public init() {
+        // An odd factor visits every number once, so that two neighbours look nothing alike in a log.
+        rawValue = Self.start &+ Self.count.wrappingAdd(1, ordering: .relaxed).newValue &* 0x9E37_79B9_7F4A_7C15
+    }
+
+    public var description: String {
+        let digits = String(rawValue, radix: 16)
+        return String(repeating: "0", count: 16 - digits.count) + digits
+    }
+}
+
+extension Request: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// Method and URL, without secrets.
+    public var description: String { "\(method.rawValue) \(redactedURL)" }
+    public var debugDescription: String { description }
+
+    public var customMirror: Mirror {
+        Mirror(
+            self,
+            children: [
+                "method": method.rawValue, "url": redactedURL,
+                "headers": options.sensitivity.shown(head.headerFields).map { "\($0.name): \($0.value)" },
+                "body": body.description, "deadline": deadline.map(\.description) ?? "none", "id": id.description,
+            ] as KeyValuePairs<String, Any>)
+    }
+}

@@ -1,0 +1,119 @@
+/// A key of ``RequestOptions`` or ``ResponseMetadata``, with the type of its value and what holds where none is set.
+///
+/// ```swift
+/// enum TenantKey: TypedKey { static var defaultValue: String? { nil } }
+///
+/// extension RequestOptions {
+///     var tenant: String? {
+///         get { self[TenantKey.self] }
+///         set { self[TenantKey.self] = newValue }
+///     }
+/// }
+/// ```
+public protocol TypedKey {
+    associatedtype Value: Sendable
+    /// What a reader gets where nothing was set.
+    static var defaultValue: Value { get }
+}
+
+/// Values by the type of their key; nothing is allocated while none is set.
+struct TypedValues: Sendable {
+    private var storage: [ObjectIdentifier: any Sendable]?
+
+    subscript<Key: TypedKey>(_ key: Key.Type) -> Key.Value {
+        get { (storage?[ObjectIdentifier(key)] as? Key.Value) ?? Key.defaultValue }
+        set { storage = { var all = $0 ?? [:]; all[ObjectIdentifier(key)] = newValue; return all }(storage) }
+    }
+
+    /// True if nothing was ever set.
+    var isEmpty: Bool { storage == nil }
+}
+
+/// What one request asks of the middleware and the transport that it passes: typed keys, as SwiftUI's environment has them.
+///
+/// Every middleware of this library reads an option by its own name, so that a single request can tune it or switch it off:
+///
+/// ```swift
+/// var request = try Request(.get, "/reports")
+/// request.options.retry = .off
+/// request.options.timeout = .use(.seconds(2))
+/// ```
+public struct RequestOptions: Sendable {
+    private var values = TypedValues()
+
+    public init() {}
+
+    public subscript<Key: TypedKey>(_ key: Key.Type) -> Key.Value {
+        get { values[key] }
+        set { values[key] = newValue }
+    }
+}
+
+/// What the transport and the middleware tell of an exchange, beside the head and the body: attempts, number, timings.
+public struct ResponseMetadata: Sendable {
+    private var values = TypedValues()
+
+    public init() {}
+
+    public subscript<Key: TypedKey>(_ key: Key.Type) -> Key.Value {
+        get { values[key] }
+        set { values[key] = newValue }
+    }
+}
+
+/// What one request says of a middleware's setting.
+public enum Override<Value: Sendable>: Sendable {
+    /// As the stack has it. The default.
+    case inherited
+    /// Not for this request: the middleware passes it on untouched.
+    case off
+    /// This instead.
+    case use(Value)
+
+    /// The value to go by; nil where the middleware is switched off.
+    public func resolved(_ inherited: Value) -> Value? {
+        switch self {
+        case .inherited: inherited
+        case .off: nil
+        case .use(let value): value
+        }
+    }
+
+    /// True for ``off``.
+    public var isOff: Bool {
+        if case .off = self { true } else { false }
+    }
+}
+
+// MARK: - Options that every stack knows
+
+private enum SensitivityKey: TypedKey { static var defaultValue: Sensitivity { .standard } }
+private enum EventSinkKey: TypedKey { static var defaultValue: (any EventSink)? { nil } }
+private enum URLTemplateKey: TypedKey { static var defaultValue: String? { nil } }
+private enum UpgradeKey: TypedKey { static var defaultValue: UpgradeRequest? { nil } }
+
+extension RequestOptions {
+    /// Names that are secret in this request and its response, beside those that always are.
+    public var sensitivity: Sensitivity {
+        get { self[SensitivityKey.self] }
+        set { self[SensitivityKey.self] = newValue }
+    }
+
+    /// Who is told of this exchange's events; nil (the default) costs nothing.
+    public var eventSink: (any EventSink)? {
+        get { self[EventSinkKey.self] }
+        set { self[EventSinkKey.self] = newValue }
+    }
+
+    /// The endpoint's path with names in place of values, for logs, spans and metrics; nil where the request has no template.
+    public var urlTemplate: String? {
+        get { self[URLTemplateKey.self] }
+        set { self[URLTemplateKey.self] = newValue }
+    }
+
+    /// The protocol to change to; nil (the default) for a plain exchange.
+    public var upgrade: UpgradeRequest? {
+        get { self[UpgradeKey.self] }
+        set { self[UpgradeKey.self] = newValue }
+    }
+}
