@@ -46,7 +46,7 @@ let package = Package(
             name: "ErrandMiddleware",
             dependencies: ["ErrandCore", "ErrandFormats", .product(name: "Logging", package: "swift-log")]
         ),
-        .target(name: "ErrandAPI", dependencies: ["ErrandCore", "ErrandFormats"]),
+        .target(name: "ErrandAPI", dependencies: ["ErrandCore", "ErrandFormats", "ErrandMiddleware"]),
 
         // MARK: Transports
         .target(
@@ -61,6 +61,11 @@ let package = Package(
                 .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
                 .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
                 .product(name: "NIOHTTP1", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
+                .product(
+                    name: "NIOFoundationEssentialsCompat",
+                    package: "swift-nio",
+                    condition: .when(traits: ["AsyncHTTPClient"])
+                ),
                 .product(name: "NIOSSL", package: "swift-nio-ssl", condition: .when(traits: ["AsyncHTTPClient"])),
             ]
         ),

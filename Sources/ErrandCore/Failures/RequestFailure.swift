@@ -83,7 +83,9 @@ public struct AttemptRecord: Sendable, CustomStringConvertible {
     public var description: String {
         switch outcome {
         case .status(let status): "attempt \(number): \(status.code), then waited \(delay)"
-        case .failure(let error): "attempt \(number): \(error), then waited \(delay)"
+        case .failure(let error):
+            // Of an error that is not ours, only the type is known to be without secrets.
+            "attempt \(number): \((error as? any RequestFailure)?.description ?? "\(type(of: error))"), then waited \(delay)"
         }
     }
 }

@@ -9,11 +9,26 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
         guard request.head.authority != nil, request.head.scheme != nil else {
             throw InvalidURL(request.head.path ?? "", .missingHost)
         }
+        try Self.check(request.head)
+        for field in request.options.fallbackHeaders where !request.head.headerFields.contains(field.name) {
+            request.head.headerFields.append(field)
+        }
         request.head.headerFields = request.head.headerFields.markingSensitive(by: request.options.sensitivity)
         guard let deadline = request.deadline else { return try await transport.send(request) }
         if deadline.hasPassed { throw TransportError.timedOut(.queue, after: .zero, request: request, wasSent: .no) }
         if transport.capabilities.contains(.deadlines), deadline.continuousInstant != nil { return try await transport.send(request) }
         return try await raced(request, by: deadline)
+    }
+
+    /// A head may be of the caller's own making: nothing in it may end a line or a word of the message (RFC 9112, 3).
+    private static func check(_ head: HTTPRequest) throws(InvalidURL) {
+        let target = head.path ?? ""
+        if let octet = (head.authority ?? "").utf8.first(where: { $0 <= 0x20 || $0 >= 0x7F }) {
+            throw InvalidURL(head.authority ?? "", .invalidOctet(octet, component: "authority"))
+        }
+        if let octet = target.utf8.first(where: { $0 <= 0x20 || $0 >= 0x7F }) {
+            throw InvalidURL(target, .invalidOctet(octet, component: "path"))
+        }
     }
 
     private func raced(_ request: Request, by deadline: Deadline) async throws -> Response {

@@ -146,3 +146,12 @@ package enum RequestTarget {
         return first + "&" + second
     }
 }
+
+extension HTTPURL {
+    /// This URL with more query items behind its own.
+    package func addingQuery(_ more: Query) -> HTTPURL {
+        guard !more.isEmpty else { return self }
+        return HTTPURL(
+            scheme: scheme, host: host, port: port, path: path, query: RequestTarget.joinedQuery(query, more.encoded))
+    }
+}

@@ -33,7 +33,7 @@ public struct InvalidURL: Error, Sendable, Hashable, CustomStringConvertible {
 
     public init(_ text: String, _ reason: Reason) {
         let redacted = Sensitivity.standard.redactedURL(text)
-        self.text = redacted.count > 200 ? redacted.prefix(200) + "…" : redacted
+        self.text = redacted.shownSafely()
         self.reason = reason
     }
 

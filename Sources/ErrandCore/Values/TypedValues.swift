@@ -90,6 +90,7 @@ public enum Override<Value: Sendable>: Sendable {
 private enum SensitivityKey: TypedKey { static var defaultValue: Sensitivity { .standard } }
 private enum EventSinkKey: TypedKey { static var defaultValue: (any EventSink)? { nil } }
 private enum URLTemplateKey: TypedKey { static var defaultValue: String? { nil } }
+private enum FallbackHeadersKey: TypedKey { static var defaultValue: HTTPFields { HTTPFields() } }
 private enum UpgradeKey: TypedKey { static var defaultValue: UpgradeRequest? { nil } }
 
 extension RequestOptions {
@@ -111,9 +112,25 @@ extension RequestOptions {
         set { self[URLTemplateKey.self] = newValue }
     }
 
+    /// Fields for the transport's boundary to add where nobody on the way has set one of that name, such as the `Accept` of a decoder.
+    public var fallbackHeaders: HTTPFields {
+        get { self[FallbackHeadersKey.self] }
+        set { self[FallbackHeadersKey.self] = newValue }
+    }
+
     /// The protocol to change to; nil (the default) for a plain exchange.
     public var upgrade: UpgradeRequest? {
         get { self[UpgradeKey.self] }
         set { self[UpgradeKey.self] = newValue }
+    }
+}
+
+private enum HTTPVersionKey: TypedKey { static var defaultValue: String? { nil } }
+
+extension ResponseMetadata {
+    /// The version that was spoken: `1.1`, `2`; nil where the transport does not say.
+    public var httpVersion: String? {
+        get { self[HTTPVersionKey.self] }
+        set { self[HTTPVersionKey.self] = newValue }
     }
 }

@@ -1,0 +1,9 @@
+#if AsyncHTTPClient
+extension HTTPStack {
+    /// The platform's transport alone: no redirect is followed, no content decoded.
+    ///
+    /// One for the whole process, with one connection pool, never shut down; make an `AsyncHTTPClientTransport` for settings or a
+    /// lifetime of your own. Today it is AsyncHTTPClient's, on every platform.
+    public static let bare = HTTPStack(AsyncHTTPClientTransport())
+}
+#endif

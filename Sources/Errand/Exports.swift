@@ -1,0 +1,10 @@
+@_exported public import ErrandAPI
+@_exported public import ErrandAsyncHTTPClient
+@_exported public import ErrandCore
+@_exported public import ErrandFormats
+@_exported public import ErrandMiddleware
+
+#if canImport(FoundationInternationalization)
+// Linked for its conversion of host names in other scripts (UTS 46), which URLs ask for; Apple's Foundation has it built in.
+internal import FoundationInternationalization
+#endif

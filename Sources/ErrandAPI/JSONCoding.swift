@@ -1,0 +1,77 @@
+public import ErrandCore
+
+/// How values become JSON and back: dates, names of keys, or coders of your own.
+///
+/// ```swift
+/// APIClient(stack, json: JSONCoding(dates: .iso8601, keys: .snakeCase))
+/// ```
+public struct JSONCoding: Sendable {
+    public enum Dates: Sendable {
+        /// Text as in RFC 3339, such as `2026-11-21T12:36:00Z`; fractions of a second are read, and not written.
+        case iso8601
+        /// Numbers, in seconds since 1970.
+        case secondsSince1970
+        /// Numbers, in milliseconds since 1970.
+        case millisecondsSince1970
+        /// As Swift's coders do by default: seconds since 2001. Rarely what a server means.
+        case secondsSince2001
+    }
+
+    public enum Keys: Sendable {
+        /// As the properties are called.
+        case asDeclared
+        /// `userName` is `user_name` in JSON.
+        case snakeCase
+    }
+
+    private let makeEncoder: @Sendable () -> JSONEncoder
+    private let makeDecoder: @Sendable () -> JSONDecoder
+
+    public init(dates: Dates = .iso8601, keys: Keys = .asDeclared) {
+        makeEncoder = {
+            let encoder = JSONEncoder()
+            if case .snakeCase = keys { encoder.keyEncodingStrategy = .convertToSnakeCase }
+            encoder.dateEncodingStrategy =
+                switch dates {
+                case .iso8601: .iso8601
+                case .secondsSince1970: .secondsSince1970
+                case .millisecondsSince1970: .millisecondsSince1970
+                case .secondsSince2001: .deferredToDate
+                }
+            return encoder
+        }
+        makeDecoder = {
+            let decoder = JSONDecoder()
+            if case .snakeCase = keys { decoder.keyDecodingStrategy = .convertFromSnakeCase }
+            decoder.dateDecodingStrategy =
+                switch dates {
+                case .iso8601: .custom(Self.dateFromRFC3339)
+                case .secondsSince1970: .secondsSince1970
+                case .millisecondsSince1970: .millisecondsSince1970
+                case .secondsSince2001: .deferredToDate
+                }
+            return decoder
+        }
+    }
+
+    /// Coders with settings of your own; each is made for one value, and not shared.
+    public init(encoder: @escaping @Sendable () -> JSONEncoder, decoder: @escaping @Sendable () -> JSONDecoder) {
+        (makeEncoder, makeDecoder) = (encoder, decoder)
+    }
+
+    /// ISO 8601 dates, keys as declared.
+    public static let standard = JSONCoding()
+
+    public func encode(_ value: some Encodable) throws -> Data { try makeEncoder().encode(value) }
+
+    public func decode<Value: Decodable>(_ type: Value.Type, from data: Data) throws -> Value { try makeDecoder().decode(type, from: data) }
+
+    @Sendable private static func dateFromRFC3339(_ decoder: any Decoder) throws -> Date {
+        let container = try decoder.singleValueContainer()
+        let text = try container.decode(String.self)
+        for hasFraction in [false, true] {
+            if let date = try? Date.ISO8601FormatStyle(includingFractionalSeconds: hasFraction).parse(text) { return date }
+        }
+        throw DecodingError.dataCorruptedError(in: container, debugDescription: "not a date as in RFC 3339")
+    }
+}

@@ -1,4 +1,0 @@
-#if AsyncHTTPClient
-internal import AsyncHTTPClient
-internal import NIOSSL
-#endif

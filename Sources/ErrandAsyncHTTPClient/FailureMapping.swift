@@ -1,0 +1,99 @@
+#if AsyncHTTPClient
+internal import AsyncHTTPClient
+internal import ErrandCore
+internal import NIOCore
+internal import NIOHTTP1
+internal import NIOPosix
+internal import NIOSSL
+
+/// What the client's errors mean, given where the exchange was.
+struct FailureMapping {
+    let request: Request
+    let phase: ExchangePhase
+    let wasSent: WasSent
+    let head: HTTPResponse?
+    let elapsed: Duration
+
+    func failure(for error: any Error) -> any Error {
+        if error is CancellationError || error is TransportError || error is InvalidURL { return error }
+        let hasTimedOut = request.deadline?.hasPassed == true
+        switch error {
+        case let error as RequestBodyFailed:
+            return made(.requestBody, message: "\(error.underlying)", underlying: error.underlying)
+        case let error as HTTPClientError:
+            return hasTimedOut && error != .alreadyShutdown ? made(.timedOut, underlying: error) : failure(for: error)
+        case _ where hasTimedOut:
+            return made(.timedOut, underlying: error)
+        case let error as NIOConnectionError:
+            return failure(for: error)
+        case let error as SocketAddressError:
+            return made(.cannotFindHost, phase: .connect, message: "\(error)", underlying: error)
+        case let error as ChannelError:
+            if case .connectTimeout = error { return made(.timedOut, phase: .connect, underlying: error) }
+            return lost(error)
+        case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError:
+            return made(.tls, message: Self.reason(ofTLS: error), underlying: error)
+        case is HTTPParserError:
+            return made(.invalidResponse, message: "\(error)", underlying: error)
+        default:
+            return lost(error)
+        }
+    }
+
+    private func failure(for error: HTTPClientError) -> any Error {
+        switch error {
+        case .connectTimeout, .tlsHandshakeTimeout, .socksHandshakeTimeout, .httpProxyHandshakeTimeout, .getConnectionFromPoolTimeout:
+            made(.timedOut, phase: .connect, message: error.description, underlying: error)
+        case .deadlineExceeded, .readTimeout, .writeTimeout:
+            made(.timedOut, underlying: error)
+        case .alreadyShutdown, .cancelled:  // who cancels here is a client that shuts down
+            made(.shutDown, underlying: error)
+        case .proxyAuthenticationRequired, .invalidProxyResponse:
+            made(.proxy, phase: .connect, message: error.description, underlying: error)
+        case .remoteConnectionClosed, .uncleanShutdown, .requestStreamCancelled:
+            made(.connectionLost, message: error.description, underlying: error)
+        case .bodyLengthMismatch, .writeAfterRequestSent:
+            made(.requestBody, message: error.description, underlying: error)
+        default:
+            wasSent == .no
+                ? made(.invalidRequest, phase: .request, message: error.description, underlying: error)
+                : made(.invalidResponse, message: error.description, underlying: error)
+        }
+    }
+
+    private func failure(for error: NIOConnectionError) -> any Error {
+        if error.connectionErrors.isEmpty, error.dnsAError != nil || error.dnsAAAAError != nil {
+            return made(.cannotFindHost, phase: .connect, message: "'\(error.host)'", underlying: error)
+        }
+        let reasons = error.connectionErrors.map { "\($0.error)" }
+        return made(.cannotConnect, phase: .connect, message: Set(reasons).sorted().joined(separator: ", "), underlying: error)
+    }
+
+    private func lost(_ error: any Error) -> any Error {
+        phase == .connect
+            ? made(.cannotConnect, message: "\(error)", underlying: error)
+            : made(.connectionLost, message: "\(error)", underlying: error)
+    }
+
+    private func made(
+        _ code: TransportError.Code, phase: ExchangePhase? = nil, message: String = "", underlying: any Error
+    ) -> TransportError {
+        TransportError(
+            code, phase: phase ?? self.phase, message: message, elapsed: elapsed, underlying: underlying, request: request, response: head,
+            wasSent: wasSent)
+    }
+
+    /// The one phrase that helps, from what the TLS library says at length.
+    private static func reason(ofTLS error: any Error) -> String {
+        let text = String(describing: error)
+        let reasons = [
+            ("failedToValidateHostname", "the certificate is for another host"),
+            ("CERTIFICATE_VERIFY_FAILED", "the certificate is not trusted, or not valid now"),
+            ("WRONG_VERSION_NUMBER", "the other side does not speak TLS"),
+            ("CERTIFICATE_REQUIRED", "the server wants a client certificate"),
+            ("UNSUPPORTED_PROTOCOL", "no version of TLS in common"),
+        ]
+        return reasons.first { text.contains($0.0) }?.1 ?? text
+    }
+}
+#endif

@@ -1,0 +1,45 @@
+#if AsyncHTTPClient
+internal import AsyncHTTPClient
+internal import ErrandCore
+internal import NIOCore
+internal import NIOHTTP1
+
+extension HTTPClient.Request {
+    /// The message that the client sends for `request`.
+    ///
+    /// - Throws: ``InvalidURL`` if there is no URL, ``TransportError`` with the code `invalidRequest` if the client refuses it.
+    init(_ request: Request, body: HTTPClient.Body?) throws {
+        guard let scheme = request.head.scheme, let authority = request.head.authority else {
+            throw InvalidURL(request.head.path ?? "", .missingHost)
+        }
+        let url = try HTTPURL("\(scheme)://\(authority)\(request.head.path ?? "")")
+        var headers = HTTPHeaders()
+        headers.reserveCapacity(request.head.headerFields.count)
+        for field in request.head.headerFields {
+            // How the body is framed is decided by the body.
+            if field.name == .contentLength || field.name == .transferEncoding { continue }
+            headers.add(name: field.name.rawName, value: field.value)
+        }
+        do {
+            try self.init(url: url.description, method: HTTPMethod(rawValue: request.method.rawValue), headers: headers, body: body)
+        } catch {
+            throw TransportError(
+                .invalidRequest, phase: .request, message: "\(error)", underlying: error, request: request, wasSent: .no)
+        }
+    }
+}
+
+extension HTTPResponse {
+    /// Nil for a status that is none.
+    init?(_ head: HTTPResponseHead) {
+        guard (100...999).contains(head.status.code) else { return nil }
+        var fields = HTTPFields()
+        fields.reserveCapacity(head.headers.count)
+        for (name, value) in head.headers {
+            guard let name = HTTPField.Name(name) else { continue }  // the parser lets only tokens through
+            fields.append(HTTPField(name: name, value: value))
+        }
+        self.init(status: Status(code: Int(head.status.code), reasonPhrase: head.status.reasonPhrase), headerFields: fields)
+    }
+}
+#endif

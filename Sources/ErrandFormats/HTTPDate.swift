@@ -1,0 +1,92 @@
+/// A point in time as fields such as `Date`, `Expires` and `Retry-After` write it (RFC 9110, 5.6.7): to the second, in UTC.
+public struct HTTPDate: Sendable, Hashable, Comparable, CustomStringConvertible {
+    /// Seconds since 1970-01-01T00:00:00Z.
+    public let secondsSinceEpoch: Int64
+
+    public init(secondsSinceEpoch: Int64) { self.secondsSinceEpoch = secondsSinceEpoch }
+
+    /// Reads all three forms: `Sun, 06 Nov 1994 08:49:37 GMT`, and the obsolete `Sunday, 06-Nov-94 08:49:37 GMT` and
+    /// `Sun Nov  6 08:49:37 1994`. Nil for anything else. The day's name is not held against the date.
+    ///
+    /// - Parameter now: a year of two digits that would be over 50 years from now is in the century before (RFC 9110, 5.6.7).
+    public init?(_ text: some StringProtocol, now: HTTPDate) {
+        let words = Substring(text).split { $0 == " " || $0 == "," }.map(String.init)
+        let fields: (day: String, month: String, year: String, time: String)
+        switch words.count {
+        case 6 where words[5] == "GMT": fields = (words[1], words[2], words[3], words[4])
+        case 4 where words[3] == "GMT":
+            let date = words[1].split(separator: "-", omittingEmptySubsequences: false).map(String.init)
+            guard date.count == 3, date[2].utf8.count == 2 else { return nil }
+            fields = (date[0], date[1], date[2], words[2])
+        case 5: fields = (words[2], words[1], words[4], words[3])
+        default: return nil
+        }
+        guard let month = Self.months.firstIndex(of: fields.month), let day = Self.number(fields.day, digits: 1...2),
+            var year = Self.number(fields.year, digits: 2...4), fields.year.utf8.count != 3
+        else { return nil }
+        let time = fields.time.split(separator: ":", omittingEmptySubsequences: false).map { Self.number(String($0), digits: 2...2) }
+        guard time.count == 3, let hour = time[0], let minute = time[1], let second = time[2], hour < 24, minute < 60, second <= 60
+        else { return nil }
+        if fields.year.utf8.count == 2 {
+            let current = Self.year(ofDay: now.secondsSinceEpoch.flooredQuotient(86_400))
+            year += current - current % 100
+            if year > current + 50 { year -= 100 }
+        }
+        guard (1...Self.length(ofMonth: month + 1, year: year)).contains(day) else { return nil }
+        let days = Self.days(year: year, month: month + 1, day: day)
+        secondsSinceEpoch = Int64(days) * 86_400 + Int64(hour * 3600 + minute * 60 + second)
+    }
+
+    public static func < (first: HTTPDate, second: HTTPDate) -> Bool { first.secondsSinceEpoch < second.secondsSinceEpoch }
+
+    /// As it is sent: `Sun, 06 Nov 1994 08:49:37 GMT`.
+    public var description: String {
+        let days = secondsSinceEpoch.flooredQuotient(86_400)
+        let rest = Int(secondsSinceEpoch - days * 86_400)
+        let (year, month, day) = Self.date(ofDay: days)
+        let weekday = Self.weekdays[Int((days % 7 + 7 + 4) % 7)]
+        func two(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
+        let yearText = String(repeating: "0", count: max(0, 4 - String(year).count)) + String(year)
+        return "\(weekday), \(two(day)) \(Self.months[month - 1]) \(yearText) \(two(rest / 3600)):\(two(rest / 60 % 60)):\(two(rest % 60)) GMT"
+    }
+
+    private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+    private static let weekdays = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
+
+    private static func number(_ text: String, digits: ClosedRange<Int>) -> Int? {
+        guard digits.contains(text.utf8.count), text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+        return Int(text)
+    }
+
+    private static func isLeap(_ year: Int) -> Bool { year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) }
+
+    private static func length(ofMonth month: Int, year: Int) -> Int {
+        month == 2 ? (isLeap(year) ? 29 : 28) : [4, 6, 9, 11].contains(month) ? 30 : 31
+    }
+
+    /// Days since 1970-01-01 in the Gregorian calendar; March begins the year, so that the leap day ends it.
+    private static func days(year: Int, month: Int, day: Int) -> Int {
+        let year = month <= 2 ? year - 1 : year
+        let era = (year >= 0 ? year : year - 399) / 400
+        let yearOfEra = year - era * 400
+        let dayOfYear = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1
+        return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
+    }
+
+    private static func date(ofDay days: Int64) -> (year: Int, month: Int, day: Int) {
+        let shifted = Int(days) + 719_468
+        let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097
+        let dayOfEra = shifted - era * 146_097
+        let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+        let monthIndex = (5 * dayOfYear + 2) / 153
+        let month = monthIndex < 10 ? monthIndex + 3 : monthIndex - 9
+        return (yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, dayOfYear - (153 * monthIndex + 2) / 5 + 1)
+    }
+
+    private static func year(ofDay days: Int64) -> Int { date(ofDay: days).year }
+}
+
+extension Int64 {
+    fileprivate func flooredQuotient(_ divisor: Int64) -> Int64 { self >= 0 ? self / divisor : (self - divisor + 1) / divisor }
+}

@@ -1,0 +1,134 @@
+public import ErrandCore
+
+/// Makes requests absolute below a base URL, and gives them default fields and default query items.
+///
+/// **Place:** outermost, so that everything below sees an absolute URL. Several chain: the outer one's path comes behind the inner
+/// one's, and a field that the request, or an outer server, has set is kept.
+///
+/// A request that names another origin by itself than that of the base URL is passed on untouched, so that default fields, which
+/// may hold credentials, never reach a server that they were not meant for. A server without a base URL knows no origin: its
+/// fields go wherever the request goes.
+///
+/// **Per request:** `request.options.server = .off` passes the request on as it is.
+public struct ServerMiddleware: HTTPMiddleware {
+    private enum Base: Sendable {
+        case url(Result<HTTPURL, InvalidURL>)
+        case path(String)
+        case none
+    }
+
+    private let base: Base
+    private let headers: HTTPFields
+    private let query: Query
+
+    /// - Parameters:
+    ///   - url: `http` or `https`, without credentials. One that can't be read fails each request, as the text comes from a
+    ///     configuration more often than from code; `HTTPURL(_:)` checks it at once.
+    ///   - headers: added where the request has no field of that name.
+    ///   - query: comes between the base's query and the request's own.
+    public init(_ url: String, headers: HTTPFields = HTTPFields(), query: Query = Query()) {
+        base = .url(Result { () throws(InvalidURL) in try HTTPURL(url) })
+        (self.headers, self.query) = (headers, query)
+    }
+
+    public init(_ url: HTTPURL, headers: HTTPFields = HTTPFields(), query: Query = Query()) {
+        base = .url(.success(url))
+        (self.headers, self.query) = (headers, query)
+    }
+
+    /// A prefix for paths, percent-encoded, below the base URL of a server further in.
+    public init(path: String, headers: HTTPFields = HTTPFields(), query: Query = Query()) {
+        base = .path(path)
+        (self.headers, self.query) = (headers, query)
+    }
+
+    /// Default fields and query items alone.
+    public init(headers: HTTPFields = HTTPFields(), query: Query = Query()) {
+        base = .none
+        (self.headers, self.query) = (headers, query)
+    }
+
+    public var place: MiddlewarePlace? { .server }
+
+    public var label: String {
+        switch base {
+        case .url(.success(let url)): "server(\(Sensitivity.standard.redactedURL(url.description)))"
+        case .url(.failure(let error)): "server(\(error))"
+        case .path(let path): "server(path: \(path))"
+        case .none: "server"
+        }
+    }
+
+    public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+        guard !request.options.server.isOff else { return try await next.send(request) }
+        return try await next.send(adapted(request))
+    }
+
+    /// The request as it goes on.
+    ///
+    /// - Throws: ``InvalidURL``.
+    func adapted(_ request: Request) throws(InvalidURL) -> Request {
+        var request = request
+        let target = request.head.path ?? ""
+        if request.head.authority != nil {
+            if case .url(let result) = base, request.url?.origin != (try result.get()).origin { return request }
+        } else {
+            switch base {
+            case .url(let result):
+                let url = try result.get().addingQuery(query).joined(with: target)
+                request.head.scheme = url.scheme
+                request.head.authority = url.authority
+                request.head.path = url.target
+            case .path(let path):
+                // A base URL of its own knows how to join; only its path and query are used.
+                let prefix = try HTTPURL("http://localhost" + (path.hasPrefix("/") ? path : "/" + path))
+                let joined = try prefix.addingQuery(query).joined(with: target)
+                request.head.path = joined.path + (joined.query.map { "?" + $0 } ?? "")
+            case .none:
+                request.head.path = query.isEmpty ? target : Self.withDefaults(query, target)
+            }
+        }
+        for field in headers where !request.head.headerFields.contains(field.name) {
+            // All values of a name that comes several times.
+            request.head.headerFields[fields: field.name] = headers[fields: field.name]
+        }
+        return request
+    }
+
+    private static func withDefaults(_ query: Query, _ target: String) -> String {
+        guard let mark = target.firstIndex(of: "?") else { return target + "?" + query.encoded }
+        return target[..<mark] + "?" + query.encoded + "&" + target[target.index(after: mark)...]
+    }
+}
+
+private enum ServerOptionKey: TypedKey { static var defaultValue: Override<Never> { .inherited } }
+
+extension RequestOptions {
+    /// `.off` sends the request without base URL, default fields and default query.
+    public var server: Override<Never> {
+        get { self[ServerOptionKey.self] }
+        set { self[ServerOptionKey.self] = newValue }
+    }
+}
+
+extension HTTPSender {
+    /// Sends requests to paths below `url`, with default fields and query items. See ``ServerMiddleware``.
+    public func server(_ url: String, headers: HTTPFields = HTTPFields(), query: Query = Query()) -> HTTPStack {
+        wrapped(by: ServerMiddleware(url, headers: headers, query: query))
+    }
+
+    /// Sends requests to paths below `url`. See ``ServerMiddleware``.
+    public func server(_ url: HTTPURL, headers: HTTPFields = HTTPFields(), query: Query = Query()) -> HTTPStack {
+        wrapped(by: ServerMiddleware(url, headers: headers, query: query))
+    }
+
+    /// Puts `path` before the paths of requests. See ``ServerMiddleware``.
+    public func server(path: String, headers: HTTPFields = HTTPFields(), query: Query = Query()) -> HTTPStack {
+        wrapped(by: ServerMiddleware(path: path, headers: headers, query: query))
+    }
+
+    /// Adds default fields and query items. See ``ServerMiddleware``.
+    public func server(headers: HTTPFields, query: Query = Query()) -> HTTPStack {
+        wrapped(by: ServerMiddleware(headers: headers, query: query))
+    }
+}
