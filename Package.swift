@@ -80,6 +80,25 @@ let package = Package(
 
         // MARK: For tests
         .target(name: "ErrandTesting", dependencies: ["ErrandCore", "ErrandFormats"]),
+
+        // MARK: Tests
+        .target(name: "TestSupport", dependencies: ["ErrandCore", "ErrandTesting"], path: "Tests/TestSupport"),
+        .testTarget(name: "ErrandCoreTests", dependencies: ["Errand", "ErrandTesting", "TestSupport"]),
+        .testTarget(name: "ErrandFormatsTests", dependencies: ["ErrandFormats", "TestSupport"]),
+        .testTarget(
+            name: "ErrandMiddlewareTests",
+            dependencies: ["Errand", "ErrandTesting", "TestSupport", .product(name: "Logging", package: "swift-log")]
+        ),
+        .testTarget(name: "ErrandAPITests", dependencies: ["Errand", "ErrandTesting", "TestSupport"]),
+        .testTarget(name: "ErrandTestingTests", dependencies: ["Errand", "ErrandTesting"]),
+        .testTarget(name: "ErrandAsyncHTTPClientTests", dependencies: ["Errand", "ErrandTesting", "TestSupport"]),
+        // An app's module whose code runs on the main actor unless it says otherwise.
+        .testTarget(
+            name: "MainActorAppTests",
+            dependencies: ["Errand", "ErrandTesting"],
+            swiftSettings: [.defaultIsolation(MainActor.self)]
+        ),
+        .testTarget(name: "ReadmeTests", dependencies: ["Errand", "ErrandTesting"]),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -17,37 +17,10 @@ public struct ProblemDetails: Sendable, Hashable, Decodable, CustomStringConvert
     /// A URI reference that names this occurrence; nil if there was none.
     public let instance: String?
     /// All other members.
-    public let extensions: [String: Value]
-
-    /// Any JSON value.
-    public enum Value: Sendable, Hashable, Decodable {
-        case null
-        case bool(Bool)
-        case number(Double)
-        case string(String)
-        case array([Value])
-        case object([String: Value])
-
-        public init(from decoder: any Decoder) throws {
-            let container = try decoder.singleValueContainer()
-            if container.decodeNil() {
-                self = .null
-            } else if let value = try? container.decode(Bool.self) {
-                self = .bool(value)
-            } else if let value = try? container.decode(Double.self) {
-                self = .number(value)
-            } else if let value = try? container.decode(String.self) {
-                self = .string(value)
-            } else if let value = try? container.decode([Value].self) {
-                self = .array(value)
-            } else {
-                self = .object(try container.decode([String: Value].self))
-            }
-        }
-    }
+    public let extensions: [String: JSONValue]
 
     public init(from decoder: any Decoder) throws {
-        var members = try [String: Value](from: decoder)
+        var members = try [String: JSONValue](from: decoder)
         func text(_ name: String) -> String? {
             guard case .string(let text) = members.removeValue(forKey: name) else { return nil }
             return text

@@ -1,0 +1,138 @@
+internal import Synchronization
+
+/// A clock whose time the test moves: a backoff of thirty minutes takes no time.
+///
+/// ```swift
+/// let clock = ManualClock()
+/// async let response = stub.retry(.standard, clock: clock).send(request)
+/// try await clock.sleepers(atLeast: 1)      // the backoff has begun
+/// clock.advance(by: .seconds(20))
+/// ```
+public final class ManualClock: Clock, Sendable {
+    /// Time since the clock was made.
+    public struct Instant: InstantProtocol {
+        let sinceStart: Duration
+
+        public func advanced(by duration: Duration) -> Instant { Instant(sinceStart: sinceStart + duration) }
+        public func duration(to other: Instant) -> Duration { other.sinceStart - sinceStart }
+        public static func < (first: Instant, second: Instant) -> Bool { first.sinceStart < second.sinceStart }
+    }
+
+    private struct Sleeper {
+        let until: Instant
+        let continuation: CheckedContinuation<Void, any Error>
+    }
+
+    private struct State {
+        var now = Instant(sinceStart: .zero)
+        var nextID = 0
+        var sleepers: [Int: Sleeper] = [:]
+        var cancelled: Set<Int> = []
+        var watchers: [Int: (count: Int, continuation: CheckedContinuation<Void, any Error>)] = [:]
+
+        /// Watchers whose count is reached, taken out.
+        mutating func satisfiedWatchers() -> [CheckedContinuation<Void, any Error>] {
+            let satisfied = watchers.filter { $0.value.count <= sleepers.count }
+            for id in satisfied.keys { watchers[id] = nil }
+            return satisfied.values.map(\.continuation)
+        }
+    }
+
+    private let state = Mutex(State())
+
+    public init() {}
+
+    public var now: Instant { state.withLock(\.now) }
+    public var minimumResolution: Duration { .zero }
+
+    /// Returns when the test has moved the time to `deadline`.
+    ///
+    /// - Throws: `CancellationError`.
+    public func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
+        let id = newID()
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                let (result, watchers) = state.withLock { state -> (Result<Void, any Error>?, [CheckedContinuation<Void, any Error>]) in
+                    if state.cancelled.remove(id) != nil { return (.failure(CancellationError()), []) }
+                    if deadline <= state.now { return (.success(()), []) }
+                    state.sleepers[id] = Sleeper(until: deadline, continuation: continuation)
+                    return (nil, state.satisfiedWatchers())
+                }
+                if let result { continuation.resume(with: result) }
+                for watcher in watchers { watcher.resume() }
+            }
+        } onCancel: {
+            let sleeper = state.withLock { state in
+                let sleeper = state.sleepers.removeValue(forKey: id)
+                if sleeper == nil { state.cancelled.insert(id) }
+                return sleeper
+            }
+            sleeper?.continuation.resume(throwing: CancellationError())
+        }
+        state.withLock { _ = $0.cancelled.remove(id) }
+    }
+
+    private func newID() -> Int {
+        state.withLock { state in
+            state.nextID += 1
+            return state.nextID
+        }
+    }
+
+    /// How many sleep now.
+    public var sleeperCount: Int { state.withLock { $0.sleepers.count } }
+
+    /// Returns as soon as at least `count` sleep.
+    ///
+    /// - Throws: `CancellationError`.
+    public func sleepers(atLeast count: Int) async throws {
+        let id = newID()
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                let result = state.withLock { state -> Result<Void, any Error>? in
+                    if state.cancelled.remove(id) != nil { return .failure(CancellationError()) }
+                    if state.sleepers.count >= count { return .success(()) }
+                    state.watchers[id] = (count, continuation)
+                    return nil
+                }
+                if let result { continuation.resume(with: result) }
+            }
+        } onCancel: {
+            let watcher = state.withLock { state in
+                let watcher = state.watchers.removeValue(forKey: id)
+                if watcher == nil { state.cancelled.insert(id) }
+                return watcher
+            }
+            watcher?.continuation.resume(throwing: CancellationError())
+        }
+        state.withLock { _ = $0.cancelled.remove(id) }
+    }
+
+    /// Moves the time, and wakes who is due, the earliest first.
+    public func advance(by duration: Duration) {
+        precondition(duration >= .zero, "time does not go back by \(duration)")
+        wake { $0.now = $0.now.advanced(by: duration) }
+    }
+
+    /// Moves the time to the instant at which the next sleeper is due, and wakes it; by how much. Nil if nobody sleeps.
+    @discardableResult
+    public func advanceToNextSleeper() -> Duration? {
+        var moved: Duration?
+        wake { state in
+            guard let next = state.sleepers.values.map(\.until).min() else { return }
+            moved = state.now.duration(to: next)
+            state.now = next
+        }
+        return moved
+    }
+
+    private func wake(after move: (inout sending State) -> Void) {
+        let due = state.withLock { state in
+            move(&state)
+            let due = state.sleepers.filter { $0.value.until <= state.now }
+            for id in due.keys { state.sleepers[id] = nil }
+            return due.sorted { ($0.value.until, $0.key) < ($1.value.until, $1.key) }.map(\.value.continuation)
+        }
+        for continuation in due { continuation.resume() }
+    }
+}
