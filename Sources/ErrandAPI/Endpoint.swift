@@ -60,11 +60,6 @@ public struct Endpoint<Output: Sendable>: Sendable {
     }
 }
 
-extension HTTPRequest.Method {
-    /// A safe request with a body that says what is looked for (RFC 10008).
-    public static let query = HTTPRequest.Method("QUERY") ?? .post
-}
-
 // MARK: - A value comes back
 
 extension Endpoint where Output: Decodable {

@@ -75,8 +75,8 @@ extension HTTPRequest.Method {
     /// Doing it twice is as good as once (RFC 9110, 9.2.2; QUERY: RFC 10008).
     public var isIdempotent: Bool {
         switch self {
-        case .get, .head, .options, .trace, .put, .delete: true
-        default: rawValue == "QUERY"
+        case .get, .head, .options, .trace, .put, .delete, .query: true
+        default: false
         }
     }
 }

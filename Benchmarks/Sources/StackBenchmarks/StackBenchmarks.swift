@@ -1,0 +1,148 @@
+import CAllocations
+import ErrandCore
+import ErrandMiddleware
+
+/// What the layers cost: time and allocations for each call, the median of several rounds, beside the same call without them.
+@main
+struct StackBenchmarks {
+    static func main() async throws {
+        let isCheck = CommandLine.arguments.contains("--check")
+        let request = try Request(.get, url: "https://a.example/")
+        let bare = HTTPStack(Immediate())
+
+        var idle = bare
+        for _ in 0..<8 { idle = idle.wrapped(by: Idle()) }
+        // The same eight as nested generic types, without erasure: what the compiler can make of them at best.
+        let nested = HTTPStack(
+            Around(Around(Around(Around(Around(Around(Around(Around(Immediate())))))))))
+        let off = bare.retry().validateStatus().timeout(.seconds(30)).number().server("https://a.example")
+        var offRequest = request
+        offRequest.options.retry = .off
+        offRequest.options.validateStatus = .off
+        offRequest.options.timeout = .off
+        offRequest.options.number = .off
+        offRequest.options.server = .off
+
+        print("each call: median of 15 rounds of 20,000\n")
+        let base = try await measure("a stack of a transport alone") { _ = try await bare.send(request) }
+        let eight = try await measure("  + eight idle middleware") { _ = try await idle.send(request) }
+        let generic = try await measure("  + eight idle, as nested generics") { _ = try await nested.send(request) }
+        let timeout = bare.timeout(.seconds(30))
+        let timed = try await measure("  + timeout") { _ = try await timeout.send(request) }
+        _ = try await measure("  + five of the library's, switched off for the request") { _ = try await off.send(offRequest) }
+        let working = bare.retry().validateStatus().timeout(.seconds(30)).number().server("https://a.example")
+        let relative = try Request(.get, "/")
+        _ = try await measure("  + the same five at work") { _ = try await working.send(relative) }
+
+        print("\na body of 1,000 chunks, each after a turn of the executor: for each chunk\n")
+        let streaming = HTTPStack(Streaming(enforcesDeadlines: true))
+        let racing = HTTPStack(Streaming(enforcesDeadlines: false))
+        let plain = try await measure("no deadline", calls: 10, per: 1000) { try await read(streaming, request) }
+        var bounded = request
+        bounded.deadline = Deadline(after: .seconds(3600))
+        let enforced = try await measure("a deadline that the transport enforces", calls: 10, per: 1000) { [bounded] in
+            try await read(streaming, bounded)
+        }
+        let raced = try await measure("a deadline that is raced for the transport", calls: 10, per: 1000) { [bounded] in
+            try await read(racing, bounded)
+        }
+
+        let cost = eight.microseconds - base.microseconds
+        print(
+            """
+
+            eight idle middleware: \(cost.rounded3) µs and \((eight.allocations - base.allocations).rounded3) allocations (budget 1.5 and 0), \
+            \((eight.microseconds / generic.microseconds).rounded3) times the nested generics
+            timeout: \((timed.microseconds - base.microseconds).rounded3) µs and \((timed.allocations - base.allocations).rounded3) \
+            allocations (budget 3 and 10)
+            a deadline over a slow body: \((enforced.microseconds / plain.microseconds).rounded3) times without one where the transport \
+            enforces it, \((raced.microseconds / plain.microseconds).rounded3) times where it is raced
+            """)
+        if isCheck {
+            // Time is noisy on shared machines, so only allocations are held exactly; time with a factor of four.
+            guard cost <= 6, eight.allocations - base.allocations < 0.01, timed.allocations - base.allocations <= 10 else {
+                print("over budget")
+                throw OverBudget()
+            }
+        }
+    }
+
+    private static func read(_ stack: HTTPStack, _ request: Request) async throws {
+        for try await chunk in try await stack.send(request).body { precondition(!chunk.isEmpty) }
+    }
+
+    struct Figure {
+        let microseconds: Double
+        let allocations: Double
+    }
+
+    private static func measure(
+        _ name: String, calls: Int = 20_000, per units: Int = 1, _ body: @Sendable () async throws -> Void
+    ) async throws -> Figure {
+        for _ in 0..<max(1, calls / 10) { try await body() }
+        var times: [Double] = []
+        var allocations: [Double] = []
+        for _ in 0..<15 {
+            let before = errand_allocation_count()
+            let start = ContinuousClock.now
+            for _ in 0..<calls { try await body() }
+            let elapsed = start.duration(to: .now)
+            allocations.append(Double(errand_allocation_count() - before) / Double(calls * units))
+            times.append(elapsed / .microseconds(1) / Double(calls * units))
+        }
+        let figure = Figure(microseconds: times.sorted()[7], allocations: allocations.sorted()[7])
+        let padded = name + String(repeating: " ", count: max(1, 60 - name.count))
+        print("\(padded)\(figure.microseconds.rounded3) µs   \(figure.allocations.rounded3) allocations")
+        return figure
+    }
+}
+
+struct OverBudget: Error {}
+
+extension Double {
+    var rounded3: Double { (self * 1000).rounded() / 1000 }
+}
+
+/// Answers at once, from memory.
+struct Immediate: HTTPSender {
+    static let head = HTTPResponse(status: .ok)
+    static let exchange = ExchangeLifetime(ended: .complete)
+
+    func send(_ request: Request) async throws -> Response {
+        Response(head: Self.head, body: ResponseBody(), request: request, exchange: Self.exchange)
+    }
+}
+
+struct Idle: HTTPMiddleware {
+    func send(_ request: Request, to next: some HTTPSender) async throws -> Response { try await next.send(request) }
+}
+
+struct Around<Next: HTTPSender>: HTTPSender {
+    let next: Next
+    init(_ next: Next) { self.next = next }
+    func send(_ request: Request) async throws -> Response { try await next.send(request) }
+}
+
+/// A body of 1,000 small chunks.
+struct Streaming: HTTPTransport {
+    let enforcesDeadlines: Bool
+    var capabilities: Capabilities { enforcesDeadlines ? [.deadlines] : [] }
+    func shutdown() async throws {}
+
+    func send(_ request: Request) async throws -> Response {
+        Response(head: Immediate.head, body: ResponseBody(Chunks()), request: request, exchange: Immediate.exchange)
+    }
+
+    actor Chunks: BodySource {
+        private var left = 1000
+        private let chunk = Data(count: 100)
+
+        func next() async throws -> Data? {
+            await Task.yield()
+            left -= 1
+            return left >= 0 ? chunk : nil
+        }
+
+        nonisolated func abandon() {}
+    }
+}

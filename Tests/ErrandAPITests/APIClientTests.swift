@@ -1,0 +1,236 @@
+import Errand
+import ErrandTesting
+import Testing
+
+private struct User: Codable, Sendable, Equatable {
+    var id: Int
+    var name: String
+    var joined: Date?
+}
+
+private struct Order: Codable, Sendable, Equatable {
+    var itemName: String
+    var placedAt: Date
+}
+
+private enum Users {
+    static func one(_ id: String) -> Endpoint<User> { .get("/users/\(id, "id")", query: ["expand": "teams"]) }
+    static func maybe(_ id: Int) -> Endpoint<User?> { .get("/users/\(id, "id")") }
+    static func create(_ user: User) -> Endpoint<User> { .post("/users", body: .json(user)) }
+    static func delete(_ id: Int) -> Endpoint<Void> { .delete("/users/\(id, "id")") }
+    static let all: Endpoint<[User]> = .get("/users")
+    static let avatar: Endpoint<Data> = .get("/avatar")
+    static let motto: Endpoint<String> = .get("/motto")
+}
+
+@Suite(.timeLimit(.minutes(1))) struct APIClientTests {
+    private let ada = User(id: 7, name: "Ada")
+
+    private func client(_ stubs: Stub..., json: JSONCoding = .standard) -> (APIClient, StubTransport) {
+        let transport = StubTransport()
+        for stub in stubs { transport.add(stub) }
+        return (APIClient(transport.server("https://a.example/v1"), json: json), transport)
+    }
+
+    @Test func givesTheValueOfACall() async throws {
+        let (client, stub) = client(Stub(.get, "/v1/users/{id}").query("expand", "teams").answers(.json(ada)))
+        #expect(try await client.value(Users.one("a/../b?c")) == ada)
+        let seen = try #require(stub.requests.first)
+        #expect(seen.request.head.path == "/v1/users/a%2F..%2Fb%3Fc?expand=teams")
+        #expect(seen.request.options.urlTemplate == "/users/{id}")
+        #expect(seen.request.head.headerFields[.accept] == "application/json")
+    }
+
+    @Test func givesTheValueWithItsHead() async throws {
+        let (client, _) = client(Stub().answers(.json(ada, status: .created, headers: [.eTag: "\"1\""])))
+        let response = try await client.response(Users.one("7"))
+        #expect(response.value == ada)
+        #expect(response.status == .created)
+        #expect(response.headers[.eTag] == "\"1\"")
+        #expect(response.request.url?.description == "https://a.example/v1/users/7?expand=teams")
+    }
+
+    @Test func givesTheBytesWhateverIsDeclared() async throws {
+        let (client, _) = client(Stub().answers(.data(Data([1, 2, 3]))))
+        #expect(try await client.data(Users.all) == Data([1, 2, 3]))
+    }
+
+    @Test func dataAndTextAreTheBodyItself() async throws {
+        let (client, _) = client(
+            Stub(.get, "/v1/avatar").answers(.data(Data([0xFF, 0x00]))), Stub(.get, "/v1/motto").answers(.status(.ok, text: "\"plain\"")))
+        #expect(try await client.value(Users.avatar) == Data([0xFF, 0x00]))
+        #expect(try await client.value(Users.motto) == "\"plain\"")
+    }
+
+    @Test func aCallWithoutOutputReadsNoValue() async throws {
+        let stream = StubAnswer.stream([Data("ignored".utf8)], status: .ok)
+        let (client, stub) = client(Stub(.delete, "/v1/users/7").answers(stream))
+        try await client.value(Users.delete(7))
+        #expect(stub.openBodyCount == 0)
+        #expect(stub.requests.first?.request.head.headerFields[.accept] == nil)
+    }
+
+    @Test(arguments: [(HTTPResponse.Status.noContent, ""), (.ok, ""), (.resetContent, ""), (.ok, "null")])
+    func anOptionalOutputIsNilForAnEmptyBody(status: HTTPResponse.Status, body: String) async throws {
+        let (client, _) = client(Stub().answers(.status(status, text: body)))
+        #expect(try await client.value(Users.maybe(7)) == nil)
+    }
+
+    @Test func anOptionalOutputIsTheValueThatCame() async throws {
+        let (client, _) = client(Stub().answers(.json(ada)))
+        #expect(try await client.value(Users.maybe(7)) == ada)
+    }
+
+    @Test func anEmptyBodyIsAnErrorWhereAValueIsDeclared() async throws {
+        let (client, _) = client(Stub().answers(.status(.noContent)))
+        await #expect(throws: DecodingFailure.self) { try await client.value(Users.one("7")) }
+    }
+
+    @Test func sendsAValueAsJSON() async throws {
+        let (client, stub) = client(Stub(.post, "/v1/users").json(["name": "Ada"]).answers(.json(ada, status: .created)))
+        #expect(try await client.value(Users.create(ada)) == ada)
+        #expect(stub.requests.first?.request.head.headerFields[.contentType] == "application/json")
+    }
+
+    @Test func datesAreISO8601AndKeysAreSnakeCaseOnDemand() async throws {
+        let text = #"{"item_name":"tea","placed_at":"2026-11-21T12:36:00Z"}"#
+        let (client, stub) = client(Stub().answers(.status(.ok, text: text)), json: JSONCoding(keys: .snakeCase))
+        let order = Order(itemName: "tea", placedAt: Date(timeIntervalSince1970: 1_795_264_560))
+        #expect(try await client.post("/orders", body: .json(order), as: Order.self) == order)
+        #expect(try stub.requests.first?.json([String: String].self) == ["item_name": "tea", "placed_at": "2026-11-21T12:36:00Z"])
+    }
+
+    @Test(arguments: [
+        ("2026-11-21T12:36:00Z", 0.0), ("2026-11-21T12:36:00.500Z", 0.5), ("2026-11-21T13:36:00+01:00", 0.0),
+    ]) func readsDatesWithFractionsAndOffsets(text: String, fraction: Double) async throws {
+        let (client, _) = client(Stub().answers(.status(.ok, text: #"{"id":1,"name":"x","joined":"\#(text)"}"#)))
+        let joined = try await client.value(Users.one("1")).joined?.timeIntervalSince1970
+        #expect(abs((joined ?? 0) - 1_795_264_560 - fraction) < 0.001)
+    }
+
+    @Test func aBodyOfTheWrongShapeNamesTypePathAndPrefix() async throws {
+        let body = #"[{"id":1,"name":"Ada"},{"id":"s3cret","name":"Bob"}]"# + String(repeating: " ", count: 5000)
+        let (client, _) = client(Stub().answers(.status(.ok, headers: [.contentType: "application/json"], text: body)))
+        let failure = try #require(await #expect(throws: DecodingFailure.self) { try await client.value(Users.all) })
+        #expect(failure.codingPath == "[1].id")
+        #expect(failure.typeName.contains("Array<") && failure.typeName.contains("User"))
+        #expect(failure.bodyPrefix == Data(body.utf8.prefix(1024)))
+        #expect(failure.response?.status == .ok)
+        #expect(failure.description.hasPrefix("GET https://a.example/v1/users: cannot decode "))
+        #expect(failure.description.hasSuffix(" at [1].id: not a Int (status 200)"))
+        var dumped = ""
+        dump(failure, to: &dumped)
+        #expect(!"\(failure)\(String(reflecting: failure))\(dumped)".contains("s3cret"))
+    }
+
+    @Test func aMissingKeyIsNamed() async throws {
+        let (client, _) = client(Stub().answers(.status(.ok, text: #"{"id":1}"#)))
+        let failure = try #require(await #expect(throws: DecodingFailure.self) { try await client.value(Users.one("1")) })
+        #expect(failure.codingPath == "name")
+        #expect(failure.description.contains("at name: no such key"))
+    }
+
+    @Test func anUnwantedStatusIsAnErrorWithoutAMiddleware() async throws {
+        let (client, _) = client(Stub().answers(.json(["reason": "no such user"], status: .notFound)))
+        let error = await #expect(throws: StatusError.self) { try await client.value(Users.one("7")) }
+        #expect(try error?.decode([String: String].self)["reason"] == "no such user")
+    }
+
+    @Test func aStackWithARuleOfItsOwnKeepsIt() async throws {
+        let stub = StubTransport(Stub().answers(.json(ada, status: .notFound)))
+        let client = APIClient(stub.validateStatus(.statuses([404])).server("https://a.example"))
+        #expect(try await client.value(Users.one("7")) == ada)
+        #expect(client.stack.layers.filter { $0.place == .validateStatus }.count == 1)
+    }
+
+    @Test func aCallHasOptionsOfItsOwn() async throws {
+        let (client, stub) = client(Stub().answers(.json(ada, status: .notFound)))
+        #expect(try await client.value(Users.one("7").with(\.validateStatus, .off).with(\.urlTemplate, "mine")) == ada)
+        #expect(stub.requests.first?.request.options.urlTemplate == "mine")
+    }
+
+    @Test func aBodyOverTheLimitIsRefused() async throws {
+        let stub = StubTransport(Stub().answers(.stream([Data(count: 600), Data(count: 600)])))
+        let client = APIClient(stub.server("https://a.example"), bodyLimitBytes: 1000)
+        let error = await #expect(throws: TransportError.self) { try await client.value(Users.all) }
+        #expect(error?.code == .bodyTooLarge)
+        #expect(stub.openBodyCount == 0)
+    }
+
+    @Test func theStepsOfACallAreSeparable() async throws {
+        let (client, _) = client(Stub().answers(.json(ada)))
+        let endpoint = Users.one("7")
+        var request = try client.request(for: endpoint)
+        request.head.headerFields[.userAgent] = "by hand"
+        let response = try await client.send(request)
+        #expect(response.request.head.headerFields[.userAgent] == "by hand")
+        #expect(try await client.decode(response, as: endpoint.decoding) == ada)
+    }
+
+    @Test func theStackCanBeUsedUntyped() async throws {
+        let (client, _) = client(Stub().answers(.status(.notFound, text: "plain")))
+        let response = try await client.stack.send(try Request(.get, "/x"))
+        #expect(response.status == .notFound)
+        #expect(try await response.body.collect() == Data("plain".utf8))
+    }
+
+    @Test func verbsNeedNoEndpoint() async throws {
+        let (client, stub) = client(Stub().answers(.json(ada)))
+        let id = "a b"
+        let read: User = try await client.get("/users/\(id)", query: ["page": 2])
+        #expect(try await client.post("/users", body: .json(ada), as: User.self) == read)
+        #expect(try await client.put("/users/7", body: .json(ada), as: User.self) == read)
+        #expect(try await client.patch("/users/7", body: .form(["name": "A B"]), as: User.self) == read)
+        #expect(try await client.delete("/users/7", as: User.self) == read)
+        try await client.post("/users", body: .text("x"))
+        try await client.put("/users/7", body: .data(Data([1])))
+        try await client.patch("/users/7")
+        try await client.delete("/users/7")
+        #expect(stub.requests.map(\.request.method) == [.get, .post, .put, .patch, .delete, .post, .put, .patch, .delete])
+        #expect(stub.requests[0].request.head.path == "/v1/users/a%20b?page=2")
+        #expect(stub.requests[3].body == Data("name=A+B".utf8))
+        #expect(
+            stub.requests.map { $0.request.head.headerFields[.contentType] } == [
+                nil, "application/json", "application/json", "application/x-www-form-urlencoded", nil, "text/plain; charset=utf-8",
+                "application/octet-stream", nil, nil,
+            ])
+    }
+
+    @Test func headersOfTheCallCountBeforeThoseOfTheBodyAndTheServer() async throws {
+        let stub = StubTransport(Stub().answers(.json(ada)))
+        let client = APIClient(stub.server("https://a.example", headers: [.accept: "application/vnd.a+json"]))
+        _ = try await client.value(Users.one("7"))
+        _ = try await client.post("/x", headers: [.contentType: "application/vnd.b+json"], body: .json(ada), as: User.self)
+        #expect(stub.requests[0].request.head.headerFields[values: .accept] == ["application/vnd.a+json"])
+        #expect(stub.requests[1].request.head.headerFields[values: .contentType] == ["application/vnd.b+json"])
+    }
+
+    @Test func aPathThatCannotBeSentFailsBeforeAnythingIsSent() async throws {
+        let (client, stub) = client(Stub().answers(.json(ada)))
+        for id in ["", ".", ".."] { await #expect(throws: InvalidURL.self) { try await client.value(Users.one(id)) } }
+        #expect(stub.requests.isEmpty)
+    }
+
+    @Test func aValueThatCannotBeEncodedFailsBeforeAnythingIsSent() async throws {
+        let (client, stub) = client(Stub().answers(.json(ada)))
+        await #expect(throws: EncodingError.self) { try await client.post("/x", body: .json(["x": Double.nan])) }
+        #expect(stub.requests.isEmpty)
+    }
+
+    @Test func aDecodingOfYourOwn() async throws {
+        let (client, _) = client(Stub().answers(.json(["data": ada])))
+        let enveloped = ResponseDecoding<User> { data, _, json in
+            guard let user = try json.decode([String: User].self, from: data)["data"] else { throw CancellationError() }
+            return user
+        }
+        #expect(try await client.value(Endpoint(.get, "/x", decoding: enveloped)) == ada)
+    }
+
+    @Test func cancellingACallStopsIt() async throws {
+        let (client, stub) = client(Stub().answers(.never))
+        let task = Task { try await client.value(Users.all) }
+        while stub.requests.isEmpty { await Task.yield() }
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+    }
+}

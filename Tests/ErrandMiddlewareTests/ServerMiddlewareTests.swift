@@ -1,0 +1,88 @@
+import Errand
+import ErrandTesting
+import TestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct ServerMiddlewareTests {
+    private func url(_ request: Request, through stack: (StubTransport) -> HTTPStack) async throws -> String {
+        let stub = StubTransport(Stub().answers(.status(.ok)))
+        _ = try await stack(stub).send(request)
+        let head = try #require(stub.requests.first).request.head
+        return "\(head.scheme ?? "?")://\(head.authority ?? "?")\(head.path ?? "?")"
+    }
+
+    struct Join: Decodable, Sendable {
+        let base: String
+        let path: String
+        let expect: String?
+        let why: String
+    }
+    private struct File: Decodable { let join: [Join] }
+
+    @Test(.enabled(if: Suites.folder != nil, Comment(rawValue: Suites.missing)))
+    func joinsEveryVectorOrRefusesIt() async throws {
+        for join in try Suites.load("urls.json", as: File.self).join {
+            let result: String?
+            do {
+                result = try await url(try Request(.get, PathTemplate(verbatim: join.path))) { $0.server(join.base) }
+            } catch is InvalidURL {
+                result = nil
+            }
+            #expect(result == join.expect, "\(join.base) and \(join.path): \(join.why)")
+        }
+    }
+
+    @Test(arguments: [
+        ("https://a.example", "/users", "https://a.example/users"), ("https://a.example/v1/", "users/", "https://a.example/v1/users/"),
+        ("https://a.example/v1?key=k", "/users?page=2", "https://a.example/v1/users?key=k&page=2"),
+        ("https://a.example/v1", "", "https://a.example/v1"),
+    ]) func joins(base: String, path: String, expected: String) async throws {
+        #expect(try await url(try Request(.get, PathTemplate(verbatim: path))) { $0.server(base) } == expected)
+    }
+
+    @Test func chains() async throws {
+        let result = try await url(try Request(.get, "/users", query: ["page": 2])) {
+            $0.server("https://a.example", query: ["key": "k"]).server(path: "/v1", query: ["lang": "de"])
+        }
+        #expect(result == "https://a.example/v1/users?key=k&lang=de&page=2")
+    }
+
+    @Test func addsDefaultFieldsWhereTheRequestHasNone() async throws {
+        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stack = stub.server("https://a.example", headers: [.accept: "inner", .userAgent: "inner"]).server(headers: [.accept: "outer"])
+        var request = try Request(.get, "/")
+        request.head.headerFields[.contentLanguage] = "de"
+        _ = try await stack.send(request)
+        let fields = try #require(stub.requests.first).request.head.headerFields
+        #expect(fields[.accept] == "outer")
+        #expect(fields[.userAgent] == "inner")
+        #expect(fields[.contentLanguage] == "de")
+    }
+
+    @Test func keepsRepeatedDefaultFields() async throws {
+        let stub = StubTransport(Stub().answers(.status(.ok)))
+        var headers = HTTPFields()
+        headers.append(HTTPField(name: .accept, value: "a"))
+        headers.append(HTTPField(name: .accept, value: "b"))
+        _ = try await stub.server("https://a.example", headers: headers).send(try Request(.get, "/"))
+        #expect(try #require(stub.requests.first).request.head.headerFields[values: .accept] == ["a", "b"])
+    }
+
+    @Test func givesItsFieldsToNoOtherOrigin() async throws {
+        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stack = stub.server("https://a.example", headers: [.authorization: "Bearer s3cret"])
+        _ = try await stack.send(try Request(.get, url: "https://b.example/x"))
+        _ = try await stack.send(try Request(.get, url: "http://a.example/x"))
+        _ = try await stack.send(try Request(.get, url: "https://a.example:444/x"))
+        _ = try await stack.send(try Request(.get, url: "https://a.example:443/x"))
+        #expect(stub.requests.map { $0.request.head.headerFields[.authorization] } == [nil, nil, nil, "Bearer s3cret"])
+    }
+
+    @Test(arguments: ["ftp://a.example", "https://user:pw@a.example", "https://", "no url", "https://a.example:99999"])
+    func aBadBaseURLFailsEachRequestWithAClearError(base: String) async throws {
+        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let error = await #expect(throws: InvalidURL.self) { try await stub.server(base).send(try Request(.get, "/x")) }
+        #expect(error?.description.contains("pw") == false)
+        #expect(stub.requests.isEmpty)
+    }
+}
