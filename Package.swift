@@ -21,6 +21,10 @@ let package = Package(
             name: "AsyncHTTPClient",
             description: "The transport over AsyncHTTPClient. On by default until the SwiftNIO transport stands."
         ),
+        .trait(
+            name: "ServiceLifecycle",
+            description: "A transport as a service of swift-service-lifecycle, ended by a graceful shutdown."
+        ),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
@@ -29,6 +33,8 @@ let package = Package(
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
+        // Behind the trait `ServiceLifecycle`.
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
     targets: [
         // MARK: The seam
@@ -75,6 +81,11 @@ let package = Package(
             name: "Errand",
             dependencies: [
                 "ErrandCore", "ErrandFormats", "ErrandMiddleware", "ErrandAPI", "ErrandAsyncHTTPClient",
+                .product(
+                    name: "ServiceLifecycle",
+                    package: "swift-service-lifecycle",
+                    condition: .when(traits: ["ServiceLifecycle"])
+                ),
             ]
         ),
 
@@ -91,7 +102,14 @@ let package = Package(
         ),
         .testTarget(name: "ErrandAPITests", dependencies: ["Errand", "ErrandTesting", "TestSupport"]),
         .testTarget(name: "ErrandTestingTests", dependencies: ["Errand", "ErrandTesting"]),
-        .testTarget(name: "ErrandAsyncHTTPClientTests", dependencies: ["Errand", "ErrandTesting", "TestSupport"]),
+        .testTarget(
+            name: "ErrandAsyncHTTPClientTests",
+            dependencies: [
+                "Errand", "ErrandTesting", "TestSupport",
+                .product(
+                    name: "AsyncHTTPClient", package: "async-http-client", condition: .when(traits: ["AsyncHTTPClient"])),
+            ]
+        ),
         // An app's module whose code runs on the main actor unless it says otherwise.
         .testTarget(
             name: "MainActorAppTests",

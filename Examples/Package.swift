@@ -7,9 +7,10 @@ let package = Package(
     name: "ErrandExamples",
     platforms: [.macOS(.v15)],
     dependencies: [
-        .package(name: "Errand", path: ".."),
+        .package(name: "Errand", path: "..", traits: ["AsyncHTTPClient", "ServiceLifecycle"]),
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
     targets: [
         .executableTarget(
@@ -18,6 +19,7 @@ let package = Package(
                 .product(name: "Errand", package: "Errand"),
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ]
         )
     ],

@@ -42,7 +42,7 @@ public struct HTTPDate: Sendable, Hashable, Comparable, CustomStringConvertible 
     /// As it is sent: `Sun, 06 Nov 1994 08:49:37 GMT`.
     public var description: String {
         let days = secondsSinceEpoch.flooredQuotient(86_400)
-        let rest = Int(secondsSinceEpoch - days * 86_400)
+        let rest = Int((secondsSinceEpoch % 86_400 + 86_400) % 86_400)
         let (year, month, day) = Self.date(ofDay: days)
         let weekday = Self.weekdays[Int((days % 7 + 7 + 4) % 7)]
         func two(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
@@ -88,5 +88,5 @@ public struct HTTPDate: Sendable, Hashable, Comparable, CustomStringConvertible 
 }
 
 extension Int64 {
-    fileprivate func flooredQuotient(_ divisor: Int64) -> Int64 { self >= 0 ? self / divisor : (self - divisor + 1) / divisor }
+    fileprivate func flooredQuotient(_ divisor: Int64) -> Int64 { self / divisor - (self % divisor < 0 ? 1 : 0) }
 }

@@ -25,8 +25,10 @@ public struct MediaType: Sendable, Hashable, CustomStringConvertible {
         for part in parts.dropFirst() {
             guard let equals = part.firstIndex(of: "=") else { continue }
             let name = part[..<equals].lowercased()
-            guard Self.isToken(name.utf8), !parameters.contains(where: { $0.name == name }) else { continue }
-            parameters.append(Parameter(name: name, value: Self.unquoted(part[part.index(after: equals)...])))
+            guard Self.isToken(name.utf8), !parameters.contains(where: { $0.name == name }),
+                let value = Self.unquoted(part[part.index(after: equals)...])
+            else { continue }
+            parameters.append(Parameter(name: name, value: value))
         }
         self.parameters = parameters
     }
@@ -44,7 +46,11 @@ public struct MediaType: Sendable, Hashable, CustomStringConvertible {
     public var isJSON: Bool { essence == "application/json" || essence == "text/json" || subtype.hasSuffix("+json") }
 
     public var description: String {
-        parameters.reduce(essence) { $0 + "; \($1.name)=\(Self.isToken($1.value.utf8) ? $1.value : "\"\($1.value)\"")" }
+        parameters.reduce(essence) { $0 + "; \($1.name)=\(Self.isToken($1.value.utf8) ? $1.value : Self.quoted($1.value))" }
+    }
+
+    private static func quoted(_ value: String) -> String {
+        "\"" + value.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\""
     }
 
     /// Parts between semicolons that stand outside quotes, trimmed.
@@ -71,20 +77,25 @@ public struct MediaType: Sendable, Hashable, CustomStringConvertible {
         return (parts + [current]).map { $0.trimmingOptionalWhitespace() }
     }
 
-    private static func unquoted(_ text: Substring) -> String {
+    /// Nil for a quoted string that does not end where the text ends.
+    private static func unquoted(_ text: Substring) -> String? {
         let text = String(text).trimmingOptionalWhitespace()
-        guard text.hasPrefix("\""), text.hasSuffix("\""), text.utf8.count >= 2 else { return text }
+        guard text.unicodeScalars.first == "\"" else { return text }
         var value = ""
         var isEscaped = false
-        for scalar in text.unicodeScalars.dropFirst().dropLast() {
+        var isClosed = false
+        for scalar in text.unicodeScalars.dropFirst() {
+            if isClosed { return nil }
             if scalar == "\\" && !isEscaped {
                 isEscaped = true
+            } else if scalar == "\"" && !isEscaped {
+                isClosed = true
             } else {
                 value.unicodeScalars.append(scalar)
                 isEscaped = false
             }
         }
-        return value
+        return isClosed ? value : nil
     }
 
     private static func isToken(_ bytes: some Collection<UInt8>) -> Bool { !bytes.isEmpty && bytes.allSatisfy(\.isTokenOctet) }

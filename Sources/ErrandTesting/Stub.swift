@@ -48,7 +48,8 @@ public struct Stub: Sendable, CustomStringConvertible {
 
     /// A query item with this name, and with this value unless it is nil; both as they are before percent-encoding.
     public func query(_ name: String, _ value: String? = nil) -> Stub {
-        adding("query \(name)\(value.map { "=\($0)" } ?? "")") { recorded in
+        let shown = Sensitivity.standard.isSensitive(queryName: name) ? Sensitivity.placeholder : value
+        return adding("query \(name)\(shown.map { "=\($0)" } ?? "")") { recorded in
             recorded.queryItems.contains { $0.name == name && (value == nil || $0.value == value) }
         }
     }

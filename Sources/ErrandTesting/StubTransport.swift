@@ -121,6 +121,10 @@ public struct UnmatchedRequest: RequestFailure {
     }
 }
 
+extension UnmatchedRequest: CustomReflectable {
+    public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
+}
+
 /// Chunks that come when they are read.
 private final class StubBodySource: BodySource {
     private struct State {

@@ -31,7 +31,7 @@ enum DemoServer {
         let router = Router()
         let notes = Notes()
         router.get("v1/notes") { _, _ in notes.all }
-        router.get("v1/notes/:id") { _, context in
+        router.get("v1/notes/:id") { request, context -> Response in
             guard let note = notes[try context.parameters.require("id", as: Int.self)] else {
                 var headers = HTTPFields()
                 headers[.contentType] = "application/problem+json"
@@ -39,7 +39,7 @@ enum DemoServer {
                     status: .notFound, headers: headers,
                     body: .init(byteBuffer: ByteBuffer(string: #"{"title":"There is no such note.","status":404}"#)))
             }
-            return try context.responseEncoder.encode(note, from: Request.none, context: context)
+            return try context.responseEncoder.encode(note, from: request, context: context)
         }
         router.post("v1/notes") { request, context in
             let draft = try await request.decode(as: [String: String].self, context: context)

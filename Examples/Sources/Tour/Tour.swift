@@ -1,6 +1,7 @@
 import Errand
 import Foundation
 import Logging
+import ServiceLifecycle
 
 struct Note: Codable, Sendable, Equatable {
     var id: Int
@@ -27,6 +28,7 @@ struct Tour {
             try await withTransport(AsyncHTTPClientTransport()) { transport in
                 try await walk(transport, port: port)
             }
+            try await serve("http://127.0.0.1:\(port)/v1/notes")
         }
         print("\nThe tour is over: every step did what it should.")
     }
@@ -98,6 +100,25 @@ struct Tour {
         step("An id that would like to climb", "PathTemplate(\"/notes/\\(id)\")")
         let hostile = try Request(.get, "/notes/\("a/../b?c", "id")")
         try expect(hostile.head.path == "/notes/a%2F..%2Fb%3Fc", "\(hostile.head.path ?? "")")
+    }
+
+    /// As a server has it: the transport is a service, and a graceful shutdown ends it.
+    private static func serve(_ url: String) async throws {
+        step("A transport as a service", "ServiceGroup(services: [TransportService(transport)], logger: logger)")
+        let transport = AsyncHTTPClientTransport()
+        var logger = Logger(label: "services")
+        logger.logLevel = .critical
+        let group = ServiceGroup(services: [TransportService(transport)], logger: logger)
+        async let running: Void = group.run()
+        try expect(try await transport.validateStatus().send(Request(.get, url: url)).status == .ok, "it serves")
+        await group.triggerGracefulShutdown()
+        try await running
+        do {
+            _ = try await transport.validateStatus().send(Request(.get, url: url))
+            try expect(false, "no error")
+        } catch let error as TransportError {
+            try expect(error.code == .shutDown, "\(error)")
+        }
     }
 
     private static func step(_ title: String, _ code: String) { print("\n== \(title)\n   \(code)") }

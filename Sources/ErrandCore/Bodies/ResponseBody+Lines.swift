@@ -36,7 +36,7 @@ extension ResponseBody {
             public mutating func next() async throws -> String? {
                 while true {
                     if let line = splitter.next() {
-                        guard line.utf8.count <= limitBytes else { break }
+                        guard splitter.lineBytes <= limitBytes else { break }
                         return line
                     }
                     guard splitter.pendingBytes <= limitBytes else { break }
@@ -62,6 +62,9 @@ package struct LineSplitter: Sendable {
     private var start = 0  // of the line that is being read
     private var scanned = 0  // up to where there is no line end
     private var skipsLineFeed = false  // the last line ended in a CR that was the last byte seen
+
+    /// How many bytes the last line had on the wire: what is no UTF-8 grows when it is repaired.
+    package private(set) var lineBytes = 0
 
     package init() {}
 
@@ -91,6 +94,7 @@ package struct LineSplitter: Sendable {
             return nil
         }
         let line = String(decoding: buffer[start..<end], as: UTF8.self)
+        lineBytes = end - start
         if buffer[end] == 0x0D {
             if end + 1 < buffer.count {
                 start = buffer[end + 1] == 0x0A ? end + 2 : end + 1

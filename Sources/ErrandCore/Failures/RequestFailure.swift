@@ -82,12 +82,16 @@ public struct AttemptRecord: Sendable, CustomStringConvertible {
 
     public var description: String {
         switch outcome {
-        case .status(let status): "attempt \(number): \(status.code), then waited \(delay)"
+        case .status(let status): "attempt \(number): \(status.code), then waited \(delay.formattedSeconds)"
         case .failure(let error):
             // Of an error that is not ours, only the type is known to be without secrets.
-            "attempt \(number): \((error as? any RequestFailure)?.description ?? "\(type(of: error))"), then waited \(delay)"
+            "attempt \(number): \((error as? any RequestFailure)?.description ?? "\(type(of: error))"), then waited \(delay.formattedSeconds)"
         }
     }
+}
+
+extension AttemptRecord: CustomReflectable {
+    public var customMirror: Mirror { Mirror(self, children: ["attempt": description]) }
 }
 
 private enum AttemptsKey: TypedKey { static var defaultValue: [AttemptRecord] { [] } }

@@ -62,7 +62,7 @@ public struct TransportError: RequestFailure {
         TransportError(.bodyTooLarge, phase: .body, message: "more than \(limitBytes) bytes", request: request, wasSent: .yes)
     }
 
-    /// What, where, after how long, and whether the request was sent: `GET https://a.example/: timed out in connect after 2.0 seconds (not sent)`.
+    /// What, where, after how long, and whether the request was sent: `GET https://a.example/: timed out in connect after 2.0 s (not sent)`.
     public var description: String {
         var text = request.map { "\($0): " } ?? ""
         text += "\(code) in \(phase)"

@@ -11,7 +11,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
         let number: Int
         let mustFinish: Bool
         var task: Task<Void, Never>?
-        var waiters: [Int: Waiter?] = [:]  // nil: joined, but its continuation is not there yet
+        var waiters: [Int: Waiter]
     }
 
     private struct State {
@@ -26,6 +26,9 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
     /// How many runs are under way.
     public var count: Int { state.withLock { $0.flights.count } }
 
+    /// How many wait for the run with `key`.
+    func waiterCount(of key: Key) -> Int { state.withLock { $0.flights[key]?.waiters.count ?? 0 } }
+
     /// The result of the run with `key` that is under way, or of a new one.
     ///
     /// - Parameters:
@@ -37,47 +40,41 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
         _ key: Key, mustFinish: Bool = false, _ work: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {
         try Task.checkCancellation()
-        let (flight, waiter, isNew) = join(key, mustFinish: mustFinish)
+        let waiter = newNumber()
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
-                let isCancelled = !attach(continuation, as: waiter, to: flight, of: key)
-                if isCancelled {
-                    continuation.resume(throwing: CancellationError())
-                } else if isNew {
-                    start(work, flight: flight, of: key)
-                }
+                // With its continuation at once: between the two, the run could end without this caller.
+                let newFlight = join(continuation, as: waiter, key, mustFinish: mustFinish)
+                if Task.isCancelled { leave(waiter, of: key) }  // the handler may have come before the caller had joined
+                if let newFlight { start(work, flight: newFlight, of: key) }
             }
         } onCancel: {
-            leave(waiter, of: flight, key: key)
+            leave(waiter, of: key)
         }
     }
 
-    private func join(_ key: Key, mustFinish: Bool) -> (flight: Int, waiter: Int, isNew: Bool) {
+    private func newNumber() -> Int {
         state.withLock { state in
-            let waiter = state.nextNumber
             state.nextNumber += 1
-            if state.flights[key] != nil {
-                state.flights[key]?.waiters[waiter] = .some(nil)
-                return (state.flights[key]?.number ?? waiter, waiter, false)
-            }
-            var flight = Flight(number: waiter, mustFinish: mustFinish)
-            flight.waiters[waiter] = .some(nil)
-            state.flights[key] = flight
-            return (waiter, waiter, true)
+            return state.nextNumber
         }
     }
 
-    /// False if the waiter has left already.
-    private func attach(_ continuation: Waiter, as waiter: Int, to flight: Int, of key: Key) -> Bool {
+    /// The number of the flight if it is a new one, which is named after its first waiter; nil if it was under way.
+    private func join(_ continuation: Waiter, as waiter: Int, _ key: Key, mustFinish: Bool) -> Int? {
         state.withLock { state in
-            guard state.flights[key]?.number == flight, state.flights[key]?.waiters[waiter] != nil else { return false }
-            state.flights[key]?.waiters[waiter] = continuation
-            return true
+            if state.flights[key] != nil {
+                state.flights[key]?.waiters[waiter] = continuation
+                return nil
+            }
+            state.flights[key] = Flight(number: waiter, mustFinish: mustFinish, waiters: [waiter: continuation])
+            return waiter
         }
     }
 
     /// The one unstructured task: it belongs to its flight, which ends it when the last waiter has left.
     private func start(_ work: @escaping @Sendable () async throws -> Value, flight: Int, of key: Key) {
+        guard state.withLock({ $0.flights[key]?.number == flight }) else { return }  // every waiter has left already
         let task = Task {
             let result: Result<Value, any Error>
             do {
@@ -98,22 +95,18 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
     private func finish(_ flight: Int, of key: Key, with result: Result<Value, any Error>) {
         let waiters = state.withLock { state -> [Waiter] in
             guard state.flights[key]?.number == flight else { return [] }
-            return state.flights.removeValue(forKey: key)?.waiters.values.compactMap { $0 } ?? []
+            return state.flights.removeValue(forKey: key)?.waiters.values.map { $0 } ?? []
         }
         for waiter in waiters { waiter.resume(with: result) }
     }
 
-    private func leave(_ waiter: Int, of flight: Int, key: Key) {
+    private func leave(_ waiter: Int, of key: Key) {
         let (continuation, task) = state.withLock { state -> (Waiter?, Task<Void, Never>?) in
-            guard var current = state.flights[key], current.number == flight,
-                let continuation = current.waiters.removeValue(forKey: waiter)
+            guard let continuation = state.flights[key]?.waiters.removeValue(forKey: waiter), let flight = state.flights[key]
             else { return (nil, nil) }
-            if current.waiters.isEmpty && !current.mustFinish {
-                state.flights[key] = nil  // a later caller begins anew
-                return (continuation, current.task)
-            }
-            state.flights[key] = current
-            return (continuation, nil)
+            guard flight.waiters.isEmpty, !flight.mustFinish else { return (continuation, nil) }
+            state.flights[key] = nil  // a later caller begins anew
+            return (continuation, flight.task)
         }
         continuation?.resume(throwing: CancellationError())
         task?.cancel()

@@ -10,7 +10,8 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
             throw InvalidURL(request.head.path ?? "", .missingHost)
         }
         try Self.check(request.head)
-        for field in request.options.fallbackHeaders where !request.head.headerFields.contains(field.name) {
+        let ownFields = request.head.headerFields
+        for field in request.options.fallbackHeaders where !ownFields.contains(field.name) {
             request.head.headerFields.append(field)
         }
         request.head.headerFields = request.head.headerFields.markingSensitive(by: request.options.sensitivity)

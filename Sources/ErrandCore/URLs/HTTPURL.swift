@@ -57,7 +57,10 @@ public struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
         let digits = authority[authority.index(after: colon)...]
         if digits.isEmpty { return (authority[..<colon], nil) }  // RFC 3986, 3.2.3: an empty port is none
         guard digits.utf8.allSatisfy(\.isASCIIDigit), digits.utf8.count <= 5, let port = Int(digits), (1...65_535).contains(port)
-        else { throw InvalidURL(text, .invalidPort(String(digits.prefix(20)))) }
+        else {
+            // What is no number may be part of a password that held an unescaped slash.
+            throw InvalidURL(text, .invalidPort(digits.utf8.allSatisfy(\.isASCIIDigit) ? String(digits.prefix(20)) : "…"))
+        }
         return (authority[..<colon], port)
     }
 

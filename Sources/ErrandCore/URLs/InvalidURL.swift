@@ -22,7 +22,7 @@ public struct InvalidURL: Error, Sendable, Hashable, CustomStringConvertible {
             let hex = String(octet, radix: 16, uppercase: true)
             return Reason("its \(component) holds the octet 0x\(hex), which must be percent-encoded")
         }
-        public static func invalidHost(_ why: String) -> Reason { Reason("its host is invalid: \(why)") }
+        public static func invalidHost(_ why: String) -> Reason { Reason("its host is invalid: \(why.shownSafely())") }
         public static func invalidPort(_ port: String) -> Reason { Reason("'\(port)' is no port (1 to 65535)") }
     }
 

@@ -42,6 +42,9 @@ public struct URLReference: Sendable, Hashable, CustomStringConvertible {
             authority = String(rest[..<end])
             rest = rest[end...]
         }
+        if let bad = authority?.utf8.first(where: { $0 <= 0x20 || $0 == 0x7F }) {
+            throw InvalidURL(text, .invalidOctet(bad, component: "authority"))
+        }
         path = String(rest)
         if let bad = PercentEncoding.firstInvalidByte(in: path, allowing: .path) {
             throw InvalidURL(text, .invalidOctet(bad.byte, component: "path"))

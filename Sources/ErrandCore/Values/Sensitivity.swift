@@ -45,7 +45,7 @@ public struct Sensitivity: Sendable, Hashable {
     }
 
     private static func saysSo(_ name: String) -> Bool {
-        tellingParts.contains { name.utf8.count >= $0.utf8.count && name.contains($0) }
+        tellingParts.contains { name.utf8.count >= $0.utf8.count && name.utf8.contains($0.utf8) }
     }
 
     private static let tellingParts = ["token", "secret", "password", "passwd", "api-key", "apikey", "api_key", "credential"]
@@ -79,37 +79,63 @@ public struct Sensitivity: Sendable, Hashable {
 
     /// A URL or a path and query without credentials and without the values of secret query items. Takes any text.
     public func redactedURL(_ url: String) -> String {
-        var text = url[...]
-        var front = ""
-        if let scheme = text.firstRange(of: "//") {
-            let rest = text[scheme.upperBound...]
-            let end = rest.firstIndex { $0 == "/" || $0 == "?" || $0 == "#" } ?? rest.endIndex
-            if let at = rest[..<end].lastIndex(of: "@") {
-                front = text[..<scheme.upperBound] + "\(Self.urlPlaceholder):\(Self.urlPlaceholder)"
-                text = text[at...]
+        // By octets throughout: a combining character behind a separator must not hide it.
+        guard let mark = url.utf8.firstIndex(where: { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") }) else {
+            return Self.withoutCredentials(url)
+        }
+        let behind = url.utf8.index(after: mark)
+        return Self.withoutCredentials(url[..<behind] + redactedQuery(url[behind...]))
+    }
+
+    /// `text` with every authority in it, also one within a query, without what stands before its at sign.
+    private static func withoutCredentials(_ text: String) -> String {
+        guard text.utf8.contains(UInt8(ascii: "@")) else { return text }
+        var shown = ""
+        var rest = text[...]
+        while let slashes = rest.utf8.firstRange(of: "//".utf8) {
+            shown += rest[..<slashes.upperBound]
+            rest = rest[slashes.upperBound...]
+            var end = rest.utf8.firstIndex(where: "/?#<>\" ".utf8.contains) ?? rest.endIndex
+            if hasPasswordForPort(rest[..<end]) {
+                let near = rest.utf8.prefix(1024)  // a bound, so that no text costs more than its length
+                end = near.firstIndex(where: "<>\" ".utf8.contains) ?? near.endIndex
+            }
+            if let at = rest.utf8[..<end].lastIndex(of: UInt8(ascii: "@")) {
+                shown += "\(urlPlaceholder):\(urlPlaceholder)"
+                rest = rest[at...]
             }
         }
-        guard let mark = text.firstIndex(of: "?") else { return front + redactedFragment(text) }
-        let behind = text[text.index(after: mark)...]
-        let end = behind.firstIndex(of: "#") ?? behind.endIndex
-        return front + text[...mark] + redactedQuery(behind[..<end]) + redactedFragment(behind[end...])
+        return shown + rest
     }
 
-    /// OAuth's implicit grant puts tokens behind the number sign.
-    private func redactedFragment(_ text: Substring) -> String {
-        guard let mark = text.firstIndex(of: "#") else { return String(text) }
-        return text[...mark] + redactedQuery(text[text.index(after: mark)...])
+    /// Whether what stands for a port is none, and so perhaps the front of a password that holds an unescaped `/`, `?` or `#`.
+    private static func hasPasswordForPort(_ authority: Substring) -> Bool {
+        guard authority.utf8.first != UInt8(ascii: "["), let colon = authority.utf8.firstIndex(of: UInt8(ascii: ":")) else { return false }
+        return !authority.utf8[colon...].dropFirst().allSatisfy(\.isASCIIDigit)
     }
 
-    /// A query, percent-encoded, without the values of secret items.
+    /// A query or a fragment (OAuth's implicit grant puts tokens there), percent-encoded, without the values of secret items.
+    ///
+    /// An item ends at `&` or `#`. Within one that is not secret, what follows `?` or `;` is looked at as well: a value may be a URL.
     public func redactedQuery(_ query: some StringProtocol) -> String {
-        guard query.contains("=") else { return String(query) }
-        return query.split(separator: "&", omittingEmptySubsequences: false).map { item in
-            guard let equals = item.firstIndex(of: "=") else { return String(item) }
-            let name = item[..<equals]
-            let plain = PercentEncoding.decode(name) ?? String(name)
-            return isSensitive(queryName: plain) ? "\(name)=\(Self.urlPlaceholder)" : String(item)
-        }.joined(separator: "&")
+        var rest = Substring(query)
+        guard rest.utf8.contains(UInt8(ascii: "=")) else { return String(rest) }
+        var shown = ""
+        var isSecret = false  // up to the end of the item
+        while true {
+            let end = rest.utf8.firstIndex(where: "&#?;".utf8.contains) ?? rest.endIndex
+            let part = rest[..<end]
+            if !isSecret {
+                let equals = part.utf8.firstIndex(of: UInt8(ascii: "="))
+                isSecret = equals.map { isSensitive(queryName: PercentEncoding.decode(part[..<$0]) ?? String(part[..<$0])) } ?? false
+                if isSecret, let equals { shown += part[..<equals] + "=" + Self.urlPlaceholder } else { shown += part }
+            }
+            guard end < rest.endIndex else { return shown }
+            let behind = rest.utf8.index(after: end)
+            if rest[end..<behind] == "&" || rest[end..<behind] == "#" { isSecret = false }
+            if !isSecret { shown += rest[end..<behind] }
+            rest = rest[behind...]
+        }
     }
 }
 

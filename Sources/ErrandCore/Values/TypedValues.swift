@@ -21,7 +21,11 @@ struct TypedValues: Sendable {
     private var storage: [ObjectIdentifier: any Sendable]?
 
     subscript<Key: TypedKey>(_ key: Key.Type) -> Key.Value {
-        get { (storage?[ObjectIdentifier(key)] as? Key.Value) ?? Key.defaultValue }
+        get {
+            // Unwrapped first: no value at all would pass for the nil of an optional `Value`.
+            guard let value = storage?[ObjectIdentifier(key)] else { return Key.defaultValue }
+            return value as? Key.Value ?? Key.defaultValue
+        }
         set { storage = { var all = $0 ?? [:]; all[ObjectIdentifier(key)] = newValue; return all }(storage) }
     }
 
