@@ -32,6 +32,7 @@ let package = Package(
         // Behind the trait `AsyncHTTPClient`.
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+        .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.2"),
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
         // Behind the trait `ServiceLifecycle`.
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
@@ -70,6 +71,11 @@ let package = Package(
                 .product(
                     name: "NIOFoundationEssentialsCompat",
                     package: "swift-nio",
+                    condition: .when(traits: ["AsyncHTTPClient"])
+                ),
+                .product(
+                    name: "NIOHTTPCompression",
+                    package: "swift-nio-extras",
                     condition: .when(traits: ["AsyncHTTPClient"])
                 ),
                 .product(name: "NIOSSL", package: "swift-nio-ssl", condition: .when(traits: ["AsyncHTTPClient"])),

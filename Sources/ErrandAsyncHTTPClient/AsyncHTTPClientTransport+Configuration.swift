@@ -2,6 +2,7 @@
 public import AsyncHTTPClient
 internal import ErrandCore
 internal import NIOCore
+internal import NIOHTTPCompression
 internal import NIOSSL
 
 extension AsyncHTTPClientTransport {
@@ -19,6 +20,11 @@ extension AsyncHTTPClientTransport {
         public var allowsHTTP2 = true
         /// Nil (the default) connects directly.
         public var proxy: Proxy?
+        /// Whether bodies in gzip or deflate are asked for and decoded: false. A request that names `Accept-Encoding` or `Range` by
+        /// itself gets the bytes as they are. The settings for it are ``maxDecompressionRatio``.
+        public var decompresses = false
+        /// How many bytes may come of one compressed byte before the body fails: 200. Guards against decompression bombs.
+        public var maxDecompressionRatio = 200
         /// The last word on the client's settings, for what is not here. Redirects and decompression stay off unless set here.
         public var customize: @Sendable (inout HTTPClient.Configuration) -> Void = { _ in }
 
@@ -69,12 +75,13 @@ extension AsyncHTTPClientTransport {
 }
 
 extension AsyncHTTPClientTransport.Configuration {
-    func clientConfiguration(tls: TLSConfiguration) -> HTTPClient.Configuration {
+    func clientConfiguration(tls: TLSConfiguration, decompressing: Bool) -> HTTPClient.Configuration {
+        precondition(maxDecompressionRatio > 0, "a ratio of \(maxDecompressionRatio)")
         precondition(maxConnectionsPerHost > 0, "\(maxConnectionsPerHost) connections")
         precondition(connectTimeout > .zero, "a connect timeout of \(connectTimeout)")
         var settings = HTTPClient.Configuration()
         settings.redirectConfiguration = .disallow
-        settings.decompression = .disabled
+        settings.decompression = decompressing ? .enabled(limit: .ratio(maxDecompressionRatio)) : .disabled
         settings.tracing.tracer = nil  // spans are a middleware's work
         settings.timeout.connect = .nanoseconds(connectTimeout.wholeNanoseconds)
         settings.connectionPool.idleTimeout = .nanoseconds(idleTimeout.wholeNanoseconds)

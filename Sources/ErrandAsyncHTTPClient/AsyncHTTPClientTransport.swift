@@ -16,30 +16,46 @@ internal import Synchronization
 /// borrows yours and leaves that to you.
 ///
 /// Deadlines hold to the end of the body. Bodies stream both ways with back-pressure; up to 64 KiB of a response are read ahead.
-/// It follows no redirect and decodes no content by itself. It does not see trailers and 1xx responses.
+/// It follows no redirect, and decodes content only if
+/// ``Configuration/decompresses`` says so. It does not see trailers and 1xx responses.
 public struct AsyncHTTPClientTransport: HTTPTransport, CustomStringConvertible {
     private let owner: ClientOwner
 
     /// A transport with a client of its own, by the default ``Configuration``.
     public init() {
-        self.init(owning: Configuration().clientConfiguration(tls: .makeClientConfiguration()))
+        self.init(Configuration(), tls: .makeClientConfiguration())
     }
 
     /// A transport with a client of its own.
     ///
     /// - Throws: what reading certificates or keys throws.
     public init(_ configuration: Configuration) throws {
-        self.init(owning: configuration.clientConfiguration(tls: try configuration.tls.nioConfiguration()))
+        self.init(configuration, tls: try configuration.tls.nioConfiguration())
     }
 
-    private init(owning settings: HTTPClient.Configuration) {
-        owner = ClientOwner(HTTPClient(eventLoopGroup: HTTPClient.defaultEventLoopGroup, configuration: settings), isOwned: true)
+    /// A transport with a client of its own, by the default ``Configuration``, which decodes gzip and deflate.
+    public static func decompressing() -> AsyncHTTPClientTransport {
+        var configuration = Configuration()
+        configuration.decompresses = true
+        return AsyncHTTPClientTransport(configuration, tls: .makeClientConfiguration())
+    }
+
+    private init(_ configuration: Configuration, tls: TLSConfiguration) {
+        func client(decompressing: Bool) -> HTTPClient {
+            HTTPClient(
+                eventLoopGroup: HTTPClient.defaultEventLoopGroup,
+                configuration: configuration.clientConfiguration(tls: tls, decompressing: decompressing))
+        }
+        // A client decodes for all its requests or for none, so that those which want the bytes as they are have one of their own.
+        owner = ClientOwner(
+            Clients(plain: client(decompressing: false), decompressing: configuration.decompresses ? client(decompressing: true) : nil),
+            isOwned: true)
     }
 
     /// A transport over a client that the app has already, with that client's settings. Its redirects and its decompression, if
     /// they are on, happen out of this library's sight. It is not shut down.
     public init(borrowing client: HTTPClient) {
-        owner = ClientOwner(client, isOwned: false)
+        owner = ClientOwner(Clients(plain: client, decompressing: nil), isOwned: false)
     }
 
     public var capabilities: Capabilities { [.deadlines, .streamingUpload, .streamingDownload, .http2] }
@@ -48,14 +64,20 @@ public struct AsyncHTTPClientTransport: HTTPTransport, CustomStringConvertible {
 
     public func send(_ request: Request) async throws -> Response {
         try Task.checkCancellation()
-        guard let client = owner.client else {
+        guard let clients = owner.clients else {
             throw TransportError(.shutDown, phase: .request, request: request, wasSent: .no)
         }
         guard request.options.upgrade == nil else {
             throw TransportError(
                 .unsupported, phase: .request, message: "this transport can't change protocols", request: request, wasSent: .no)
         }
-        return try await Exchange(request).run(on: client)
+        let fields = request.head.headerFields
+        guard let decompressing = clients.decompressing, fields[.acceptEncoding] == nil, fields[.range] == nil else {
+            return try await Exchange(request).run(on: clients.plain)
+        }
+        var request = request
+        request.head.headerFields[.acceptEncoding] = "gzip, deflate"
+        return try await Exchange(request, isDecompressing: true).run(on: decompressing)
     }
 
     /// Shuts a client of its own down: connections are closed, and exchanges under way fail. A borrowed one is only let go of.
@@ -64,33 +86,44 @@ public struct AsyncHTTPClientTransport: HTTPTransport, CustomStringConvertible {
     }
 }
 
-/// Holds the client, and shuts it down when nobody else has.
+/// The clients of one transport.
+private struct Clients: Sendable {
+    let plain: HTTPClient
+    /// Nil where nothing is decoded.
+    let decompressing: HTTPClient?
+
+    var all: [HTTPClient] { [plain] + (decompressing.map { [$0] } ?? []) }
+}
+
+/// Holds the clients, and shuts them down when nobody else has.
 private final class ClientOwner: Sendable {
-    private let state: Mutex<HTTPClient?>
+    private let state: Mutex<Clients?>
     private let isOwned: Bool
 
-    init(_ client: HTTPClient, isOwned: Bool) {
-        state = Mutex(client)
+    init(_ clients: Clients, isOwned: Bool) {
+        state = Mutex(clients)
         self.isOwned = isOwned
     }
 
-    var client: HTTPClient? { state.withLock { $0 } }
+    var clients: Clients? { state.withLock { $0 } }
 
-    private func take() -> HTTPClient? {
-        state.withLock { client in
-            defer { client = nil }
-            return client
+    private func take() -> [HTTPClient] {
+        state.withLock { clients in
+            defer { clients = nil }
+            return clients?.all ?? []
         }
     }
 
     func shutdown() async throws {
-        guard let client = take(), isOwned else { return }
-        try await client.shutdown()
+        let clients = take()
+        guard isOwned else { return }
+        for client in clients { try await client.shutdown() }
     }
 
     deinit {
-        guard let client = take(), isOwned else { return }
-        client.shutdown { _ in }
+        let clients = take()
+        guard isOwned else { return }
+        for client in clients { client.shutdown { _ in } }
     }
 }
 #endif

@@ -65,13 +65,16 @@ final class Exchange: HTTPClientResponseDelegate, BodySource {
     }
 
     private let request: Request
+    private let isDecompressing: Bool
     private let sink: (any EventSink)?
     private let started = ContinuousClock.now
     private let lifetime = ExchangeLifetime()
     private let state = Mutex(State())
 
-    init(_ request: Request) {
+    /// - Parameter isDecompressing: whether the client decodes the body.
+    init(_ request: Request, isDecompressing: Bool = false) {
         self.request = request
+        self.isDecompressing = isDecompressing
         sink = request.options.eventSink
     }
 
@@ -183,14 +186,16 @@ final class Exchange: HTTPClientResponseDelegate, BodySource {
     }
 
     func didReceiveHead(task: HTTPClient.Task<Void>, _ head: HTTPResponseHead) -> EventLoopFuture<Void> {
-        guard let converted = HTTPResponse(head) else {
+        guard var converted = HTTPResponse(head) else {
             let error = TransportError(
                 .invalidResponse, phase: .response, message: "status \(head.status.code)", request: request, wasSent: .yes)
             fail(error)
             return task.eventLoop.makeFailedFuture(error)
         }
+        let coding = isDecompressing ? converted.removeDecodedCoding(of: request.method) : nil
+        let received = converted
         let waiter = state.withLock { state in
-            state.head = converted
+            state.head = received
             state.phase = .body
             state.wasSent = .yes
             defer { state.headWaiter = nil }
@@ -201,6 +206,7 @@ final class Exchange: HTTPClientResponseDelegate, BodySource {
         let body = ResponseBody(self, expectedLength: request.method == .head ? nil : length, request: request)
         var response = ErrandCore.Response(head: converted, body: body, request: request, exchange: lifetime)
         response.metadata.httpVersion = head.version.major == 2 ? "2" : "\(head.version.major).\(head.version.minor)"
+        response.metadata.contentCoding = coding
         waiter?.resume(returning: response)
         return task.eventLoop.makeSucceededVoidFuture()
     }

@@ -3,6 +3,7 @@ internal import AsyncHTTPClient
 internal import ErrandCore
 internal import NIOCore
 internal import NIOHTTP1
+internal import NIOHTTPCompression
 internal import NIOPosix
 internal import NIOSSL
 
@@ -33,11 +34,17 @@ struct FailureMapping {
             return lost(error)
         case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError:
             return made(.tls, message: Self.reason(ofTLS: error), underlying: error)
+        case let error as NIOHTTPDecompression.DecompressionError:
+            return made(Self.isLimit(error) ? .bodyTooLarge : .invalidResponse, message: "\(error)", underlying: error)
         case is HTTPParserError:
             return made(.invalidResponse, message: "\(error)", underlying: error)
         default:
             return lost(error)
         }
+    }
+
+    private static func isLimit(_ error: NIOHTTPDecompression.DecompressionError) -> Bool {
+        if case .limit = error { true } else { false }
     }
 
     private func failure(for error: HTTPClientError) -> any Error {

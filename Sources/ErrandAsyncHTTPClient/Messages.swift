@@ -42,4 +42,17 @@ extension HTTPResponse {
         self.init(status: Status(code: Int(head.status.code), reasonPhrase: head.status.reasonPhrase), headerFields: fields)
     }
 }
+
+extension HTTPResponse {
+    /// Drops the fields that told of the coded body, as RFC 9110, 8.4, has it for whoever decodes; the coding's name. Nil, and nothing is
+    /// dropped, where the client decodes nothing.
+    mutating func removeDecodedCoding(of method: HTTPRequest.Method) -> String? {
+        guard method != .head, status.code != 204, status.code != 304, let coding = headerFields[.contentEncoding],
+            coding == "gzip" || coding == "deflate"
+        else { return nil }
+        headerFields[.contentEncoding] = nil
+        headerFields[.contentLength] = nil
+        return coding
+    }
+}
 #endif

@@ -18,6 +18,7 @@ import Testing
         Case(name: "log", wrap: { $0.log(to: recordingLogger().0) }, switchOff: { $0.options.log = .off }),
         Case(name: "timeout", wrap: { $0.timeout(.seconds(60)) }, switchOff: { $0.options.timeout = .off }),
         Case(name: "validateStatus", wrap: { $0.validateStatus() }, switchOff: { $0.options.validateStatus = .off }),
+        Case(name: "redirect", wrap: { $0.redirect() }, switchOff: { $0.options.redirect = .off }),
         Case(name: "retry", wrap: { $0.retry(clock: ManualClock()) }, switchOff: { $0.options.retry = .off }),
     ]
 

@@ -122,8 +122,8 @@ public struct ResponseBody: Sendable, AsyncSequence {
 
         /// The next chunk, never empty; nil at the end.
         ///
-        /// - Throws: ``BodyAlreadyUsed`` for the second iterator of one stream; ``TransportError`` when the body breaks off;
-        ///   `CancellationError`.
+        /// - Throws: ``BodyAlreadyUsed`` for the second iterator of one stream, and once the body was abandoned before its end;
+        ///   ``TransportError`` when the body breaks off; `CancellationError`.
         public mutating func next() async throws -> Data? {
             if let reader { return try await reader.next() }
             defer { buffered = nil }
@@ -144,16 +144,17 @@ public struct ResponseBody: Sendable, AsyncSequence {
         }
 
         func next() async throws -> Data? {
-            guard let source else { throw BodyAlreadyUsed() }
+            guard let source, !owner.isGivenUp else { throw BodyAlreadyUsed() }
             if owner.isOver { return nil }
             do {
                 if let chunk = try await source.next() { return chunk }
-                owner.finish(trailers: source.trailers)
-                return nil
             } catch {
-                owner.abandon()
+                owner.release()
                 throw error
             }
+            // A body that another task gave up meanwhile has no end that could pass for the whole.
+            guard owner.finish(trailers: source.trailers) else { throw BodyAlreadyUsed() }
+            return nil
         }
 
         deinit { if source != nil { owner.abandon() } }
@@ -164,6 +165,7 @@ public struct ResponseBody: Sendable, AsyncSequence {
         private struct State {
             var source: (any BodySource)?
             var isClaimed = false
+            var isGivenUp = false
             var trailers: HTTPFields?
         }
 
@@ -177,6 +179,8 @@ public struct ResponseBody: Sendable, AsyncSequence {
 
         var trailers: HTTPFields? { state.withLock(\.trailers) }
         var isOver: Bool { state.withLock { $0.source == nil } }
+        /// It was abandoned before its end, by other than the reader's own failure.
+        var isGivenUp: Bool { state.withLock(\.isGivenUp) }
 
         /// The source, for the first caller alone.
         func claim() -> (any BodySource)? {
@@ -186,16 +190,26 @@ public struct ResponseBody: Sendable, AsyncSequence {
             }
         }
 
-        func finish(trailers: HTTPFields?) {
-            let source = state.withLock { state in
-                state.trailers = trailers
+        /// False if it was given up before.
+        func finish(trailers: HTTPFields?) -> Bool {
+            let (source, isGivenUp) = state.withLock { state in
+                if !state.isGivenUp { state.trailers = trailers }
                 defer { state.source = nil }
-                return state.source
+                return (state.source, state.isGivenUp)
             }
             _ = source
+            return !isGivenUp
         }
 
         func abandon() {
+            state.withLock { state in
+                if state.source != nil { state.isGivenUp = true }
+            }
+            release()
+        }
+
+        /// Lets go of the source, which has not come to its end.
+        func release() {
             let source = state.withLock { state in
                 state.isClaimed = true
                 defer { state.source = nil }

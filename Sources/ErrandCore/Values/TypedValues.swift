@@ -138,3 +138,13 @@ extension ResponseMetadata {
         set { self[HTTPVersionKey.self] = newValue }
     }
 }
+
+private enum ContentCodingKey: TypedKey { static var defaultValue: String? { nil } }
+
+extension ResponseMetadata {
+    /// The coding that the body had on the wire and was decoded from (`gzip`); nil where it came as it is.
+    public var contentCoding: String? {
+        get { self[ContentCodingKey.self] }
+        set { self[ContentCodingKey.self] = newValue }
+    }
+}

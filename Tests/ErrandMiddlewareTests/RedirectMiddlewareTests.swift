@@ -1,0 +1,177 @@
+import Errand
+import ErrandTesting
+import TestSupport
+import Testing
+
+/// The public vectors.
+private struct Vectors: Decodable {
+    struct Row: Decodable {
+        let status: Int
+        let method: String
+        let hasBody: Bool
+        let methodAfter: String
+        let bodyKept: Bool
+        let fieldsDropped: [String]
+    }
+    struct NotFollowed: Decodable {
+        let status: Int
+        let location: String?
+        let why: String
+    }
+    struct Fragment: Decodable {
+        let from: String
+        let location: String
+        let expect: String
+    }
+    struct Pair: Decodable {
+        let from: String
+        let to: String
+        let same: Bool
+        let why: String
+    }
+    let rows: [Row]
+    let crossOriginDropped: [String]
+    let notFollowed: [NotFollowed]
+    let fragments: [Fragment]
+    let origins: [Pair]
+    let maxHops: Int
+}
+
+@Suite(.enabled(if: Suites.folder != nil, Comment(rawValue: Suites.missing))) struct RedirectVectorTests {
+    private let vectors = Result { try Suites.load("redirects.json", as: Vectors.self) }
+
+    private func head(_ status: Int, _ location: String?) -> HTTPResponse {
+        var head = HTTPResponse(status: .init(code: status))
+        head.headerFields[.location] = location
+        return head
+    }
+
+    private func followed(_ head: HTTPResponse, _ request: Request) throws -> Request? {
+        guard case .follow(let next) = try RedirectPolicy.standard.decision(for: head, to: request, hops: 0) else { return nil }
+        return next
+    }
+
+    @Test func methodsBodiesAndFieldsAfterARedirect() throws {
+        let content = ["Content-Encoding", "Content-Language", "Content-Length", "Content-Location", "Content-Type", "Transfer-Encoding"]
+        for row in try vectors.get().rows {
+            let method = try #require(HTTPRequest.Method(row.method))
+            var request = try Request(method, url: "https://a.example/x", body: row.hasBody ? .text("body") : .empty)
+            for name in content { request.head.headerFields[try #require(HTTPField.Name(name))] = "x" }
+            let next = try #require(try followed(head(row.status, "/y"), request), "\(row)")
+            #expect(next.method.rawValue == row.methodAfter, "\(row)")
+            #expect(next.body.isEmpty == !(row.bodyKept && row.hasBody), "\(row)")
+            for name in row.fieldsDropped { #expect(next.head.headerFields[try #require(HTTPField.Name(name))] == nil, "\(row) \(name)") }
+            #expect(next.url?.description == "https://a.example/y")
+        }
+    }
+
+    @Test func whatIsNotFollowed() throws {
+        for row in try vectors.get().notFollowed {
+            let next: Request?
+            do {
+                next = try followed(head(row.status, row.location), try request())
+            } catch is RedirectError {
+                next = nil
+            }
+            #expect(next == nil, "\(row.status) \(row.location ?? "-"): \(row.why)")
+        }
+    }
+
+    @Test func fragmentsAreInherited() throws {
+        for row in try vectors.get().fragments {
+            #expect(try RedirectPolicy.target(of: row.location, from: try URLReference(row.from)).description == row.expect)
+        }
+    }
+
+    @Test func sensitiveFieldsStayWithinTheirOrigin() throws {
+        let names = try vectors.get().crossOriginDropped.compactMap { HTTPField.Name($0) }
+        #expect(names.count >= 7)
+        let declared = try #require(HTTPField.Name("X-Tenant"))
+        for row in try vectors.get().origins {
+            var request = try Request(.get, url: row.from)
+            request.options.sensitivity = Sensitivity(fields: [declared])
+            for name in names + [declared] { request.head.headerFields[name] = "s3cret" }
+            request.head.headerFields[.accept] = "kept"
+            let fields = try #require(try followed(head(302, row.to), request)).head.headerFields
+            for name in names + [declared] where name.canonicalName != "host" {
+                #expect(fields.contains(name) == row.same, "\(name) from \(row.from) to \(row.to): \(row.why)")
+            }
+            #expect(fields[.accept] == "kept")
+        }
+    }
+
+    @Test func theLimitIsThatOfTheVectors() throws { #expect(RedirectPolicy.standard.maxHops == (try vectors.get().maxHops)) }
+}
+
+@Suite(.timeLimit(.minutes(1))) struct RedirectMiddlewareTests {
+    private func moved(_ status: HTTPResponse.Status = .found, to location: String) -> StubAnswer {
+        .status(status, headers: [.location: location], text: "moved")
+    }
+
+    @Test func followsToTheEndAndTellsTheWay() async throws {
+        let stub = StubTransport(
+            Stub(.get, "/a").answers(moved(to: "../b?token=s3cret")), Stub(.get, "/b").answers(moved(.permanentRedirect, to: "//b.example/c")),
+            Stub(.get, "/c").answers(.status(.ok, text: "here")))
+        let response = try await stub.redirect().send(try Request(.get, url: "https://a.example/a"))
+        #expect(try await response.body.collect() == Data("here".utf8))
+        #expect(response.request.url?.description == "https://b.example/c")
+        #expect(response.metadata.redirects.map(\.status.code) == [302, 308])
+        #expect(response.metadata.redirects.map(\.from) == ["https://a.example/a", "https://a.example/b?token=REDACTED"])
+    }
+
+    @Test func whatIsStrippedOnceStaysStripped() async throws {
+        let stub = StubTransport(
+            Stub(nil, "/a").answers(moved(to: "https://b.example/b")), Stub(nil, "/b").answers(moved(to: "https://a.example/c")),
+            Stub(nil, "/c").answers(.status(.ok)))
+        _ = try await stub.redirect().send(try Request(.get, url: "https://a.example/a", headers: [.authorization: "Bearer s3cret"]))
+        #expect(stub.requests.map { $0.request.head.headerFields[.authorization] } == ["Bearer s3cret", nil, nil])
+    }
+
+    @Test func aLoopEndsAtTheLimit() async throws {
+        let stub = StubTransport(Stub().answers(moved(to: "/x")))
+        let error = await #expect(throws: RedirectError.self) { try await stub.redirect().send(try request()) }
+        #expect(error?.description == "GET https://a.example/x: the redirect (status 302) can't be followed: more than 20 redirects")
+        #expect(stub.requests.count == 21)
+    }
+
+    @Test func aDowngradeCanBeRefused() async throws {
+        let stub = StubTransport(Stub().answers(moved(to: "http://a.example/y")))
+        await #expect(throws: RedirectError.self) {
+            try await stub.redirect(RedirectPolicy(allowsDowngrade: false)).send(try request())
+        }
+        #expect(stub.requests.count == 1)
+    }
+
+    @Test func aBodyThatCanBeReadOnceIsGivenBackItsRedirect() async throws {
+        let stub = StubTransport(Stub().answers(moved(.temporaryRedirect, to: "/y")))
+        let chunks = AsyncThrowingStream<Data, any Error> { $0.yield(Data("x".utf8)); $0.finish() }
+        let response = try await stub.redirect().send(try request(.post, body: .stream(chunks)))
+        #expect(response.status == .temporaryRedirect)
+        #expect(stub.requests.count == 1)
+    }
+
+    @Test func aKeptBodyIsSentAgain() async throws {
+        let stub = StubTransport(Stub(.put, "/x").answers(moved(.temporaryRedirect, to: "/y")), Stub(.put, "/y").answers(.status(.ok)))
+        _ = try await stub.redirect().send(try request(.put, body: .text("body")))
+        #expect(stub.requests.map(\.body) == [Data("body".utf8), Data("body".utf8)])
+    }
+
+    @Test func theBodiesOfRedirectsAreReleased() async throws {
+        let stub = StubTransport(
+            Stub(nil, "/x").answers(.stream(streamed, status: .found, headers: [.location: "/y"])), Stub(nil, "/y").answers(.status(.ok)))
+        _ = try await stub.redirect().send(try request())
+        #expect(stub.openBodyCount == 0)
+        let broken = StubTransport(Stub().answers(.stream(streamed, status: .found, headers: [.location: "ftp://a.example/"])))
+        await #expect(throws: RedirectError.self) { try await broken.redirect().send(try request()) }
+        #expect(broken.openBodyCount == 0)
+    }
+
+    @Test func hostileLocationsAreTypedErrorsOnOneLine() async throws {
+        for location in ["http://", "data:,x", "https://user:s3cret@a.example/", "http://a b/", "https://a.example:99999/"] {
+            let stub = StubTransport(Stub().answers(moved(to: location)))
+            let error = await #expect(throws: RedirectError.self) { try await stub.redirect().send(try request()) }
+            #expect(error?.description.contains("s3cret") == false)
+            #expect(error?.description.contains("\n") == false)
+        }
+    }
+}
