@@ -100,6 +100,10 @@ extension AsyncHTTPClientTransport.Configuration {
             }
         }
         customize(&settings)
+        let initializer = settings.http1_1ConnectionDebugInitializer
+        settings.http1_1ConnectionDebugInitializer = { channel in
+            StatusGuard.add(to: channel).flatMap { initializer?(channel) ?? channel.eventLoop.makeSucceededVoidFuture() }
+        }
         return settings
     }
 }

@@ -73,11 +73,11 @@ public struct AsyncHTTPClientTransport: HTTPTransport, CustomStringConvertible {
         }
         let fields = request.head.headerFields
         guard let decompressing = clients.decompressing, fields[.acceptEncoding] == nil, fields[.range] == nil else {
-            return try await Exchange(request).run(on: clients.plain)
+            return try await Exchange(request, owner: owner).run(on: clients.plain)
         }
         var request = request
         request.head.headerFields[.acceptEncoding] = "gzip, deflate"
-        return try await Exchange(request, isDecompressing: true).run(on: decompressing)
+        return try await Exchange(request, isDecompressing: true, owner: owner).run(on: decompressing)
     }
 
     /// Shuts a client of its own down: connections are closed, and exchanges under way fail. A borrowed one is only let go of.

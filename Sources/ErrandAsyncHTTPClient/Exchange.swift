@@ -30,22 +30,35 @@ final class Exchange: HTTPClientResponseDelegate, BodySource {
         var reader: CheckedContinuation<Data?, any Error>?
         var demand: EventLoopPromise<Void>?  // kept while enough is buffered
         var end: End?
-        var task: HTTPClient.Task<Void>?
-        var upload: Task<Void, Never>?
+        var eventLoop: (any EventLoop)?  // where the client tells its events, once it has told one
+        var isUploading = false
+        var bytesToCome: Int64?  // of the response's body; nil where its length is not known
+        var lastPart: EventLoopPromise<Void>?  // kept while the response is whole and the request is not
+        var held = Held()
+
+        /// What lives as long as the exchange does.
+        struct Held {
+            var task: HTTPClient.Task<Void>?
+            var deadline: Scheduled<Void>?
+            var upload: Task<Void, Never>?
+            /// What the client waits for while the body is sent.
+            var sent: EventLoopPromise<Void>?
+            var owner: (any Sendable)?
+        }
 
         /// What must be done, after the lock is released, when the exchange ends.
         struct Release {
-            var headWaiter: CheckedContinuation<ErrandCore.Response, any Error>?
-            var reader: CheckedContinuation<Data?, any Error>?
-            var demand: EventLoopPromise<Void>?
-            var task: HTTPClient.Task<Void>?
-            var upload: Task<Void, Never>?
+            let headWaiter: CheckedContinuation<ErrandCore.Response, any Error>?
+            let reader: CheckedContinuation<Data?, any Error>?
+            let demand: EventLoopPromise<Void>?
+            let lastPart: EventLoopPromise<Void>?
+            let held: Held
         }
 
         mutating func finish(_ end: End) -> Release {
             self.end = end
-            defer { (headWaiter, reader, demand, task, upload) = (nil, nil, nil, nil, nil) }
-            return Release(headWaiter: headWaiter, reader: reader, demand: demand, task: task, upload: upload)
+            defer { (headWaiter, reader, demand, lastPart, held) = (nil, nil, nil, nil, Held()) }
+            return Release(headWaiter: headWaiter, reader: reader, demand: demand, lastPart: lastPart, held: held)
         }
 
         mutating func popChunk() -> Data? {
@@ -66,16 +79,21 @@ final class Exchange: HTTPClientResponseDelegate, BodySource {
 
     private let request: Request
     private let isDecompressing: Bool
-    private let sink: (any EventSink)?
+    private let events: EventLog?
     private let started = ContinuousClock.now
     private let lifetime = ExchangeLifetime()
-    private let state = Mutex(State())
+    private let state: Mutex<State>
 
-    /// - Parameter isDecompressing: whether the client decodes the body.
-    init(_ request: Request, isDecompressing: Bool = false) {
+    /// - Parameters:
+    ///   - isDecompressing: whether the client decodes the body.
+    ///   - owner: kept until the exchange ends.
+    init(_ request: Request, isDecompressing: Bool = false, owner: any Sendable) {
         self.request = request
         self.isDecompressing = isDecompressing
-        sink = request.options.eventSink
+        events = request.options.eventSink.map { EventLog(sink: $0, request: request.id) }
+        var state = State()
+        state.held.owner = owner
+        self.state = Mutex(state)
     }
 
     // MARK: - Sending
@@ -83,10 +101,10 @@ final class Exchange: HTTPClientResponseDelegate, BodySource {
     /// Returns when the head of the response is there.
     func run(on client: HTTPClient) async throws -> ErrandCore.Response {
         let message = try HTTPClient.Request(request, body: clientBody(on: client.eventLoopGroup))
-        record(.start)
-        let deadline = request.deadline?.continuousInstant.map { instant in
-            NIODeadline.now() + .nanoseconds(ContinuousClock.now.duration(to: instant).wholeNanoseconds)
+        if request.deadline?.hasPassed == true {
+            throw TransportError(.timedOut, phase: .queue, elapsed: .zero, request: request, wasSent: .no)
         }
+        events?.record(.start)
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 let isOver = state.withLock { state in
@@ -95,7 +113,7 @@ final class Exchange: HTTPClientResponseDelegate, BodySource {
                 }
                 // Cancelled before it began.
                 guard !isOver else { return continuation.resume(throwing: CancellationError()) }
-                attach(client.execute(request: message, delegate: self, deadline: deadline))
+                attach(client.execute(request: message, delegate: self))
             }
         } onCancel: {
             cancel()
@@ -103,11 +121,20 @@ final class Exchange: HTTPClientResponseDelegate, BodySource {
     }
 
     private func attach(_ task: HTTPClient.Task<Void>) {
+        // The client has deadlines, too, but says nothing of one that passes while it holds the rest of the response.
+        let deadline = request.deadline?.continuousInstant.map { instant in
+            task.eventLoop.scheduleTask(in: .nanoseconds(ContinuousClock.now.duration(to: instant).wholeNanoseconds)) {
+                self.fail(HTTPClientError.deadlineExceeded)
+            }
+        }
         let isOver = state.withLock { state in
-            if state.end == nil { state.task = task }
+            if state.end == nil { (state.held.task, state.held.deadline) = (task, deadline) }
             return state.end != nil
         }
-        if isOver { task.fail(reason: CancellationError()) }
+        if isOver {
+            deadline?.cancel()
+            task.fail(reason: CancellationError())
+        }
         // A client that is shut down fails the task without a word to its delegate.
         task.futureResult.whenFailure { self.fail($0) }
     }
@@ -115,57 +142,59 @@ final class Exchange: HTTPClientResponseDelegate, BodySource {
     private func clientBody(on group: any EventLoopGroup) -> HTTPClient.Body? {
         guard !request.body.isEmpty else { return nil }
         if let bytes = request.body.bytes, bytes.count <= Self.readAheadBytes { return .byteBuffer(ByteBuffer(data: bytes)) }
-        return .stream(contentLength: request.body.length) { writer in
-            let sent = group.any().makePromise(of: Void.self)
-            self.startUpload(to: writer, sent: sent)
+        return .stream(contentLength: request.body.length) { writer in self.startUpload(to: writer, on: group.any()) }
+    }
+
+    /// Sends the body in a task that the exchange owns and ends.
+    ///
+    /// The future completes when all of it was written, or when the exchange ends and not before: the client would throw away the
+    /// response of a server that does not want the whole request.
+    private func startUpload(to writer: HTTPClient.Body.StreamWriter, on anyEventLoop: any EventLoop) -> EventLoopFuture<Void> {
+        let (sent, isOver) = state.withLock { state in
+            let sent = (state.eventLoop ?? anyEventLoop).makePromise(of: Void.self)
+            if state.end == nil { (state.isUploading, state.held.sent) = (true, sent) }
+            return (sent, state.end != nil)
+        }
+        guard !isOver else {
+            sent.fail(CancellationError())
             return sent.futureResult
         }
-    }
-
-    /// Reads the request's body as fast as the connection takes it, in a task that the exchange owns and ends.
-    private func startUpload(to writer: HTTPClient.Body.StreamWriter, sent: EventLoopPromise<Void>) {
-        let upload = Task {
-            do {
-                try await self.upload(to: writer)
-                sent.succeed()
-            } catch {
-                sent.fail(error)
-            }
-        }
-        let isOver = state.withLock { state in
-            if state.end == nil { state.upload = upload }
+        let upload = Task { await self.upload(to: writer) }
+        let isOverNow = state.withLock { state in
+            if state.end == nil { state.held.upload = upload }
             return state.end != nil
         }
-        if isOver { upload.cancel() }
+        if isOverNow { upload.cancel() }
+        return sent.futureResult
     }
 
-    private func upload(to writer: HTTPClient.Body.StreamWriter) async throws {
+    private func upload(to writer: HTTPClient.Body.StreamWriter) async {
         do {
-            let source = try await request.body.open()
-            defer { source.abandon() }
-            var sent: Int64 = 0
-            while let chunk = try await source.next() {
-                sent += Int64(chunk.count)
-                if let length = request.body.length, sent > length { throw RequestBodyLengthError(declared: length, atLeast: sent) }
-                var rest = chunk
-                while !rest.isEmpty {
-                    let piece = rest.prefix(256 * 1024)
-                    rest = rest.dropFirst(piece.count)
-                    do {
-                        try await writer.write(.byteBuffer(ByteBuffer(data: piece))).get()
-                    } catch {
-                        throw WriteFailed(underlying: error)
-                    }
-                    try Task.checkCancellation()
-                }
+            try await Upload(body: request.body, writer: writer).run()
+            let sent = state.withLock { state in
+                defer { state.held.sent = nil }
+                return state.held.sent
             }
-            if let length = request.body.length, sent != length { throw RequestBodyLengthError(declared: length, atLeast: sent) }
-        } catch let failure as WriteFailed {
-            throw failure.underlying  // the connection's failure, which the client tells by itself
+            guard let sent else { return }
+            sent.succeed()
+            // Behind what the client itself does there when it sees it.
+            sent.futureResult.eventLoop.execute { self.didUpload() }
+        } catch is WriteFailed {
+            // The client tells why by itself.
         } catch {
+            // Who cancels this task ends the exchange, or has a response that needs no more of the request.
+            guard !Task.isCancelled else { return }
             fail(error is CancellationError ? error : RequestBodyFailed(underlying: error))
-            throw error
         }
+    }
+
+    private func didUpload() {
+        let lastPart = state.withLock { state in
+            state.isUploading = false
+            defer { state.lastPart = nil }
+            return state.lastPart
+        }
+        lastPart?.succeed()
     }
 
     // MARK: - What the client tells
@@ -174,15 +203,16 @@ final class Exchange: HTTPClientResponseDelegate, BodySource {
         state.withLock { state in
             state.phase = .send
             state.wasSent = .maybe
+            state.eventLoop = task.eventLoop
         }
-        record(.requestHeadSent)
+        events?.record(.requestHeadSent)
     }
 
     func didSendRequest(task: HTTPClient.Task<Void>) {
         state.withLock { state in
             if state.phase == .send { state.phase = .response }
         }
-        record(.requestSent)
+        events?.record(.requestSent)
     }
 
     func didReceiveHead(task: HTTPClient.Task<Void>, _ head: HTTPResponseHead) -> EventLoopFuture<Void> {
@@ -194,20 +224,27 @@ final class Exchange: HTTPClientResponseDelegate, BodySource {
         }
         let coding = isDecompressing ? converted.removeDecodedCoding(of: request.method) : nil
         let received = converted
-        let waiter = state.withLock { state in
+        let length = received.bodyLength(answering: request.method)
+        // The client sends nothing more to a server that refuses, and closes the connection behind the response.
+        let (waiter, refused) = state.withLock { state -> (CheckedContinuation<ErrandCore.Response, any Error>?, Task<Void, Never>?) in
             state.head = received
             state.phase = .body
             state.wasSent = .yes
+            state.bytesToCome = length
             defer { state.headWaiter = nil }
-            return state.headWaiter
+            return (state.headWaiter, head.status.code >= 300 && state.isUploading ? state.held.upload : nil)
         }
-        record(.responseHead)
-        let length = converted.headerFields[.contentLength].flatMap { Int64($0) }
-        let body = ResponseBody(self, expectedLength: request.method == .head ? nil : length, request: request)
-        var response = ErrandCore.Response(head: converted, body: body, request: request, exchange: lifetime)
+        events?.record(.responseHead)
+        let body = ResponseBody(self, expectedLength: received.expectedLength(answering: request.method), request: request)
+        var response = ErrandCore.Response(head: received, body: body, request: request, exchange: lifetime)
         response.metadata.httpVersion = head.version.major == 2 ? "2" : "\(head.version.major).\(head.version.minor)"
         response.metadata.contentCoding = coding
         waiter?.resume(returning: response)
+        if let refused {
+            refused.cancel()
+            // It would wait for the end of the request, which is not to come.
+            if length == 0 { complete(stoppingClient: true) }
+        }
         return task.eventLoop.makeSucceededVoidFuture()
     }
 
@@ -221,25 +258,34 @@ final class Exchange: HTTPClientResponseDelegate, BodySource {
         else { return task.eventLoop.makeSucceededVoidFuture() }
         let (reader, future) = state.withLock { state -> (CheckedContinuation<Data?, any Error>?, EventLoopFuture<Void>?) in
             guard state.end == nil else { return (nil, nil) }
-            if let reader = state.reader {
-                state.reader = nil
-                return (reader, nil)
+            let reader = state.reader
+            if reader == nil {
+                state.chunks.append(chunk)
+                state.bufferedBytes += chunk.count
             }
-            state.chunks.append(chunk)
-            state.bufferedBytes += chunk.count
-            guard state.bufferedBytes >= Self.readAheadBytes else { return (nil, nil) }
+            state.reader = nil
+            state.bytesToCome = state.bytesToCome.map { $0 - Int64(chunk.count) }
+            if state.bytesToCome == 0, state.isUploading {
+                // Told that this part was read, the client would forget the rest of the request, and the connection with it.
+                let lastPart = task.eventLoop.makePromise(of: Void.self)
+                state.lastPart = lastPart
+                return (reader, lastPart.futureResult)
+            }
+            guard state.bufferedBytes >= Self.readAheadBytes else { return (reader, nil) }
             let demand = task.eventLoop.makePromise(of: Void.self)
             state.demand = demand
-            return (nil, demand.futureResult)
+            return (reader, demand.futureResult)
         }
         reader?.resume(returning: chunk)
         return future ?? task.eventLoop.makeSucceededVoidFuture()
     }
 
-    func didFinishRequest(task: HTTPClient.Task<Void>) throws {
+    func didFinishRequest(task: HTTPClient.Task<Void>) throws { complete() }
+
+    private func complete(stoppingClient: Bool = false) {
         guard let release = state.withLock({ $0.end == nil ? $0.finish(.complete) : nil }) else { return }
-        release.upload?.cancel()
-        record(.end)
+        letGo(of: release, error: CancellationError(), stoppingClient: stoppingClient)
+        events?.record(.end)
         lifetime.end(.complete)
         release.reader?.resume(returning: nil)
     }
@@ -314,33 +360,26 @@ final class Exchange: HTTPClientResponseDelegate, BodySource {
     }
 
     private func conclude(_ release: State.Release, error: any Error, end: ExchangeLifetime.End) {
-        release.upload?.cancel()
-        release.task?.fail(reason: error)
-        release.demand?.fail(error)
-        record(.end, failure: error)
+        letGo(of: release, error: error, stoppingClient: true)
+        events?.record(.end, failure: error)
         lifetime.end(end)
         release.headWaiter?.resume(throwing: error)
         release.reader?.resume(throwing: error)
     }
 
-    private func record(_ kind: ExchangeEvent.Kind, failure: (any Error)? = nil) {
-        sink?.record(ExchangeEvent(kind, request: request.id, failure: failure))
+    private func letGo(of release: State.Release, error: any Error, stoppingClient: Bool) {
+        release.held.deadline?.cancel()
+        // Before the task: the client forgets a write that waits, unless it is told in this way that there are no more.
+        release.held.sent?.fail(error)
+        if stoppingClient { release.held.task?.fail(reason: error) }
+        release.demand?.fail(error)
+        release.lastPart?.fail(error)
+        release.held.upload?.cancel()
     }
 }
 
 /// The request's own body broke.
 struct RequestBodyFailed: Error {
     let underlying: any Error
-}
-
-private struct WriteFailed: Error {
-    let underlying: any Error
-}
-
-/// A stream was not as long as its body declared.
-struct RequestBodyLengthError: Error, CustomStringConvertible {
-    let declared: Int64
-    let atLeast: Int64
-    var description: String { "\(declared) bytes were declared, and \(atLeast) came" }
 }
 #endif

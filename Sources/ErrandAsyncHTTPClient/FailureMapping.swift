@@ -36,6 +36,8 @@ struct FailureMapping {
             return made(.tls, message: Self.reason(ofTLS: error), underlying: error)
         case let error as NIOHTTPDecompression.DecompressionError:
             return made(Self.isLimit(error) ? .bodyTooLarge : .invalidResponse, message: "\(error)", underlying: error)
+        case HTTPParserError.invalidEOFState:
+            return lost(error)  // the end came in the middle of the message
         case is HTTPParserError:
             return made(.invalidResponse, message: "\(error)", underlying: error)
         default:

@@ -47,7 +47,8 @@ public struct HTTPDate: Sendable, Hashable, Comparable, CustomStringConvertible 
         let weekday = Self.weekdays[Int((days % 7 + 7 + 4) % 7)]
         func two(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
         let yearText = String(repeating: "0", count: max(0, 4 - String(year).count)) + String(year)
-        return "\(weekday), \(two(day)) \(Self.months[month - 1]) \(yearText) \(two(rest / 3600)):\(two(rest / 60 % 60)):\(two(rest % 60)) GMT"
+        let time = "\(two(rest / 3600)):\(two(rest / 60 % 60)):\(two(rest % 60))"
+        return "\(weekday), \(two(day)) \(Self.months[month - 1]) \(yearText) \(time) GMT"
     }
 
     private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]

@@ -107,6 +107,12 @@ public struct RecordedRequest: Sendable, CustomStringConvertible {
     public var description: String { request.description }
 }
 
+extension RecordedRequest: CustomReflectable {
+    public var customMirror: Mirror {
+        Mirror(self, children: ["request": request, "body": "\(body.count) bytes"] as KeyValuePairs<String, Any>)
+    }
+}
+
 /// What a stub sends back.
 public struct StubAnswer: Sendable {
     enum Content: Sendable {

@@ -77,9 +77,9 @@ public struct RequestBody: Sendable {
     /// - Parameters:
     ///   - sequence: its chunks; empty ones are passed over.
     ///   - length: in bytes, if it is known; a stream that yields another number of bytes fails the request.
-    public static func stream(
-        _ sequence: some AsyncSequence<Data, any Error> & Sendable, length: Int64? = nil
-    ) -> RequestBody {
+    public static func stream<Chunks: AsyncSequence & Sendable>(
+        _ sequence: Chunks, length: Int64? = nil
+    ) -> RequestBody where Chunks.Element == Data {
         RequestBody(.stream { _ in SequenceBodySource(sequence) }, length: length, replay: .oneShot)
     }
 

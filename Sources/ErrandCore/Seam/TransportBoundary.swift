@@ -23,11 +23,14 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
 
     /// A head may be of the caller's own making: nothing in it may end a line or a word of the message (RFC 9112, 3).
     private static func check(_ head: HTTPRequest) throws(InvalidURL) {
-        let target = head.path ?? ""
-        if let octet = (head.authority ?? "").utf8.first(where: { $0 <= 0x20 || $0 >= 0x7F }) {
-            throw InvalidURL(head.authority ?? "", .invalidOctet(octet, component: "authority"))
+        let scheme = head.scheme ?? ""
+        guard scheme == "https" || scheme == "http" else { throw InvalidURL("\(scheme)://", .unsupportedScheme(scheme)) }
+        let authority = head.authority ?? ""
+        if let octet = authority.utf8.first(where: { $0 <= 0x20 || $0 >= 0x7F || "/?#@".utf8.contains($0) }) {
+            throw InvalidURL("\(scheme)://\(authority)", octet == UInt8(ascii: "@") ? .credentials : .invalidOctet(octet, component: "authority"))
         }
-        if let octet = target.utf8.first(where: { $0 <= 0x20 || $0 >= 0x7F }) {
+        let target = head.path ?? ""
+        if let octet = target.utf8.first(where: { $0 <= 0x20 || $0 >= 0x7F || $0 == UInt8(ascii: "#") }) {
             throw InvalidURL(target, .invalidOctet(octet, component: "path"))
         }
     }

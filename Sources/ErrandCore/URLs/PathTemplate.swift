@@ -141,3 +141,7 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
         }
     }
 }
+
+extension PathTemplate: CustomReflectable {
+    public var customMirror: Mirror { Mirror(self, children: ["template": template]) }
+}

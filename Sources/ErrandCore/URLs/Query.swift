@@ -50,6 +50,10 @@ public struct Query: Sendable, Hashable, ExpressibleByDictionaryLiteral, CustomS
     public var description: String { Sensitivity.standard.redactedQuery(encoded) }
 }
 
+extension Query: CustomReflectable {
+    public var customMirror: Mirror { Mirror(self, children: ["query": description]) }
+}
+
 /// What can stand as a value in a ``Query``: text, numbers, truth values, optionals (nil leaves the name out) and arrays
 /// (the name comes again for each element).
 public protocol QueryValue: Sendable {

@@ -22,7 +22,9 @@ public struct Deadline: Sendable, CustomStringConvertible {
         if clock is ContinuousClock {
             self.init(after: duration)
         } else {
-            func make(_ clock: some Clock<Duration>) -> any ClockInstant { OnClock(clock: clock, instant: clock.now.advanced(by: duration)) }
+            func make(_ clock: some Clock<Duration>) -> any ClockInstant {
+                OnClock(clock: clock, instant: clock.now.advanced(by: duration))
+            }
             self.init(kind: .other(make(clock)))
         }
     }

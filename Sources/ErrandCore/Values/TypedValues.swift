@@ -26,7 +26,10 @@ struct TypedValues: Sendable {
             guard let value = storage?[ObjectIdentifier(key)] else { return Key.defaultValue }
             return value as? Key.Value ?? Key.defaultValue
         }
-        set { storage = { var all = $0 ?? [:]; all[ObjectIdentifier(key)] = newValue; return all }(storage) }
+        set {
+            if storage == nil { storage = [:] }
+            storage?.updateValue(newValue, forKey: ObjectIdentifier(key))
+        }
     }
 
     /// True if nothing was ever set.

@@ -1,0 +1,57 @@
+import Errand
+import Testing
+
+struct ExchangeLifetimeTests {
+    private func name(_ end: ExchangeLifetime.End?) -> String {
+        switch end {
+        case .complete: "complete"
+        case .failed(let error): "failed \(type(of: error))"
+        case .abandoned: "abandoned"
+        case nil: "going on"
+        }
+    }
+
+    @Test func handlersAreCalledOnceAndTheFirstEndCounts() {
+        let lifetime = ExchangeLifetime()
+        let told = Recorder<String>()
+        for number in 1...2 { lifetime.onEnd { told.record("\(number) \(name($0))") } }
+        #expect(told.all.isEmpty && lifetime.ended == nil)
+        lifetime.end(.failed(SomeError()))
+        lifetime.end(.complete)
+        #expect(told.all == ["1 failed SomeError", "2 failed SomeError"])
+        #expect(name(lifetime.ended) == "failed SomeError")
+    }
+
+    @Test func aLateHandlerIsCalledAtOnce() {
+        let told = Recorder<String>()
+        let lifetime = ExchangeLifetime(ended: .abandoned)
+        lifetime.onEnd { told.record(name($0)) }
+        #expect(told.all == ["abandoned"])
+        lifetime.end(.complete)
+        #expect(told.all == ["abandoned"])
+    }
+
+    @Test func aHandlerMayAskTheLifetimeItself() {
+        let lifetime = ExchangeLifetime()
+        let told = Recorder<String>()
+        lifetime.onEnd { [weak lifetime] _ in
+            told.record(name(lifetime?.ended))
+            lifetime?.onEnd { told.record(name($0)) }
+        }
+        lifetime.end(.complete)
+        #expect(told.all == ["complete", "complete"])
+    }
+
+    @Test func ofManyEndsAndHandlersAtOnceEachHandlerHearsOne() async {
+        let lifetime = ExchangeLifetime()
+        let told = Recorder<String>()
+        await withTaskGroup(of: Void.self) { group in
+            for number in 0..<200 {
+                group.addTask {
+                    number % 2 == 0 ? lifetime.onEnd { told.record(name($0)) } : lifetime.end(number % 4 == 1 ? .complete : .abandoned)
+                }
+            }
+        }
+        #expect(told.all.count == 100 && Set(told.all).count == 1)
+    }
+}

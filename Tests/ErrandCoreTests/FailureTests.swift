@@ -1,0 +1,72 @@
+import Errand
+import Testing
+
+struct FailureTests {
+    private func request() throws -> Request { try Request(.get, url: "https://a.example/x?token=S1") }
+
+    @Test func aTransportErrorSaysWhatWhereWhenAndWhetherItWasSent() throws {
+        var error = TransportError(.timedOut, phase: .connect, elapsed: .milliseconds(2_000), request: try request(), wasSent: .no)
+        #expect(error.description == "GET https://a.example/x?token=REDACTED: timed out in connect after 2.0 s (not sent)")
+        error.attempts = [
+            AttemptRecord(number: 1, outcome: .status(.serviceUnavailable), delay: .milliseconds(500)),
+            AttemptRecord(number: 2, outcome: .failure(SomeError(secret: "S2")), delay: .seconds(1)),
+        ]
+        #expect(
+            error.description
+                == "GET https://a.example/x?token=REDACTED: timed out in connect after 2.0 s (not sent); attempt 1: 503, then waited 0.5 s; "
+                + "attempt 2: SomeError, then waited 1.0 s")
+        let plain = TransportError(
+            .connectionLost, phase: .body, message: "reset", underlying: SomeError(secret: "S3"), request: nil, wasSent: .yes)
+        #expect(plain.description == "connection lost in body: reset (sent)")
+        #expect(!dumped(plain).contains("S3") && !dumped(error).contains("S2"))
+    }
+
+    @Test(arguments: [
+        (TransportError.Code.cannotFindHost, "cannot find host"), (.cannotConnect, "cannot connect"), (.connectionLost, "connection lost"),
+        (.timedOut, "timed out"), (.tls, "TLS failure"), (.invalidResponse, "invalid response"), (.bodyTooLarge, "body too large"),
+        (.requestBody, "request body failed"), (.invalidRequest, "invalid request"), (.proxy, "proxy failure"),
+        (.unsupported, "unsupported"),
+        (.shutDown, "transport shut down"), (TransportError.Code("my own"), "my own"),
+    ])
+    func codesArePinned(_ code: TransportError.Code, _ text: String) {
+        #expect(TransportError(code, phase: .send, request: nil, wasSent: .maybe).description == "\(text) in send (may have been sent)")
+    }
+
+    @Test(arguments: [
+        (Duration.milliseconds(1), "0.001 s"), (.milliseconds(1_234), "1.234 s"), (.microseconds(1_499), "0.001 s"),
+        (.seconds(90), "90.0 s"), (.zero, "0.0 s"),
+    ])
+    func elapsedTimeIsShownToTheMillisecond(_ elapsed: Duration, _ text: String) {
+        let error = TransportError(.timedOut, phase: .queue, elapsed: elapsed, request: nil, wasSent: .no)
+        #expect(error.description == "timed out in queue after \(text) (not sent)")
+    }
+
+    @Test func whetherItWasSentHasThreeAnswers() {
+        #expect([WasSent.no, .maybe, .yes].map(\.rawValue) == ["no", "maybe", "yes"])
+    }
+
+    @Test func anAttemptShowsOfAForeignErrorOnlyItsType() throws {
+        let ours = TransportError(.connectionLost, phase: .send, request: try request(), wasSent: .maybe)
+        let records = [
+            AttemptRecord(number: 1, outcome: .failure(ours), delay: .zero),
+            AttemptRecord(number: 2, outcome: .failure(SomeError(secret: "S2")), delay: .zero),
+        ]
+        #expect(
+            records[0].description
+                == "attempt 1: GET https://a.example/x?token=REDACTED: connection lost in send (may have been sent), then waited 0.0 s")
+        #expect(records[1].description == "attempt 2: SomeError, then waited 0.0 s")
+        #expect(!dumped(records).contains(/S\d/))
+    }
+
+    @Test func aFailureHasNoResponseAndNoBodyUnlessItSaysSo() {
+        struct Failing: RequestFailure {
+            var request: Request? { nil }
+            var phase: ExchangePhase { .decode }
+            var attempts: [AttemptRecord] = []
+            var wasSent: WasSent { .yes }
+            var description: String { "failing" }
+        }
+        #expect(Failing().response == nil && Failing().bodyPrefix.isEmpty)
+        #expect(ExchangePhase("mine").description == "mine" && ExchangePhase.backoff != .queue)
+    }
+}

@@ -1,0 +1,164 @@
+import Dispatch
+import Errand
+import ErrandTesting
+import Testing
+
+struct HTTPStackTests {
+    /// Says when it is passed, on the way out and back.
+    private struct RecordingMiddleware: HTTPMiddleware {
+        let name: String
+        let recorder: Recorder<String>
+        var place: MiddlewarePlace?
+        var label: String { "\(name)(1)" }
+
+        func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+            recorder.record("\(name) out")
+            let response = try await next.send(request)
+            recorder.record("\(name) back")
+            return response
+        }
+    }
+
+    private struct PlainMiddleware: HTTPMiddleware {
+        func send(_ request: Request, to next: some HTTPSender) async throws -> Response { try await next.send(request) }
+    }
+
+    private struct PlainSender: HTTPSender {
+        func send(_ request: Request) async throws -> Response { Response(head: HTTPResponse(status: .ok), request: request) }
+    }
+
+    private struct Client { let stack: HTTPStack }
+
+    private let stub = StubTransport(Stub().answers(.status(.ok)))
+    private let recorder = Recorder<String>()
+
+    private func stack(_ places: MiddlewarePlace...) -> HTTPStack {
+        places.reduce(HTTPStack(stub)) { $0.wrapped(by: RecordingMiddleware(name: $1.description, recorder: recorder, place: $1)) }
+    }
+
+    @Test func theLastModifierIsTheOutermost() async throws {
+        let stack = stub.wrapped(by: RecordingMiddleware(name: "first", recorder: recorder))
+            .wrapped(by: RecordingMiddleware(name: "last", recorder: recorder))
+        _ = try await stack.send(.sample())
+        #expect(recorder.all == ["last out", "first out", "first back", "last back"])
+    }
+
+    @Test func theDescriptionIsAFlatListOutermostFirst() {
+        let stack = HTTPStack(HTTPStack(stub.wrapped(by: PlainMiddleware()))).wrapped(
+            by: RecordingMiddleware(name: "last", recorder: recorder))
+        #expect(stack.description == "last(1) > PlainMiddleware > StubTransport")
+        #expect(stack.layers.map(\.description) == ["last(1)", "PlainMiddleware", "StubTransport"])
+        #expect(HTTPStack(PlainSender()).description == "PlainSender")
+    }
+
+    @Test func aStackIsOneTypeThatCanBeStored() async throws {
+        var client = Client(stack: HTTPStack(PlainSender()))
+        #expect(client.stack.capabilities == [])
+        client = Client(stack: stub.wrapped(by: PlainMiddleware()))
+        #expect(client.stack.capabilities == stub.capabilities)
+        #expect(try await client.stack.send(.sample()).status == .ok)
+    }
+
+    @Test func anOrderThatDefeatsAMiddlewareIsNamed() {
+        #expect(stack(.cache, .authenticate, .retry, .validateStatus, .server).orderProblems == [])
+        let wrong = stack(.validateStatus, .retry)
+        #expect(wrong.orderProblems == ["retry stands outside validateStatus: retry would see an error where it looks for a status"])
+        #expect(wrong.description.hasSuffix("StubTransport\n  order: " + wrong.orderProblems[0]))
+        #expect(stack(.server, .cache, .redirect).orderProblems.count == 2)
+        #expect(wrong.contains(.retry) && !wrong.contains(.cache))
+    }
+
+    @Test func theCanonicalOrderIsSound() {
+        let canonical = stack(
+            .limitConcurrency, .rateLimit, .circuitBreaker, .coalesce, .cache, .decompress, .cookies, .authenticate, .redirect, .retry,
+            .fallback,
+            .validateStatus, .timeout, .log, .number, .server)
+        #expect(canonical.orderProblems == [])
+    }
+
+    @MainActor @Test func nothingOfAStackRunsOnTheMainActor() async throws {
+        let mainQueue = DispatchSpecificKey<Bool>()
+        DispatchQueue.main.setSpecific(key: mainQueue, value: true)
+        let isMain = Recorder<Bool>()
+        let stack = stub.wrapped(by: ProbingMiddleware { isMain.record(DispatchQueue.getSpecific(key: mainQueue) ?? false) })
+        #expect(DispatchQueue.getSpecific(key: mainQueue) == true)
+        _ = try await stack.send(.sample())
+        _ = try await stack.withResponse(to: .sample()) { _ in }
+        #expect(isMain.all == [false, false])
+        #expect(DispatchQueue.getSpecific(key: mainQueue) == true)
+    }
+
+    @Test func aPreferredTaskExecutorHoldsForTheWholeStack() async throws {
+        let executor = QueueExecutor()
+        let isPreferred = Recorder<Bool>()
+        let probe = ProbingMiddleware { isPreferred.record(executor.isCurrent) }
+        let stack = ScriptedTransport { request in
+            isPreferred.record(executor.isCurrent)
+            return Response(head: HTTPResponse(status: .ok), request: request)
+        }.wrapped(by: probe).wrapped(by: probe)
+        try await withTaskExecutorPreference(executor) { _ = try await stack.send(.sample()) }
+        #expect(isPreferred.all == [true, true, true])
+    }
+
+    @Test func aSecondCallOfNextIsASecondExchange() async throws {
+        struct Twice: HTTPMiddleware {
+            func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+                async let first = next.send(request)
+                async let second = next.send(request)
+                _ = try await first
+                return try await second
+            }
+        }
+        _ = try await stub.wrapped(by: Twice()).send(.sample())
+        #expect(stub.requests.count == 2)
+    }
+
+    @Test func withTransportShutsDownOnSuccessAndOnThrow() async throws {
+        let transport = ScriptedTransport { Response(head: HTTPResponse(status: .ok), request: $0) }
+        let status = try await withTransport(transport) { try await HTTPStack($0).send(.sample()).status }
+        #expect(status == .ok && transport.shutdownCount == 1)
+        await #expect(throws: SomeError()) { try await withTransport(transport) { _ in throw SomeError() } }
+        #expect(transport.shutdownCount == 2)
+    }
+
+    @Test func capabilitiesAreNamed() {
+        #expect(Capabilities().description == "")
+        #expect(Capabilities([.http2, .deadlines, .upgrades]).description == "deadlines, http2, upgrades")
+        #expect(
+            Capabilities(rawValue: .max).description
+                == "deadlines, streamingUpload, streamingDownload, http2, responseTrailers, requestTrailers, informationalResponses, upgrades"
+        )
+    }
+
+    @Test func eventsCarryTheirRequest() {
+        let request = Request.sample()
+        let event = ExchangeEvent(.end, request: request.id, failure: SomeError())
+        #expect(event.kind == .end && event.kind.description == "end" && event.request == request.id && event.failure is SomeError)
+    }
+}
+
+/// Looks around where it runs.
+private struct ProbingMiddleware: HTTPMiddleware {
+    let probe: @Sendable () -> Void
+
+    func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+        probe()
+        let response = try await next.send(request)
+        return response
+    }
+}
+
+/// One queue that runs every job.
+private final class QueueExecutor: TaskExecutor {
+    private let queue = DispatchQueue(label: "errand.tests.executor")
+    private static let key = DispatchSpecificKey<ObjectIdentifier>()
+
+    init() { queue.setSpecific(key: Self.key, value: ObjectIdentifier(self)) }
+
+    var isCurrent: Bool { DispatchQueue.getSpecific(key: Self.key) == ObjectIdentifier(self) }
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+    }
+}

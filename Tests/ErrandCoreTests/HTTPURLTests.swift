@@ -1,0 +1,116 @@
+import Errand
+import Testing
+
+@testable import ErrandCore
+
+struct HTTPURLTests {
+    @Test(arguments: [
+        ("https://a.example", "https://a.example/"), ("HTTPS://A.Example/Path", "https://a.example/Path"),
+        ("https://a.example:443/", "https://a.example/"), ("http://a.example:80/", "http://a.example/"),
+        ("http://a.example:443/", "http://a.example:443/"), ("https://a.example:/x", "https://a.example/x"),
+        ("https://a.example:00080/", "https://a.example:80/"), ("https://a.example:65535/", "https://a.example:65535/"),
+        ("https://a.example:1?", "https://a.example:1/?"), ("https://[2001:DB8::1]:8443/x?y", "https://[2001:db8::1]:8443/x?y"),
+        ("http://[::ffff:1.2.3.4]/", "http://[::ffff:1.2.3.4]/"), ("http://127.0.0.1/a%2fb", "http://127.0.0.1/a%2fb"),
+        ("https://bücher.example/", "https://xn--bcher-kva.example/"), ("https://a.example./", "https://a.example./"),
+        ("https://a.example//x", "https://a.example//x"),
+    ])
+    func aURLGoesOutInOneForm(_ text: String, _ expected: String) throws {
+        #expect(try HTTPURL(text).description == expected)
+    }
+
+    @Test(arguments: [
+        ("a.example/x", InvalidURL.Reason.missingScheme), ("//a.example/x", .missingScheme), ("", .missingScheme),
+        ("ftp://a.example", .unsupportedScheme("ftp")), ("file:///etc/passwd", .unsupportedScheme("file")),
+        ("https://", .missingHost), ("https:///x", .missingHost), ("http:g", .missingHost), ("https://:80/", .missingHost),
+        ("https://user:pw@a.example", .credentials), ("https://@a.example", .credentials), ("https://a.example/#f", .fragment),
+        ("https://a.example#", .fragment), ("https://a.example:0", .invalidPort("0")), ("https://a.example:65536", .invalidPort("65536")),
+        ("https://a.example:99999", .invalidPort("99999")), ("https://a.example:000080", .invalidPort("000080")),
+        ("https://a.example:8a", .invalidPort("…")), ("https://a.example:+80", .invalidPort("…")), ("https://::1/", .invalidPort("…")),
+        ("https://a.example/a b", .invalidOctet(0x20, component: "path")),
+        ("https://a.example/?a|b", .invalidOctet(0x7C, component: "query")),
+        ("https://a.example/\u{7F}", .invalidOctet(0x7F, component: "path")),
+        ("https://a\nb.example/", .invalidOctet(0x0A, component: "authority")),
+        ("https://a..example/", .invalidHost("a label is empty")), ("https://[::1/", .invalidPort("…")),
+        ("https://[]/", .invalidHost("a bracket is not closed")), ("https://[::1]x/", .invalidHost("a bracket is not closed")),
+        ("https://[::1::2]/", .invalidHost("'::1::2' is no IPv6 address")),
+        ("https://a%41.example/", .invalidHost("it holds the octet 0x25")),
+        ("https://a.example/" + String(repeating: "a", count: 65_536), .tooManyOctets),
+    ])
+    func whatIsNoURLIsRefused(_ text: String, _ expected: InvalidURL.Reason) {
+        let error = #expect(throws: InvalidURL.self) { try HTTPURL(text) }
+        #expect(error?.reason == expected)
+    }
+
+    @Test(arguments: [
+        ("::", true), ("::1", true), ("1::", true), ("1:2:3:4:5:6:7:8", true), ("1:2:3:4:5:6:1.2.3.4", true), ("::1.2.3.4", true),
+        ("1:2:3:4:5:6:7::", true), ("1:2:3:4:5:6:7", false), ("1:2:3:4:5:6:7:8:9", false), ("1::2:3:4:5:6:7:8", false), (":::", false),
+        ("1:::2", false), ("12345::", false), ("1.2.3.4::", false), ("::1.2.3.256", false), ("::1.2.3.04", false), ("::1.2.3", false),
+        ("fe80::1%eth0", false), (":1::", false), ("1.2.3.4", false), ("", false),
+    ])
+    func addressesOfIPv6AreChecked(_ text: String, _ isValid: Bool) {
+        #expect(Host.isIPv6(text[...]) == isValid)
+    }
+
+    @Test func authorityAndOriginLeaveOutThePortThatTheSchemeImplies() throws {
+        let plain = try HTTPURL("https://a.example/x")
+        let named = try HTTPURL("HTTPS://A.EXAMPLE:443/y?z")
+        let other = try HTTPURL("https://a.example:8443/x")
+        #expect(plain.authority == "a.example" && plain.port == nil && plain.effectivePort == 443)
+        #expect(other.authority == "a.example:8443" && other.effectivePort == 8443)
+        #expect(plain.origin == named.origin && plain.origin.hashValue == named.origin.hashValue)
+        #expect(plain.origin != other.origin)
+        #expect(try plain.origin != HTTPURL("http://a.example/x").origin)
+        #expect(try plain.origin != HTTPURL("https://b.example/x").origin)
+        #expect(plain.origin.description == "https://a.example" && other.origin.description == "https://a.example:8443")
+        #expect(try HTTPURL("http://[::1]:81/").origin.description == "http://[::1]:81")
+        #expect(plain == (try HTTPURL("https://A.example:443/x")))
+    }
+
+    @Test(arguments: [
+        ("https://a.example", "users", "https://a.example/users"), ("https://a.example/v1", "/users/", "https://a.example/v1/users/"),
+        ("https://a.example/v1/", "", "https://a.example/v1/"), ("https://a.example", "", "https://a.example/"),
+        ("https://a.example/v1?k=v", "x?y=z", "https://a.example/v1/x?k=v&y=z"),
+        ("https://a.example/v1?k=v", "?y", "https://a.example/v1?k=v&y"),
+    ])
+    func pathsJoinBelowTheBase(_ base: String, _ path: String, _ expected: String) throws {
+        #expect(try HTTPURL(base).joined(with: path).description == expected)
+    }
+
+    @Test(arguments: ["//evil.example", "https://evil.example", "x#f", "a b", "x?a b", "%4"])
+    func whatIsNoPathDoesNotJoin(_ path: String) {
+        #expect(throws: InvalidURL.self) { try HTTPURL("https://a.example/v1").joined(with: path) }
+    }
+
+    @Test(arguments: [
+        ("g", "http://a/b/c/g"), ("../g?y#s", "http://a/b/g?y#s"), ("../../../g", "http://a/g"), ("//h/x", "http://h/x"),
+        ("", "http://a/b/c/d;p?q"),
+        ("?y", "http://a/b/c/d;p?y"), ("/./g/..", "http://a/"), ("g:h", "g:h"), ("./g:h", "http://a/b/c/g:h"), ("..//x", "http://a/b//x"),
+    ])
+    func referencesResolveStrictly(_ reference: String, _ expected: String) throws {
+        #expect(try URLReference(reference).resolved(against: URLReference("http://a/b/c/d;p?q")).description == expected)
+    }
+
+    @Test(arguments: ["a b", "/\u{0}", "//a b/", "//a\r\nb", "/ä", "?<", "#%", "/%e"])
+    func whatIsNoReferenceIsRefused(_ text: String) {
+        #expect(throws: InvalidURL.self) { try URLReference(text) }
+    }
+
+    @Test func refusalsHoldNoSecretAndNoControlCharacter() {
+        for text in [
+            "https://user:s3cret@a.example/", "https://a.example/a b?token=s3cret", "https://user:s3cret/x@a.example/",
+            "https://u:s3c#s3cret@h/", "ftp://u:s3cret@h/",
+        ] {
+            let error = #expect(throws: InvalidURL.self) { try HTTPURL(text) }
+            #expect(error.map { "\($0)" + dumped($0) }?.contains("s3cret") == false)
+        }
+        let forged = #expect(throws: InvalidURL.self) { try HTTPURL("https://[\u{2028}]/") }
+        #expect(forged?.description.contains("\u{2028}") == false)
+        #expect(InvalidURL(String(repeating: "é", count: 1000), .missingHost).text.count == 201)
+        #expect(InvalidURL("x", .missingHost).description == "invalid URL 'x': it has no host")
+    }
+
+    @Test(arguments: [("%41%C3%A4", "Aä"), ("a", "a"), ("%2541", "%41"), ("%4", nil), ("%", nil), ("%zz", nil), ("%C3", nil), ("%FF", nil)])
+    func escapesAreResolvedOnce(_ text: String, _ plain: String?) {
+        #expect(PercentEncoding.decode(text) == plain)
+    }
+}

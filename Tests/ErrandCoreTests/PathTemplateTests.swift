@@ -1,0 +1,105 @@
+import Errand
+import Testing
+
+struct PathTemplateTests {
+    private enum Kind: String { case open, closed }
+
+    private func target(_ path: PathTemplate, _ query: Query = Query()) -> String? { try? path.resolved(query: query).target }
+
+    private func reason(_ path: PathTemplate) -> InvalidURL.Reason? {
+        do {
+            _ = try path.resolved()
+            return nil
+        } catch {
+            return error.reason
+        }
+    }
+
+    @Test func templateNamesTheValuesAndHoldsNone() throws {
+        let path: PathTemplate = "/orgs/\("acme", "org")/repos/\(7)?page=\(2, "page")"
+        let resolved = try path.resolved()
+        #expect(resolved.target == "/orgs/acme/repos/7?page=2")
+        #expect(resolved.template == "/orgs/{org}/repos/{}")
+        #expect(path.description == "/orgs/{org}/repos/{}")
+        let files: PathTemplate = "/files/\(segments: ["a", "b"], "path")"
+        #expect(files.template == "/files/{path}")
+    }
+
+    @Test(arguments: [
+        ("users", "/users"), ("/users", "/users"), ("/users/", "/users/"), ("/", "/"), ("", ""), ("/a%2Fb", "/a%2Fb"),
+        ("/a?b=c", "/a?b=c"), ("?b=c", "?b=c"), ("/a?b=/../", "/a?b=/../"), ("/a;b=c,d", "/a;b=c,d"), ("/...", "/..."),
+        ("/.well-known", "/.well-known"),
+    ])
+    func literalPathsStandAsWritten(_ text: String, _ expected: String) {
+        #expect(target(PathTemplate(stringLiteral: text)) == expected)
+        #expect(target(PathTemplate(verbatim: text)) == expected)
+    }
+
+    @Test(arguments: [
+        ("//evil.example/x", InvalidURL.Reason.absolute), ("https://evil.example/x", .absolute), ("HTTP://x", .absolute),
+        ("/a//b", .emptySegment), ("/a//", .emptySegment), ("/.", .dotSegment), ("/a/../b", .dotSegment), ("..", .dotSegment),
+        ("/%2e%2E/b", .dotSegment), ("/.%2e", .dotSegment), ("/%2E", .dotSegment), ("/a#b", .fragment), ("/a?b#c", .fragment),
+        ("/a b", .invalidOctet(0x20, component: "path")), ("/a%2", .invalidOctet(0x25, component: "path")),
+        ("/a%zz", .invalidOctet(0x25, component: "path")), ("/ä", .invalidOctet(0xC3, component: "path")),
+        ("/a\\b", .invalidOctet(0x5C, component: "path")), ("/a?b=c d", .invalidOctet(0x20, component: "query")),
+        ("/a?b=\n", .invalidOctet(0x0A, component: "query")), ("/" + String(repeating: "a", count: 70_000), .tooManyOctets),
+    ])
+    func literalPathsThatCannotBeSentAreRefused(_ text: String, _ expected: InvalidURL.Reason) {
+        #expect(reason(PathTemplate(verbatim: text)) == expected)
+    }
+
+    @Test(arguments: [
+        ("a/../b?c#d", "/a%2F..%2Fb%3Fc%23d"), ("%2e%2e", "/%252e%252e"), ("..b", "/..b"), ("ä", "/%C3%A4"), ("\r\n\0", "/%0D%0A%00"),
+        ("//evil.example", "/%2F%2Fevil.example"), ("https://evil.example", "/https:%2F%2Fevil.example"), ("a\u{301}?", "/a%CC%81%3F"),
+    ])
+    func aValueStaysInItsSegment(_ value: String, _ expected: String) {
+        #expect(target("/\(value)") == expected)
+    }
+
+    @Test func severalValuesMayShareASegment() {
+        #expect(target("/\("a/b")...\("c")") == "/a%2Fb...c")
+        #expect(target("/v\(1).\(2)/\(Kind.closed)-\(UUID(uuid: nullUUID))") == "/v1.2/closed-00000000-0000-0000-0000-000000000000")
+        #expect(target("/\("")\("x")") == "/x")
+        #expect(target("/a\("")") == "/a")
+        #expect(target("/\("")x/\("")y?\("")") == "/x/y?")
+    }
+
+    @Test func aSegmentThatComesOutEmptyIsRefused() {
+        let empty = ""
+        let none: [String] = []
+        for path: PathTemplate in [
+            "/\(empty)", "/a/\(empty)", "/a/\(empty)/b", "\(empty)", "/\(empty)?q=1", "/\(empty)\(empty)", "/\(segments: none)",
+            "/a/\(segments: none)/b",
+        ] {
+            #expect(reason(path) == .emptySegment)
+        }
+    }
+
+    @Test func dotsThatValuesPieceTogetherAreRefused() {
+        let dot = "."
+        for path: PathTemplate in ["/\(dot)", "/\(dot)\(dot)", "/.\(dot)", "/a/\(dot).", "/%2e\(dot)/x", "/\("..")/x", "\(dot)"] {
+            #expect(reason(path) == .dotSegment)
+        }
+    }
+
+    @Test func valuesBehindTheQuestionMarkAreQueryValues() {
+        #expect(target("/s?q=\("a+b&c=d;e#f/..?%")&r=\("")") == "/s?q=a%2Bb%26c%3Dd%3Be%23f/..?%25&r=")
+        #expect(target("/s?q=\(".")&r=\("..")") == "/s?q=.&r=..")
+    }
+
+    @Test func segmentsAreEscapedOneByOne() {
+        #expect(target("/f/\(segments: ["a b", "c/d", "e"])/g") == "/f/a%20b/c%2Fd/e/g")
+        #expect(reason("/f/\(segments: ["a", "", "b"])") == .emptySegment)
+        #expect(reason("/f/\(segments: ["a", "..", "b"])") == .dotSegment)
+        #expect(reason("/f/\(segments: ["."])") == .dotSegment)
+    }
+
+    @Test func aQueryComesBehindThePathsOwn() {
+        #expect(target("/s?a=1", ["b": 2]) == "/s?a=1&b=2")
+        #expect(target("/s", ["b": 2]) == "/s?b=2")
+        #expect(target("/s?", ["b": 2]) == "/s?b=2")
+        #expect(target("/s", [:]) == "/s")
+    }
+}
+
+private let nullUUID: uuid_t = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)

@@ -1,0 +1,89 @@
+import Errand
+import Testing
+
+struct SensitivityTests {
+    private let standard = Sensitivity.standard
+
+    private func shown(_ name: String, _ value: String, by sensitivity: Sensitivity = .standard) throws -> String {
+        sensitivity.shownValue(of: HTTPField(name: try #require(HTTPField.Name(name)), value: value))
+    }
+
+    @Test(arguments: [
+        "Authorization", "proxy-authorization", "COOKIE", "Set-Cookie", "X-Api-Key", "X-Auth-Token", "X-CSRF-Token", "My-Client-Secret",
+        "Db-Password",
+        "x-goog-iap-jwt-assertion", "DPoP", "X-Credential-Id",
+    ])
+    func namesOfSecretFieldsAreKnownOrTelling(_ name: String) throws {
+        #expect(try shown(name, "S1") == "<redacted>")
+    }
+
+    @Test(arguments: ["Accept", "Content-Type", "Date", "ETag", "X-Request-Id", "Authority", "Key"])
+    func plainFieldsAreShown(_ name: String) throws {
+        #expect(try shown(name, "plain") == "plain")
+    }
+
+    @Test(arguments: [
+        ("token", true), ("ACCESS_TOKEN", true), ("api-key", true), ("apikey", true), ("X-Amz-Signature", true), ("sig", true),
+        ("code", true), ("key", true),
+        ("password", true), ("user[password]", true), ("q", false), ("page", false), ("keyword", false), ("country_code", false),
+        ("", false),
+    ])
+    func namesOfSecretQueryItemsAreKnownOrTelling(_ name: String, _ isSecret: Bool) {
+        #expect(standard.isSensitive(queryName: name) == isSecret)
+    }
+
+    @Test func declaredNamesAddToTheKnownOnes() throws {
+        var sensitivity = Sensitivity(fields: [HTTPField.Name("X-Mine")!], queryNames: ["Mine"])
+        #expect(try shown("x-mine", "S1", by: sensitivity) == "<redacted>" && shown("x-mine", "S1") == "S1")
+        #expect(sensitivity.redactedURL("/?mine=S1&token=S2&q=3") == "/?mine=REDACTED&token=REDACTED&q=3")
+        sensitivity.formUnion(Sensitivity(fields: [HTTPField.Name("X-Other")!], queryNames: ["other"]))
+        #expect(try shown("X-Other", "S1", by: sensitivity) == "<redacted>" && shown("X-Mine", "S1", by: sensitivity) == "<redacted>")
+        #expect(sensitivity.isSensitive(queryName: "OTHER") && sensitivity.isSensitive(queryName: "mine"))
+    }
+
+    @Test func theNeverIndexFlagMakesAFieldSecret() {
+        var field = HTTPField(name: .accept, value: "S1")
+        #expect(!standard.isSensitive(field))
+        field.indexingStrategy = .disallow
+        #expect(standard.isSensitive(field) && standard.shownValue(of: field) == Sensitivity.placeholder)
+        #expect(standard.shown([.accept: "a", .authorization: "S"]).map(\.value) == ["a", "<redacted>"])
+    }
+
+    @Test(arguments: ["Location", "Content-Location", "Referer", "Link", "Refresh"])
+    func fieldsThatHoldAURLAreShownWithoutItsSecrets(_ name: String) throws {
+        #expect(try shown(name, "https://u:S1@a.example/x?token=S2&p=1#f") == "https://REDACTED:REDACTED@a.example/x?token=REDACTED&p=1#f")
+    }
+
+    @Test(arguments: [
+        ("", ""), ("/x", "/x"), ("/x?", "/x?"), ("?", "?"), ("#", "#"), ("//", "//"), ("@", "@"), ("//@", "//REDACTED:REDACTED@"),
+        ("=", "="), ("?=", "?="), ("?&&=&", "?&&=&"),
+        ("?token", "?token"), ("?token=", "?token=REDACTED"), ("?%74oken=S1", "?%74oken=REDACTED"), ("?%ZZtoken=S1", "?%ZZtoken=REDACTED"),
+        ("?%FF%=1", "?%FF%=1"),
+        ("?a=1&token=S1=S2?S3;S4&b=2", "?a=1&token=REDACTED&b=2"), ("?token=S1#x=1", "?token=REDACTED#x=1"),
+        ("#access_token=S1&x=1", "#access_token=REDACTED&x=1"),
+        ("/#/cb?code=S1", "/#/cb?code=REDACTED"), ("https://u@a.example", "https://REDACTED:REDACTED@a.example"),
+        ("//u:S1@h:1/p", "//REDACTED:REDACTED@h:1/p"),
+        ("https://u:S1@S2@h/", "https://REDACTED:REDACTED@h/"), ("/users/@me?x=a@b", "/users/@me?x=a@b"),
+        ("/x?token=S1&next=https://u:S2@h/", "/x?token=REDACTED&next=https://REDACTED:REDACTED@h/"),
+        ("/x?next=https://h/?token=S1&p=1", "/x?next=https://h/?token=REDACTED&p=1"), ("/x?a=//b&token=S1@S2", "/x?a=//b&token=REDACTED"),
+        ("?a=1;token=S1", "?a=1;token=REDACTED"), ("</a?p=1>, <//u:S1@h/?sig=S2>", "</a?p=1>, <//REDACTED:REDACTED@h/?sig=REDACTED"),
+        (
+            "https://u:S1@\u{301}h/?\u{301}a=1&\u{301}token=S1&token\u{301}=2",
+            "https://REDACTED:REDACTED@\u{301}h/?\u{301}a=1&\u{301}token=REDACTED&token\u{301}=REDACTED"
+        ),
+        ("?a\r\n&token=S1\r\n", "?a\r\n&token=REDACTED"),
+    ])
+    func anyTextIsShownAsAURLWithoutSecrets(_ text: String, _ expected: String) {
+        #expect(standard.redactedURL(text) == expected)
+    }
+
+    @Test func textWithoutSenseNeverCrashesAndNeverGrowsWild() {
+        var random = SeededRandom(seed: 7)
+        let pieces = ["/", "//", "?", "#", "&", ";", "=", "@", ":", "%", "%4", "%41", "token", "a", "\u{301}", "\r\n", "é", "😀", "\0", " "]
+        for _ in 0..<5_000 {
+            let text = (0..<Int.random(in: 0...12, using: &random)).map { _ in pieces.randomElement(using: &random)! }.joined()
+            #expect(standard.redactedURL(text).utf8.count <= text.utf8.count + 17 * text.utf8.count)
+            _ = standard.redactedQuery(text)
+        }
+    }
+}

@@ -1,0 +1,153 @@
+import Errand
+import Testing
+
+@testable import ErrandCore
+
+@Suite(.timeLimit(.minutes(1)))
+struct SingleFlightTests {
+    private let flight = SingleFlight<String, Int>()
+    private let runs = Recorder<Int>()
+
+    /// Work that counts its runs, says that it has begun, and goes on when told.
+    private func work(_ begun: Signal = Signal(), until go: Signal, _ result: Int = 1) -> @Sendable () async throws -> Int {
+        { [runs] in
+            runs.record(result)
+            begun.fire()
+            await go.wait()
+            return result
+        }
+    }
+
+    /// Work that ends only by cancellation.
+    private func endless(_ begun: Signal, cancelled: Signal) -> @Sendable () async throws -> Int {
+        {
+            begun.fire()
+            do { try await untilCancelled() } catch {
+                cancelled.fire()
+                throw error
+            }
+        }
+    }
+
+    /// Callers that all have joined one run.
+    private func callers(_ count: Int, mustFinish: Bool = false, _ work: @escaping @Sendable () async throws -> Int) async -> [Task<
+        Int, any Error
+    >] {
+        let tasks = (0..<count).map { _ in Task { try await flight.run("key", mustFinish: mustFinish, work) } }
+        while flight.waiterCount(of: "key") < count { await Task.yield() }
+        return tasks
+    }
+
+    @Test(arguments: [1, 2, 10_000])
+    func manyCallersShareOneRun(_ count: Int) async throws {
+        let go = Signal()
+        let tasks = await callers(count, work(until: go))
+        #expect(flight.count == 1)
+        go.fire()
+        for task in tasks { #expect(try await task.value == 1) }
+        #expect(runs.all.count == 1 && flight.count == 0)
+    }
+
+    @Test func anErrorReachesEveryCaller() async throws {
+        let go = Signal()
+        let tasks = await callers(5) {
+            await go.wait()
+            throw SomeError(secret: "x")
+        }
+        go.fire()
+        for task in tasks { await #expect(throws: SomeError(secret: "x")) { try await task.value } }
+        #expect(flight.count == 0)
+    }
+
+    @Test func keysRunByThemselvesAndARunAfterTheEndIsNew() async throws {
+        let go = Signal()
+        go.fire()
+        async let other = flight.run("other", work(until: go, 2))
+        #expect(try await flight.run("key", work(until: go, 1)) == 1)
+        #expect(try await flight.run("key", work(until: go, 3)) == 3)
+        #expect(try await other == 2)
+        #expect(Set(runs.all) == [1, 2, 3] && flight.count == 0)
+    }
+
+    @Test func whoIsCancelledLeavesAtOnceAndTheOthersStay() async throws {
+        let go = Signal()
+        let tasks = await callers(3, work(until: go))
+        tasks[0].cancel()
+        await #expect(throws: CancellationError.self) { try await tasks[0].value }
+        #expect(flight.count == 1)
+        go.fire()
+        for task in tasks.dropFirst() { #expect(try await task.value == 1) }
+        #expect(runs.all.count == 1)
+    }
+
+    @Test func theLastToLeaveCancelsTheWork() async throws {
+        let (begun, cancelled) = (Signal(), Signal())
+        let tasks = await callers(2, endless(begun, cancelled: cancelled))
+        await begun.wait()
+        for task in tasks { task.cancel() }
+        await cancelled.wait()
+        for task in tasks { await #expect(throws: CancellationError.self) { try await task.value } }
+        #expect(flight.count == 0)
+        #expect(try await flight.run("key") { 5 } == 5)
+    }
+
+    @Test func workThatMustFinishGoesOnWithoutCallers() async throws {
+        let (begun, go) = (Signal(), Signal())
+        let isCancelled = Recorder<Bool>()
+        let tasks = await callers(2, mustFinish: true) {
+            begun.fire()
+            await go.wait()
+            isCancelled.record(Task.isCancelled)
+            return 1
+        }
+        await begun.wait()
+        for task in tasks { task.cancel() }
+        for task in tasks { await #expect(throws: CancellationError.self) { try await task.value } }
+        #expect(flight.count == 1 && flight.waiterCount(of: "key") == 0)
+        let late = await callers(1) { 2 }
+        go.fire()
+        #expect(try await late[0].value == 1)
+        #expect(isCancelled.all == [false])
+    }
+
+    @Test func aCallerThatIsCancelledAlreadyStartsNothing() async throws {
+        let task = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            return try await flight.run("key", work(until: Signal()))
+        }
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(runs.all.isEmpty && flight.count == 0)
+    }
+
+    @Test func randomCancellationsLoseNobody() async throws {
+        var random = SeededRandom(seed: 11)
+        for round in 0..<300 {
+            let mustFinish = round % 3 == 0
+            let cancels = (0..<8).map { _ in Int.random(in: 0..<4, using: &random) }
+            let outcomes = await withTaskGroup(of: Bool.self) { group in
+                for (index, cancel) in cancels.enumerated() {
+                    group.addTask {
+                        let task = Task {
+                            try await flight.run("key \(index % 2)", mustFinish: mustFinish) {
+                                for _ in 0..<3 { await Task.yield() }
+                                try Task.checkCancellation()
+                                return round
+                            }
+                        }
+                        for _ in 0..<cancel { await Task.yield() }
+                        if cancel < 3 { task.cancel() }
+                        switch await task.result {
+                        case .success(let value): return value == round || mustFinish
+                        case .failure(let error): return error is CancellationError && cancel < 3
+                        }
+                    }
+                }
+                return await group.reduce(into: []) { $0.append($1) }
+            }
+            #expect(outcomes.allSatisfy { $0 }, "round \(round)")
+            // A run that must finish may outlive its callers: a last caller waits for it.
+            for key in ["key 0", "key 1"] { _ = try? await flight.run(key) { round } }
+            #expect(flight.count == 0, "round \(round)")
+        }
+    }
+}

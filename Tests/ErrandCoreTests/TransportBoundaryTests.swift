@@ -1,0 +1,195 @@
+import Errand
+import ErrandTesting
+import Testing
+
+struct TransportBoundaryTests {
+    private let clock = ManualClock()
+
+    private func request(within duration: Duration? = nil) -> Request {
+        var request = Request.sample("/x")
+        request.deadline = duration.map { Deadline(after: $0, clock: clock) }
+        return request
+    }
+
+    @Test func aRequestWithoutAnAuthorityIsRefused() async throws {
+        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let relative = try Request(.get, "/x")
+        let error = await #expect(throws: InvalidURL.self) { try await HTTPStack(stub).send(relative) }
+        #expect(error?.reason == .missingHost)
+        let schemeless = Request(head: HTTPRequest(method: .get, scheme: nil, authority: "a.example", path: "/"))
+        await #expect(throws: InvalidURL.self) { try await HTTPStack(stub).send(schemeless) }
+        #expect(stub.requests.isEmpty)
+    }
+
+    @Test(arguments: ["/a b", "/a\r\nX: y", "/a\u{0}b", "/a\tb", "/ä", "/a\u{7F}b", "/a\u{2028}"])
+    func aPathOfYourOwnCannotEndTheRequestLine(_ path: String) async throws {
+        let stub = StubTransport(Stub().answers(.status(.ok)))
+        await #expect(throws: InvalidURL.self) { try await HTTPStack(stub).send(.sample(path)) }
+        var changed = Request.sample()
+        changed.head.path = path
+        await #expect(throws: InvalidURL.self) { try await HTTPStack(stub).send(changed) }
+        changed = .sample()
+        changed.head.authority = "a.example" + path
+        await #expect(throws: InvalidURL.self) { try await HTTPStack(stub).send(changed) }
+        #expect(stub.requests.isEmpty)
+    }
+
+    @Test func cancellationBeforeTheTransportReachesIt() async throws {
+        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let task = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            return try await HTTPStack(stub).send(.sample())
+        }
+        await #expect(throws: CancellationError.self) { try await task.value }
+        let cancelling = HTTPStack(stub).wrapped(by: CancellingMiddleware())
+        let inside = Task { try await cancelling.send(.sample()) }
+        await #expect(throws: CancellationError.self) { try await inside.value }
+        #expect(stub.requests.isEmpty)
+    }
+
+    @Test func secretFieldsGetTheNeverIndexFlag() async throws {
+        let stub = StubTransport(Stub().answers(.status(.ok)))
+        var request = Request.sample()
+        let mine = try #require(HTTPField.Name("X-Mine"))
+        request.head.headerFields = [.authorization: "S", .accept: "a", .cookie: "S", mine: "S"]
+        request.options.sensitivity = Sensitivity(fields: [mine])
+        _ = try await HTTPStack(stub).send(request)
+        let sent = try #require(stub.requests.first).request.head.headerFields
+        #expect(sent.map(\.name) == [.authorization, .accept, .cookie, mine])
+        #expect(sent.map { $0.indexingStrategy == .disallow } == [true, false, true, true])
+    }
+
+    @Test func fallbackFieldsAreAddedWhereNoneOfTheirNameIs() async throws {
+        let stub = StubTransport(Stub().answers(.status(.ok)))
+        var request = Request.sample()
+        request.head.headerFields = [.accept: "text/plain"]
+        var fallback: HTTPFields = [.accept: "application/json"]
+        fallback.append(HTTPField(name: .acceptLanguage, value: "de"))
+        fallback.append(HTTPField(name: .acceptLanguage, value: "en"))
+        fallback.append(HTTPField(name: .authorization, value: "S"))
+        request.options.fallbackHeaders = fallback
+        _ = try await HTTPStack(stub).send(request)
+        let sent = try #require(stub.requests.first).request.head.headerFields
+        #expect(sent[values: .accept] == ["text/plain"])
+        #expect(sent[values: .acceptLanguage] == ["de", "en"])
+        #expect(sent[fields: .authorization].map(\.indexingStrategy) == [.disallow])
+    }
+
+    @Test func aDeadlineThatHasPassedSendsNothing() async throws {
+        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let late = request(within: .seconds(5))
+        clock.advance(by: .seconds(5))
+        var continuous = request()
+        continuous.deadline = Deadline(after: .zero)
+        for request in [late, continuous] {
+            let error = await #expect(throws: TransportError.self) { try await HTTPStack(stub).send(request) }
+            #expect(error?.code == .timedOut && error?.phase == .queue && error?.wasSent == .no && error?.request?.id == request.id)
+        }
+        #expect(stub.requests.isEmpty)
+    }
+
+    @Test func aDeadlineEndsAnAnswerThatNeverComes() async throws {
+        let stub = StubTransport(Stub().answers(.never))
+        let request = request(within: .seconds(30))
+        async let response = HTTPStack(stub).send(request)
+        try await clock.sleepers(atLeast: 1)
+        clock.advance(by: .milliseconds(29_999))
+        #expect(clock.sleeperCount == 1)
+        clock.advance(by: .milliseconds(1))
+        do {
+            _ = try await response
+            Issue.record("an answer came")
+        } catch let error as TransportError {
+            #expect(error.description == "GET https://a.example/x: timed out in response after 30.0 s (may have been sent)")
+            #expect(error.phase == .response && error.elapsed == .seconds(30))
+        }
+    }
+
+    @Test func aDeadlineEndsABodyThatStalls() async throws {
+        let source = ScriptedBodySource(["a"], then: .stall)
+        let response = try await HTTPStack(ScriptedTransport(body: source)).send(request(within: .seconds(30)))
+        #expect(clock.sleeperCount == 0, "nobody waits while nobody reads")
+        clock.advance(by: .seconds(20))
+        let task = Task { try await response.body.collect() }
+        await source.reachedEnding.wait()
+        try await clock.sleepers(atLeast: 1)
+        clock.advance(by: .seconds(10))
+        let error = await #expect(throws: TransportError.self) { try await task.value }
+        #expect(error?.code == .timedOut && error?.phase == .body && error?.wasSent == .yes && error?.elapsed == .seconds(30))
+        #expect(source.abandonCount == 1)
+    }
+
+    @Test func aBodyInTimeIsWholeWithItsTrailersAndLeavesNoSleeper() async throws {
+        let source = ScriptedBodySource(["a", "b"], trailers: [.eTag: "x"])
+        let transport = ScriptedTransport { request in
+            Response(
+                head: HTTPResponse(status: .ok), body: ResponseBody(source, expectedLength: 2), request: request,
+                exchange: ExchangeLifetime())
+        }
+        let response = try await HTTPStack(transport).send(request(within: .seconds(30)))
+        #expect(response.body.expectedLength == 2)
+        #expect(try await response.body.collect() == Data("ab".utf8))
+        #expect(response.body.trailers == [.eTag: "x"])
+        #expect(source.abandonCount == 0 && clock.sleeperCount == 0)
+    }
+
+    @Test func abandoningABodyUnderADeadlineReachesItsSource() async throws {
+        let (abandoned, dropped, broken) = (
+            ScriptedBodySource(["a"]), ScriptedBodySource(["a"]), ScriptedBodySource(then: .failure(SomeError()))
+        )
+        try await HTTPStack(ScriptedTransport(body: abandoned)).send(request(within: .seconds(1))).body.abandon()
+        _ = try await HTTPStack(ScriptedTransport(body: dropped)).send(request(within: .seconds(1)))
+        let response = try await HTTPStack(ScriptedTransport(body: broken)).send(request(within: .seconds(1)))
+        await #expect(throws: SomeError()) { try await response.body.collect() }
+        #expect([abandoned, dropped, broken].map(\.abandonCount) == [1, 1, 1])
+    }
+
+    @Test func cancellingACallUnderADeadlineIsCancellation() async throws {
+        let stub = StubTransport(Stub().answers(.never))
+        let request = request(within: .seconds(30))
+        let task = Task { try await HTTPStack(stub).send(request) }
+        try await clock.sleepers(atLeast: 1)
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(clock.sleeperCount == 0)
+    }
+
+    @Test func aResponseThatComesAsTheDeadlinePassesIsReleased() async throws {
+        let source = ScriptedBodySource(["a"])
+        let transport = ScriptedTransport { request in
+            _ = try? await untilCancelled()  // a transport that answers although it was cancelled
+            return Response(head: HTTPResponse(status: .ok), body: ResponseBody(source), request: request, exchange: ExchangeLifetime())
+        }
+        let request = request(within: .seconds(30))
+        let task = Task { try await HTTPStack(transport).send(request) }
+        try await clock.sleepers(atLeast: 1)
+        clock.advance(by: .seconds(30))
+        await #expect(throws: TransportError.self) { try await task.value }
+        #expect(source.abandonCount == 1)
+    }
+
+    @Test func aTransportThatObeysDeadlinesItselfIsLeftAlone() async throws {
+        let source = ScriptedBodySource(["a"])
+        let transport = ScriptedTransport(capabilities: .deadlines) { request in
+            Response(head: HTTPResponse(status: .ok), body: ResponseBody(source), request: request, exchange: ExchangeLifetime())
+        }
+        var continuous = request()
+        continuous.deadline = Deadline(after: .seconds(1_000_000))
+        #expect(try await HTTPStack(transport).send(continuous).body.collect() == Data("a".utf8))
+        // Not so with a clock that it can't know.
+        let never = ScriptedTransport(capabilities: .deadlines) { _ in try await untilCancelled() }
+        let manual = request(within: .seconds(1))
+        let task = Task { try await HTTPStack(never).send(manual) }
+        try await clock.sleepers(atLeast: 1)
+        clock.advance(by: .seconds(1))
+        await #expect(throws: TransportError.self) { try await task.value }
+    }
+}
+
+/// Cancels the task that it runs in, and goes on.
+private struct CancellingMiddleware: HTTPMiddleware {
+    func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+        withUnsafeCurrentTask { $0?.cancel() }
+        return try await next.send(request)
+    }
+}

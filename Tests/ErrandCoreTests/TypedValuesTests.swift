@@ -1,0 +1,45 @@
+import Errand
+import Testing
+
+@testable import ErrandCore
+
+struct TypedValuesTests {
+    private enum NumberKey: TypedKey { static var defaultValue: Int { 7 } }
+    private enum OtherNumberKey: TypedKey { static var defaultValue: Int { 8 } }
+    private enum OptionalKey: TypedKey { static var defaultValue: String? { "default" } }
+
+    @Test func aKeyHasItsDefaultUntilItIsSet() {
+        var options = RequestOptions()
+        #expect(options[NumberKey.self] == 7 && options[OtherNumberKey.self] == 8)
+        options[NumberKey.self] = 1
+        #expect(options[NumberKey.self] == 1 && options[OtherNumberKey.self] == 8)
+    }
+
+    @Test func nilIsAValue() {
+        var metadata = ResponseMetadata()
+        #expect(metadata[OptionalKey.self] == "default")
+        metadata[OptionalKey.self] = nil
+        #expect(metadata[OptionalKey.self] == nil)
+    }
+
+    @Test func copiesAreIndependentAndAnUnusedSetIsEmpty() {
+        var values = TypedValues()
+        #expect(values.isEmpty)
+        let copy = values
+        values[NumberKey.self] = 1
+        #expect(!values.isEmpty && copy.isEmpty && copy[NumberKey.self] == 7)
+    }
+
+    @Test func anOverrideInheritsSwitchesOffOrReplaces() {
+        #expect(Override<Int>.inherited.resolved(1) == 1 && !Override<Int>.inherited.isOff)
+        #expect(Override<Int>.off.resolved(1) == nil && Override<Int>.off.isOff)
+        #expect(Override<Int>.use(2).resolved(1) == 2 && !Override<Int>.use(2).isOff)
+    }
+
+    @Test func optionsAndMetadataThatEveryStackKnowsHaveDefaults() {
+        let (options, metadata) = (RequestOptions(), ResponseMetadata())
+        #expect(options.sensitivity == .standard && options.eventSink == nil && options.urlTemplate == nil)
+        #expect(options.fallbackHeaders.isEmpty && options.upgrade == nil)
+        #expect(metadata.httpVersion == nil && metadata.attempts.isEmpty)
+    }
+}

@@ -1,0 +1,34 @@
+import ErrandFormats
+import TestSupport
+import Testing
+
+struct FormURLEncodedTests {
+    private struct Vectors: Decodable {
+        struct Form: Decodable {
+            let pairs: [[String]]
+            let expect: String
+            let why: String
+        }
+
+        let forms: [Form]
+    }
+
+    @Test(
+        arguments: [
+            ([], ""), ([("q", "a b")], "q=a+b"), ([("q", "a+b~")], "q=a%2Bb%7E"), ([("a&b", "c=d")], "a%26b=c%3Dd"), ([("", "")], "="),
+            ([("q", "*-._Az09")], "q=*-._Az09"), ([("b", "1"), ("a", "2"), ("b", "1")], "b=1&a=2&b=1"),
+            ([("ä", "😀\r\n\0")], "%C3%A4=%F0%9F%98%80%0D%0A%00"),
+        ] as [([(String, String)], String)])
+    func pairsAreEncodedInOrder(_ pairs: [(String, String)], _ expected: String) {
+        #expect(FormURLEncoded.encode(pairs.map { (name: $0.0, value: $0.1) }) == expected)
+    }
+
+    @Test(.enabled(if: Suites.folder != nil, Comment(rawValue: Suites.missing)))
+    func everyVectorIsEncoded() throws {
+        let forms = try Suites.load("urls.json", as: Vectors.self).forms
+        #expect(!forms.isEmpty)
+        for test in forms {
+            #expect(FormURLEncoded.encode(test.pairs.map { (name: $0[0], value: $0[1]) }) == test.expect, "\(test.pairs): \(test.why)")
+        }
+    }
+}

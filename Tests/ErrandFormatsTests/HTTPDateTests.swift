@@ -1,0 +1,61 @@
+import ErrandFormats
+import Testing
+
+struct HTTPDateTests {
+    private let now = HTTPDate(secondsSinceEpoch: 1_750_000_000)  // in 2025
+
+    @Test(arguments: [
+        ("Sun, 06 Nov 1994 08:49:37 GMT", 784_111_777), ("Sunday, 06-Nov-94 08:49:37 GMT", 784_111_777),
+        ("Sun Nov  6 08:49:37 1994", 784_111_777),
+        ("Sun Nov 16 08:49:37 1994", 784_975_777), ("Thu, 01 Jan 1970 00:00:00 GMT", 0), ("Wed, 31 Dec 1969 23:59:59 GMT", -1),
+        ("Fri, 31 Dec 9999 23:59:59 GMT", 253_402_300_799), ("Thu, 29 Feb 2024 12:00:00 GMT", 1_709_208_000),
+        ("Tue, 29 Feb 2000 00:00:00 GMT", 951_782_400),
+        ("Sat, 31 Dec 2016 23:59:60 GMT", 1_483_228_800), ("Mon, 06 Nov 1994 08:49:37 GMT", 784_111_777),
+        ("  Sun,  6 Nov 1994 08:49:37 GMT ", 784_111_777),
+    ])
+    func eachOfTheThreeFormsIsRead(_ text: String, _ seconds: Int64) {
+        #expect(HTTPDate(text, now: now)?.secondsSinceEpoch == seconds)
+    }
+
+    @Test(arguments: [("75", 2075), ("76", 1976), ("99", 1999), ("00", 2000), ("25", 2025), ("70", 2070)])
+    func aYearOfTwoDigitsIsAtMostFiftyYearsAhead(_ digits: String, _ year: Int) {
+        let expected = HTTPDate("Sun, 06 Nov \(year) 08:49:37 GMT", now: now)
+        #expect(expected != nil && HTTPDate("Sunday, 06-Nov-\(digits) 08:49:37 GMT", now: now) == expected)
+    }
+
+    @Test(arguments: [
+        "", "0", "-1", "Sun", "Sun, 06 Nov 1994 08:49:37", "Sun, 06 Nov 1994 08:49:37 UTC", "Sun, 06 Nov 1994 08:49:37 +0000",
+        "Sun, 06 Nov 1994 8:49:37 GMT",
+        "Sun, 06 Nov 1994 24:00:00 GMT", "Sun, 06 Nov 1994 08:60:00 GMT", "Sun, 06 Nov 1994 08:49:61 GMT", "Sun, 06 Nov 1994 08:49 GMT",
+        "Sun, 00 Nov 1994 08:49:37 GMT", "Sun, 31 Nov 1994 08:49:37 GMT", "Thu, 29 Feb 2023 00:00:00 GMT", "Thu, 29 Feb 1900 00:00:00 GMT",
+        "Sun, 06 nov 1994 08:49:37 GMT", "Sun, 06 Foo 1994 08:49:37 GMT", "Sun, 06 Nov 994 08:49:37 GMT", "Sun, 06 Nov 19940 08:49:37 GMT",
+        "Sun, +6 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-1994 08:49:37 GMT", "Sunday, 06-Nov 08:49:37 GMT", "Sun Nov 6 08:49:37 1994 GMT X",
+        "Sun, 06 Nov 1994 08:49:３7 GMT", "1994-11-06T08:49:37Z", "Sun, 06 Nov 1994 -8:49:37 GMT",
+    ])
+    func anythingElseIsNil(_ text: String) {
+        #expect(HTTPDate(text, now: now) == nil)
+    }
+
+    @Test func manyDaysComeBackAsTheyWere() throws {
+        let start = try #require(HTTPDate("Sat, 01 Jan 1600 00:00:00 GMT", now: now)).secondsSinceEpoch
+        let weekdays = ["Sat", "Sun", "Mon", "Tue", "Wed", "Thu", "Fri"]
+        for day in stride(from: Int64(0), to: 146_097, by: 1) {  // a whole cycle of the calendar
+            let date = HTTPDate(secondsSinceEpoch: start + day * 86_400 + day % 86_400)
+            let text = date.description
+            guard HTTPDate(text, now: now) == date, text.hasPrefix(weekdays[Int(day % 7)]) else {
+                Issue.record("\(text) on day \(day)")
+                return
+            }
+        }
+    }
+
+    @Test func theFormIsTheOneThatIsSent() {
+        #expect(HTTPDate(secondsSinceEpoch: 784_111_777).description == "Sun, 06 Nov 1994 08:49:37 GMT")
+        #expect(HTTPDate(secondsSinceEpoch: -62_135_596_800).description == "Mon, 01 Jan 0001 00:00:00 GMT")
+        #expect(HTTPDate(secondsSinceEpoch: 0) < HTTPDate(secondsSinceEpoch: 1))
+    }
+
+    @Test(arguments: [Int64.min, .max]) func instantsBeyondEveryCalendarDoNotCrash(_ seconds: Int64) {
+        #expect(HTTPDate(secondsSinceEpoch: seconds).description.hasSuffix(" GMT"))
+    }
+}
