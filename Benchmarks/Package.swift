@@ -21,6 +21,7 @@ let package = Package(
 
 for target in package.targets where target.name != "CAllocations" {
     target.swiftSettings = [
-        "ExistentialAny", "InternalImportsByDefault", "MemberImportVisibility", "NonisolatedNonsendingByDefault", "InferIsolatedConformances",
+        "ExistentialAny", "InternalImportsByDefault", "MemberImportVisibility", "NonisolatedNonsendingByDefault",
+        "InferIsolatedConformances",
     ].map { .enableUpcomingFeature($0) }
 }

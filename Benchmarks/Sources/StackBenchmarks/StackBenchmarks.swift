@@ -29,7 +29,9 @@ struct StackBenchmarks {
         let generic = try await measure("  + eight idle, as nested generics") { _ = try await nested.send(request) }
         let timeout = bare.timeout(.seconds(30))
         let timed = try await measure("  + timeout") { _ = try await timeout.send(request) }
-        _ = try await measure("  + five of the library's, switched off for the request") { [offRequest] in _ = try await off.send(offRequest) }
+        _ = try await measure("  + five of the library's, switched off for the request") { [offRequest] in
+            _ = try await off.send(offRequest)
+        }
         let working = bare.retry().validateStatus().timeout(.seconds(30)).number().server("https://a.example")
         let relative = try Request(.get, "/")
         _ = try await measure("  + the same five at work") { _ = try await working.send(relative) }

@@ -1,6 +1,6 @@
 extension StringProtocol {
     /// Text from outside as it may stand in a message: on one line, without control characters, at most `limit` characters.
-    package func shownSafely(limit: Int = 200) -> String {
+    public func shownSafely(limit: Int = 200) -> String {
         var text = ""
         for scalar in unicodeScalars {
             switch scalar.properties.generalCategory {

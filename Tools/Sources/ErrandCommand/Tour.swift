@@ -1,3 +1,5 @@
+import ArgumentParser
+import DemoServer
 import Errand
 import Foundation
 import Logging
@@ -20,12 +22,25 @@ enum Notes {
     static func remove(_ id: Int) -> Endpoint<Void> { .delete("/notes/\(id, "id")") }
 }
 
-/// A walk through what the library does today, against a server of its own. Ends with a status other than zero when a step fails.
-@main
-struct Tour {
-    static func main() async throws {
+struct TourCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "tour", abstract: "Walks through what the library does today, against a server of its own.")
+
+    func run() async throws {
+        do {
+            try await Tour.run()
+        } catch {
+            Terminal.say("errand: the tour ended early: \(error)")
+            throw ExitCode(1)
+        }
+    }
+}
+
+/// A walk through what the library does today, each step with its lines of Swift and with what came of them.
+enum Tour {
+    static func run() async throws {
         try await DemoServer.run { port in
-            try await withTransport(AsyncHTTPClientTransport()) { transport in
+            try await withTransport(AsyncHTTPClientTransport.decompressing()) { transport in
                 try await walk(transport, port: port)
             }
             try await serve("http://127.0.0.1:\(port)/v1/notes")
@@ -38,6 +53,7 @@ struct Tour {
         logger.logLevel = .critical
         let client = APIClient(
             transport
+                .redirect()
                 .retry()
                 .validateStatus()
                 .timeout(.seconds(5))
@@ -72,6 +88,14 @@ struct Tour {
         step("A server that is busy twice", "let response = try await client.send(Request(.get, \"/busy\"))")
         let busy = try await client.send(Request(.get, "/busy"))
         try expect(busy.metadata.attempts.count == 2, "\(busy.status.code) after \(busy.metadata.attempts)")
+
+        step("Redirects are followed, and told", "response.metadata.redirects")
+        let arrived = try await client.send(Request(.get, "/redirect/2"))
+        try expect(arrived.metadata.redirects.count == 2, "\(arrived.status.code) by \(arrived.metadata.redirects.map(\.from))")
+
+        step("A body in gzip is decoded", "try await client.get(\"/gzip\", as: String.self)")
+        let decoded = try await client.get("/gzip", as: String.self)
+        try expect(decoded == "compressed, as it should be\n", decoded.trimmingCharacters(in: .newlines))
 
         step("A server that takes too long", "request.options.timeout = .use(.milliseconds(200))")
         var slow = try Request(.get, "/slow")

@@ -1,0 +1,48 @@
+// swift-tools-version:6.2
+import PackageDescription
+
+// The command, in a package of its own so that nobody's app resolves what it needs.
+
+let package = Package(
+    name: "errand-command",
+    platforms: [.macOS(.v15)],
+    products: [.executable(name: "errand", targets: ["ErrandCommand"])],
+    dependencies: [
+        .package(name: "Errand", path: "..", traits: ["AsyncHTTPClient", "ServiceLifecycle"]),
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+    ],
+    targets: [
+        .target(
+            name: "DemoServer",
+            dependencies: [
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "Logging", package: "swift-log"),
+            ]
+        ),
+        .executableTarget(
+            name: "ErrandCommand",
+            dependencies: [
+                "DemoServer",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Errand", package: "Errand"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+            ]
+        ),
+        .testTarget(
+            name: "ErrandCommandTests", dependencies: ["ErrandCommand", "DemoServer", .product(name: "Errand", package: "Errand")]),
+    ],
+    swiftLanguageModes: [.v6]
+)
+
+for target in package.targets {
+    target.swiftSettings = [
+        "ExistentialAny", "InternalImportsByDefault", "MemberImportVisibility", "NonisolatedNonsendingByDefault",
+        "InferIsolatedConformances",
+    ].map { .enableUpcomingFeature($0) }
+}

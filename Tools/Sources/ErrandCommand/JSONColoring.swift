@@ -1,0 +1,67 @@
+import Foundation
+
+/// JSON for eyes: indented, names and values in colour; numbers and texts exactly as they came. What is no JSON is left as it is.
+enum JSONColoring {
+    static func text(of data: Data) -> String {
+        let plain = String(decoding: data, as: UTF8.self)
+        guard (try? JSONSerialization.jsonObject(with: data, options: .fragmentsAllowed)) != nil else { return plain }
+        var text = ""
+        var depth = 0
+        var scalars = plain.unicodeScalars[...]
+        func newline() { text += "\n" + String(repeating: "  ", count: depth) }
+        while let scalar = scalars.first {
+            switch scalar {
+            case " ", "\n", "\r", "\t": scalars.removeFirst()
+            case "{", "[":
+                scalars.removeFirst()
+                text.unicodeScalars.append(scalar)
+                let rest = scalars.drop { $0.properties.isWhitespace }
+                if rest.first == "}" || rest.first == "]" {
+                    text.unicodeScalars.append(rest.first ?? "]")
+                    scalars = rest.dropFirst()
+                } else {
+                    depth += 1
+                    newline()
+                }
+            case "}", "]":
+                scalars.removeFirst()
+                depth -= 1
+                newline()
+                text.unicodeScalars.append(scalar)
+            case ",":
+                scalars.removeFirst()
+                text += ","
+                newline()
+            case ":":
+                scalars.removeFirst()
+                text += ": "
+            case "\"":
+                let token = string(&scalars)
+                let isName = scalars.first { !$0.properties.isWhitespace } == ":"
+                text += (isName ? "\u{1b}[34m" : "\u{1b}[32m") + token + "\u{1b}[0m"
+            default:
+                let token = scalars.prefix { !",]} \n\r\t".unicodeScalars.contains($0) }
+                scalars = scalars.dropFirst(token.count)
+                text += "\u{1b}[33m" + String(String.UnicodeScalarView(token)) + "\u{1b}[0m"
+            }
+        }
+        return text + "\n"
+    }
+
+    /// A text with its quotes, as it came.
+    private static func string(_ scalars: inout Substring.UnicodeScalarView) -> String {
+        var token = String.UnicodeScalarView()
+        var isEscaped = false
+        while let scalar = scalars.popFirst() {
+            token.append(scalar)
+            if isEscaped {
+                isEscaped = false
+            } else if scalar == "\\" {
+                isEscaped = true
+            } else if scalar == "\"" && token.count > 1 {
+                break
+            }
+        }
+        return String(token)
+    }
+}

@@ -1,0 +1,101 @@
+import DemoServer
+import Foundation
+import Synchronization
+
+/// The built command, run as its users run it.
+struct CommandProcess {
+    /// How it ended, and what it wrote.
+    struct Outcome {
+        let status: Int32
+        let output: Data
+        let errors: String
+        var text: String { String(decoding: output, as: UTF8.self) }
+    }
+
+    /// Beside the test bundle.
+    static let path: URL = {
+        // Bundle.main is the test runner's bundle in the build folder, on every platform.
+        var folder = Bundle.main.bundleURL
+        while folder.path != "/", !FileManager.default.isExecutableFile(atPath: folder.appendingPathComponent("errand").path) {
+            folder.deleteLastPathComponent()
+        }
+        return folder.appendingPathComponent("errand")
+    }()
+
+    let process = Process()
+    private let output = Pipe()
+    private let errors = Pipe()
+    private let ended: AsyncStream<Int32>
+
+    /// Starts the command.
+    init(_ arguments: [String], input: Data? = nil, output target: FileHandle? = nil, through launcher: [String] = []) throws {
+        let words = launcher + [Self.path.path] + arguments
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        process.arguments = words
+        process.standardOutput = target ?? output.fileHandleForWriting
+        process.standardError = errors.fileHandleForWriting
+        let (stream, continuation) = AsyncStream.makeStream(of: Int32.self)
+        ended = stream
+        process.terminationHandler = { process in
+            // A signal is told as a shell tells it.
+            continuation.yield(process.terminationReason == .uncaughtSignal ? 128 + process.terminationStatus : process.terminationStatus)
+            continuation.finish()
+        }
+        let inputPipe = Pipe()
+        process.standardInput = input == nil ? FileHandle.nullDevice : inputPipe.fileHandleForReading
+        try process.run()
+        try? output.fileHandleForWriting.close()
+        try? errors.fileHandleForWriting.close()
+        if let input {
+            try? inputPipe.fileHandleForReading.close()
+            let handle = inputPipe.fileHandleForWriting
+            DispatchQueue.global().async {
+                try? handle.write(contentsOf: input)
+                try? handle.close()
+            }
+        }
+    }
+
+    /// What it wrote on standard error up to a line that contains `text`; the rest is lost.
+    func waitForError(containing text: String) async {
+        let handle = errors.fileHandleForReading
+        await withCheckedContinuation { continuation in
+            DispatchQueue.global().async {
+                var seen = ""
+                while !seen.contains(text) {
+                    let data = handle.availableData
+                    if data.isEmpty { break }
+                    seen += String(decoding: data, as: UTF8.self)
+                }
+                continuation.resume()
+            }
+        }
+    }
+
+    /// Reads all that it writes, and waits for its end.
+    func outcome() async throws -> Outcome {
+        async let output = Self.read(output.fileHandleForReading)
+        async let errors = Self.read(errors.fileHandleForReading)
+        let (written, told) = await (output, errors)
+        var status: Int32 = -1
+        for await code in ended { status = code }
+        return Outcome(status: status, output: written, errors: String(decoding: told, as: UTF8.self))
+    }
+
+    /// Reading blocks, so it is done on a thread that may.
+    private static func read(_ handle: FileHandle) async -> Data {
+        await withCheckedContinuation { continuation in
+            DispatchQueue.global().async { continuation.resume(returning: (try? handle.readToEnd()) ?? Data()) }
+        }
+    }
+
+    /// Runs the command to its end.
+    static func run(_ arguments: String..., input: Data? = nil, through launcher: [String] = []) async throws -> Outcome {
+        try await CommandProcess(arguments, input: input, through: launcher).outcome()
+    }
+}
+
+/// Runs `body` with the address of a demo server of its own.
+func withDemoServer(_ body: @escaping @Sendable (_ url: String) async throws -> Void) async throws {
+    try await DemoServer.run { port in try await body("http://127.0.0.1:\(port)/v1") }
+}

@@ -1,0 +1,203 @@
+import Foundation
+import Testing
+
+@testable import ErrandCommand
+
+@Suite(.timeLimit(.minutes(2)), .serialized) struct CommandTests {
+    private func temporary(_ name: String) -> URL {
+        FileManager.default.temporaryDirectory.appendingPathComponent("errand-\(UUID().uuidString)-\(name)")
+    }
+
+    // MARK: - Exit status
+
+    @Test(arguments: [(200, 0), (204, 0), (304, 0), (404, 4), (418, 4), (500, 5), (503, 5)])
+    func theExitStatusTellsTheClassOfTheStatus(code: Int, expected: Int32) async throws {
+        try await withDemoServer { (url: String) async throws in
+            #expect(try await CommandProcess.run("get", "\(url)/status/\(code)").status == expected)
+        }
+    }
+
+    @Test func aRefusedConnectionIsOneLineAndSix() async throws {
+        let outcome = try await CommandProcess.run("get", "http://127.0.0.1:1/?token=s3cret")
+        #expect(outcome.status == 6)
+        #expect(outcome.output.isEmpty)
+        #expect(outcome.errors.hasPrefix("errand: GET http://127.0.0.1:1/?token=REDACTED: cannot connect in connect"))
+        #expect(outcome.errors.contains("(not sent); try: "))
+        #expect(outcome.errors.split(separator: "\n").count == 1)
+    }
+
+    @Test(arguments: [
+        ["get"], ["get", "ftp://a.example/"], ["get", "http://"], ["get", "http://user:pw@127.0.0.1/"], ["get", "http://127.0.0.1:99999/"],
+        ["get", "--no-such-flag", "http://127.0.0.1/"], ["post", "http://127.0.0.1/", "-d", "a", "-F", "b=c"],
+        ["put", "http://127.0.0.1/", "-T", "/no/such/file"], ["get", "http://127.0.0.1/", "-H", "no colon"],
+        ["get", "http://127.0.0.1/", "--cert", "x"], ["-X", "B AD", "http://127.0.0.1/"], ["get", "http://127.0.0.1/", "--max-time", "-1"],
+        ["get", "http://127.0.0.1/", "-H", "X: a\r\nEvil: b"],
+    ]) func whatCannotBeUnderstoodIsUsage(arguments: [String]) async throws {
+        let outcome = try await CommandProcess(arguments).outcome()
+        #expect(outcome.status == 64)
+        #expect(outcome.output.isEmpty)
+        #expect(!outcome.errors.isEmpty && !outcome.errors.contains("user:pw"))
+    }
+
+    @Test func aDeadlineIsToldWithItsPhase() async throws {
+        try await withDemoServer { (url: String) async throws in
+            let outcome = try await CommandProcess.run("get", "\(url)/slow", "--max-time", "0.3")
+            #expect(outcome.status == 6)
+            #expect(outcome.errors.contains("timed out in response after 0."))
+            #expect(outcome.errors.contains("(may have been sent)"))
+        }
+    }
+
+    @Test func withoutANetworkItSaysSo() async throws {
+        let launcher = ["unshare", "-r", "-n"]
+        let probe = Process()
+        probe.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        probe.arguments = launcher + ["true"]
+        probe.standardError = FileHandle.nullDevice
+        try probe.run()
+        probe.waitUntilExit()
+        guard probe.terminationStatus == 0 else { return }  // no network namespaces here
+        for url in ["http://127.0.0.1:80/", "http://nowhere.invalid/"] {
+            let outcome = try await CommandProcess.run("get", url, through: launcher)
+            #expect(outcome.status == 6)
+            #expect(outcome.errors.contains("cannot"))
+        }
+    }
+
+    // MARK: - Pipes, standard input, interrupts
+
+    @Test func aPipeGetsTheBytesAsTheyAre() async throws {
+        try await withDemoServer { (url: String) async throws in
+            let outcome = try await CommandProcess.run("get", "\(url)/download?bytes=300000")
+            #expect(outcome.status == 0)
+            #expect(outcome.output == Data((0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }))
+            #expect(outcome.errors.isEmpty)
+        }
+    }
+
+    @Test func aReaderThatGoesEndsItQuietly() async throws {
+        try await withDemoServer { (url: String) async throws in
+            let pipe = Pipe()
+            let command = try CommandProcess(["get", "\(url)/download?bytes=500000000"], output: pipe.fileHandleForWriting)
+            try pipe.fileHandleForWriting.close()
+            _ = try pipe.fileHandleForReading.read(upToCount: 1000)
+            try pipe.fileHandleForReading.close()
+            let outcome = try await command.outcome()
+            #expect(outcome.status == 141)
+            #expect(outcome.errors.isEmpty)
+        }
+    }
+
+    @Test(arguments: [SIGINT, SIGTERM]) func anInterruptEndsItAndLeavesNothing(signal: Int32) async throws {
+        let file = temporary("download")
+        try await withDemoServer { (url: String) async throws in
+            let command = try CommandProcess(["get", "-v", "\(url)/slow", "-o", file.path])
+            await command.waitForError(containing: ">\n")
+            kill(command.process.processIdentifier, signal)
+            #expect(try await command.outcome().status == 128 + signal)
+            let folder = file.deletingLastPathComponent()
+            let left = try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { $0.hasPrefix(file.lastPathComponent) }
+            #expect(left.isEmpty)
+        }
+    }
+
+    @Test func standardInputIsSentAsItComes() async throws {
+        try await withDemoServer { (url: String) async throws in
+            let outcome = try await CommandProcess.run("put", "\(url)/upload", "-T", "-", input: Data(count: 3_000_000))
+            #expect(outcome.text == "3000000")
+            let data = try await CommandProcess.run("put", "\(url)/upload", "--data-binary", "@-", input: Data("a\nb\n".utf8))
+            #expect(data.text == "4")
+        }
+    }
+
+    // MARK: - What is sent
+
+    @Test func sendsJSONByFields() async throws {
+        try await withDemoServer { (url: String) async throws in
+            let outcome = try await CommandProcess.run("post", "\(url)/notes", "-j", "text=Pour tea")
+            #expect(outcome.text.contains(#""text":"Pour tea""#))
+            #expect(try await CommandProcess.run("--json", #"{"text":"x"}"#, "\(url)/notes").status == 0)
+        }
+    }
+
+    @Test func aFileGoesUp() async throws {
+        let file = temporary("upload")
+        try Data(count: 2_000_000).write(to: file)
+        defer { try? FileManager.default.removeItem(at: file) }
+        try await withDemoServer { (url: String) async throws in
+            #expect(try await CommandProcess.run("-T", file.path, "\(url)/upload").text == "2000000")
+        }
+    }
+
+    @Test func fieldsQueriesAndCredentialsAreSent() async throws {
+        try await withDemoServer { (url: String) async throws in
+            let outcome = try await CommandProcess.run(
+                "get", "-v", "\(url)/notes?token=s3cret", "-q", "page=1", "-H", "X-Test: one", "-u", "joe:s3cret", "-b", "id=s3cret")
+            #expect(outcome.status == 0)
+            #expect(outcome.errors.contains("> GET \(url)/notes?token=REDACTED&page=1"))
+            #expect(outcome.errors.contains("> X-Test: one"))
+            #expect(outcome.errors.contains("> Authorization: <redacted>"))
+            #expect(!outcome.errors.contains("s3cret"))
+        }
+    }
+
+    // MARK: - What is shown
+
+    @Test func aDownloadAppearsWhenItIsWhole() async throws {
+        let file = temporary("whole")
+        defer { try? FileManager.default.removeItem(at: file) }
+        try await withDemoServer { (url: String) async throws in
+            let outcome = try await CommandProcess.run("get", "\(url)/download?bytes=100000", "-o", file.path)
+            #expect(outcome.status == 0)
+            #expect(outcome.output.isEmpty && outcome.errors.isEmpty)
+            #expect(try Data(contentsOf: file).count == 100_000)
+        }
+    }
+
+    @Test func headsAreShownOnDemand() async throws {
+        try await withDemoServer { (url: String) async throws in
+            #expect(try await CommandProcess.run("-I", "\(url)/cached").text.hasPrefix("HTTP/1.1 200 OK\r\n"))
+            let included = try await CommandProcess.run("get", "-i", "\(url)/cached")
+            #expect(included.text.contains("ETag: \"1\"\r\n") && included.text.hasSuffix("\r\n\r\nthe same for a minute\n"))
+        }
+    }
+
+    @Test func redirectsAreFollowedOnDemand() async throws {
+        try await withDemoServer { (url: String) async throws in
+            #expect(try await CommandProcess.run("get", "\(url)/redirect/2", "-w", "%{http_code}").text == "302")
+            let followed = try await CommandProcess.run("get", "-L", "\(url)/redirect/2", "-w", " %{http_code} %{num_redirects}\\n")
+            #expect(followed.text == "arrived 200 2\n")
+            let tooMany = try await CommandProcess.run("get", "-L", "--max-redirs", "1", "\(url)/redirect/2")
+            #expect(tooMany.status == 6)
+            #expect(tooMany.errors.contains("more than 1 redirects"))
+        }
+    }
+
+    @Test func aBusyServerIsAskedAgain() async throws {
+        try await withDemoServer { (url: String) async throws in
+            let outcome = try await CommandProcess.run("get", "-v", "--retry", "3", "\(url)/busy", "-w", "%{http_code}")
+            #expect(outcome.text == "200")
+            #expect(outcome.errors.components(separatedBy: "< HTTP/1.1 503").count == 3)
+        }
+    }
+
+    @Test func compressedBodiesAreDecodedOnDemand() async throws {
+        try await withDemoServer { (url: String) async throws in
+            #expect(try await CommandProcess.run("get", "--compressed", "\(url)/gzip").text == "compressed, as it should be\n")
+        }
+    }
+
+    @Test func itCompletesInShells() async throws {
+        for shell in ["bash", "zsh", "fish"] {
+            let outcome = try await CommandProcess.run("--generate-completion-script", shell)
+            #expect(outcome.status == 0)
+            #expect(outcome.text.contains("errand"))
+        }
+    }
+
+    @Test func theTourEndsWell() async throws {
+        let outcome = try await CommandProcess.run("tour")
+        #expect(outcome.status == 0)
+        #expect(outcome.text.contains("every step did what it should"))
+    }
+}
