@@ -60,7 +60,7 @@ public enum DemoServer {
             """
             GET  /v1/notes[?page=N]  GET|DELETE /v1/notes/ID  POST /v1/notes {"text": …}
             POST /v1/token (five uses)  GET /v1/private (Authorization: Bearer TOKEN)
-            PUT  /v1/upload  GET /v1/download[?bytes=N] (ranges)  GET /v1/cached (ETag)  GET /v1/gzip
+            PUT  /v1/upload  GET /v1/download[?bytes=N] (ranges), /v1/zeros[?bytes=N]  GET /v1/cached (ETag)  GET /v1/gzip
             GET  /v1/busy (503 twice of three)  GET /v1/slow[?seconds=N]  GET /v1/status/CODE  GET /v1/redirect/N
             GET  /v1/events (an event stream)  GET /v1/lines
 
@@ -223,6 +223,20 @@ public enum DemoServer {
             let headers: HTTPFields = [.eTag: "\"1\"", .cacheControl: "max-age=60", .contentType: "text/plain"]
             guard request.headers[.ifNoneMatch] != "\"1\"" else { return Response(status: .notModified, headers: headers) }
             return Response(status: .ok, headers: headers, body: .init(byteBuffer: ByteBuffer(string: "the same for a minute\n")))
+        }
+        router.get("v1/zeros") { request, _ in
+            let total = max(0, request.uri.queryParameters.get("bytes", as: Int.self) ?? 1_000_000)
+            let chunk = ByteBuffer(repeating: 0, count: 256 * 1024)
+            return Response(
+                status: .ok,
+                body: ResponseBody(contentLength: total) { writer in
+                    var left = total
+                    while left > 0 {
+                        try await writer.write(chunk.getSlice(at: 0, length: min(left, 256 * 1024)) ?? ByteBuffer())
+                        left -= 256 * 1024
+                    }
+                    try await writer.finish(nil)
+                })
         }
         router.get("v1/download") { request, _ -> Response in
             let total = max(0, request.uri.queryParameters.get("bytes", as: Int.self) ?? 1_000_000)

@@ -154,6 +154,30 @@ import Testing
         }
     }
 
+    /// The largest of this process's children that have ended, in bytes; nil where that can't be told.
+    private func peakOfChildren() -> Int? {
+        #if canImport(Glibc)
+        var usage = rusage()
+        getrusage(__rusage_who_t(RUSAGE_CHILDREN.rawValue), &usage)
+        return Int(usage.ru_maxrss) * 1024
+        #else
+        return nil
+        #endif
+    }
+
+    @Test func aGibibyteGoesBothWaysWithinAHundredMegabytes() async throws {
+        let file = temporary("gibibyte")
+        let size = 1024 * 1024 * 1024
+        defer { try? FileManager.default.removeItem(at: file) }
+        try await withDemoServer { (url: String) async throws in
+            #expect(try await CommandProcess.run("get", "\(url)/zeros?bytes=\(size)", "-o", file.path).status == 0)
+            let attributes = try FileManager.default.attributesOfItem(atPath: file.path)
+            #expect(attributes[.size] as? Int == size)
+            #expect(try await CommandProcess.run("put", "\(url)/upload", "-T", file.path).text == "\(size)")
+        }
+        if let peak = peakOfChildren() { #expect(peak < 100_000_000) }
+    }
+
     @Test func headsAreShownOnDemand() async throws {
         try await withDemoServer { (url: String) async throws in
             #expect(try await CommandProcess.run("-I", "\(url)/cached").text.hasPrefix("HTTP/1.1 200 OK\r\n"))
