@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+"""Runs the command against a stand of real servers, one row a check, and prints a Markdown table.
+
+    stand.py SERVER... -- Tools/checks.py PATH-OF-ERRAND [--write Tools/CHECKS.md]
+
+The stand puts the servers' addresses into the environment (HTTPBIN, NGINX, …) and names of certificates' files beside $CA. A
+server that is not up leaves its rows out. A row without arguments is not possible yet, with the reason. Ends with status 1 when a
+possible check fails.
+"""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+LATER = "later: "
+
+
+def rows():
+    """(name, server, arguments or None, what to find in status, output and messages, or the reason)"""
+    env = os.environ
+    certs = os.path.dirname(env.get("CA", ""))
+    with tempfile.NamedTemporaryFile(delete=False) as f:
+        f.write(b"x" * 200_000)
+        big = f.name
+
+    def at(name, path=""):
+        return env.get(name, "") + path
+
+    code = ["-o", "/dev/null", "-w", "%{http_version} %{http_code}"]
+    client = ["--cert", f"{certs}/client.pem", "--key", f"{certs}/client.key"]
+    bad_client = ["--cert", f"{certs}/badclient.pem", "--key", f"{certs}/badclient.key"]
+    b = "HTTPBIN"
+    yield "get", b, [at(b, "/get?a=1")], r'"a": "1"'
+    yield "digest-md5", b, None, LATER + "digest authentication"
+    yield "digest-sha256", b, None, LATER + "digest authentication"
+    yield "digest-auth-int", b, None, LATER + "digest authentication"
+    yield "basic", b, ["-u", "u:p", at(b, "/basic-auth/u/p")], r'"authenticated": true'
+    yield "bearer", b, ["-H", "Authorization: Bearer x", at(b, "/bearer")], r'"token": "x"'
+    yield "gzip", b, ["--compressed", at(b, "/gzip")], r'"gzipped": true'
+    yield "deflate", b, ["--compressed", at(b, "/deflate")], r'"deflated": true'
+    yield "brotli", b, None, LATER + "Brotli"
+    yield "redirect-5", b, ["-L", at(b, "/redirect/5")], r'"url"'
+    yield "redirect-absolute", b, ["-L", at(b, "/absolute-redirect/3")], r'"url"'
+    yield "redirect-307-post", b, ["-L", "-d", "a=b", at(b, "/redirect-to?url=/post&status_code=307")], r'"a": "b"'
+    yield "cookies", b, None, LATER + "a cookie jar"
+    yield "chunked-stream", b, [at(b, "/stream/5")], r'"id": ?4'
+    yield "drip", b, code + [at(b, "/drip?duration=1&numbytes=5&delay=0")], "200"
+    yield "delay", b, ["--max-time", "1", at(b, "/delay/3")], r"status 6 .*timed out"
+    yield "range", b, code + ["-r", "0-9", at(b, "/range/100")], "206"
+    yield "etag-304", b, code + ["-H", "If-None-Match: x", at(b, "/etag/x")], "304"
+    yield "post-form", b, ["-F", "file=@/etc/hostname", at(b, "/post")], r'"file": "'
+    yield "utf8", b, [at(b, "/encoding/utf8")], "∮"
+    yield "status", b, code + [at(b, "/status/418")], "status 4 .*418"
+    yield "stream-bytes", b, ["-o", "/dev/null", "-w", "%{size_download}", at(b, "/stream-bytes/1024")], r"\b1024\b"
+    n = "NGINX"
+    yield "h1", n, code + [at(n, "/a.txt")], "1.1 200"
+    yield "h2-alpn", "NGINX_TLS", code + [at("NGINX_TLS", "/a.txt")], r"\b2 200"
+    yield "nginx-brotli", n, ["-o", "/dev/null", "-D", "-", "-H", "Accept-Encoding: br", at(n, "/a.txt")], r"(?i)content-encoding: br"
+    yield "nginx-gzip", n, ["-o", "/dev/null", "-D", "-", "-H", "Accept-Encoding: gzip", at(n, "/a.txt")], r"(?i)content-encoding: gzip"
+    yield "empty-reply", n, [at(n, "/empty")], "status 6 .*connection lost"
+    yield "redirect-loop", n, ["-L", "--max-redirs", "5", at(n, "/loop")], "status 6 .*more than 5 redirects"
+    yield "mtls", "NGINX_MTLS", client + [at("NGINX_MTLS")], "CN=client"
+    yield "mtls-none", "NGINX_MTLS", code + [at("NGINX_MTLS")], "400"
+    yield "mtls-bad", "NGINX_MTLS", bad_client + code + [at("NGINX_MTLS")], "400"
+    yield "tls12", "NGINX_TLS12", [at("NGINX_TLS12")], "TLSv1.2"
+    yield "early-413", n, code + ["--data-binary", f"@{big}", at(n, "/big")], "413"
+    yield "range-multi", n, ["-o", "/dev/null", "-D", "-", "-r", "0-1,5-6", at(n, "/a.txt")], "multipart/byteranges"
+    yield "unix-socket", n, None, LATER + "--unix-socket"
+    yield "pause-in-body", n, [at(n, "/sleep")], "end"
+    yield "slow-body", n, ["--max-time", "1", "-o", "/dev/null", at(n, "/slow/1m.bin")], "status 6 .*timed out in body"
+    yield "one-per-connection", n, None, "%{num_connects} is not told; the command sends one request"
+    a = "APACHE"
+    yield "digest-qop", a, None, LATER + "digest authentication"
+    yield "digest-wrong", a, None, LATER + "digest authentication"
+    yield "apache-basic", a, code + ["-u", "joe:pw", at(a, "/basic")], "200"
+    yield "apache-h2", "APACHE_TLS", code + [at("APACHE_TLS", "/index.html")], r"\b2 200"
+    yield "h2c-upgrade", a, None, "HTTP/2 without TLS is not offered by this transport"
+    yield "dav-put", a, code + ["-T", "/etc/hostname", at(a, "/dav/x")], "20[14]"
+    yield "dav-propfind", a, code + ["-X", "PROPFIND", "-H", "Depth: 1", at(a, "/dav/")], "207"
+    yield "dav-mkcol", a, code + ["-X", "MKCOL", at(a, "/dav/d")], "201"
+    yield "apache-range", a, code + ["-r", "5-", at(a, "/1m.bin")], "206"
+    s = "SQUID"
+    yield "proxy-http", s, ["-x", at(s), at(b, "/get?a=1")], r'"a": "1"'
+    yield "proxy-connect", s, code + ["-x", at(s), at("NGINX_TLS", "/a.txt")], "200"
+    yield "https-proxy", s, None, LATER + "proxies over TLS"
+    yield "proxy-basic", s, code + ["-x", at("SQUID_BASIC"), at(b, "/get")], "200"
+    yield "proxy-basic-connect", s, code + ["-x", at("SQUID_BASIC"), at("NGINX_TLS", "/a.txt")], "200"
+    yield "proxy-407", s, ["-x", at("SQUID_LOCKED"), at(b, "/get")], "status 6 .*proxy failure"
+    yield "proxy-digest", s, None, LATER + "digest for proxies"
+    yield "proxy-digest-connect", s, None, LATER + "digest for proxies"
+    yield "connect-refused", s, ["-x", at(s), "https://127.0.0.1:9/"], "status 6 .*proxy failure"
+    yield "socks5", "SOCKS", ["-x", at("SOCKS"), at(b, "/get?a=1")], r'"a": "1"'
+    yield "socks5-auth", "SOCKS", None, LATER + "SOCKS with a password"
+    yield "socks5-refused", "SOCKS", ["-x", at("SOCKS_LOCKED"), at(b, "/get")], "status 6 "
+    yield "socks5-tls", "SOCKS", code + ["-x", at("SOCKS"), at("NGINX_TLS", "/a.txt")], "200"
+    yield "h2-trailers", "NGHTTPD", None, "this transport does not see trailers"
+    yield "h2c-prior-knowledge", "NGHTTPD", None, "HTTP/2 without TLS is not offered by this transport"
+    yield "h2-upload-echo", "NGHTTPD", ["-d", "hello", at("NGHTTPD", "/x")], "hello"
+    yield "caddy-h2", "CADDY", [at("CADDY")], "HTTP/2"
+    h = "HAPROXY"
+    yield "silent-drop", h, ["--max-time", "1", at(h, "/drop")], "status 6 .*timed out"
+    yield "tarpit", h, code + [at(h, "/tarpit")], "50[03]"
+    yield "reject", h, [at(h, "/reject")], "status 6 .*connection lost"
+    yield "retry-after", h, ["-o", "/dev/null", "-D", "-", at(h, "/429")], "429"
+    yield "retry-503", h, code + ["--retry", "8", at(h, "/503")], "200"
+    yield "dead-backend", h, code + [at(h, "/x")], "503"
+    for name in ("tus-options", "tus-patch", "tus-head", "tus-conflict"):
+        yield name, "TUS", None, LATER + "uploads that resume"
+    yield "s3-bucket", "S3", code + ["-X", "PUT", at("S3", "/bkt")], "200"
+    yield "s3-put", "S3", code + ["-T", big, at("S3", "/bkt/k")], "200"
+    yield "s3-range-sigv4", "S3", None, "request signing of one vendor"
+    yield "s3-multipart", "S3", ["-X", "POST", at("S3", "/bkt/m?uploads")], "UploadId"
+    yield "s3-404", "S3", [at("S3", "/bkt/none")], "status 4 .*NoSuchKey"
+    yield "oidc-discovery", "OIDC", [at("OIDC", "/.well-known/openid-configuration")], "token_endpoint"
+    yield "oidc-jwks", "OIDC", [at("OIDC", "/jwks")], '"keys"'
+    data = ["-d", "grant_type=refresh_token", "-d", "refresh_token=x", "-d", "client_id=a", "-d", "client_secret=b"]
+    yield "oidc-bad-refresh", "OIDC", data + [at("OIDC", "/oauth2/token")], "error"
+    yield "hypercorn-h2", "HYPERCORN", code + [at("HYPERCORN", "/")], r"\b2 \d"
+    yield "alt-svc-h3", "HYPERCORN", ["-o", "/dev/null", "-D", "-", at("HYPERCORN", "/")], "h3"
+    expected = {
+        "good": "200", "wronghost": "TLS failure", "untrusted": "TLS failure", "expired": "TLS failure", "notyet": "TLS failure",
+        "selfsigned": "TLS failure", "missing-chain": "TLS failure", "chain": "200", "tls10": "TLS failure", "tls12only": "200",
+        "tls13only": "200", "truncated": "200|connection lost", "close-handshake": "status 6 ", "rst-handshake": "status 6 ",
+        "hang-handshake": "status 6 .*timed out", "plain-on-tls": "TLS failure", "mtls": "status 6 ",
+    }
+    first = int(env.get("BADTLS_BASE", "0"))
+    for number, (name, want) in enumerate(expected.items()):
+        yield f"badtls-{name}", "BADTLS_BASE", code + ["--max-time", "3", f"https://localhost:{first + number}/"], want
+    yield "badtls-mtls-client", "BADTLS_BASE", client + code + [f"https://localhost:{first + 16}/"], "200"
+    form = ["-F", "a=1", "-F", "b=@/etc/hostname;type=text/plain", "-F", f'c=@{big};filename="we ird;n.txt"']
+    yield "multipart-agree", "MULTIPART", form + [at("MULTIPART")], '"agree": true'
+    m = "MITM"
+    yield "mitm-http", m, code + ["-x", at(m), at(b, "/get")], "200"
+    yield "mitm-tls", m, code + ["--cacert", at("MITM_CA"), "-x", at(m), at("NGINX_TLS", "/a.txt")], "200"
+    yield "mitm-untrusted", m, ["-x", at(m), "-o", "/dev/null", at("NGINX_TLS", "/a.txt")], "TLS failure"
+
+
+def run(errand, arguments):
+    words = [errand]
+    if "--cacert" not in arguments and os.environ.get("CA"):
+        words += ["--cacert", os.environ["CA"]]
+    if "--max-time" not in arguments:
+        words += ["--max-time", "8"]
+    ended = subprocess.run(words + arguments, capture_output=True, timeout=30, stdin=subprocess.DEVNULL)
+    text = (ended.stdout + b" " + ended.stderr).decode("utf-8", "replace").replace("\n", " ").replace("\0", "")
+    return f"status {ended.returncode} {text}"
+
+
+def main():
+    errand = sys.argv[1]
+    lines, counts = [], {"passes": 0, "fails": 0, "not yet": 0, "server not here": 0}
+    for name, server, arguments, want in rows():
+        shown = ""
+        if arguments is None:
+            verdict, shown = "not yet", want.removeprefix(LATER)
+        elif not os.environ.get(server):
+            verdict = "server not here"
+        else:
+            got = run(errand, arguments)
+            verdict = "passes" if re.search(want, got) else "fails"
+            if verdict == "fails":
+                shown = "see the run"
+                print(f"{name}: wanted {want!r}, got {got[:300]!r}", file=sys.stderr)
+        counts[verdict] += 1
+        lines.append(f"| {name} | {verdict} | {shown} |")
+    summary = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
+    table = "\n".join(
+        ["# The command against real servers", "",
+         f"{sum(counts.values())} checks: {summary}. Made by `Tools/checks.py`, which says how to run it again.", "",
+         "| Check | Today | |", "|---|---|---|"] + lines) + "\n"
+    if "--write" in sys.argv:
+        with open(sys.argv[sys.argv.index("--write") + 1], "w") as f:
+            f.write(table)
+    print(table)
+    return 1 if counts["fails"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
