@@ -17,7 +17,7 @@ enum Repositories {
 
 // swift-format-ignore
 let github = APIClient(
-    .bare                                   // the transport; each modifier wraps what stands before it
+    .default                                // the transport, with redirects followed and gzip decoded
         .retry(.standard)                   // idempotent requests only, full jitter, Retry-After
         .validateStatus()                   // 2xx, or an error with the head, the body and the problem's details
         .timeout(.seconds(30))              // to the last byte, waits and retries included
