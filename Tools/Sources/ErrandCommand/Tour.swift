@@ -53,6 +53,7 @@ enum Tour {
         logger.logLevel = .critical
         let client = APIClient(
             transport
+                .wrapped(by: Wire())
                 .redirect()
                 .retry()
                 .validateStatus()
@@ -142,6 +143,16 @@ enum Tour {
             try expect(false, "no error")
         } catch let error as TransportError {
             try expect(error.code == .shutDown, "\(error)")
+        }
+    }
+
+    /// Shows what is sent, and what comes back.
+    private struct Wire: HTTPMiddleware {
+        func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+            print("     > \(request)")
+            let response = try await next.send(request)
+            print("     < \(response.status.code), \(response.body)")
+            return response
         }
     }
 
