@@ -116,6 +116,8 @@ let package = Package(
                     name: "AsyncHTTPClient", package: "async-http-client", condition: .when(traits: ["AsyncHTTPClient"])),
             ]
         ),
+        // Against the servers of Tests/Servers/stand.py.
+        .testTarget(name: "ErrandServerTests", dependencies: ["Errand", "TestSupport"]),
         // An app's module whose code runs on the main actor unless it says otherwise.
         .testTarget(
             name: "MainActorAppTests",

@@ -31,7 +31,8 @@ extension AsyncHTTPClientTransport {
         public init() {}
     }
 
-    /// What the transport believes, and how it shows itself, in TLS. Verification is on and stays on.
+    /// What the transport believes, and how it shows itself, in TLS. Verification is on and stays
+    /// on; TLS 1.2 is the least (RFC 8996).
     public struct TLS: Sendable {
         /// Authorities to believe beside the system's, each PEM file with one or more certificates.
         public var extraRootsPEMFiles: [String] = []
@@ -62,7 +63,8 @@ extension AsyncHTTPClientTransport {
         public let host: String
         public let port: Int
 
-        /// An HTTP proxy: CONNECT for https, absolute requests for http; with Basic credentials if it wants them.
+        /// An HTTP proxy, with Basic credentials if it wants them. Every request goes through a tunnel (CONNECT), one without TLS as
+        /// well: a proxy that allows tunnels to port 443 alone refuses that.
         public static func http(host: String, port: Int, credentials: (user: String, password: String)? = nil) -> Proxy {
             Proxy(kind: .http(credentials: credentials), host: host, port: port)
         }
@@ -90,6 +92,7 @@ extension AsyncHTTPClientTransport.Configuration {
         settings.connectionPool.retryConnectionEstablishment = false
         settings.httpVersion = allowsHTTP2 ? .automatic : .http1Only
         settings.tlsConfiguration = tls
+        settings.tlsConfiguration?.minimumTLSVersion = .tlsv12  // RFC 8996
         settings.proxy = proxy.map { proxy in
             switch proxy.kind {
             case .http(let credentials):
@@ -100,10 +103,7 @@ extension AsyncHTTPClientTransport.Configuration {
             }
         }
         customize(&settings)
-        let initializer = settings.http1_1ConnectionDebugInitializer
-        settings.http1_1ConnectionDebugInitializer = { channel in
-            StatusGuard.add(to: channel).flatMap { initializer?(channel) ?? channel.eventLoop.makeSucceededVoidFuture() }
-        }
+        settings.guardConnections()
         return settings
     }
 }

@@ -12,8 +12,8 @@ internal import Synchronization
 /// }
 /// ```
 ///
-/// It makes a client of its own and shuts it down (by ``shutdown()``, or when the last copy of the transport goes away), or
-/// borrows yours and leaves that to you.
+/// It makes a client of its own and shuts it down (by ``shutdown()``, or when the last copy of the transport is gone and every
+/// exchange has ended), or borrows yours and leaves that to you.
 ///
 /// Deadlines hold to the end of the body. Bodies stream both ways with back-pressure; up to 64 KiB of a response are read ahead.
 /// It follows no redirect, and decodes content only if
@@ -87,7 +87,7 @@ public struct AsyncHTTPClientTransport: HTTPTransport, CustomStringConvertible {
 }
 
 /// The clients of one transport.
-private struct Clients: Sendable {
+struct Clients: Sendable {
     let plain: HTTPClient
     /// Nil where nothing is decoded.
     let decompressing: HTTPClient?
@@ -96,7 +96,7 @@ private struct Clients: Sendable {
 }
 
 /// Holds the clients, and shuts them down when nobody else has.
-private final class ClientOwner: Sendable {
+final class ClientOwner: Sendable {
     private let state: Mutex<Clients?>
     private let isOwned: Bool
 

@@ -31,9 +31,7 @@ final class Exchange: HTTPClientResponseDelegate, BodySource {
         var demand: EventLoopPromise<Void>?  // kept while enough is buffered
         var end: End?
         var eventLoop: (any EventLoop)?  // where the client tells its events, once it has told one
-        var isUploading = false
         var bytesToCome: Int64?  // of the response's body; nil where its length is not known
-        var lastPart: EventLoopPromise<Void>?  // kept while the response is whole and the request is not
         var held = Held()
 
         /// What lives as long as the exchange does.
@@ -43,7 +41,7 @@ final class Exchange: HTTPClientResponseDelegate, BodySource {
             var upload: Task<Void, Never>?
             /// What the client waits for while the body is sent.
             var sent: EventLoopPromise<Void>?
-            var owner: (any Sendable)?
+            var owner: ClientOwner?
         }
 
         /// What must be done, after the lock is released, when the exchange ends.
@@ -51,14 +49,13 @@ final class Exchange: HTTPClientResponseDelegate, BodySource {
             let headWaiter: CheckedContinuation<ErrandCore.Response, any Error>?
             let reader: CheckedContinuation<Data?, any Error>?
             let demand: EventLoopPromise<Void>?
-            let lastPart: EventLoopPromise<Void>?
             let held: Held
         }
 
         mutating func finish(_ end: End) -> Release {
             self.end = end
-            defer { (headWaiter, reader, demand, lastPart, held) = (nil, nil, nil, nil, Held()) }
-            return Release(headWaiter: headWaiter, reader: reader, demand: demand, lastPart: lastPart, held: held)
+            defer { (headWaiter, reader, demand, held) = (nil, nil, nil, Held()) }
+            return Release(headWaiter: headWaiter, reader: reader, demand: demand, held: held)
         }
 
         mutating func popChunk() -> Data? {
@@ -86,8 +83,8 @@ final class Exchange: HTTPClientResponseDelegate, BodySource {
 
     /// - Parameters:
     ///   - isDecompressing: whether the client decodes the body.
-    ///   - owner: kept until the exchange ends.
-    init(_ request: Request, isDecompressing: Bool = false, owner: any Sendable) {
+    ///   - owner: of the client, which is not shut down for want of use before the exchange ends.
+    init(_ request: Request, isDecompressing: Bool = false, owner: ClientOwner) {
         self.request = request
         self.isDecompressing = isDecompressing
         events = request.options.eventSink.map { EventLog(sink: $0, request: request.id) }
@@ -152,7 +149,7 @@ final class Exchange: HTTPClientResponseDelegate, BodySource {
     private func startUpload(to writer: HTTPClient.Body.StreamWriter, on anyEventLoop: any EventLoop) -> EventLoopFuture<Void> {
         let (sent, isOver) = state.withLock { state in
             let sent = (state.eventLoop ?? anyEventLoop).makePromise(of: Void.self)
-            if state.end == nil { (state.isUploading, state.held.sent) = (true, sent) }
+            if state.end == nil { state.held.sent = sent }
             return (sent, state.end != nil)
         }
         guard !isOver else {
@@ -175,10 +172,7 @@ final class Exchange: HTTPClientResponseDelegate, BodySource {
                 defer { state.held.sent = nil }
                 return state.held.sent
             }
-            guard let sent else { return }
-            sent.succeed()
-            // Behind what the client itself does there when it sees it.
-            sent.futureResult.eventLoop.execute { self.didUpload() }
+            sent?.succeed()
         } catch is WriteFailed {
             // The client tells why by itself.
         } catch {
@@ -186,15 +180,6 @@ final class Exchange: HTTPClientResponseDelegate, BodySource {
             guard !Task.isCancelled else { return }
             fail(error is CancellationError ? error : RequestBodyFailed(underlying: error))
         }
-    }
-
-    private func didUpload() {
-        let lastPart = state.withLock { state in
-            state.isUploading = false
-            defer { state.lastPart = nil }
-            return state.lastPart
-        }
-        lastPart?.succeed()
     }
 
     // MARK: - What the client tells
@@ -224,27 +209,22 @@ final class Exchange: HTTPClientResponseDelegate, BodySource {
         }
         let coding = isDecompressing ? converted.removeDecodedCoding(of: request.method) : nil
         let received = converted
-        let length = received.bodyLength(answering: request.method)
-        // The client sends nothing more to a server that refuses, and closes the connection behind the response.
-        let (waiter, refused) = state.withLock { state -> (CheckedContinuation<ErrandCore.Response, any Error>?, Task<Void, Never>?) in
+        let (waiter, upload) = state.withLock { state in
             state.head = received
             state.phase = .body
             state.wasSent = .yes
-            state.bytesToCome = length
+            state.bytesToCome = received.bodyLength(answering: request.method)
             defer { state.headWaiter = nil }
-            return (state.headWaiter, head.status.code >= 300 && state.isUploading ? state.held.upload : nil)
+            return (state.headWaiter, state.held.upload)
         }
+        // A server that refuses gets nothing more: the client sends it nothing either, and closes the connection behind the response.
+        if head.status.code >= 300 { upload?.cancel() }
         events?.record(.responseHead)
         let body = ResponseBody(self, expectedLength: received.expectedLength(answering: request.method), request: request)
         var response = ErrandCore.Response(head: received, body: body, request: request, exchange: lifetime)
         response.metadata.httpVersion = head.version.major == 2 ? "2" : "\(head.version.major).\(head.version.minor)"
         response.metadata.contentCoding = coding
         waiter?.resume(returning: response)
-        if let refused {
-            refused.cancel()
-            // It would wait for the end of the request, which is not to come.
-            if length == 0 { complete(stoppingClient: true) }
-        }
         return task.eventLoop.makeSucceededVoidFuture()
     }
 
@@ -258,39 +238,39 @@ final class Exchange: HTTPClientResponseDelegate, BodySource {
         else { return task.eventLoop.makeSucceededVoidFuture() }
         let (reader, future) = state.withLock { state -> (CheckedContinuation<Data?, any Error>?, EventLoopFuture<Void>?) in
             guard state.end == nil else { return (nil, nil) }
-            let reader = state.reader
-            if reader == nil {
-                state.chunks.append(chunk)
-                state.bufferedBytes += chunk.count
-            }
-            state.reader = nil
             state.bytesToCome = state.bytesToCome.map { $0 - Int64(chunk.count) }
-            if state.bytesToCome == 0, state.isUploading {
-                // Told that this part was read, the client would forget the rest of the request, and the connection with it.
-                let lastPart = task.eventLoop.makePromise(of: Void.self)
-                state.lastPart = lastPart
-                return (reader, lastPart.futureResult)
+            if let reader = state.reader {
+                state.reader = nil
+                return (reader, nil)
             }
-            guard state.bufferedBytes >= Self.readAheadBytes else { return (reader, nil) }
+            state.chunks.append(chunk)
+            state.bufferedBytes += chunk.count
+            guard state.bufferedBytes >= Self.readAheadBytes else { return (nil, nil) }
             let demand = task.eventLoop.makePromise(of: Void.self)
             state.demand = demand
-            return (reader, demand.futureResult)
+            return (nil, demand.futureResult)
         }
         reader?.resume(returning: chunk)
         return future ?? task.eventLoop.makeSucceededVoidFuture()
     }
 
-    func didFinishRequest(task: HTTPClient.Task<Void>) throws { complete() }
+    func didFinishRequest(task: HTTPClient.Task<Void>) throws { complete(unless: { _ in false }) }
 
-    private func complete(stoppingClient: Bool = false) {
-        guard let release = state.withLock({ $0.end == nil ? $0.finish(.complete) : nil }) else { return }
-        letGo(of: release, error: CancellationError(), stoppingClient: stoppingClient)
+    /// A response that is whole stays so when the server then closes on a request that it does not want whole (RFC 9113, 8.1).
+    func didReceiveError(task: HTTPClient.Task<Void>, _ error: any Error) {
+        complete(unless: { $0.bytesToCome != 0 })
+        fail(error)
+    }
+
+    private func complete(unless isOpen: (State) -> Bool) {
+        guard let release = state.withLock({ $0.end == nil && !isOpen($0) ? $0.finish(.complete) : nil }) else { return }
+        release.held.deadline?.cancel()
+        release.held.upload?.cancel()
+        release.held.sent?.fail(CancellationError())
         events?.record(.end)
         lifetime.end(.complete)
         release.reader?.resume(returning: nil)
     }
-
-    func didReceiveError(task: HTTPClient.Task<Void>, _ error: any Error) { fail(error) }
 
     // MARK: - Reading
 
@@ -351,7 +331,8 @@ final class Exchange: HTTPClientResponseDelegate, BodySource {
         let ended = state.withLock { state -> (State.Release, any Error)? in
             guard state.end == nil else { return nil }
             let mapped = FailureMapping(
-                request: request, phase: state.phase, wasSent: state.wasSent, head: state.head, elapsed: started.duration(to: .now)
+                request: request, phase: state.phase, wasSent: state.wasSent, head: state.head, elapsed: started.duration(to: .now),
+                isShutDown: state.held.owner?.clients == nil
             ).failure(for: error)
             return (state.finish(.failed(mapped)), mapped)  // what is buffered can still be read
         }
@@ -360,21 +341,16 @@ final class Exchange: HTTPClientResponseDelegate, BodySource {
     }
 
     private func conclude(_ release: State.Release, error: any Error, end: ExchangeLifetime.End) {
-        letGo(of: release, error: error, stoppingClient: true)
+        release.held.deadline?.cancel()
+        release.held.upload?.cancel()
+        // Before the task: the client forgets a write that waits, unless it is told in this way that no more will come.
+        release.held.sent?.fail(error)
+        release.held.task?.fail(reason: error)
+        release.demand?.fail(error)
         events?.record(.end, failure: error)
         lifetime.end(end)
         release.headWaiter?.resume(throwing: error)
         release.reader?.resume(throwing: error)
-    }
-
-    private func letGo(of release: State.Release, error: any Error, stoppingClient: Bool) {
-        release.held.deadline?.cancel()
-        // Before the task: the client forgets a write that waits, unless it is told in this way that there are no more.
-        release.held.sent?.fail(error)
-        if stoppingClient { release.held.task?.fail(reason: error) }
-        release.demand?.fail(error)
-        release.lastPart?.fail(error)
-        release.held.upload?.cancel()
     }
 }
 

@@ -14,6 +14,8 @@ struct FailureMapping {
     let wasSent: WasSent
     let head: HTTPResponse?
     let elapsed: Duration
+    /// Whether the transport was shut down.
+    let isShutDown: Bool
 
     func failure(for error: any Error) -> any Error {
         if error is CancellationError || error is TransportError || error is InvalidURL { return error }
@@ -30,8 +32,15 @@ struct FailureMapping {
         case let error as SocketAddressError:
             return made(.cannotFindHost, phase: .connect, message: "\(error)", underlying: error)
         case let error as ChannelError:
-            if case .connectTimeout = error { return made(.timedOut, phase: .connect, underlying: error) }
-            return lost(error)
+            switch error {
+            case .connectTimeout: return made(.timedOut, phase: .connect, underlying: error)
+            case .ioOnClosedChannel, .alreadyClosed, .eof:  // also of a kept connection that ended before it was used again
+                return made(.connectionLost, message: "\(error)", underlying: error)
+            default: return lost(error)
+            }
+        case NIOSSLError.uncleanShutdown:
+            // Ended without TLS saying so: what came may not be all.
+            return made(.connectionLost, message: "the connection ended without a close_notify", underlying: error)
         case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError:
             return made(.tls, message: Self.reason(ofTLS: error), underlying: error)
         case let error as NIOHTTPDecompression.DecompressionError:
@@ -55,8 +64,10 @@ struct FailureMapping {
             made(.timedOut, phase: .connect, message: error.description, underlying: error)
         case .deadlineExceeded, .readTimeout, .writeTimeout:
             made(.timedOut, underlying: error)
-        case .alreadyShutdown, .cancelled:  // who cancels here is a client that shuts down
+        case .alreadyShutdown:
             made(.shutDown, underlying: error)
+        case .cancelled:  // by a client that shuts down, or by a connection of HTTP/2 that closes
+            made(isShutDown ? .shutDown : .connectionLost, underlying: error)
         case .proxyAuthenticationRequired, .invalidProxyResponse:
             made(.proxy, phase: .connect, message: error.description, underlying: error)
         case .remoteConnectionClosed, .uncleanShutdown, .requestStreamCancelled:

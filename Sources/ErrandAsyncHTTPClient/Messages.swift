@@ -57,15 +57,18 @@ extension HTTPResponse {
 }
 
 extension HTTPResponse {
-    /// The length of the body behind this head, in bytes; nil where only its end tells (RFC 9112, 6.3).
+    /// The length of the body behind this head, in bytes; nil where only its end tells, or where the client may decode it
+    /// (RFC 9112, 6.3).
     func bodyLength(answering method: HTTPRequest.Method) -> Int64? {
         if method == .head || status.code == 204 || status.code == 304 { return 0 }
-        return headerFields[.transferEncoding] == nil ? headerFields[.contentLength].flatMap { Int64($0) } : nil
+        guard headerFields[.transferEncoding] == nil, headerFields[.contentEncoding] == nil else { return nil }
+        return headerFields[.contentLength].flatMap { Int64($0) }
     }
 
-    /// What a reader may expect; nil also where the declared length is not that of this body (RFC 9110, 8.6).
+    /// How many bytes a reader may expect; nil also where the declared length is not that of this body (RFC 9110, 8.6).
     func expectedLength(answering method: HTTPRequest.Method) -> Int64? {
-        method == .head || status.code == 304 ? nil : bodyLength(answering: method)
+        if method == .head || status.code == 204 || status.code == 304 { return nil }
+        return headerFields[.contentLength].flatMap { Int64($0) }
     }
 }
 #endif

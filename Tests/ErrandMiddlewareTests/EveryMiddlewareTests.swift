@@ -13,7 +13,9 @@ import Testing
     }
 
     static let cases: [Case] = [
-        Case(name: "server", wrap: { $0.server("https://b.example/base", headers: [.userAgent: "x"]) }, switchOff: { $0.options.server = .off }),
+        Case(
+            name: "server", wrap: { $0.server("https://b.example/base", headers: [.userAgent: "x"]) },
+            switchOff: { $0.options.server = .off }),
         Case(name: "number", wrap: { $0.number() }, switchOff: { $0.options.number = .off }),
         Case(name: "log", wrap: { $0.log(to: recordingLogger().0) }, switchOff: { $0.options.log = .off }),
         Case(name: "timeout", wrap: { $0.timeout(.seconds(60)) }, switchOff: { $0.options.timeout = .off }),

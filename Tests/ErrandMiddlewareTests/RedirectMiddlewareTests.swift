@@ -110,7 +110,8 @@ private struct Vectors: Decodable {
 
     @Test func followsToTheEndAndTellsTheWay() async throws {
         let stub = StubTransport(
-            Stub(.get, "/a").answers(moved(to: "../b?token=s3cret")), Stub(.get, "/b").answers(moved(.permanentRedirect, to: "//b.example/c")),
+            Stub(.get, "/a").answers(moved(to: "../b?token=s3cret")),
+            Stub(.get, "/b").answers(moved(.permanentRedirect, to: "//b.example/c")),
             Stub(.get, "/c").answers(.status(.ok, text: "here")))
         let response = try await stub.redirect().send(try Request(.get, url: "https://a.example/a"))
         #expect(try await response.body.collect() == Data("here".utf8))
@@ -144,7 +145,9 @@ private struct Vectors: Decodable {
 
     @Test func aBodyThatCanBeReadOnceIsGivenBackItsRedirect() async throws {
         let stub = StubTransport(Stub().answers(moved(.temporaryRedirect, to: "/y")))
-        let chunks = AsyncThrowingStream<Data, any Error> { $0.yield(Data("x".utf8)); $0.finish() }
+        let chunks = AsyncThrowingStream<Data, any Error> {
+            $0.yield(Data("x".utf8)); $0.finish()
+        }
         let response = try await stub.redirect().send(try request(.post, body: .stream(chunks)))
         #expect(response.status == .temporaryRedirect)
         #expect(stub.requests.count == 1)

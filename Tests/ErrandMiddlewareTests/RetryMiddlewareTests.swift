@@ -31,10 +31,12 @@ import Testing
         Decision(name: "429", outcome: .status(429, retryAfter: nil), expected: .milliseconds(50)),
         Decision(name: "Retry-After, jitter on top", outcome: .status(503, retryAfter: .seconds(2)), expected: .milliseconds(2050)),
         Decision(name: "Retry-After over its cap", outcome: .status(503, retryAfter: .seconds(61)), expected: nil),
-        Decision(name: "Retry-After past the deadline", outcome: .status(503, retryAfter: .seconds(2)), remaining: .seconds(2), expected: nil),
+        Decision(
+            name: "Retry-After past the deadline", outcome: .status(503, retryAfter: .seconds(2)), remaining: .seconds(2), expected: nil),
         Decision(name: "backoff past the deadline", remaining: .milliseconds(50), expected: nil),
         Decision(name: "backoff just before the deadline", remaining: .milliseconds(51), expected: .milliseconds(50)),
-        Decision(name: "POST that never left", outcome: .failure(isTransient: true, wasSent: .no), method: .post, expected: .milliseconds(50)),
+        Decision(
+            name: "POST that never left", outcome: .failure(isTransient: true, wasSent: .no), method: .post, expected: .milliseconds(50)),
         Decision(name: "POST that may have left", outcome: .failure(isTransient: true, wasSent: .maybe), method: .post, expected: nil),
         Decision(name: "GET that was cut off", outcome: .failure(isTransient: true, wasSent: .yes), expected: .milliseconds(50)),
         Decision(name: "a failure that stays", outcome: .failure(isTransient: false, wasSent: .no), expected: nil),
@@ -119,7 +121,9 @@ import Testing
 
     @Test func aBodyThatCanBeReadOnceIsSentOnce() async throws {
         let stub = StubTransport(Stub().answers(.status(.serviceUnavailable)))
-        let chunks = AsyncThrowingStream<Data, any Error> { $0.yield(Data("x".utf8)); $0.finish() }
+        let chunks = AsyncThrowingStream<Data, any Error> {
+            $0.yield(Data("x".utf8)); $0.finish()
+        }
         let response = try await stub.retry(clock: ManualClock(), random: { 0 }).send(try request(.put, body: .stream(chunks)))
         #expect(response.status == .serviceUnavailable)
         #expect(stub.requests.count == 1)

@@ -27,7 +27,8 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
         guard scheme == "https" || scheme == "http" else { throw InvalidURL("\(scheme)://", .unsupportedScheme(scheme)) }
         let authority = head.authority ?? ""
         if let octet = authority.utf8.first(where: { $0 <= 0x20 || $0 >= 0x7F || "/?#@".utf8.contains($0) }) {
-            throw InvalidURL("\(scheme)://\(authority)", octet == UInt8(ascii: "@") ? .credentials : .invalidOctet(octet, component: "authority"))
+            throw InvalidURL(
+                "\(scheme)://\(authority)", octet == UInt8(ascii: "@") ? .credentials : .invalidOctet(octet, component: "authority"))
         }
         let target = head.path ?? ""
         if let octet = target.utf8.first(where: { $0 <= 0x20 || $0 >= 0x7F || $0 == UInt8(ascii: "#") }) {

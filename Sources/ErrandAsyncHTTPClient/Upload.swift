@@ -1,0 +1,109 @@
+#if AsyncHTTPClient
+internal import AsyncHTTPClient
+internal import ErrandCore
+internal import NIOCore
+internal import NIOFoundationEssentialsCompat
+internal import Synchronization
+
+/// Writes a request's body as fast as the connection takes it.
+struct Upload: Sendable {
+    let body: RequestBody
+    let writer: HTTPClient.Body.StreamWriter
+
+    /// Returns when the last byte was written.
+    ///
+    /// - Throws: what the source throws, ``RequestBodyLengthError``, ``WriteFailed``; `CancellationError` when the task is cancelled.
+    func run() async throws {
+        let source = try await body.open()
+        defer { source.abandon() }
+        var sent: Int64 = 0
+        while let chunk = try await source.next() {
+            sent += Int64(chunk.count)
+            guard let length = body.length, sent >= length else {
+                try await write(chunk)
+                continue
+            }
+            // The declared length is reached: its last bytes wait for the stream's end, or a server would take for whole what is
+            // longer than declared.
+            let rest = sent == length ? try await source.next() : nil
+            try Task.checkCancellation()
+            let given = sent + Int64(rest?.count ?? 0)
+            guard given == length else { throw RequestBodyLengthError(declared: length, atLeast: given) }
+            return try await write(chunk)
+        }
+        // A sequence such as `AsyncStream` ends where its reader is cancelled: that end is none.
+        try Task.checkCancellation()
+        if let length = body.length { throw RequestBodyLengthError(declared: length, atLeast: sent) }
+    }
+
+    private func write(_ chunk: Data) async throws {
+        var rest = chunk
+        while !rest.isEmpty {
+            let piece = rest.prefix(256 * 1024)
+            rest = rest.dropFirst(piece.count)
+            try await Self.wait(for: writer.write(.byteBuffer(ByteBuffer(data: piece))))
+            try Task.checkCancellation()
+        }
+    }
+
+    /// The client never completes a write that it gave up: cancellation ends the wait.
+    private static func wait(for write: EventLoopFuture<Void>) async throws {
+        let waiter = WriteWaiter()
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                waiter.wait(continuation)
+                write.whenComplete { waiter.end($0.mapError { WriteFailed(underlying: $0) as any Error }) }
+            }
+        } onCancel: {
+            waiter.end(.failure(CancellationError()))
+        }
+    }
+}
+
+/// Resumes once, by whoever comes first.
+private final class WriteWaiter: Sendable {
+    private enum State {
+        case begun
+        case waiting(CheckedContinuation<Void, any Error>)
+        case ended(Result<Void, any Error>)
+    }
+
+    private let state = Mutex(State.begun)
+
+    func wait(_ continuation: CheckedContinuation<Void, any Error>) {
+        let result = state.withLock { state -> Result<Void, any Error>? in
+            if case .ended(let result) = state { return result }
+            state = .waiting(continuation)
+            return nil
+        }
+        if let result { continuation.resume(with: result) }
+    }
+
+    func end(_ result: Result<Void, any Error>) {
+        let continuation = state.withLock { state -> CheckedContinuation<Void, any Error>? in
+            switch state {
+            case .begun:
+                state = .ended(result)
+                return nil
+            case .waiting(let continuation):
+                state = .ended(result)
+                return continuation
+            case .ended: return nil
+            }
+        }
+        continuation?.resume(with: result)
+    }
+}
+
+/// The connection took no more of the body; the client tells why by itself.
+struct WriteFailed: Error {
+    let underlying: any Error
+}
+
+/// A stream was not as long as its body declared.
+struct RequestBodyLengthError: Error, CustomStringConvertible {
+    let declared: Int64
+    let atLeast: Int64
+    var description: String { "\(declared) bytes were declared, and \(atLeast) came" }
+}
+#endif

@@ -1,0 +1,104 @@
+#if AsyncHTTPClient
+internal import Errand
+internal import Foundation
+internal import TestSupport
+internal import Testing
+
+extension AsyncHTTPClientTransportTests {
+    /// Nobody produces more than is wanted. The limits leave room for what the system buffers on both sides.
+    @Suite
+    struct BackPressureTests {
+        private static let totalBytes = 64 * 1024 * 1024
+
+        @Test(arguments: [true, false])
+        func aServerThatDoesNotReadMakesTheProducerWait(isDeclared: Bool) async throws {
+            let mayRead = Watched(false)
+            let received = Watched(0)
+            let server = try RawServer(receiveBufferBytes: 64 * 1024) { connection in
+                let request = try connection.readHead()
+                try mayRead.waitBlocking { $0 }
+                let body = try connection.readBody(of: request)
+                received.change { $0 = body.count }
+                try connection.respond("201 Created")
+            }
+            defer { server.stop() }
+            try await withAHC { transport in
+                let source = CountingBodySource(totalBytes: Self.totalBytes)
+                let body = RequestBody.stream(length: isDeclared ? Int64(Self.totalBytes) : nil) { _ in source }
+                async let sent = transport.send(Request(.put, url: server.url(), body: body))
+                let produced = try await source.producedAtRest()
+                print("back-pressure, upload: \(produced) bytes produced, \(server.counts.value.bytesRead) read")
+                #expect(produced < 8 * 1024 * 1024 + 4 * 1024 * 1024)
+                mayRead.change { $0 = true }
+                #expect(try await sent.status == .created)
+                #expect(received.value == Self.totalBytes)
+            }
+        }
+
+        @Test func aSlowServerIsNotOverrun() async throws {
+            let furthest = Watched(0)
+            let source = CountingBodySource(totalBytes: Self.totalBytes)
+            let server = try RawServer(receiveBufferBytes: 64 * 1024) { connection in
+                let request = try connection.readHead()
+                _ = try connection.readBody(of: request) { received in
+                    let ahead = source.progress.value.produced - received
+                    furthest.change { $0 = max($0, ahead) }
+                }
+                try connection.respond("201 Created")
+            }
+            defer { server.stop() }
+            try await withAHC { transport in
+                let body = RequestBody.stream(length: Int64(Self.totalBytes)) { _ in source }
+                let response = try await transport.send(Request(.put, url: server.url(), body: body))
+                #expect(response.status == .created)
+                print("back-pressure, upload: at most \(furthest.value) bytes produced and not received")
+                #expect(furthest.value < 8 * 1024 * 1024 + 4 * 1024 * 1024)
+            }
+        }
+
+        @Test(arguments: [false, true])
+        func aReaderThatDoesNotReadMakesTheServerWait(hasReadOnce: Bool) async throws {
+            let stalledAt = Watched<Int?>(nil)
+            let body = Data(count: Self.totalBytes)
+            let server = try RawServer { connection in
+                try connection.readHead()
+                try connection.write("HTTP/1.1 200 OK\r\nContent-Length: \(body.count)\r\n\r\n")
+                let written = try connection.write(body, stallMilliseconds: 300)
+                stalledAt.change { $0 = written }
+                try connection.write(body.dropFirst(written))
+                connection.waitForEnd()
+            }
+            defer { server.stop() }
+            try await withAHC { transport in
+                let response = try await transport.send(Request(.get, url: server.url()))
+                var iterator = response.body.makeAsyncIterator()
+                var received = hasReadOnce ? try await iterator.next()?.count ?? 0 : 0
+                let written = try #require(try await stalledAt.wait("the server to stand still") { $0 != nil })
+                print("back-pressure, download: \(written) bytes written, \(received) read")
+                #expect(written < 16 * 1024 * 1024)
+                #expect(response.exchange.ended == nil)
+                while let chunk = try await iterator.next() { received += chunk.count }
+                #expect(received == body.count)
+                #expect(try await response.end().isComplete)
+            }
+        }
+
+        @Test(.enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)))
+        func aResponseOfHTTP2ThatIsNotReadIsNotReceived() async throws {
+            let nginx = try await NginxServer.shared()
+            try await withAHC {
+                $0.tls.extraRootsPEMFiles = [nginx.certificates.authority]
+            } _: { transport in
+                let unread = try await transport.send(Request(.get, url: nginx.url("/5m", .tls)))
+                // Others on the same connection are not held up by it.
+                for _ in 0..<3 {
+                    let other = try await transport.send(Request(.get, url: nginx.url("/300k", .tls)))
+                    #expect(try await other.body.collect() == NginxServer.middle)
+                }
+                #expect(unread.exchange.ended == nil)
+                #expect(try await unread.body.collect() == NginxServer.large)
+            }
+        }
+    }
+}
+#endif

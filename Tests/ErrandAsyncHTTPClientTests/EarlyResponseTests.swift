@@ -1,0 +1,223 @@
+#if AsyncHTTPClient
+internal import Errand
+internal import Foundation
+internal import TestSupport
+internal import Testing
+
+extension AsyncHTTPClientTransportTests {
+    /// A server may answer before it has read the request (RFC 9112, 9.5; RFC 9110, 15.5.14).
+    @Suite
+    struct EarlyResponseTests {
+        /// Large enough to fill every buffer on the way.
+        private static let uploadBytes = 64 * 1024 * 1024
+
+        @Test(arguments: ["413 Content Too Large", "403 Forbidden", "503 Service Unavailable"], [0, 20])
+        func aRefusalBeforeTheBodyWasReadIsAResponse(status: String, bodyBytes: Int) async throws {
+            let mayEnd = Watched(false)
+            let server = try RawServer(receiveBufferBytes: 64 * 1024) { connection in
+                try connection.readHead()
+                _ = try connection.read()  // the upload has begun
+                try connection.respond(status, fields: ["Connection: close"], body: Data(repeating: 0x61, count: bodyBytes))
+                try mayEnd.waitBlocking { $0 }
+            }
+            defer { server.stop() }
+            try await withAHC { transport in
+                let source = CountingBodySource(totalBytes: Self.uploadBytes)
+                let body = RequestBody.stream(length: Int64(Self.uploadBytes)) { _ in source }
+                let response = try await transport.send(Request(.put, url: server.url(), body: body))
+                #expect(response.status.code == Int(status.prefix(3)))
+                #expect(try await response.body.collect().count == bodyBytes)
+                #expect(try await response.end().isComplete)
+                try await source.progress.wait("the source to be given up") { $0.isAbandoned }
+                #expect(source.progress.value.produced < Self.uploadBytes)
+                mayEnd.change { $0 = true }
+                try await server.counts.wait("the connection to be closed") { $0.open == 0 }
+            }
+        }
+
+        /// The upload stands still, since nobody reads it, when the refusal comes.
+        @Test func aRefusalWhileTheUploadWaitsIsAResponse() async throws {
+            let mayAnswer = Watched(false)
+            let server = try RawServer(receiveBufferBytes: 64 * 1024) { connection in
+                try connection.readHead()
+                try mayAnswer.waitBlocking { $0 }
+                try connection.respond("413 Content Too Large", fields: ["Connection: close"], body: Data("too large".utf8))
+                connection.finishWriting()
+                connection.waitForEnd()
+            }
+            defer { server.stop() }
+            try await withAHC { transport in
+                let source = CountingBodySource(totalBytes: Self.uploadBytes)
+                let body = RequestBody.stream(length: Int64(Self.uploadBytes)) { _ in source }
+                async let sent = transport.send(Request(.put, url: server.url(), body: body))
+                _ = try await source.producedAtRest()
+                mayAnswer.change { $0 = true }
+                let response = try await sent
+                #expect(response.status.code == 413)
+                #expect(String(decoding: try await response.body.collect(), as: UTF8.self) == "too large")
+                #expect(try await response.end().isComplete)
+                try await source.progress.wait("the source to be given up") { $0.isAbandoned }
+                try await server.counts.wait("the connection to be closed") { $0.open == 0 }
+            }
+        }
+
+        /// The end of the refusal comes by itself, behind its last bytes.
+        @Test(arguments: ["413 Content Too Large", "307 Temporary Redirect"], ["", "4\r\nlate\r\n"])
+        func aRefusalInChunksIsAResponse(status: String, chunks: String) async throws {
+            let isRead = Watched(false)
+            let server = try RawServer(receiveBufferBytes: 64 * 1024) { connection in
+                try connection.readHead()
+                try connection.write("HTTP/1.1 \(status)\r\nTransfer-Encoding: chunked\r\n\r\n\(chunks)")
+                try isRead.waitBlocking { $0 }
+                try connection.write("0\r\n\r\n")
+                connection.waitForEnd()
+            }
+            defer { server.stop() }
+            try await withAHC { transport in
+                let source = CountingBodySource(totalBytes: Self.uploadBytes)
+                let body = RequestBody.stream(length: Int64(Self.uploadBytes)) { _ in source }
+                let response = try await transport.send(Request(.put, url: server.url(), body: body).within(.seconds(10)))
+                #expect(response.status.code == Int(status.prefix(3)))
+                var iterator = response.body.makeAsyncIterator()
+                if !chunks.isEmpty { #expect(try await iterator.next() == Data("late".utf8)) }
+                isRead.change { $0 = true }
+                #expect(try await iterator.next() == nil)
+                #expect(try await response.end().isComplete)
+                try await source.progress.wait("the source to be given up") { $0.isAbandoned }
+                try await server.counts.wait("the connection to be closed") { $0.open == 0 }
+            }
+        }
+
+        @Test(.enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)), arguments: [NginxServer.Listener.plain, .tls])
+        func nginxRefusesWhatIsTooLarge(listener: NginxServer.Listener) async throws {
+            let nginx = try await NginxServer.shared()
+            try await withAHC {
+                $0.tls.extraRootsPEMFiles = [nginx.certificates.authority]
+            } _: { transport in
+                for _ in 0..<5 {
+                    let request = try Request(.put, url: nginx.url("/limited", listener), body: .data(Data(count: 8 * 1024 * 1024)))
+                    do {
+                        let response = try await transport.send(request.within(.seconds(10)))
+                        #expect(response.status.code == 413)
+                        #expect(try await response.body.collect().isEmpty == false)
+                    } catch let failure as TransportError {
+                        // nginx closes with data unread: its reset may overtake the response.
+                        #expect(failure.code == .connectionLost, "\(failure)")
+                        #expect(failure.wasSent != .no)
+                    }
+                }
+            }
+        }
+
+        /// nginx answers at once what it answers by `return`, and drops the body; on HTTP/2 it resets the stream behind the response, and
+        /// SwiftNIO drops a response that comes together with the reset.
+        @Test(.enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)), arguments: [NginxServer.Listener.plain, .tls])
+        func nginxAcceptsWhatItDoesNotRead(listener: NginxServer.Listener) async throws {
+            let nginx = try await NginxServer.shared()
+            try await withAHC {
+                $0.tls.extraRootsPEMFiles = [nginx.certificates.authority]
+                $0.maxConnectionsPerHost = 1
+            } _: { transport in
+                for _ in 0..<5 {
+                    let request = try Request(.post, url: nginx.url("/echo", listener), body: .data(Data(count: 8 * 1024 * 1024)))
+                    do {
+                        let response = try await transport.send(request.within(.seconds(10)))
+                        #expect(response.status == .ok)
+                        #expect(String(decoding: try await response.body.collect(), as: UTF8.self) == "POST\n/echo\n\n")
+                        #expect(try await response.end().isComplete)
+                    } catch let failure as TransportError where listener == .tls {
+                        #expect(failure.code == .connectionLost, "\(failure)")
+                    }
+                }
+            }
+        }
+
+        /// A success before the body was read: the rest is still sent, and the connection is not lost to the pool.
+        @Test(arguments: [
+            "Content-Length: 0\r\n\r\n", "Content-Length: 4\r\n\r\ndone", "Transfer-Encoding: chunked\r\n\r\n4\r\ndone\r\n0\r\n\r\n",
+        ])
+        func aSuccessBeforeTheBodyWasReadDoesNotEndTheUpload(answer: String) async throws {
+            let received = Watched(0)
+            let server = try RawServer(receiveBufferBytes: 64 * 1024) { connection in
+                while true {
+                    let request = try connection.readHead()
+                    try connection.write("HTTP/1.1 200 OK\r\n\(answer)")
+                    let body = try connection.readBody(of: request)
+                    received.change { $0 = body.count }
+                }
+            }
+            defer { server.stop() }
+            try await withAHC {
+                $0.maxConnectionsPerHost = 1
+            } _: { transport in
+                let source = CountingBodySource(totalBytes: Self.uploadBytes)
+                let body = RequestBody.stream(length: Int64(Self.uploadBytes)) { _ in source }
+                let response = try await transport.send(Request(.put, url: server.url(), body: body).within(.seconds(20)))
+                #expect(response.status == .ok)
+                #expect(try await response.body.collect().count == (answer.contains("done") ? 4 : 0))
+                #expect(try await response.end().isComplete)
+                try await received.wait("the whole body") { $0 == Self.uploadBytes }
+                let second = try await transport.send(Request(.get, url: server.url()).within(.seconds(5)))
+                #expect(second.status == .ok)
+            }
+        }
+
+        /// Both ways at once: what is sent comes back before all of it was sent.
+        @Test func aServerMayAnswerWhileItReads() async throws {
+            let server = try RawServer { connection in
+                _ = try connection.readHead()
+                try connection.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+                for _ in 0..<3 {
+                    let line = try connection.read(exactly: 3 + 4 + 2)  // "4", the bytes, and their ends
+                    try connection.write(line)
+                }
+                _ = try connection.read(exactly: 5)
+                try connection.write("0\r\n\r\n")
+                connection.waitForEnd()
+            }
+            defer { server.stop() }
+            try await withAHC { transport in
+                let (stream, continuation) = AsyncThrowingStream<Data, any Error>.makeStream()
+                let response = try await transport.send(Request(.post, url: server.url(), body: .stream(stream)).within(.seconds(10)))
+                var iterator = response.body.makeAsyncIterator()
+                for word in ["ping", "pong", "ping"] {
+                    continuation.yield(Data(word.utf8))
+                    #expect(try await iterator.next() == Data(word.utf8))
+                }
+                continuation.finish()
+                #expect(try await iterator.next() == nil)
+                #expect(try await response.end().isComplete)
+            }
+        }
+
+        /// A success, and a connection that ends with the upload unread: nothing hangs, whatever is made of it.
+        @Test(arguments: [false, true])
+        func aSuccessWithAnEndBehindItDoesNotHang(isUploadAtRest: Bool) async throws {
+            let mayAnswer = Watched(!isUploadAtRest)
+            let server = try RawServer(receiveBufferBytes: 64 * 1024) { connection in
+                try connection.readHead()
+                try mayAnswer.waitBlocking { $0 }
+                try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ndone")
+            }
+            defer { server.stop() }
+            try await withAHC { transport in
+                let source = CountingBodySource(totalBytes: Self.uploadBytes)
+                let body = RequestBody.stream(length: Int64(Self.uploadBytes)) { _ in source }
+                async let sent = transport.send(Request(.put, url: server.url(), body: body))
+                if isUploadAtRest {
+                    _ = try await source.producedAtRest()
+                    mayAnswer.change { $0 = true }
+                }
+                do {
+                    let response = try await sent
+                    #expect(try await response.body.collect().count == 4)
+                } catch let failure as TransportError {
+                    #expect(failure.code == .connectionLost)
+                    #expect(failure.wasSent != .no)
+                }
+                try await source.progress.wait("the source to be given up") { $0.isAbandoned }
+            }
+        }
+    }
+}
+#endif

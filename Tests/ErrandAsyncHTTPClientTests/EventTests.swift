@@ -1,0 +1,157 @@
+#if AsyncHTTPClient
+internal import Errand
+internal import Foundation
+internal import TestSupport
+internal import Testing
+
+extension AsyncHTTPClientTransportTests {
+    /// A sink is told of an exchange from its start to its one end, in order.
+    @Suite
+    struct EventTests {
+        private let sink = RecordingEventSink()
+
+        /// Waits for the end, and a moment for what must not come behind it.
+        private func kinds(sourceLocation: SourceLocation = #_sourceLocation) async throws -> [ExchangeEvent.Kind] {
+            try await sink.wait(for: .end)
+            try await Task.sleep(for: .milliseconds(30))
+            let events = sink.events.value
+            #expect(events.map(\.instant) == events.map(\.instant).sorted(), sourceLocation: sourceLocation)
+            #expect(events.filter { $0.kind == .end }.count == 1, sourceLocation: sourceLocation)
+            #expect(events.last?.kind == .end, sourceLocation: sourceLocation)
+            return events.map(\.kind)
+        }
+
+        @Test(arguments: [RequestBody.empty, .data(Data.seeded(1_000)), .data(Data.seeded(500_000))])
+        func aWholeExchange(body: RequestBody) async throws {
+            let server = try RawServer.answering { connection, _, _ in try connection.respond(body: Data.seeded(300_000)) }
+            defer { server.stop() }
+            try await withAHC { transport in
+                let request = try Request(.post, url: server.url(), body: body).telling(sink)
+                let response = try await transport.send(request)
+                #expect(try await response.body.collect().count == 300_000)
+                let kinds = try await kinds()
+                // A response may begin before the request is known to be written.
+                #expect(kinds.filter { $0 != .requestSent } == [.start, .requestHeadSent, .responseHead, .end])
+                #expect(kinds.count { $0 == .requestSent } <= 1)
+                #expect(sink.events.value.allSatisfy { $0.request == request.id })
+                #expect(sink.events.value.last?.failure == nil)
+            }
+        }
+
+        @Test func aRefusedConnection() async throws {
+            let port = try LoopbackPorts.refused()
+            try await withAHC { transport in
+                let request = try Request(.get, url: "http://127.0.0.1:\(port)/").telling(sink)
+                _ = try await transportError { try await transport.send(request) }
+                #expect(try await kinds() == [.start, .end])
+                #expect((sink.events.value.last?.failure as? TransportError)?.code == .cannotConnect)
+            }
+        }
+
+        @Test func aBodyThatBreaksOff() async throws {
+            let server = try RawServer { connection in
+                try connection.readHead()
+                try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nas far as here")
+            }
+            defer { server.stop() }
+            try await withAHC { transport in
+                let response = try await transport.send(Request(.get, url: server.url()).telling(sink))
+                _ = try await transportError { try await response.body.collect() }
+                #expect(try await kinds() == [.start, .requestHeadSent, .requestSent, .responseHead, .end])
+                #expect((sink.events.value.last?.failure as? TransportError)?.code == .connectionLost)
+            }
+        }
+
+        @Test func aBodyThatIsGivenUp() async throws {
+            let server = try RawServer { connection in
+                try connection.readHead()
+                try? connection.respond(body: Data(count: 16 * 1024 * 1024))
+                connection.waitForEnd()
+            }
+            defer { server.stop() }
+            try await withAHC { transport in
+                let response = try await transport.send(Request(.get, url: server.url()).telling(sink))
+                response.body.abandon()
+                #expect(try await kinds() == [.start, .requestHeadSent, .requestSent, .responseHead, .end])
+            }
+        }
+
+        @Test func aCancelledExchange() async throws {
+            let server = try RawServer { connection in
+                try connection.readHead()
+                connection.waitForEnd()
+            }
+            defer { server.stop() }
+            try await withAHC { transport in
+                let request = try Request(.get, url: server.url()).telling(sink)
+                let task = Task { try await transport.send(request) }
+                try await server.counts.wait { $0.requests == 1 }
+                task.cancel()
+                await #expect(throws: CancellationError.self) { try await task.value }
+                #expect(try await kinds() == [.start, .requestHeadSent, .requestSent, .end])
+                #expect(sink.events.value.last?.failure is CancellationError)
+            }
+        }
+
+        /// Wherever the cancellation falls, nothing comes behind the end.
+        @Test func cancelledAtAnyMoment() async throws {
+            let server = try RawServer.answering { connection, _, _ in try connection.respond(body: Data.seeded(100_000)) }
+            defer { server.stop() }
+            let whole: [ExchangeEvent.Kind] = [.start, .requestHeadSent, .responseHead]
+            var generator = SeededGenerator(seed: 5)
+            try await withAHC { transport in
+                for _ in 0..<200 {
+                    let sink = RecordingEventSink()
+                    let request = try Request(.put, url: server.url(), body: .data(Data.seeded(100_000))).telling(sink)
+                    let task = Task { try await transport.send(request).body.collect() }
+                    let delay = Duration.microseconds(Int.random(in: 0..<2_000, using: &generator))
+                    try await Task.sleep(for: delay)
+                    task.cancel()
+                    _ = await task.result
+                    guard !sink.kinds.isEmpty else { continue }  // cancelled before it began
+                    try await sink.wait(for: .end)
+                    #expect(sink.kinds.last == .end)
+                    // A response may begin before the request is known to be written.
+                    let others = sink.kinds.dropLast().filter { $0 != .requestSent }
+                    #expect(others == Array(whole.prefix(others.count)))
+                    #expect(sink.kinds.count { $0 == .requestSent } <= 1)
+                }
+            }
+        }
+
+        /// A sink is not called under a lock: it may end the exchange that it hears of.
+        @Test(arguments: [ExchangeEvent.Kind.start, .requestHeadSent, .requestSent, .responseHead])
+        func aSinkMayCancelTheExchange(kind: ExchangeEvent.Kind) async throws {
+            let server = try RawServer { connection in
+                try connection.readHead()
+                try? connection.respond(body: Data(count: 16 * 1024 * 1024))
+                connection.waitForEnd()
+            }
+            defer { server.stop() }
+            try await withAHC { transport in
+                let sink = CancellingEventSink(at: kind)
+                var request = try Request(.get, url: server.url())
+                request.options.eventSink = sink
+                let task = Task { [request] in try await transport.send(request).body.collect() }
+                sink.task.change { $0 = task }
+                await #expect(throws: CancellationError.self) { try await task.value }
+                try await sink.hasEnded.wait { $0 }
+            }
+        }
+    }
+}
+
+/// Cancels a task at an event.
+private final class CancellingEventSink: EventSink {
+    let task = Watched<Task<Data, any Error>?>(nil)
+    let hasEnded = Watched(false)
+    private let kind: ExchangeEvent.Kind
+
+    init(at kind: ExchangeEvent.Kind) { self.kind = kind }
+
+    func record(_ event: ExchangeEvent) {
+        if event.kind == kind { _ = try? task.waitBlocking { $0 != nil }?.cancel() }
+        if event.kind == .end { hasEnded.change { $0 = true } }
+    }
+}
+#endif

@@ -1,0 +1,286 @@
+#if AsyncHTTPClient
+internal import Errand
+internal import Foundation
+internal import TestSupport
+internal import Testing
+
+extension AsyncHTTPClientTransportTests {
+    /// What goes wrong is told by a code, a phase, and whether the server may have acted.
+    @Suite
+    struct FailureTests {
+        @Test func anUnknownHostIsNotFound() async throws {
+            try await withAHC { transport in
+                let failure = try await transportError { try await transport.send(Request(.get, url: "http://nowhere.invalid/")) }
+                #expect(failure.code == .cannotFindHost)
+                #expect(failure.phase == .connect)
+                #expect(failure.wasSent == .no)
+                #expect(failure.message.contains("nowhere.invalid"))
+                #expect(failure.request?.url?.host == "nowhere.invalid")
+            }
+        }
+
+        @Test(arguments: ["127.0.0.1", "localhost"])
+        func aRefusedPortIsToldOfAtOnce(host: String) async throws {
+            let port = try LoopbackPorts.refused()
+            try await withAHC { transport in
+                let failure = try await transportError { try await transport.send(Request(.get, url: "http://\(host):\(port)/")) }
+                #expect(try #require(failure.elapsed) < .seconds(1))
+                #expect(failure.code == .cannotConnect)
+                #expect(failure.phase == .connect)
+                #expect(failure.wasSent == .no)
+                #expect(failure.message.lowercased().contains("refused"), "\(failure.message)")
+            }
+        }
+
+        @Test(arguments: [false, true])
+        func aConnectionThatEndsBeforeTheHeadIsLost(resets: Bool) async throws {
+            let server = try RawServer { connection in
+                try connection.readHead()
+                if resets { connection.resetAtEnd() }
+            }
+            defer { server.stop() }
+            try await withAHC { transport in
+                let failure = try await transportError { try await transport.send(Request(.get, url: server.url())) }
+                #expect(failure.code == .connectionLost)
+                #expect(failure.phase == .response)
+                #expect(failure.wasSent == .maybe)
+            }
+        }
+
+        @Test func aConnectionThatEndsWithinTheHeadIsLost() async throws {
+            let server = try RawServer { connection in
+                try connection.readHead()
+                try connection.write("HTTP/1.1 200 OK\r\nContent-Le")
+            }
+            defer { server.stop() }
+            try await withAHC { transport in
+                let failure = try await transportError { try await transport.send(Request(.get, url: server.url())) }
+                #expect(failure.code == .connectionLost)
+                #expect(failure.wasSent == .maybe)
+            }
+        }
+
+        @Test func aConnectionThatEndsWhileTheRequestIsSentIsLost() async throws {
+            let server = try RawServer(receiveBufferBytes: 64 * 1024) { connection in
+                try connection.readHead()
+                connection.resetAtEnd()
+            }
+            defer { server.stop() }
+            try await withAHC { transport in
+                let source = CountingBodySource(totalBytes: 64 * 1024 * 1024)
+                let body = RequestBody.stream(length: 64 * 1024 * 1024) { _ in source }
+                let failure = try await transportError { try await transport.send(Request(.put, url: server.url(), body: body)) }
+                #expect(failure.code == .connectionLost)
+                #expect(failure.wasSent == .maybe)
+                try await source.progress.wait("the source to be given up") { $0.isAbandoned }
+            }
+        }
+
+        @Test(
+            arguments: [
+                "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nas far as here",
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\ne\r\nas far as here\r\n",
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n64\r\nas far as here",
+            ], [false, true])
+        func aBodyThatBreaksOffIsLostBehindWhatCame(answer: String, resets: Bool) async throws {
+            let isRead = Watched(false)
+            let server = try RawServer { connection in
+                try connection.readHead()
+                try connection.write(answer)
+                if resets {
+                    // A reset may take along what was not read yet.
+                    try isRead.waitBlocking { $0 }
+                    connection.resetAtEnd()
+                }
+            }
+            defer { server.stop() }
+            try await withAHC { transport in
+                let response = try await transport.send(Request(.get, url: server.url()))
+                var received = Data()
+                let failure = try await transportError {
+                    for try await chunk in response.body {
+                        received.append(chunk)
+                        if received.count == 14 { isRead.change { $0 = true } }
+                    }
+                }
+                #expect(String(decoding: received, as: UTF8.self) == "as far as here")
+                #expect(failure.code == .connectionLost)
+                #expect(failure.phase == .body)
+                #expect(failure.wasSent == .yes)
+                #expect(failure.response?.status == .ok)
+                #expect((try await response.end().failure as? TransportError)?.code == .connectionLost)
+            }
+        }
+
+        /// What had been read ahead is read, and never anything else; the client drops what it had not handed on by then.
+        @Test func whatCameOfALargeBodyBeforeItBrokeOffIsRead() async throws {
+            let content = Data.seeded(1_000_000)
+            let server = try RawServer { connection in
+                try connection.readHead()
+                try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 6000000\r\n\r\n")
+                try connection.write(content)
+            }
+            defer { server.stop() }
+            try await withAHC { transport in
+                let response = try await transport.send(Request(.get, url: server.url()))
+                try await server.counts.wait { $0.bytesWritten > content.count && $0.open == 0 }
+                var received = Data()
+                let failure = try await transportError {
+                    for try await chunk in response.body { received.append(chunk) }
+                }
+                #expect(failure.code == .connectionLost)
+                #expect(received.count >= 64 * 1024)
+                #expect(received == content.prefix(received.count))
+            }
+        }
+
+        @Test(arguments: [
+            "220 mail.example ESMTP\r\n", "<html>no</html>\r\n\r\n", "\0\u{1}\u{2}\u{3}\u{4}\u{5}\u{6}\u{7}", "HTTP/1.1 abc OK\r\n\r\n",
+            "HTTP/1.1 099 Odd\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", "HTTP/1.1 200 OK\r\nBad Name: x\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nnothing\r\n",
+        ])
+        func whatIsNotHTTPIsRefused(answer: String) async throws {
+            let server = try RawServer { connection in
+                try connection.readHead()
+                try connection.write(answer)
+                connection.waitForEnd()
+            }
+            defer { server.stop() }
+            try await withAHC { transport in
+                let failure = try await transportError {
+                    let response = try await transport.send(Request(.get, url: server.url()).within(.seconds(3)))
+                    return try await response.body.collect()
+                }
+                #expect(failure.code == .invalidResponse, "\(failure)")
+                #expect(failure.wasSent != .no)
+                try await server.counts.wait("the connection to be closed") { $0.open == 0 }
+            }
+        }
+
+        /// Responses with octets changed, left out, doubled, cut off: each is read or refused, and none hangs or ends the process.
+        @Test(arguments: [UInt64(1), 2, 3])
+        func noOctetOfAResponseDoesHarm(seed: UInt64) async throws {
+            let whole = [
+                "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-A: b\r\n\r\nwhole",
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nwho\r\n2\r\nle\r\n0\r\nX-T: x\r\n\r\n",
+                "HTTP/1.1 103 Early\r\nLink: <a>\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n",
+                "HTTP/1.0 302 Found\r\nLocation: /\r\n\r\nelsewhere",
+            ].map { Array($0.utf8) }
+            let generator = Watched(SeededGenerator(seed: seed))
+            let server = try RawServer { connection in
+                try connection.readHead()
+                let bytes = Watched([UInt8]())
+                generator.change { generator in
+                    var mutated = whole.randomElement(using: &generator) ?? []
+                    for _ in 0..<Int.random(in: 1...3, using: &generator) where !mutated.isEmpty {
+                        let place = Int.random(in: 0..<mutated.count, using: &generator)
+                        switch Int.random(in: 0..<5, using: &generator) {
+                        case 0: mutated[place] = UInt8.random(in: 0...255, using: &generator)
+                        case 1: mutated[place] = Array("0123456789\r\n :;".utf8).randomElement(using: &generator) ?? 0
+                        case 2: mutated.remove(at: place)
+                        case 3: mutated.insert(mutated[place], at: place)
+                        default: mutated.removeSubrange(place...)
+                        }
+                    }
+                    let result = mutated
+                    bytes.change { $0 = result }
+                }
+                try connection.write(bytes.value)
+            }
+            defer { server.stop() }
+            try await withAHC { transport in
+                var (read, failed) = (0, 0)
+                for _ in 0..<300 {
+                    do {
+                        let request = try Request(.get, url: server.url()).within(.seconds(5))
+                        _ = try await transport.send(request).body.collect()
+                        read += 1
+                    } catch let failure as TransportError {
+                        #expect([.invalidResponse, .connectionLost].contains(failure.code), "\(failure)")
+                        failed += 1
+                    }
+                }
+                #expect(read > 0 && failed > 0)
+            }
+        }
+
+        /// The body is what was declared; the rest is nobody's answer, and the connection is not used again.
+        @Test func whatComesBehindABodyIsNotAnotherResponse() async throws {
+            let server = try RawServer { connection in
+                try connection.readHead()
+                try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfourHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil")
+                connection.waitForEnd()
+            }
+            defer { server.stop() }
+            try await withAHC { transport in
+                for _ in 0..<3 {
+                    let response = try await sendUntilSent(Request(.get, url: server.url()).within(.seconds(3)), by: transport)
+                    #expect(String(decoding: try await response.body.collect(), as: UTF8.self) == "four")
+                    try await server.counts.wait("the connection to be closed") { $0.open == 0 }
+                }
+                #expect(server.counts.value.accepted == 3)
+            }
+        }
+
+        /// Again, where the pool gave a connection whose end it had not learnt of yet.
+        private func sendUntilSent(_ request: Request, by transport: AsyncHTTPClientTransport) async throws -> Response {
+            for _ in 0..<5 {
+                do {
+                    return try await transport.send(request)
+                } catch let failure as TransportError where failure.wasSent == .no {
+                    #expect(failure.code == .connectionLost)
+                }
+            }
+            return try await transport.send(request)
+        }
+
+        @Test func afterShutdownNothingIsSent() async throws {
+            let server = try RawServer.answering { connection, _, _ in try connection.respond() }
+            defer { server.stop() }
+            let transport = AsyncHTTPClientTransport()
+            #expect(try await transport.send(Request(.get, url: server.url())).status == .ok)
+            try await transport.shutdown()
+            let failure = try await transportError { try await transport.send(Request(.get, url: server.url())) }
+            #expect(failure.code == .shutDown)
+            #expect(failure.wasSent == .no)
+            #expect(server.counts.value.requests == 1)
+        }
+
+        @Test func shutdownFailsWhatIsUnderWay() async throws {
+            let server = try RawServer { connection in
+                let request = try connection.readHead()
+                if request.target == "/body" { try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nas far as here") }
+                connection.waitForEnd()
+            }
+            defer { server.stop() }
+            let transport = AsyncHTTPClientTransport()
+            let head = Task { try await transport.send(Request(.get, url: server.url("/head"))) }
+            let sink = RecordingEventSink()
+            let body = Task {
+                let response = try await transport.send(Request(.get, url: server.url("/body")).telling(sink))
+                return try await response.body.collect()
+            }
+            try await server.counts.wait { $0.requests == 2 }
+            try await sink.wait(for: .responseHead)
+            try await transport.shutdown()
+            let failures = [
+                try await transportError { try await head.value }, try await transportError { try await body.value },
+            ]
+            #expect(failures.map(\.code) == [.shutDown, .shutDown])
+            #expect(failures.map(\.wasSent) == [.maybe, .yes])
+            try await server.counts.wait("the connections to be closed") { $0.open == 0 }
+        }
+
+        @Test func whatThisTransportCannotDoIsRefused() async throws {
+            try await withAHC { transport in
+                var request = try Request(.get, url: "http://127.0.0.1/")
+                request.options.upgrade = UpgradeRequest(protocolName: "websocket")
+                let failure = try await transportError { [request] in try await transport.send(request) }
+                #expect(failure.code == .unsupported)
+                #expect(failure.wasSent == .no)
+            }
+        }
+    }
+}
+#endif

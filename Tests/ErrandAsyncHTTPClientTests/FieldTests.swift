@@ -1,0 +1,111 @@
+#if AsyncHTTPClient
+internal import Errand
+internal import Foundation
+internal import TestSupport
+internal import Testing
+
+extension AsyncHTTPClientTransportTests {
+    /// Fields cross the wire as they are.
+    @Suite
+    struct FieldTests {
+        private func exchange(_ request: (String) throws -> Request, answer: String) async throws -> (RawRequest, Response) {
+            let seen = Watched<RawRequest?>(nil)
+            let server = try RawServer.answering { connection, request, _ in
+                seen.change { $0 = request }
+                try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\(answer)\r\n")
+            }
+            defer { server.stop() }
+            return try await withAHC { transport in
+                let response = try await transport.send(request(server.url("/path?a=b")))
+                return (try #require(seen.value), response)
+            }
+        }
+
+        private func name(_ text: String) throws -> HTTPField.Name { try #require(HTTPField.Name(text)) }
+
+        @Test func whatIsSentArrivesInOrderAndAsOftenAsItIsSent() async throws {
+            let (twice, empty, text) = (try name("X-Twice"), try name("X-Empty"), try name("X-Text"))
+            let (seen, _) = try await exchange(
+                { url in
+                    var fields = HTTPFields()
+                    fields.append(HTTPField(name: twice, value: "one, with a comma"))
+                    fields.append(HTTPField(name: empty, value: ""))
+                    fields.append(HTTPField(name: twice, value: "two"))
+                    fields.append(HTTPField(name: text, value: "Grüße 日本"))
+                    fields.append(HTTPField(name: .userAgent, value: "Errand tests/1.0"))
+                    return try Request(.get, url: url, headers: fields)
+                }, answer: "")
+            #expect(seen.method == "GET")
+            #expect(seen.target == "/path?a=b")
+            #expect(seen.values("x-twice") == ["one, with a comma", "two"])
+            #expect(seen.octets("x-empty") == [[]])
+            #expect(seen.octets("x-text") == [Array("Grüße 日本".utf8)])
+            #expect(seen.values("user-agent") == ["Errand tests/1.0"])
+            #expect(seen.values("host").count == 1)
+            #expect(seen.value("host")?.hasPrefix("127.0.0.1:") == true)
+            let order = seen.fields.map { $0.name.lowercased() }.filter { $0.hasPrefix("x-") }
+            #expect(order == ["x-twice", "x-empty", "x-twice", "x-text"])
+        }
+
+        /// Nothing is added that was not asked for, but what the message needs.
+        @Test func aBareRequestHasAHostAlone() async throws {
+            let (seen, _) = try await exchange({ try Request(.get, url: $0) }, answer: "")
+            #expect(seen.fields.map { $0.name.lowercased() } == ["host"])
+        }
+
+        @Test func aHostOfTheCallersOwnIsSent() async throws {
+            let host = try name("Host")
+            let (seen, _) = try await exchange({ try Request(.get, url: $0, headers: [host: "virtual.example"]) }, answer: "")
+            #expect(seen.values("host") == ["virtual.example"])
+        }
+
+        @Test func whatIsReceivedIsReadInOrderAndAsOftenAsItCame() async throws {
+            let answer =
+                "X-Twice: one, with a comma\r\nX-Empty:\r\nx-twice:   two  \r\nX-Text: Grüße 日本\r\nSet-Cookie: a=b\r\nSet-Cookie: c=d\r\n"
+            let (_, response) = try await exchange({ try Request(.get, url: $0) }, answer: answer)
+            #expect(response.headers[values: try name("X-Twice")] == ["one, with a comma", "two"])
+            #expect(response.headers[values: try name("X-Empty")] == [""])
+            #expect(response.headers[try name("X-Text")] == "Grüße 日本")
+            #expect(response.headers[values: .setCookie] == ["a=b", "c=d"])
+        }
+
+        /// Octets that are no UTF-8 do not break the response; SwiftNIO reads them as U+FFFD.
+        @Test func octetsThatAreNoTextDoNotBreakAResponse() async throws {
+            let server = try RawServer.answering { connection, _, _ in
+                try connection.write(Array("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX-Text: caf".utf8) + [0xE9] + Array("\r\n\r\n".utf8))
+            }
+            defer { server.stop() }
+            try await withAHC { transport in
+                let response = try await transport.send(Request(.get, url: server.url()))
+                let value = try #require(response.headers[try name("X-Text")])
+                #expect(value.hasPrefix("caf") && value.count == 4, "\(value)")
+            }
+        }
+
+        @Test(.enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)))
+        func fieldsOfHTTP2AreReadAlike() async throws {
+            let nginx = try await NginxServer.shared()
+            try await withAHC {
+                $0.tls.extraRootsPEMFiles = [nginx.certificates.authority]
+            } _: { transport in
+                for listener in [NginxServer.Listener.plain, .tls] {
+                    let response = try await transport.send(Request(.get, url: nginx.url("/fields", listener)))
+                    #expect(response.headers[values: try name("X-Twice")] == ["one", "two"])
+                    #expect(response.headers[try name("X-Text")] == "Grüße")
+                }
+            }
+        }
+
+        /// Nothing in a field may end its line (RFC 9110, 5.5).
+        @Test func aFieldCannotSmuggleAnother() async throws {
+            let field = try name("X-Text")
+            let (seen, _) = try await exchange(
+                { url in
+                    try Request(.get, url: url, headers: [field: "a\r\nX-Smuggled: b\r\n\r\nGET /other HTTP/1.1"])
+                }, answer: "")
+            #expect(seen.values("x-smuggled").isEmpty)
+            #expect(seen.values("x-text").count == 1)
+        }
+    }
+}
+#endif

@@ -1,0 +1,98 @@
+#if AsyncHTTPClient
+internal import Errand
+internal import Foundation
+internal import TestSupport
+internal import Testing
+
+extension AsyncHTTPClientTransportTests {
+    @Suite(.enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)))
+    struct HTTPVersionTests {
+        @Test(arguments: [(NginxServer.Listener.tls, true, "2"), (.tls, false, "1.1"), (.plain, true, "1.1")])
+        func theVersionIsChosenByALPN(listener: NginxServer.Listener, allowsHTTP2: Bool, version: String) async throws {
+            let nginx = try await NginxServer.shared()
+            try await withAHC {
+                $0.tls.extraRootsPEMFiles = [nginx.certificates.authority]
+                $0.allowsHTTP2 = allowsHTTP2
+            } _: { transport in
+                let response = try await transport.send(Request(.get, url: nginx.url("/5m", listener)))
+                #expect(response.metadata.httpVersion == version)
+                #expect(try await response.body.collect() == NginxServer.large)
+                #expect(try await response.end().isComplete)
+            }
+        }
+
+        @Test func requestsAtATimeShareAConnectionOfHTTP2() async throws {
+            let nginx = try await NginxServer.shared()
+            try await withAHC {
+                $0.tls.extraRootsPEMFiles = [nginx.certificates.authority]
+            } _: { transport in
+                _ = try await transport.send(Request(.get, url: nginx.url("/echo", .tls))).body.collect()
+                let connections = try await withThrowingTaskGroup(of: String?.self) { group in
+                    for _ in 0..<20 {
+                        group.addTask {
+                            let response = try await transport.send(Request(.get, url: nginx.url("/300k", .tls)))
+                            #expect(try await response.body.collect() == NginxServer.middle)
+                            return response.headers[.connectionNumber]
+                        }
+                    }
+                    return try await group.reduce(into: Set<String?>()) { $0.insert($1) }
+                }
+                #expect(connections.count == 1)
+                #expect(connections != [nil])
+            }
+        }
+
+        @Test func aStreamOfHTTP2ThatIsGivenUpLeavesTheConnection() async throws {
+            let nginx = try await NginxServer.shared()
+            try await withAHC {
+                $0.tls.extraRootsPEMFiles = [nginx.certificates.authority]
+            } _: { transport in
+                let first = try await transport.send(Request(.get, url: nginx.url("/5m", .tls)))
+                #expect(first.metadata.httpVersion == "2")
+                for try await _ in first.body { break }
+                #expect(try await first.end().isAbandoned)
+                let second = try await transport.send(Request(.get, url: nginx.url("/small", .tls)))
+                #expect(try await second.body.collect() == NginxServer.small)
+                #expect(second.headers[.connectionNumber] == first.headers[.connectionNumber])
+            }
+        }
+
+        @Test func aBodyOfHTTP2ObeysTheDeadline() async throws {
+            let nginx = try await NginxServer.shared()
+            try await withAHC {
+                $0.tls.extraRootsPEMFiles = [nginx.certificates.authority]
+            } _: { transport in
+                let request = try Request(.get, url: nginx.url("/slow/5m", .tls)).within(.milliseconds(500))
+                let response = try await transport.send(request)
+                let failure = try await transportError { try await response.body.collect() }
+                #expect(failure.code == .timedOut)
+                #expect(failure.phase == .body)
+                #expect(failure.wasSent == .yes)
+            }
+        }
+
+        @Test func aCancelledReaderOfHTTP2IsToldAtOnce() async throws {
+            let nginx = try await NginxServer.shared()
+            try await withAHC {
+                $0.tls.extraRootsPEMFiles = [nginx.certificates.authority]
+            } _: { transport in
+                let hasBegun = Watched(false)
+                let task = Task {
+                    let response = try await transport.send(Request(.get, url: nginx.url("/slow/5m", .tls)))
+                    for try await _ in response.body { hasBegun.change { $0 = true } }
+                }
+                try await hasBegun.wait { $0 }
+                task.cancel()
+                await #expect(throws: CancellationError.self) { try await task.value }
+            }
+        }
+    }
+}
+
+extension HTTPField.Name {
+    /// nginx's number of the connection.
+    static let connectionNumber = HTTPField.Name("X-Connection") ?? .connection
+    /// How many requests it has served.
+    static let connectionRequests = HTTPField.Name("X-Connection-Requests") ?? .connection
+}
+#endif

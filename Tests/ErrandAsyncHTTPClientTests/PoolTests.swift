@@ -1,0 +1,196 @@
+#if AsyncHTTPClient
+internal import Errand
+internal import Foundation
+internal import TestSupport
+internal import Testing
+
+extension AsyncHTTPClientTransportTests {
+    /// Connections are kept, shared and let go.
+    @Suite
+    struct PoolTests {
+        @Test(.enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)))
+        func requestsAfterEachOtherShareAConnection() async throws {
+            let nginx = try await NginxServer.shared()
+            try await withAHC { transport in
+                var connections: [String?] = []
+                for count in 1...5 {
+                    let response = try await transport.send(Request(.get, url: nginx.url("/300k")))
+                    #expect(try await response.body.collect() == NginxServer.middle)
+                    #expect(response.headers[.connectionRequests] == "\(count)")
+                    connections.append(response.headers[.connectionNumber])
+                }
+                #expect(Set(connections).count == 1)
+                #expect(connections[0] != nil)
+            }
+        }
+
+        @Test(.enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)))
+        func aServerThatClosesAfterEachRequestIsServedByNewConnections() async throws {
+            let nginx = try await NginxServer.shared()
+            try await withAHC { transport in
+                var connections: Set<String?> = []
+                for _ in 0..<10 {
+                    let response = try await transport.send(Request(.get, url: nginx.url("/small", .once)))
+                    #expect(try await response.body.collect() == NginxServer.small)
+                    connections.insert(response.headers[.connectionNumber])
+                }
+                #expect(connections.count == 10)
+            }
+        }
+
+        @Test(arguments: [1, 3])
+        func noMoreConnectionsThanAllowedAreOpened(limit: Int) async throws {
+            let mayAnswer = Watched(false)
+            let server = try RawServer.answering { connection, _, _ in
+                try mayAnswer.waitBlocking { $0 }
+                try connection.respond(body: Data("ok".utf8))
+            }
+            defer { server.stop() }
+            try await withAHC {
+                $0.maxConnectionsPerHost = limit
+            } _: { transport in
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for _ in 0..<12 {
+                        group.addTask {
+                            let response = try await transport.send(Request(.get, url: server.url()))
+                            #expect(try await response.body.collect().count == 2)
+                        }
+                    }
+                    try await server.counts.wait("as many requests as there may be connections") { $0.requests == limit }
+                    mayAnswer.change { $0 = true }
+                    try await group.waitForAll()
+                }
+                #expect(server.counts.value.accepted == limit)
+                #expect(server.counts.value.requests == 12)
+            }
+        }
+
+        @Test func aConnectionThatTheServerClosedIsNotUsedAgain() async throws {
+            let server = try RawServer { connection in
+                try connection.readHead()
+                try connection.respond(body: Data("\(connection.number)".utf8))
+            }
+            defer { server.stop() }
+            try await withAHC { transport in
+                for number in 1...3 {
+                    let response = try await transport.send(Request(.get, url: server.url()))
+                    #expect(String(decoding: try await response.body.collect(), as: UTF8.self) == "\(number)")
+                    try await server.counts.wait { $0.open == 0 }
+                    guard ClientSockets.areKnown else { return }
+                    try await poll("the client to see it", value: { try ClientSockets.count(to: server.port) }) { $0 == 0 }
+                }
+            }
+        }
+
+        // MARK: Responses that nobody reads
+
+        @Test func aSmallResponseEndsUnreadAndFreesItsConnection() async throws {
+            let body = Data.seeded(30 * 1024)
+            let server = try RawServer.answering { connection, _, _ in try connection.respond(body: body) }
+            defer { server.stop() }
+            try await withAHC {
+                $0.maxConnectionsPerHost = 1
+            } _: { transport in
+                let first = try await transport.send(Request(.get, url: server.url()))
+                #expect(try await first.end().isComplete)
+                // Two in one scope, under a limit of one.
+                let second = try await transport.send(Request(.get, url: server.url()))
+                #expect(try await second.body.collect() == body)
+                #expect(try await first.body.collect() == body)
+                #expect(server.counts.value.accepted == 1)
+            }
+        }
+
+        @Test func aLargeResponseThatIsGivenUpFreesItsTurn() async throws {
+            let body = Data(count: 16 * 1024 * 1024)
+            let server = try RawServer.answering { connection, _, _ in try connection.respond(body: body) }
+            defer { server.stop() }
+            try await withAHC {
+                $0.maxConnectionsPerHost = 1
+            } _: { transport in
+                let first = try await transport.send(Request(.get, url: server.url()))
+                first.body.abandon()
+                #expect(try await first.end().isAbandoned)
+                let second = try await transport.send(Request(.get, url: server.url()).within(.seconds(10)))
+                #expect(try await second.body.collect() == body)
+                #expect(server.counts.value.accepted == 2)
+            }
+        }
+
+        /// 16 MiB from a server that stands still; none of these reads it to the end.
+        enum Leaver: CaseIterable, Sendable {
+            case dropsTheResponse, readsHalfAndBreaks, dropsTheIterator, withResponse, withResponseThatThrows, collectsUpToALimit
+        }
+
+        @Test(arguments: Leaver.allCases)
+        func aBodyThatIsNotReadToItsEndLeavesNothing(leaver: Leaver) async throws {
+            let body = Data(count: 16 * 1024 * 1024)
+            let server = try RawServer { connection in
+                try connection.readHead()
+                try? connection.respond(body: body)
+                connection.waitForEnd()
+            }
+            defer { server.stop() }
+            try await withAHC { transport in
+                let request = try Request(.get, url: server.url())
+                switch leaver {
+                case .dropsTheResponse:
+                    _ = try await transport.send(request)
+                case .readsHalfAndBreaks:
+                    let response = try await transport.send(request)
+                    var received = 0
+                    for try await chunk in response.body {
+                        received += chunk.count
+                        if received > body.count / 2 { break }
+                    }
+                    #expect(try await response.end().isAbandoned)
+                case .dropsTheIterator:
+                    func readOnce(_ body: ResponseBody) async throws {
+                        var iterator = body.makeAsyncIterator()
+                        _ = try await iterator.next()
+                    }
+                    let response = try await transport.send(request)
+                    try await readOnce(response.body)
+                    #expect(try await response.end().isAbandoned)
+                case .withResponse:
+                    let status = try await transport.withResponse(to: request) { $0.status }
+                    #expect(status == .ok)
+                case .withResponseThatThrows:
+                    await #expect(throws: SourceBroke.self) {
+                        try await transport.withResponse(to: request) { _ in throw SourceBroke() }
+                    }
+                case .collectsUpToALimit:
+                    let response = try await transport.send(request)
+                    let failure = try await transportError { try await response.body.collect(upTo: 100_000) }
+                    #expect(failure.code == .bodyTooLarge)
+                }
+                try await server.counts.wait("the connection to be closed") { $0.seenEnds > 0 && $0.open == 0 }
+                guard ClientSockets.areKnown else { return }
+                try await poll("no descriptor to be left", value: { try ClientSockets.count(to: server.port) }) { $0 == 0 }
+            }
+        }
+
+        @Test func shutdownClosesEveryConnection() async throws {
+            let server = try RawServer.answering { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
+            defer { server.stop() }
+            let transport = AsyncHTTPClientTransport()
+            let mayGo = Watched(false)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<4 {
+                    group.addTask {
+                        _ = try await transport.send(Request(.get, url: server.url())).body.collect()
+                        try await mayGo.wait { $0 }
+                    }
+                }
+                try await server.counts.wait { $0.requests == 4 }
+                mayGo.change { $0 = true }
+                try await group.waitForAll()
+            }
+            #expect(server.counts.value.open > 0)
+            try await transport.shutdown()
+            try await transport.shutdown()
+            try await server.counts.wait("every connection to be closed") { $0.open == 0 }
+        }
+    }
+}
+#endif

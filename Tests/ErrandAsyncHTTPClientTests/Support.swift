@@ -1,0 +1,156 @@
+#if AsyncHTTPClient
+internal import Errand
+internal import Foundation
+internal import Synchronization
+internal import TestSupport
+internal import Testing
+
+/// The transport against real servers. One test after the other: many of them look at the time that something takes.
+@Suite(.serialized, .timeLimit(.minutes(1)))
+struct AsyncHTTPClientTransportTests {}
+
+/// Runs `body` with a transport of its own, which is shut down after it.
+func withAHC<Result>(
+    _ configure: (inout AsyncHTTPClientTransport.Configuration) -> Void = { _ in },
+    _ body: (AsyncHTTPClientTransport) async throws -> Result
+) async throws -> Result {
+    var configuration = AsyncHTTPClientTransport.Configuration()
+    configure(&configuration)
+    return try await withTransport(try AsyncHTTPClientTransport(configuration), body)
+}
+
+/// The failure that `body` must end with.
+func transportError(
+    sourceLocation: SourceLocation = #_sourceLocation, _ body: () async throws -> some Any
+) async throws -> TransportError {
+    let error = await #expect(throws: TransportError.self, sourceLocation: sourceLocation) { _ = try await body() }
+    return try #require(error, sourceLocation: sourceLocation)
+}
+
+extension Request {
+    /// This request with a deadline.
+    func within(_ duration: Duration) -> Request {
+        var copy = self
+        copy.deadline = Deadline(after: duration)
+        return copy
+    }
+
+    /// This request with a sink for its events.
+    func telling(_ sink: RecordingEventSink) -> Request {
+        var copy = self
+        copy.options.eventSink = sink
+        return copy
+    }
+}
+
+extension Response {
+    /// Waits for the end of the exchange; how it ended.
+    func end(upTo limit: Duration = .seconds(10)) async throws -> ExchangeLifetime.End {
+        let ended = Watched<ExchangeLifetime.End?>(nil)
+        exchange.onEnd { end in ended.change { $0 = end } }
+        return try #require(try await ended.wait("the end of the exchange", upTo: limit) { $0 != nil })
+    }
+}
+
+extension ExchangeLifetime.End {
+    var isComplete: Bool { if case .complete = self { true } else { false } }
+    var isAbandoned: Bool { if case .abandoned = self { true } else { false } }
+    var failure: (any Error)? { if case .failed(let error) = self { error } else { nil } }
+}
+
+/// Keeps every event.
+final class RecordingEventSink: EventSink {
+    let events = Watched<[ExchangeEvent]>([])
+
+    func record(_ event: ExchangeEvent) { events.change { $0.append(event) } }
+
+    var kinds: [ExchangeEvent.Kind] { events.value.map(\.kind) }
+
+    /// Waits until `kind` was told of.
+    func wait(for kind: ExchangeEvent.Kind) async throws {
+        try await events.wait("the event \(kind)") { $0.contains { $0.kind == kind } }
+    }
+}
+
+/// Gives `totalBytes`, chunk by chunk, as fast as it is asked, and counts them.
+final class CountingBodySource: BodySource {
+    struct Progress: Sendable {
+        var produced = 0
+        var isAbandoned = false
+    }
+
+    let progress = Watched(Progress())
+    private let totalBytes: Int
+    private let chunk: Data
+
+    init(totalBytes: Int, chunkBytes: Int = 64 * 1024) {
+        self.totalBytes = totalBytes
+        chunk = Data(repeating: 0x61, count: chunkBytes)
+    }
+
+    func next() async throws -> Data? {
+        let produced = progress.value.produced
+        guard produced < totalBytes else { return nil }
+        let next = chunk.prefix(totalBytes - produced)
+        progress.change { $0.produced += next.count }
+        return next
+    }
+
+    func abandon() { progress.change { $0.isAbandoned = true } }
+
+    /// Waits until nothing was produced for 300 ms; how much was.
+    func producedAtRest() async throws -> Int {
+        var last = (count: progress.value.produced, since: ContinuousClock.now)
+        try await poll("a producer at rest", value: { progress.value.produced }) { count in
+            if count != last.count { last = (count, .now) }
+            return count > 0 && ContinuousClock.now - last.since > .milliseconds(300)
+        }
+        return last.count
+    }
+}
+
+/// Gives one chunk, and then what is set: an error, or nothing for ever.
+final class ScriptedBodySource: BodySource {
+    enum Then: Sendable {
+        case fails(any Error)
+        /// Waits until its task is cancelled, and throws then.
+        case hangs
+        /// Waits until its task is cancelled, and says then that it is at its end, as `AsyncStream` does.
+        case hangsAndEnds
+    }
+
+    let isAbandoned = Watched(false)
+    let isHanging = Watched(false)
+    private let first: Mutex<Data?>
+    private let then: Then
+
+    init(first: Data? = Data("first".utf8), then: Then) {
+        self.first = Mutex(first)
+        self.then = then
+    }
+
+    func next() async throws -> Data? {
+        let chunk = first.withLock { first in
+            defer { first = nil }
+            return first
+        }
+        if let chunk { return chunk }
+        switch then {
+        case .fails(let error): throw error
+        case .hangs, .hangsAndEnds:
+            isHanging.change { $0 = true }
+            do {
+                try await Task.sleep(for: .seconds(60))
+            } catch {
+                if case .hangs = then { throw error }
+            }
+            return nil
+        }
+    }
+
+    func abandon() { isAbandoned.change { $0 = true } }
+}
+
+/// An error of the caller's own.
+struct SourceBroke: Error, Equatable {}
+#endif

@@ -1,0 +1,159 @@
+#if AsyncHTTPClient
+internal import Errand
+internal import Foundation
+internal import TestSupport
+internal import Testing
+
+extension AsyncHTTPClientTransportTests {
+    @Suite(.enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)))
+    struct TLSTests {
+        @Test(arguments: ["localhost", "127.0.0.1"])
+        func aServerOfATrustedAuthorityIsBelieved(host: String) async throws {
+            let nginx = try await NginxServer.shared()
+            try await withAHC {
+                $0.tls.extraRootsPEMFiles = [nginx.certificates.authority]
+            } _: { transport in
+                let response = try await transport.send(Request(.get, url: nginx.url("/small", .tls, host: host)))
+                #expect(try await response.body.collect() == NginxServer.small)
+            }
+        }
+
+        @Test func anUnknownAuthorityIsRefused() async throws {
+            let nginx = try await NginxServer.shared()
+            try await withAHC { transport in
+                _ = try await expectRefusal(by: transport, url: nginx.url("/small", .tls, host: "localhost"))
+            }
+        }
+
+        @Test(arguments: [
+            (NginxServer.Listener.selfSigned, "the certificate is not trusted, or not valid now"),
+            (.expired, "the certificate is not trusted, or not valid now"),
+            (.wrongHost, "the certificate is for another host"),
+        ])
+        func aBadCertificateIsRefused(listener: NginxServer.Listener, message: String) async throws {
+            let nginx = try await NginxServer.shared()
+            for host in ["localhost", "127.0.0.1"] {
+                try await withAHC {
+                    $0.tls.extraRootsPEMFiles = [nginx.certificates.authority]
+                } _: { transport in
+                    let failure = try await expectRefusal(by: transport, url: nginx.url("/", listener, host: host))
+                    #expect(failure.message == message, "\(host)")
+                }
+            }
+        }
+
+        @discardableResult
+        private func expectRefusal(by transport: AsyncHTTPClientTransport, url: String) async throws -> TransportError {
+            let failure = try await transportError { try await transport.send(Request(.get, url: url)) }
+            #expect(failure.code == .tls)
+            #expect(failure.wasSent == .no)
+            #expect(failure.phase == .connect)
+            #expect(failure.underlying != nil)
+            return failure
+        }
+
+        @Test(arguments: [nil, .stranger, .client] as [TestCertificates.Client?])
+        func aServerSeesTheClientsCertificate(client: TestCertificates.Client?) async throws {
+            let nginx = try await NginxServer.shared()
+            try await withAHC {
+                $0.tls.extraRootsPEMFiles = [nginx.certificates.authority]
+                $0.tls.clientCertificate = client.map(nginx.certificates.identity)
+            } _: { transport in
+                let response = try await transport.send(Request(.get, url: nginx.url("/", .mutualTLS)))
+                let text = String(decoding: try await response.body.collect(), as: UTF8.self)
+                // nginx refuses after the handshake, by a response.
+                #expect(response.status == (client == .client ? .ok : .badRequest))
+                #expect(client != .client || text == "CN=test client\n")
+            }
+        }
+
+        @Test(arguments: [nil, .stranger, .client] as [TestCertificates.Client?], ["-tls1_2", "-tls1_3"])
+        func aServerThatRefusesAClientInTheHandshake(client: TestCertificates.Client?, version: String) async throws {
+            let nginx = try await NginxServer.shared()
+            let server = try await OpenSSLServer(
+                certificates: nginx.certificates, arguments: [version, "-Verify", "1", "-verify_return_error", "-www"])
+            defer { server.stop() }
+            try await withAHC {
+                $0.tls.extraRootsPEMFiles = [nginx.certificates.authority]
+                $0.tls.clientCertificate = client.map(nginx.certificates.identity)
+            } _: { transport in
+                let request = try Request(.get, url: "https://localhost:\(server.port)/")
+                if client == .client {
+                    let response = try await transport.send(request)
+                    #expect(response.status == .ok)
+                    #expect(String(decoding: try await response.body.collect(), as: UTF8.self).contains("Client certificate"))
+                } else {
+                    let failure = try await transportError { try await transport.send(request) }
+                    #expect(failure.code == .tls)
+                    // TLS 1.3 lets a client send before the server has looked at its certificate.
+                    #expect(version == "-tls1_3" || failure.wasSent == .no)
+                    #expect(failure.wasSent != .yes)
+                }
+            }
+        }
+
+        @Test func aServerWithoutTLSIsRefused() async throws {
+            let server = try RawServer { connection in
+                _ = try connection.read()
+                try connection.respond("400 Bad Request", body: Data("speak plainly".utf8))
+            }
+            defer { server.stop() }
+            try await withAHC { transport in
+                let failure = try await expectRefusal(by: transport, url: server.url(scheme: "https"))
+                #expect(failure.message == "the other side does not speak TLS")
+            }
+        }
+
+        /// Whether the connection ends properly or with a reset, nothing of the request had left.
+        @Test(arguments: [false, true])
+        func aServerThatHangsUpInTheHandshakeIsNoServer(resets: Bool) async throws {
+            let server = try RawServer { connection in
+                _ = try connection.read()
+                if resets { connection.resetAtEnd() }
+            }
+            defer { server.stop() }
+            try await withAHC { transport in
+                let failure = try await transportError { try await transport.send(Request(.get, url: server.url(scheme: "https"))) }
+                #expect([.tls, .cannotConnect, .connectionLost].contains(failure.code), "\(failure)")
+                #expect(failure.wasSent == .no)
+                #expect(failure.phase == .connect)
+            }
+        }
+
+        /// A body that is ended by the connection alone is whole only if TLS says so (RFC 9112, 9.8).
+        @Test(arguments: ["Content-Length: 100000000", "X-Length: unknown"])
+        func aBodyThatTLSDoesNotEndIsLost(field: String) async throws {
+            let nginx = try await NginxServer.shared()
+            let folder = try TestFolder("truncated")
+            try folder.write(Data("HTTP/1.0 200 OK\r\n\(field)\r\n\r\n".utf8) + Data(count: 64 * 1024 * 1024), to: "answer")
+            let server = try await OpenSSLServer(certificates: nginx.certificates, arguments: ["-HTTP"], servedFolder: folder.path)
+            try await withAHC {
+                $0.tls.extraRootsPEMFiles = [nginx.certificates.authority]
+            } _: { transport in
+                let response = try await transport.send(Request(.get, url: "https://localhost:\(server.port)/answer"))
+                try await server.stopped()  // in the middle of it, since nobody reads yet
+                var received = 0
+                let failure = try await transportError {
+                    for try await chunk in response.body { received += chunk.count }
+                }
+                #expect(failure.code == .connectionLost, "\(failure)")
+                #expect(failure.phase == .body)
+                #expect(failure.wasSent == .yes)
+                #expect(received > 0 && received < 64 * 1024 * 1024)
+            }
+        }
+
+        @Test func aCertificateThatCannotBeReadIsToldOfWhenTheTransportIsMade() {
+            var configuration = AsyncHTTPClientTransport.Configuration()
+            configuration.tls.extraRootsPEMFiles = ["/nowhere/authority.pem"]
+            #expect(throws: (any Error).self) { try AsyncHTTPClientTransport(configuration) }
+        }
+    }
+}
+
+extension TestCertificates {
+    func identity(_ client: Client) -> AsyncHTTPClientTransport.ClientCertificate {
+        AsyncHTTPClientTransport.ClientCertificate(chainPEMFile: certificate(client), keyPEMFile: key(client))
+    }
+}
+#endif

@@ -1,0 +1,202 @@
+#if AsyncHTTPClient
+internal import Errand
+internal import Foundation
+internal import TestSupport
+internal import Testing
+
+extension AsyncHTTPClientTransportTests {
+    @Suite
+    struct UploadTests {
+        /// What a server got.
+        struct Received: Sendable {
+            var body: Data?
+            var length: String?
+            var encoding: String?
+        }
+
+        /// A server that keeps the body of each request and answers 201.
+        private func store(in received: Watched<Received>) throws -> RawServer {
+            try RawServer.answering { connection, request, body in
+                received.change {
+                    $0 = Received(body: body, length: request.value("content-length"), encoding: request.value("transfer-encoding"))
+                }
+                try connection.respond("201 Created")
+            }
+        }
+
+        private func send(_ body: RequestBody, headers: HTTPFields = HTTPFields()) async throws -> Received {
+            let received = Watched(Received())
+            let server = try store(in: received)
+            defer { server.stop() }
+            return try await withAHC { transport in
+                let response = try await transport.send(Request(.put, url: server.url("/"), headers: headers, body: body))
+                #expect(response.status == .created)
+                #expect(try await response.end().isComplete)
+                return received.value
+            }
+        }
+
+        @Test(arguments: [1, 1_000, 64 * 1024, 64 * 1024 + 1, 5 * 1024 * 1024])
+        func bytesArriveWhole(count: Int) async throws {
+            let data = Data.seeded(count)
+            let received = try await send(.data(data))
+            #expect(received.body == data)
+            #expect(received.length == "\(count)")
+            #expect(received.encoding == nil)
+        }
+
+        @Test func anEmptyBodySaysSo() async throws {
+            let received = try await send(.empty)
+            #expect(received.body == Data())
+            #expect(received.length == "0")
+        }
+
+        @Test func aFileArrivesWholeOrInPart() async throws {
+            let folder = try TestFolder("upload")
+            let content = Data.seeded(20 * 1024 * 1024)
+            let path = try folder.write(content, to: "file")
+            let whole = try await send(.file(atPath: path))
+            #expect(whole.body == content)
+            #expect(whole.length == "\(content.count)")
+            let part = try await send(.file(atPath: path, range: 1_000_000..<3_000_001))
+            #expect(part.body == content[1_000_000..<3_000_001])
+            #expect(part.length == "2000001")
+        }
+
+        @Test(arguments: [true, false])
+        func aStreamArrivesWholeWithAndWithoutALength(isDeclared: Bool) async throws {
+            let content = Data.seeded(3 * 1024 * 1024 + 7)
+            let received = try await send(.stream(chunks(of: content, 100_000), length: isDeclared ? Int64(content.count) : nil))
+            #expect(received.body == content)
+            #expect(received.length == (isDeclared ? "\(content.count)" : nil))
+            #expect(received.encoding == (isDeclared ? nil : "chunked"))
+        }
+
+        @Test func aStreamWithoutABytehasALengthOfItsOwn() async throws {
+            let received = try await send(.stream(chunks(of: Data(), 1)))
+            #expect(received.body == Data())
+            #expect(received.encoding == "chunked")
+        }
+
+        private func chunks(of data: Data, _ size: Int) -> AsyncThrowingStream<Data, any Error> {
+            AsyncThrowingStream { continuation in
+                for start in stride(from: 0, to: data.count, by: size) { continuation.yield(data[start..<min(start + size, data.count)]) }
+                continuation.finish()
+            }
+        }
+
+        /// How a body is framed is the transport's work.
+        @Test func aLengthOfTheCallersOwnIsIgnored() async throws {
+            let lying: HTTPFields = [.contentLength: "3", .transferEncoding: "chunked"]
+            let known = try await send(.data(Data.seeded(1_000)), headers: lying)
+            #expect(known.length == "1000")
+            #expect(known.encoding == nil)
+            let unknown = try await send(.stream(chunks(of: Data.seeded(1_000), 100)), headers: [.contentLength: "3"])
+            #expect(unknown.length == nil)
+            #expect(unknown.body == Data.seeded(1_000))
+            let none = try await send(.empty, headers: lying)
+            #expect(none.length == "0")
+        }
+
+        @Test(.enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)), arguments: [NginxServer.Listener.plain, .tls])
+        func nginxStoresWhatIsPut(listener: NginxServer.Listener) async throws {
+            let nginx = try await NginxServer.shared()
+            guard nginx.haveUploads else { return }
+            let content = Data.seeded(5 * 1024 * 1024 + 3)
+            try await withAHC {
+                $0.tls.extraRootsPEMFiles = [nginx.certificates.authority]
+            } _: { transport in
+                for (name, length) in [("known", Int64(content.count)), ("unknown", nil)] {
+                    let name = "\(listener)-\(name)"
+                    let body = RequestBody.stream(chunks(of: content, 70_000), length: length)
+                    let response = try await transport.send(Request(.put, url: nginx.url("/put/\(name)", listener), body: body))
+                    #expect(response.metadata.httpVersion == (listener == .tls ? "2" : "1.1"))
+                    #expect(response.status == .created)
+                    #expect(try nginx.stored(name) == content)
+                }
+            }
+        }
+
+        // MARK: Bodies that break
+
+        @Test(arguments: [(1_000, 2_000), (2_000, 1_000), (0, 10), (300_000, 200_000), (200_000, 300_000)])
+        func aStreamOfAnotherLengthThanDeclaredFails(declared: Int, given: Int) async throws {
+            let received = Watched(Received())
+            let server = try store(in: received)
+            defer { server.stop() }
+            try await withAHC { transport in
+                // A length of zero is no body at all; the stream is not opened then.
+                guard declared > 0 else { return }
+                let source = CountingBodySource(totalBytes: given, chunkBytes: 500)
+                let body = RequestBody.stream(length: Int64(declared)) { _ in source }
+                let failure = try await transportError { try await transport.send(Request(.put, url: server.url(), body: body)) }
+                #expect(failure.code == .requestBody)
+                #expect(failure.phase == .send)
+                #expect(failure.wasSent == .maybe)
+                #expect(failure.message.contains("\(declared)"), "\(failure)")
+                try await source.progress.wait("the source to be given up") { $0.isAbandoned }
+                try await server.counts.wait("the connection to be closed") { $0.open == 0 }
+                #expect(received.value.body == nil)
+            }
+        }
+
+        @Test func aSourceThatThrowsFailsTheRequest() async throws {
+            let received = Watched(Received())
+            let server = try store(in: received)
+            defer { server.stop() }
+            try await withAHC { transport in
+                let source = ScriptedBodySource(then: .fails(SourceBroke()))
+                let body = RequestBody.stream { _ in source }
+                let failure = try await transportError { try await transport.send(Request(.put, url: server.url(), body: body)) }
+                #expect(failure.code == .requestBody)
+                #expect(failure.underlying as? SourceBroke == SourceBroke())
+                try await source.isAbandoned.wait { $0 }
+                try await server.counts.wait("the connection to be closed") { $0.open == 0 }
+                // Nothing told the server that what it got was all.
+                #expect(received.value.body == nil)
+            }
+        }
+
+        @Test func aSourceThatCannotBeOpenedFailsTheRequest() async throws {
+            let received = Watched(Received())
+            let server = try store(in: received)
+            defer { server.stop() }
+            try await withAHC { transport in
+                let body = RequestBody.stream { _ in throw SourceBroke() }
+                let failure = try await transportError { try await transport.send(Request(.put, url: server.url(), body: body)) }
+                #expect(failure.code == .requestBody)
+                #expect(failure.underlying as? SourceBroke == SourceBroke())
+            }
+        }
+
+        @Test func aStreamThatWasReadOnceCannotBeSentAgain() async throws {
+            let received = Watched(Received())
+            let server = try store(in: received)
+            defer { server.stop() }
+            try await withAHC { transport in
+                let request = try Request(.put, url: server.url(), body: .stream(chunks(of: Data.seeded(10), 5)))
+                #expect(try await transport.send(request).status == .created)
+                let failure = try await transportError { try await transport.send(request) }
+                #expect(failure.code == .requestBody)
+                #expect(failure.underlying is BodyAlreadyUsed)
+            }
+        }
+
+        @Test func aFileThatBecameShorterFailsTheRequest() async throws {
+            let folder = try TestFolder("shrunk")
+            let path = try folder.write(Data.seeded(300_000), to: "file")
+            let body = try RequestBody.file(atPath: path)
+            try folder.write(Data.seeded(200_000), to: "file")
+            let received = Watched(Received())
+            let server = try store(in: received)
+            defer { server.stop() }
+            try await withAHC { transport in
+                let failure = try await transportError { try await transport.send(Request(.put, url: server.url(), body: body)) }
+                #expect(failure.code == .requestBody)
+                #expect(failure.underlying is FileReadError)
+                #expect(received.value.body == nil)
+            }
+        }
+    }
+}
+#endif

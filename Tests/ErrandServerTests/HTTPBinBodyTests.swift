@@ -1,0 +1,196 @@
+#if AsyncHTTPClient
+internal import Errand
+internal import Foundation
+internal import TestSupport
+internal import Testing
+
+/// Bodies as httpbin gives them: coded, slowly, in part, or not at all.
+@Suite(.enabled(if: Stand.httpbin.isHere, Comment(rawValue: Stand.httpbin.missing)), .timeLimit(.minutes(1)))
+struct HTTPBinBodyTests {
+    // MARK: Codings
+
+    private struct Coded: Decodable, Sendable {
+        let gzipped: Bool?
+        let deflated: Bool?
+        let headers: [String: String]
+    }
+
+    @Test(arguments: ["gzip", "deflate"])
+    func aCodedBodyIsDecoded(coding: String) async throws {
+        try await withClient(of: .httpbin, decompressing: true) { client in
+            let response = try await client.response(Endpoint<Coded>.get("/\(coding, "coding")"))
+            #expect(response.value.gzipped ?? response.value.deflated == true)
+            #expect(response.value.headers["Accept-Encoding"] == "gzip, deflate")
+            #expect(response.metadata.contentCoding == coding)
+            #expect(response.headers[.contentEncoding] == nil)
+            #expect(response.headers[.contentLength] == nil)
+        }
+    }
+
+    @Test func aCodedBodyIsLeftAloneUnlessDecodingIsAskedFor() async throws {
+        try await withClient(of: .httpbin) { client in
+            let response = try await client.send(Endpoint<Coded>.get("/gzip"))
+            #expect(response.headers[.contentEncoding] == "gzip")
+            #expect(response.metadata.contentCoding == nil)
+            #expect(try await response.body.collect().prefix(2) == Data([0x1F, 0x8B]))
+        }
+    }
+
+    @Test func aCodingThatWasNotAskedForIsGivenAsItIs() async throws {
+        try await withClient(of: .httpbin, decompressing: true) { client in
+            let error = try await failure(DecodingFailure.self) { try await client.get("/brotli", as: Coded.self) }
+            #expect(error.head.headerFields[.contentEncoding] == "br")
+        }
+    }
+
+    @Test func textComesAsUTF8() async throws {
+        try await withClient(of: .httpbin) { client in
+            let text: String = try await client.get("/encoding/utf8")
+            #expect(text.contains("∮ E⋅da = Q"))
+            #expect(text.contains("⡌⠁⠧⠑ ⠼⠁⠒  ⡍⠜⠇⠑⠹⠰⠎ ⡣⠕⠌"))
+            #expect(text.unicodeScalars.count { $0 == "\u{FFFD}" } == 1)  // it shows this one as well
+        }
+    }
+
+    @Test func bytesComeAsTheyAre() async throws {
+        try await withClient(of: .httpbin) { client in
+            let response = try await client.response(Endpoint<Data>.get("/bytes/100000"))
+            #expect(response.value.count == 100_000)
+            #expect(response.headers[.contentLength] == "100000")
+            let chunked = try await client.response(Endpoint<Data>.get("/stream-bytes/100000", query: ["chunk_size": 777]))
+            #expect(chunked.value.count == 100_000)
+            #expect(chunked.headers[.contentLength] == nil)
+        }
+    }
+
+    // MARK: As they come
+
+    @Test func aStreamIsReadLineByLine() async throws {
+        struct Line: Decodable {
+            let id: Int
+            let url: String
+        }
+        try await withClient(of: .httpbin) { client in
+            let response = try await client.stack.send(Request(.get, "/stream/5"))
+            var lines: [Line] = []
+            for try await line in response.body.lines { lines.append(try JSONDecoder().decode(Line.self, from: Data(line.utf8))) }
+            #expect(lines.map(\.id) == [0, 1, 2, 3, 4])
+            #expect(lines.allSatisfy { $0.url.hasSuffix("/stream/5") })
+        }
+    }
+
+    @Test func aSlowBodyComesWhole() async throws {
+        try await withClient(of: .httpbin) { client in
+            let data: Data = try await client.get("/drip", query: ["duration": 1, "numbytes": 4])
+            #expect(data == Data("****".utf8))
+        }
+    }
+
+    @Test func aSlowBodyIsGivenWhileItComesAndLeftBehindHoldsNothing() async throws {
+        try await withClient(of: .httpbin) { client in
+            let request = try Request(.get, "/drip", query: ["duration": 10, "numbytes": 10])
+            let exchange = try await client.stack.withResponse(to: request) { response in
+                var iterator = response.body.makeAsyncIterator()
+                let first = try await iterator.next()
+                #expect(first?.first == UInt8(ascii: "*"))
+                #expect(response.exchange.ended == nil)
+                return response.exchange
+            }
+            #expect(exchange.ended != nil)
+            #expect(try await client.value(HTTPBin.get([:])).args.isEmpty)
+        }
+    }
+
+    // MARK: Deadlines
+
+    @Test func aDelayedAnswerTimesOut() async throws {
+        try await withClient(of: .httpbin, layers: { $0.timeout(.seconds(1)) }) { client in
+            let error = try await timeout(after: .seconds(1)) { try await client.get("/delay/8", as: Echo.self) }
+            #expect(error.phase == .response)
+            #expect(error.wasSent == .maybe)
+        }
+    }
+
+    @Test func aBodyThatComesTooSlowlyTimesOut() async throws {
+        try await withClient(of: .httpbin, layers: { $0.timeout(.seconds(3)) }) { client in
+            let error = try await timeout(after: .seconds(3)) {
+                try await client.data(Endpoint<Data>.get("/drip", query: ["duration": 10, "numbytes": 10]))
+            }
+            #expect(error.phase == .body)
+            #expect(error.wasSent == .yes)
+        }
+    }
+
+    @Test func anAnswerThatComesInTimeIsTaken() async throws {
+        try await withClient(of: .httpbin, layers: { $0.timeout(.seconds(20)) }) { client in
+            let started = ContinuousClock.now
+            let echo: Echo = try await client.get("/delay/1")
+            #expect(echo.url.hasSuffix("/delay/1"))
+            #expect(ContinuousClock.now - started >= .seconds(1))
+        }
+    }
+
+    @Test func aCancelledCallEndsAtOnce() async throws {
+        try await withClient(of: .httpbin) { client in
+            let started = ContinuousClock.now
+            await #expect(throws: CancellationError.self) {
+                try await withThrowingTaskGroup(of: Echo.self) { group in
+                    group.addTask { try await client.get("/delay/8") }
+                    try await Task.sleep(for: .milliseconds(200))
+                    group.cancelAll()
+                    for try await _ in group {}
+                }
+            }
+            #expect(ContinuousClock.now - started < .seconds(7))
+        }
+    }
+
+    // MARK: In part, or not at all
+
+    @Test func aRangeIsAPart() async throws {
+        try await withClient(of: .httpbin) { client in
+            let response = try await client.response(Endpoint<String>.get("/range/100", headers: [.range: "bytes=10-19"]))
+            #expect(response.status == .partialContent)
+            #expect(response.value == "klmnopqrst")
+            #expect(response.headers[.contentRange] == "bytes 10-19/100")
+            let error = try await failure(StatusError.self) {
+                try await client.value(Endpoint<String>.get("/range/100", headers: [.range: "bytes=200-"]))
+            }
+            #expect(error.status == .rangeNotSatisfiable)
+            #expect(error.head.headerFields[.contentRange] == "bytes */100")
+        }
+    }
+
+    @Test func aRangeIsNotAskedForInACoding() async throws {
+        try await withClient(of: .httpbin, decompressing: true) { client in
+            let response = try await client.response(Endpoint<String>.get("/range/26", headers: [.range: "bytes=-3"]))
+            #expect(response.value == "xyz")
+            #expect(response.request.head.headerFields[.acceptEncoding] == nil)
+        }
+    }
+
+    @Test func whatHasNotChangedHasNoBody() async throws {
+        try await withClient(of: .httpbin) { client in
+            var request = try Request(.get, "/etag/v1", headers: [.ifNoneMatch: "v1"])
+            request.options.validateStatus = .use(.successfulOrRedirection)
+            let response = try await client.send(request)
+            #expect(response.status == .notModified)
+            #expect(response.headers[.eTag] == "v1")
+            #expect(try await response.body.collect().isEmpty)
+
+            let changed = try await client.response(Endpoint<Echo>.get("/etag/v2", headers: [.ifNoneMatch: "v1"]))
+            #expect(changed.status == .ok)
+            #expect(changed.headers[.eTag] == "v2")
+        }
+    }
+
+    @Test func aConditionThatFailsIsAnError() async throws {
+        try await withClient(of: .httpbin) { client in
+            let error = try await failure(StatusError.self) {
+                try await client.value(Endpoint<Echo>.get("/etag/v2", headers: [.ifMatch: "v1"]))
+            }
+            #expect(error.status == .preconditionFailed)
+        }
+    }
+}
+#endif

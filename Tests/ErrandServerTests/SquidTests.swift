@@ -1,0 +1,119 @@
+#if AsyncHTTPClient
+internal import Errand
+internal import TestSupport
+internal import Testing
+
+/// Through a forward proxy to nginx, with and without a password.
+@Suite(
+    .enabled(if: Stand.squid.isHere, Comment(rawValue: Stand.squid.missing)),
+    .enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)),
+    .timeLimit(.minutes(1)))
+struct SquidTests {
+    /// Runs `body` with a stack whose requests go by squid.
+    private func withProxy<Result>(
+        port: Int, credentials: (user: String, password: String)? = nil, _ body: (HTTPStack, NginxServer) async throws -> Result
+    ) async throws -> Result {
+        let nginx = try await NginxServer.shared()
+        var configuration = AsyncHTTPClientTransport.Configuration()
+        configuration.proxy = .http(host: "127.0.0.1", port: port, credentials: credentials)
+        configuration.tls.extraRootsPEMFiles = [nginx.certificates.authority]
+        return try await withTransport(try AsyncHTTPClientTransport(configuration)) { transport in
+            try await body(transport.timeout(.seconds(20)), nginx)
+        }
+    }
+
+    /// What goes with TLS, and what without: each through a tunnel.
+    static let listeners = [NginxServer.Listener.plain, .tls]
+
+    @Test(arguments: listeners)
+    func requestsGoThroughATunnel(listener: NginxServer.Listener) async throws {
+        try await withProxy(port: try Stand.squid.port()) { stack, nginx in
+            for _ in 0..<2 {
+                let response = try await stack.send(Request(.get, url: nginx.url("/300k", listener, host: "localhost")))
+                #expect(response.status == .ok)
+                #expect(response.metadata.httpVersion == (listener == .tls ? "2" : "1.1"))
+                // As one value: the difference between two long ones would be worked out for minutes.
+                let isWhole = try await response.body.collect() == NginxServer.middle
+                #expect(isWhole)
+            }
+        }
+    }
+
+    @Test func aBodyIsSentThroughTheTunnel() async throws {
+        try await withProxy(port: try Stand.squid.port()) { stack, nginx in
+            let name = "by-squid"
+            let request = try Request(.put, url: nginx.url("/put/\(name)", .tls, host: "localhost"), body: .data(NginxServer.middle))
+            let response = try await stack.send(request)
+            guard nginx.haveUploads else { return #expect(response.status.kind == .clientError) }
+            #expect(response.status == .created)
+            let isWhole = try nginx.stored(name) == NginxServer.middle
+            #expect(isWhole)
+        }
+    }
+
+    @Test func aCertificateIsCheckedThroughTheTunnel() async throws {
+        try await withProxy(port: try Stand.squid.port()) { stack, nginx in
+            for listener in [NginxServer.Listener.selfSigned, .expired, .wrongHost] {
+                let error = try await failure(TransportError.self) {
+                    try await stack.send(Request(.get, url: nginx.url("/", listener, host: "localhost")))
+                }
+                #expect(error.code == .tls)
+                #expect(error.wasSent == .no)
+            }
+        }
+    }
+
+    @Test(arguments: listeners)
+    func thePasswordOpensTheProxy(listener: NginxServer.Listener) async throws {
+        try await withProxy(port: try Stand.squid.lockedPort(), credentials: ("joe", "pw")) { stack, nginx in
+            let response = try await stack.send(Request(.get, url: nginx.url("/echo", listener, host: "localhost")))
+            #expect(response.status == .ok)
+        }
+    }
+
+    /// Of somebody else than joe: squid mixes up two passwords for one name that come at the same moment.
+    @Test(arguments: listeners, [nil, "wrong"])
+    func withoutThePasswordThereIsNoTunnel(listener: NginxServer.Listener, password: String?) async throws {
+        try await withProxy(port: try Stand.squid.lockedPort(), credentials: password.map { ("jim", $0) }) { stack, nginx in
+            let error = try await failure(TransportError.self) {
+                try await stack.send(Request(.get, url: nginx.url("/echo", listener, host: "localhost")))
+            }
+            #expect(error.code == .proxy)
+            #expect(error.phase == .connect)
+            #expect(error.wasSent == .no)
+            #expect(error.response == nil)
+        }
+    }
+
+    @Test(arguments: ["http", "https"])
+    func anOriginThatIsNotThereIsAFailureOfTheProxy(scheme: String) async throws {
+        let port = try LoopbackPorts.refused()
+        try await withProxy(port: try Stand.squid.port()) { stack, _ in
+            let error = try await failure(TransportError.self) {
+                try await stack.send(Request(.get, url: "\(scheme)://127.0.0.1:\(port)/"))
+            }
+            #expect(error.code == .proxy)
+            #expect(error.wasSent == .no)
+        }
+    }
+
+    /// Squid is told to go nowhere but to this machine.
+    @Test func whatTheProxyForbidsIsItsFailureAndNotTriedAgain() async throws {
+        try await withProxy(port: try Stand.squid.port()) { stack, _ in
+            let error = try await failure(TransportError.self) {
+                try await stack.retry().send(Request(.get, url: "https://192.0.2.1/"))
+            }
+            #expect(error.code == .proxy)
+            #expect(error.attempts.isEmpty)
+        }
+    }
+
+    @Test func aProxyThatIsNotThereCannotBeConnectedTo() async throws {
+        try await withProxy(port: try LoopbackPorts.refused()) { stack, nginx in
+            let error = try await failure(TransportError.self) { try await stack.send(Request(.get, url: nginx.url("/small"))) }
+            #expect(error.code == .cannotConnect)
+            #expect(error.wasSent == .no)
+        }
+    }
+}
+#endif

@@ -1,0 +1,465 @@
+#!/usr/bin/env python3
+"""Starts servers for tests on free ports of 127.0.0.1, and ends them.
+
+    stand.py NAME...        apache, haproxy, httpbin, squid
+
+When all answer, it prints one line of JSON, such as
+
+    {"haproxy": {"port": 40123, "dropsSilently": true}, "squid": {"missing": "squid is not on this machine (…)"}}
+
+where a server that is on this machine and does not start has "failed" instead, with the reason. Then it waits for the end of
+its standard input, or a signal, ends everything it started, and removes its folder. Whoever holds the other end of that pipe
+need do nothing: the servers don't outlive it. Works as root and as a user. Python 3.9 or later, no packages.
+
+The name is joe and the password pw, wherever one is asked for.
+"""
+
+import base64
+import getpass
+import hashlib
+import json
+import os
+import pwd
+import secrets
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+HOST = "127.0.0.1"
+ROOT = Path(__file__).resolve().parent.parent.parent
+IS_ROOT = os.geteuid() == 0
+# Servers live in sbin, which is not on every user's PATH.
+PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/local/sbin", "/usr/sbin", "/sbin", "/opt/homebrew/bin"])
+START_LIMIT_SECONDS = 20
+STARTS = 4  # a port that was free may be taken a moment later
+
+
+class Missing(Exception):
+    """What a server needs is not on this machine."""
+
+
+class End(Exception):
+    """Nobody wants the servers any more."""
+
+
+def program(*names, package):
+    for name in names:
+        found = shutil.which(name, path=PATH)
+        if found:
+            return found
+    raise Missing(f"{names[0]} is not on this machine (apt-get install {package})")
+
+
+def user(*names):
+    """The first of these users that exists: who starts a server as root has workers that are not."""
+    for name in names:
+        try:
+            return pwd.getpwnam(name)
+        except KeyError:
+            pass
+    return pwd.getpwnam(getpass.getuser())
+
+
+def listener():
+    """A socket on a free port, for a server that can be handed one. Nobody else can take the port."""
+    made = socket.socket()
+    made.bind((HOST, 0))
+    made.listen(128)
+    return made
+
+
+def free_ports(count):
+    """Ports that are free now, for a server that binds them by itself."""
+    probes = [socket.socket() for _ in range(count)]
+    try:
+        for probe in probes:
+            probe.bind((HOST, 0))
+        return [probe.getsockname()[1] for probe in probes]
+    finally:
+        for probe in probes:
+            probe.close()
+
+
+def ask(port, path, method="GET"):
+    """Everything that the server answers; empty if it does not."""
+    try:
+        with socket.create_connection((HOST, port), 1) as connection:
+            connection.settimeout(2)
+            connection.sendall(f"{method} {path} HTTP/1.0\r\nHost: {HOST}\r\n\r\n".encode())
+            answer = b""
+            while len(answer) < 65536:
+                chunk = connection.recv(65536)
+                if not chunk:
+                    break
+                answer += chunk
+            return answer.decode(errors="replace")
+    except OSError:
+        return ""
+
+
+class Server:
+    """One server: its files, its process, and what its answers are known by."""
+
+    def __init__(self, folder):
+        self.folder = Path(folder)
+        self.folder.mkdir(mode=0o755)
+        self.folder.chmod(0o755)  # whoever drops root must be able to read it
+        self.token = secrets.token_hex(8)
+        self.process = None
+        self.sockets = []
+
+    # For each kind of server: prepares files and ports and calls `run`; whether it is up; what tests must know.
+
+    def start(self):
+        raise NotImplementedError
+
+    def is_up(self):
+        raise NotImplementedError
+
+    def address(self):
+        return {"port": self.port}
+
+    def write(self, name, content):
+        path = self.folder / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        path.chmod(0o644)
+        os.utime(path, (1_000_000_000, 1_000_000_000))  # a file that is new has no strong validator
+        return path
+
+    def run(self, command, handed=()):
+        with open(self.folder / "server.log", "wb") as log:
+            self.process = subprocess.Popen(
+                [str(word) for word in command],
+                cwd=self.folder,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                pass_fds=[one.fileno() for one in handed],
+                start_new_session=True,  # its own group, to be ended with all its children
+            )
+
+    def log(self):
+        text = ""
+        for path in sorted(self.folder.glob("*.log")):
+            text += path.read_text(errors="replace")
+        return text[-800:].strip()
+
+    def signal(self, number):
+        if self.process:
+            try:
+                os.killpg(self.process.pid, number)
+            except (ProcessLookupError, PermissionError):  # macOS: no permission for a group of zombies
+                pass
+
+    def wait(self, seconds):
+        if self.process:
+            try:
+                self.process.wait(seconds)
+            except subprocess.TimeoutExpired:
+                pass
+
+    def close(self):
+        for one in self.sockets:
+            one.close()
+        self.sockets = []
+
+
+class HTTPBin(Server):
+    """httpbin, under gunicorn."""
+
+    def start(self):
+        python = self.python()
+        self.sockets = [listener()]
+        self.port = self.sockets[0].getsockname()[1]
+        configuration = self.write("gunicorn.conf.py", f"""
+bind = "fd://{self.sockets[0].fileno()}"
+worker_class = "gthread"
+threads = 32
+keepalive = 60  # longer than any test leaves a connection unused
+graceful_timeout = 1
+control_socket_disable = True  # versions without it skip the line
+""")
+        self.run([python, "-m", "gunicorn", "--config", configuration, "httpbin:app"], handed=self.sockets)
+
+    @staticmethod
+    def python():
+        inside = ROOT / ".build/servers-venv/bin/python3"
+        script = "from importlib.util import find_spec as find; raise SystemExit(not (find('httpbin') and find('gunicorn')))"
+        for python in (inside, sys.executable):
+            try:
+                if subprocess.run([str(python), "-c", script], stderr=subprocess.DEVNULL, timeout=20).returncode == 0:
+                    return python
+            except OSError:
+                pass
+        raise Missing("httpbin or gunicorn is not on this machine (scripts/setup installs them from PyPI)")
+
+    def is_up(self):
+        return f'"{self.token}"' in ask(self.port, f"/get?token={self.token}")
+
+
+class HAProxy(Server):
+    """haproxy, misbehaving in a way for each path."""
+
+    def start(self):
+        haproxy = program("haproxy", package="haproxy")
+        # Bound and not listening: the port is refused, and nobody else can take it.
+        dead = socket.socket()
+        dead.bind((HOST, 0))
+        self.sockets = [listener(), dead]
+        self.port = self.sockets[0].getsockname()[1]
+        self.dropped = None
+        configuration = self.write("haproxy.cfg", f"""
+global
+  maxconn 500
+defaults
+  mode http
+  retries 0
+  timeout client 30s
+  timeout server 30s
+  timeout connect 2s
+  timeout tarpit 2s
+frontend misbehaving
+  bind fd@{self.sockets[0].fileno()}
+  http-request return status 200 content-type text/plain string {self.token} if {{ path /token }}
+  http-request silent-drop if {{ path /drop }}
+  http-request tarpit deny_status 500 if {{ path /tarpit }}
+  http-request reject if {{ path /reject }}
+  http-request return status 429 content-type text/plain string slower hdr Retry-After 1 if {{ path /429 }}
+  http-request return status 503 content-type text/plain string busy hdr Retry-After 1 if {{ path /503 }}
+  http-request return status 503 content-type text/plain string busy hdr Retry-After 30 if {{ path /later }}
+  http-request return status 503 content-type text/plain string busy hdr Retry-After 0 if {{ path /flaky }} {{ rand(100) lt 50 }}
+  http-request return status 200 content-type text/plain string ok if {{ path /flaky }}
+  http-request return status 404 unless {{ path /dead }}
+  default_backend dead
+backend dead
+  server nobody {HOST}:{dead.getsockname()[1]}
+""")
+        self.run([haproxy, "-db", "-f", configuration], handed=self.sockets[:1])
+
+    def is_up(self):
+        if self.token not in ask(self.port, "/token"):
+            return False
+        self.dropped = socket.create_connection((HOST, self.port), 1)
+        self.sockets.append(self.dropped)
+        self.dropped.sendall(b"GET /drop HTTP/1.0\r\n\r\n")
+        return True
+
+    def address(self):
+        # Dropping without a word takes a privilege; without it the kernel resets the connection, as the client is so near.
+        told, _, _ = select.select([self.dropped], [], [], 0.2)
+        return {"port": self.port, "dropsSilently": not told}
+
+
+class Squid(Server):
+    """squid, as a proxy for what is on the loopback interface: one port is open, the other wants the password."""
+
+    def start(self):
+        squid = program("squid", package="squid-openssl")
+        self.port, self.locked = free_ports(2)
+        # The protocol of its helpers: a line with name and password in, a line out.
+        helper = self.write("password.sh", """
+while read -r name password; do
+    if [ "$name $password" = "joe pw" ]; then echo OK; else echo ERR; fi
+done
+""")
+        owner = user("proxy", "squid", "_squid", "nobody")
+        configuration = self.write("squid.conf", f"""
+http_port {HOST}:{self.port} name=open
+http_port {HOST}:{self.locked} name=locked
+auth_param basic program /bin/sh {helper}
+auth_param basic realm squid
+auth_param basic children 2 startup=1
+acl here dst 127.0.0.0/8 ::1
+acl is_open myportname open
+acl knows_the_password proxy_auth REQUIRED
+http_access deny !here
+http_access allow is_open
+http_access allow knows_the_password
+http_access deny all
+visible_hostname {self.token}
+pid_filename {self.folder}/squid.pid
+cache_log {self.folder}/cache.log
+coredump_dir {self.folder}
+access_log none
+cache deny all
+cache_mem 0
+pinger_enable off
+connect_timeout 5 seconds
+shutdown_lifetime 0 seconds
+max_filedescriptors 1024
+{f'cache_effective_user {owner.pw_name}' if IS_ROOT else ''}
+""")
+        if IS_ROOT:
+            os.chown(self.folder, owner.pw_uid, owner.pw_gid)
+        self.run([squid, "-N", "-n", f"stand{self.token}", "-f", configuration])
+
+    def is_up(self):
+        # Its error page names it.
+        return all(self.token in ask(port, "/") for port in (self.port, self.locked))
+
+    def address(self):
+        return {"port": self.port, "lockedPort": self.locked}
+
+
+class Apache(Server):
+    """Apache with files, and one of them behind a password."""
+
+    MODULES = [
+        "/usr/lib/apache2/modules", "/usr/lib64/httpd/modules", "/usr/libexec/apache2", "/opt/homebrew/lib/httpd/modules",
+        "/usr/local/lib/httpd/modules",
+    ]
+    WANTED = "mpm_event unixd authn_core authn_file authz_core authz_user auth_basic mime dir alias headers"
+
+    def start(self):
+        apache = program("apache2", "httpd", package="apache2")
+        modules = next((Path(path) for path in self.MODULES if os.path.isdir(path)), None)
+        if modules is None:
+            raise Missing("the modules of apache2 are not where they are known to be")
+        [self.port] = free_ports(1)
+        self.write("files/token", self.token)
+        self.write("files/index.html", "<p>here</p>\n")
+        self.write("files/letters.txt", b"abcdefghijklmnopqrstuvwxyz" * 1000)
+        self.write("files/basic/secret.txt", "joe's\n")
+        password = base64.b64encode(hashlib.sha1(b"pw").digest()).decode()
+        self.write("passwords", f"joe:{{SHA}}{password}\n")
+        paths = [(name, modules / f"mod_{name}.so") for name in self.WANTED.split()]
+        owner = user("www-data", "apache", "_www", "nobody")
+        configuration = self.write("apache.conf", "\n".join([
+            # Which of them are built in differs.
+            *(f"LoadModule {name}_module {path}" for name, path in paths if path.exists()),
+            f"ServerRoot {self.folder}",
+            f"DefaultRuntimeDir {self.folder}",
+            f"PidFile {self.folder}/apache.pid",
+            f"ErrorLog {self.folder}/errors.log",
+            "ServerName localhost",
+            f"Listen {HOST}:{self.port}",
+            f"User {owner.pw_name}" if IS_ROOT else "",
+            f"Group #{owner.pw_gid}" if IS_ROOT else "",
+            f"DocumentRoot {self.folder}/files",
+            "DirectoryIndex index.html",
+            f"TypesConfig {self.write('types', 'text/plain txt')}",
+            "KeepAliveTimeout 60",
+            "GracefulShutdownTimeout 1",
+            "<Location /basic>",
+            "AuthType Basic",
+            'AuthName "joe only"',
+            f"AuthUserFile {self.folder}/passwords",
+            "Require valid-user",
+            "</Location>",
+            "",
+        ]))
+        self.run([apache, "-f", configuration, "-DFOREGROUND"])
+
+    def is_up(self):
+        return self.token in ask(self.port, "/token")
+
+
+SERVERS = {"apache": Apache, "haproxy": HAProxy, "httpbin": HTTPBin, "squid": Squid}
+
+
+class Stand:
+    """The servers, and the folder that they write in."""
+
+    def __init__(self):
+        self.folder = None
+        self.servers = []
+
+    def start(self, names):
+        """What is to be told of each server, once all that can be up are."""
+        self.folder = Path(tempfile.mkdtemp(prefix="errand-stand-"))
+        self.folder.chmod(0o755)
+        told, waiting, starts = {}, {}, dict.fromkeys(names, 0)
+        ready = {}
+        end = time.monotonic() + START_LIMIT_SECONDS
+
+        def begin(name):
+            starts[name] += 1
+            server = SERVERS[name](self.folder / f"{name}{starts[name]}")
+            self.servers.append(server)
+            try:
+                server.start()
+                waiting[name] = server
+            except Missing as missing:
+                told[name] = {"missing": str(missing)}
+            except OSError as error:
+                told[name] = {"failed": f"{name} can't be started: {error}"}
+
+        for name in starts:
+            begin(name)
+        while waiting:
+            for name, server in list(waiting.items()):
+                status = server.process.poll()
+                if status is None and server.is_up():
+                    ready[name] = waiting.pop(name)
+                elif status is not None or time.monotonic() > end:
+                    del waiting[name]
+                    what = "does not answer" if status is None else f"ended with {status}"
+                    if status is not None and starts[name] < STARTS and time.monotonic() < end:
+                        begin(name)
+                    else:
+                        told[name] = {"failed": f"{name} {what}: {server.log()}"}
+            if waiting:
+                wait_for_end(0.03)
+        for name, server in ready.items():
+            told[name] = server.address()
+        return told
+
+    def stop(self):
+        for number, seconds in ((signal.SIGTERM, 1), (signal.SIGKILL, 5)):
+            for server in self.servers:
+                server.signal(number)
+            end = time.monotonic() + seconds
+            for server in self.servers:
+                server.wait(max(0, end - time.monotonic()))
+        for server in self.servers:
+            server.close()
+        if self.folder:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+
+# A signal is read here, between two steps: no server is started half.
+SIGNALLED, SIGNAL = os.pipe()
+
+
+def wait_for_end(seconds=None):
+    """Waits for so long, or without a limit.
+
+    Raises End when the standard input ends meanwhile, or a signal has come.
+    """
+    end = None if seconds is None else time.monotonic() + seconds
+    while True:
+        left = None if end is None else max(0, end - time.monotonic())
+        readable, _, _ = select.select([0, SIGNALLED], [], [], left)
+        if not readable:
+            return
+        if SIGNALLED in readable or not os.read(0, 4096):
+            raise End
+
+
+def main():
+    names = sys.argv[1:]
+    unknown = [name for name in names if name not in SERVERS]
+    if unknown or not names:
+        sys.exit(f"usage: stand.py NAME...   ({', '.join(SERVERS)})")
+
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, lambda *_: os.write(SIGNAL, b"!"))
+    stand = Stand()
+    try:
+        print(json.dumps(stand.start(names)), flush=True)
+        wait_for_end()
+    except (End, BrokenPipeError):
+        pass
+    finally:
+        stand.stop()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,172 @@
+public import Foundation
+
+/// A real nginx on free ports of the loopback interface, one for the whole process, started when the first test asks for it.
+///
+/// Every answer has the fields `X-Connection` (a number for each connection) and `X-Connection-Requests` (from 1 on it).
+///
+/// | Path | Answer |
+/// |---|---|
+/// | `/empty`, `/small`, `/300k`, `/5m` | a file of 0 bytes, 1,234 bytes, 300 KiB, 5 MiB |
+/// | `/slow/…` | the same file, at 100 KiB a second |
+/// | `/no-content` | 204 |
+/// | `/missing` | 404 with JSON |
+/// | `/problem` | 422 with `application/problem+json` |
+/// | `/echo…` | method, target and the field `X-Test` of the request, one per line |
+/// | `/fields` | `X-Twice` twice, `X-Text` in UTF-8 |
+/// | `/limited` | 413 for a declared body over 1 KiB |
+/// | `/put/…` | stores the body of a PUT (``haveUploads``) |
+public final class NginxServer: Sendable {
+    /// The ports of the server.
+    public enum Listener: Int, Sendable, CaseIterable {
+        case plain
+        /// TLS with HTTP/2 by ALPN and a good certificate.
+        case tls
+        case selfSigned
+        case expired
+        case wrongHost
+        /// One request for each connection.
+        case once
+        /// TLS; answers 400 to a client without a certificate of the authority, and with the certificate's name otherwise.
+        case mutualTLS
+
+        var isTLS: Bool { self != .plain && self != .once }
+    }
+
+    public let certificates: TestCertificates
+    private let folder: String
+    private let ports: [Int]
+    private let child: ChildServer
+
+    // MARK: Where it is to be had
+
+    private static let program = Programs.find("nginx")
+    /// Whether nginx and openssl are on this machine.
+    public static let isHere = program != nil && TestCertificates.openssl != nil
+    /// Why a test is skipped where ``isHere`` is false.
+    public static let missing = "nginx or openssl is not on this machine (apt-get install nginx-light openssl)"
+
+    private static let starting = Task { try await start() }
+
+    /// The server of this process.
+    ///
+    /// - Throws: what starting it threw, each time.
+    public static func shared() async throws -> NginxServer { try await starting.value }
+
+    /// Whether it was built with the module that stores what is PUT.
+    public let haveUploads: Bool
+
+    // MARK: Addresses
+
+    public func port(_ listener: Listener) -> Int { ports[listener.rawValue] }
+
+    /// - Parameter host: `localhost`, `127.0.0.1`; the certificate names both.
+    public func url(_ path: String, _ listener: Listener = .plain, host: String = "127.0.0.1") -> String {
+        "\(listener.isTLS ? "https" : "http")://\(host):\(port(listener))\(path)"
+    }
+
+    public static let empty = Data()
+    public static let small = Data.seeded(1_234, seed: 11)
+    public static let middle = Data.seeded(300 * 1024, seed: 12)
+    public static let large = Data.seeded(5 * 1024 * 1024, seed: 13)
+
+    /// What was PUT to `/put/name`.
+    public func stored(_ name: String) throws -> Data { try Data(contentsOf: URL(fileURLWithPath: "\(folder)/put/\(name)")) }
+
+    // MARK: Start
+
+    private init(folder: String, certificates: TestCertificates, ports: [Int], child: ChildServer, haveUploads: Bool) {
+        (self.folder, self.certificates, self.ports, self.child) = (folder, certificates, ports, child)
+        self.haveUploads = haveUploads
+    }
+
+    private static func start() async throws -> NginxServer {
+        guard let program else { throw CocoaError(.fileNoSuchFile) }
+        let haveUploads = try await Programs.run(program, ["-V"]).contains("http_dav_module")
+        var failures: [String] = []
+        for _ in 0..<5 {
+            let folder = try TestFolder("nginx", removesItself: false)
+            try folder.folder("www")
+            for (name, content) in [("empty", empty), ("small", small), ("300k", middle), ("5m", large)] {
+                try folder.write(content, to: "www/\(name)")
+            }
+            try folder.folder("put", writable: true)
+            try folder.folder("temporary", writable: true)
+            let certificates = try await TestCertificates.make(in: try folder.folder("certificates"))
+            let ports = try LoopbackPorts.free(Listener.allCases.count)
+            let token = UUID().uuidString
+            let configuration = configuration(
+                folder: folder.path, ports: ports, certificates: certificates, token: token, haveUploads: haveUploads)
+            let path = try folder.write(configuration, to: "nginx.conf")
+            let child = try ChildServer(folder: folder.path, command: [program, "-p", folder.path, "-c", path])
+            if try await answers(with: token, port: ports[Listener.plain.rawValue], child: child) {
+                return NginxServer(
+                    folder: folder.path, certificates: certificates, ports: ports, child: child, haveUploads: haveUploads)
+            }
+            failures.append(child.log)  // most likely somebody took one of the ports: try others
+            child.stop()
+        }
+        throw ProgramFailure(program: program, status: -1, output: failures.joined(separator: "\n"))
+    }
+
+    /// Waits until the server that was started, and no other, answers; false if it gave up.
+    private static func answers(with token: String, port: Int, child: ChildServer) async throws -> Bool {
+        let end = ContinuousClock.now.advanced(by: .seconds(10))
+        while ContinuousClock.now < end {
+            if child.log.contains("[emerg]") { return false }
+            if LoopbackPorts.ask(port: port, "GET /token HTTP/1.0\r\n\r\n").contains(token) { return true }
+            try await Task.sleep(for: .milliseconds(10))
+        }
+        return false
+    }
+
+    private static func configuration(
+        folder: String, ports: [Int], certificates: TestCertificates, token: String, haveUploads: Bool
+    ) -> String {
+        func address(_ listener: Listener) -> String { "127.0.0.1:\(ports[listener.rawValue])" }
+        func identity(_ name: TestCertificates.Server) -> String {
+            "ssl_certificate \(certificates.certificate(name)); ssl_certificate_key \(certificates.key(name));"
+        }
+        // Who starts it as root has workers that are not; they need a user that exists.
+        let user = getuid() != 0 ? "" : getpwnam("www-data") != nil ? "user www-data;" : "user root;"
+        let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+            .map { "\($0)_temp_path \(folder)/temporary/\($0);" }.joined(separator: " ")
+        return """
+            daemon off; worker_processes 1; pid \(folder)/nginx.pid; error_log stderr; \(user)
+            events { worker_connections 1024; }
+            http {
+              access_log off; root \(folder)/www; default_type application/octet-stream; \(temporary)
+              client_max_body_size 128m; keepalive_requests 100000; keepalive_timeout 600;
+              add_header X-Connection $connection always;
+              add_header X-Connection-Requests $connection_requests always;
+              server {
+                listen \(address(.plain)); listen \(address(.tls)) ssl http2; \(identity(.good))
+                location = /token { return 200 \(token); }
+                location /slow/ { alias \(folder)/www/; limit_rate 100k; }
+                location = /no-content { return 204; }
+                location = /missing { default_type application/json; return 404 '{"error":"no such thing"}'; }
+                location = /problem {
+                  default_type application/problem+json;
+                  return 422 '{"type":"https://problems.example/amount","title":"Amount too large","status":422,"limit":100}';
+                }
+                location /echo { default_type text/plain; return 200 "$request_method\\n$request_uri\\n$http_x_test\\n"; }
+                location = /fields {
+                  add_header X-Twice one; add_header X-Twice two; add_header X-Text "Grüße";
+                  return 200 fields;
+                }
+                location = /limited { client_max_body_size 1k; return 200 taken; }
+                location /put/ { alias \(folder)/put/; \(haveUploads ? "dav_methods PUT;" : "") }
+              }
+              server { listen \(address(.selfSigned)) ssl; \(identity(.selfSigned)) location / { return 200 no; } }
+              server { listen \(address(.expired)) ssl; \(identity(.expired)) location / { return 200 no; } }
+              server { listen \(address(.wrongHost)) ssl; \(identity(.wrongHost)) location / { return 200 no; } }
+              server { listen \(address(.once)); keepalive_requests 1; }
+              server {
+                listen \(address(.mutualTLS)) ssl; \(identity(.good))
+                ssl_client_certificate \(certificates.authority); ssl_verify_client on;
+                location / { return 200 "$ssl_client_s_dn\\n"; }
+              }
+            }
+
+            """
+    }
+}

@@ -1,0 +1,25 @@
+public import Foundation
+
+/// A generator of numbers that are the same in every run (SplitMix64).
+public struct SeededGenerator: RandomNumberGenerator, Sendable {
+    private var state: UInt64
+
+    public init(seed: UInt64) { state = seed }
+
+    public mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+}
+
+extension Data {
+    /// Bytes without a pattern, the same for the same seed: a part that is lost, doubled or displaced shows.
+    public static func seeded(_ count: Int, seed: UInt64 = 1) -> Data {
+        var generator = SeededGenerator(seed: seed)
+        let words = (0..<(count + 7) / 8).map { _ in generator.next() }
+        return words.withUnsafeBytes { Data($0.prefix(count)) }
+    }
+}

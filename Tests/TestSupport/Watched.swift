@@ -1,0 +1,114 @@
+internal import Dispatch
+internal import Synchronization
+
+/// A value that one side changes and the other waits for: no test sleeps to give a server time.
+public final class Watched<Value: Sendable>: Sendable {
+    private struct Waiter {
+        let condition: @Sendable (Value) -> Bool
+        let wake: @Sendable (Result<Value, any Error>) -> Void
+    }
+
+    private struct State {
+        var value: Value
+        var waiters: [Int: Waiter] = [:]
+        var nextID = 0
+    }
+
+    private let state: Mutex<State>
+
+    public init(_ value: Value) { state = Mutex(State(value: value)) }
+
+    public var value: Value { state.withLock(\.value) }
+
+    /// Changes the value, and wakes whoever waited for what it now is.
+    public func change(_ body: @Sendable (inout Value) -> Void) {
+        let (value, woken) = state.withLock { state -> (Value, [Waiter]) in
+            body(&state.value)
+            let met = state.waiters.filter { $0.value.condition(state.value) }
+            for id in met.keys { state.waiters[id] = nil }
+            return (state.value, Array(met.values))
+        }
+        for waiter in woken { waiter.wake(.success(value)) }
+    }
+
+    /// The value, as soon as it meets `condition`.
+    ///
+    /// - Throws: ``WaitedTooLong`` after `limit`; `CancellationError`.
+    @discardableResult
+    public func wait(
+        _ what: String = "a condition", upTo limit: Duration = .seconds(10), until condition: @escaping @Sendable (Value) -> Bool
+    ) async throws -> Value {
+        let id = newID()
+        let timer = Task {
+            try await Task.sleep(for: limit)
+            let late = WaitedTooLong(what: what, limit: limit, last: "\(self.value)")
+            self.remove(id)?.wake(.failure(late))
+        }
+        defer { timer.cancel() }
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                add(id, Waiter(condition: condition) { continuation.resume(with: $0) })
+                if Task.isCancelled { remove(id)?.wake(.failure(CancellationError())) }
+            }
+        } onCancel: {
+            remove(id)?.wake(.failure(CancellationError()))
+        }
+    }
+
+    /// The same, for a thread that may block.
+    @discardableResult
+    public func waitBlocking(
+        _ what: String = "a condition", upTo limit: Duration = .seconds(10), until condition: @escaping @Sendable (Value) -> Bool
+    ) throws -> Value {
+        let met = DispatchSemaphore(value: 0)
+        let id = newID()
+        add(id, Waiter(condition: condition) { _ in met.signal() })
+        guard met.wait(timeout: .now() + limit / .seconds(1)) == .success else {
+            _ = remove(id)
+            throw WaitedTooLong(what: what, limit: limit, last: "\(value)")
+        }
+        return value
+    }
+
+    private func newID() -> Int {
+        state.withLock { state in
+            state.nextID += 1
+            return state.nextID
+        }
+    }
+
+    private func add(_ id: Int, _ waiter: Waiter) {
+        let met = state.withLock { state -> Value? in
+            if waiter.condition(state.value) { return state.value }
+            state.waiters[id] = waiter
+            return nil
+        }
+        if let met { waiter.wake(.success(met)) }
+    }
+
+    private func remove(_ id: Int) -> Waiter? { state.withLock { $0.waiters.removeValue(forKey: id) } }
+}
+
+/// What a test waited for did not come.
+public struct WaitedTooLong: Error, CustomStringConvertible {
+    let what: String
+    let limit: Duration
+    let last: String
+
+    public var description: String { "waited \(limit) for \(what); the last value was \(last)" }
+}
+
+/// Returns as soon as `condition` holds. For what gives no signal, such as the descriptors of the process.
+///
+/// - Throws: ``WaitedTooLong`` after `limit`.
+public func poll<Value: Sendable>(
+    _ what: String, upTo limit: Duration = .seconds(10), value: () throws -> Value, until condition: (Value) -> Bool
+) async throws {
+    let end = ContinuousClock.now.advanced(by: limit)
+    while true {
+        let last = try value()
+        if condition(last) { return }
+        guard ContinuousClock.now < end else { throw WaitedTooLong(what: what, limit: limit, last: "\(last)") }
+        try await Task.sleep(for: .milliseconds(5))
+    }
+}
