@@ -54,6 +54,9 @@ public struct AsyncHTTPClientTransport: HTTPTransport, CustomStringConvertible {
 
     /// A transport over a client that the app has already, with that client's settings. Its redirects and its decompression, if
     /// they are on, happen out of this library's sight. It is not shut down.
+    ///
+    /// Connections of a borrowed client are not guarded against what AsyncHTTPClient 1.37 makes of a response that is whole before its
+    /// request is, of a status below 100, and of an HTTP/2 connection that is broken: requests that stand still, or the process's end.
     public init(borrowing client: HTTPClient) {
         owner = ClientOwner(Clients(plain: client, decompressing: nil), isOwned: false)
     }

@@ -3,6 +3,7 @@ internal import AsyncHTTPClient
 internal import NIOCore
 internal import NIOHTTP1
 internal import NIOHTTPCompression
+internal import NIOSSL
 
 // What a server must not do to a process, and AsyncHTTPClient 1.37 lets it. Clients that are borrowed have none of this.
 
@@ -76,7 +77,11 @@ final class ResponseGuard: ChannelDuplexHandler {
 final class HTTP2ErrorGuard: ChannelInboundHandler {
     typealias InboundIn = NIOAny
 
-    func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        // At once: TLS would take leave for up to 5 s, and the pool would give the connection away until then.
+        let tls = try? context.pipeline.syncOperations.context(handlerType: NIOSSLClientHandler.self)
+        (tls ?? context).close(promise: nil)
+    }
 }
 
 extension HTTPClient.Configuration {

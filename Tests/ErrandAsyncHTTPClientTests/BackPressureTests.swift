@@ -27,7 +27,6 @@ extension AsyncHTTPClientTransportTests {
                 let body = RequestBody.stream(length: isDeclared ? Int64(Self.totalBytes) : nil) { _ in source }
                 async let sent = transport.send(Request(.put, url: server.url(), body: body))
                 let produced = try await source.producedAtRest()
-                print("back-pressure, upload: \(produced) bytes produced, \(server.counts.value.bytesRead) read")
                 #expect(produced < 8 * 1024 * 1024 + 4 * 1024 * 1024)
                 mayRead.change { $0 = true }
                 #expect(try await sent.status == .created)
@@ -51,7 +50,6 @@ extension AsyncHTTPClientTransportTests {
                 let body = RequestBody.stream(length: Int64(Self.totalBytes)) { _ in source }
                 let response = try await transport.send(Request(.put, url: server.url(), body: body))
                 #expect(response.status == .created)
-                print("back-pressure, upload: at most \(furthest.value) bytes produced and not received")
                 #expect(furthest.value < 8 * 1024 * 1024 + 4 * 1024 * 1024)
             }
         }
@@ -74,7 +72,6 @@ extension AsyncHTTPClientTransportTests {
                 var iterator = response.body.makeAsyncIterator()
                 var received = hasReadOnce ? try await iterator.next()?.count ?? 0 : 0
                 let written = try #require(try await stalledAt.wait("the server to stand still") { $0 != nil })
-                print("back-pressure, download: \(written) bytes written, \(received) read")
                 #expect(written < 16 * 1024 * 1024)
                 #expect(response.exchange.ended == nil)
                 while let chunk = try await iterator.next() { received += chunk.count }

@@ -21,7 +21,6 @@ extension AsyncHTTPClientTransportTests {
             #expect(took > limit - .milliseconds(50) && took < limit + .seconds(2), "\(took)", sourceLocation: sourceLocation)
             let elapsed = try #require(failure.elapsed, sourceLocation: sourceLocation)
             #expect(elapsed > limit - .milliseconds(50) && elapsed < limit + .seconds(1), "\(elapsed)", sourceLocation: sourceLocation)
-            print("deadline, \(failure.phase): \(limit) set, \(elapsed) elapsed, \(took) seen")
             return failure
         }
 

@@ -86,6 +86,7 @@ extension AsyncHTTPClientTransportTests {
                 let request = try Request(.get, url: server.url()).telling(sink)
                 let task = Task { try await transport.send(request) }
                 try await server.counts.wait { $0.requests == 1 }
+                try await sink.wait(for: .requestSent)
                 task.cancel()
                 await #expect(throws: CancellationError.self) { try await task.value }
                 #expect(try await kinds() == [.start, .requestHeadSent, .requestSent, .end])

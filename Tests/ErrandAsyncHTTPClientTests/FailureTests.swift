@@ -223,18 +223,6 @@ extension AsyncHTTPClientTransportTests {
             }
         }
 
-        /// Again, where the pool gave a connection whose end it had not learnt of yet.
-        private func sendUntilSent(_ request: Request, by transport: AsyncHTTPClientTransport) async throws -> Response {
-            for _ in 0..<5 {
-                do {
-                    return try await transport.send(request)
-                } catch let failure as TransportError where failure.wasSent == .no {
-                    #expect(failure.code == .connectionLost)
-                }
-            }
-            return try await transport.send(request)
-        }
-
         @Test func afterShutdownNothingIsSent() async throws {
             let server = try RawServer.answering { connection, _, _ in try connection.respond() }
             defer { server.stop() }

@@ -82,6 +82,18 @@ extension AsyncHTTPClientTransportTests {
             }
         }
 
+        @Test func aConnectionThatIsNotUsedIsClosedInTime() async throws {
+            let server = try RawServer.answering { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
+            defer { server.stop() }
+            try await withAHC {
+                $0.idleTimeout = .milliseconds(200)
+            } _: { transport in
+                _ = try await transport.send(Request(.get, url: server.url())).body.collect()
+                #expect(server.counts.value.open == 1)
+                try await server.counts.wait("the connection to be closed", upTo: .seconds(3)) { $0.open == 0 }
+            }
+        }
+
         // MARK: Responses that nobody reads
 
         @Test func aSmallResponseEndsUnreadAndFreesItsConnection() async throws {

@@ -27,6 +27,18 @@ func transportError(
     return try #require(error, sourceLocation: sourceLocation)
 }
 
+/// Sends `request` again where the pool gave it a connection whose end it had not learnt of yet.
+func sendUntilSent(_ request: Request, by transport: AsyncHTTPClientTransport) async throws -> Response {
+    for _ in 0..<5 {
+        do {
+            return try await transport.send(request)
+        } catch let failure as TransportError where failure.wasSent == .no {
+            #expect(failure.code == .connectionLost)
+        }
+    }
+    return try await transport.send(request)
+}
+
 extension Request {
     /// This request with a deadline.
     func within(_ duration: Duration) -> Request {

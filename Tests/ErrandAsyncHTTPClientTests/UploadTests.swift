@@ -72,7 +72,7 @@ extension AsyncHTTPClientTransportTests {
             #expect(received.encoding == (isDeclared ? nil : "chunked"))
         }
 
-        @Test func aStreamWithoutABytehasALengthOfItsOwn() async throws {
+        @Test func aStreamWithoutAByteIsAnEmptyBodyInChunks() async throws {
             let received = try await send(.stream(chunks(of: Data(), 1)))
             #expect(received.body == Data())
             #expect(received.encoding == "chunked")
