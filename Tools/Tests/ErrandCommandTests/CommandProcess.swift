@@ -29,7 +29,12 @@ struct CommandProcess {
 
     /// Starts the command.
     init(_ arguments: [String], input: Data? = nil, output target: FileHandle? = nil, through launcher: [String] = []) throws {
-        let words = launcher + [Self.path.path] + arguments
+        try self.init(arguments, input: input, output: target, running: launcher + [Self.path.path])
+    }
+
+    /// Starts any program.
+    init(_ arguments: [String], input: Data? = nil, output target: FileHandle? = nil, running program: [String]) throws {
+        let words = program + arguments
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
         process.arguments = words
         process.standardOutput = target ?? output.fileHandleForWriting
