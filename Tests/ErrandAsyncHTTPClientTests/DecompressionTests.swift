@@ -1,0 +1,79 @@
+#if AsyncHTTPClient
+internal import Errand
+internal import Foundation
+internal import TestSupport
+internal import Testing
+
+extension AsyncHTTPClientTransportTests {
+    /// Bodies in gzip, made by the system's own program.
+    @Suite(.enabled(if: Programs.find("gzip") != nil, "there is no gzip on this machine"))
+    struct DecompressionTests {
+        /// What `script` writes, as gzip.
+        private func gzipped(_ script: String) async throws -> Data {
+            let file = FileManager.default.temporaryDirectory.appendingPathComponent("errand-\(UUID().uuidString).gz")
+            defer { try? FileManager.default.removeItem(at: file) }
+            try await Programs.run("/bin/sh", ["-c", "(\(script)) | gzip -9 > '\(file.path)'"])
+            return try Data(contentsOf: file)
+        }
+
+        /// Serves `body` as gzip, whatever is asked for.
+        private func serving<Result: Sendable>(
+            _ body: Data, _ read: (AsyncHTTPClientTransport, String, Watched<RawRequest?>) async throws -> Result
+        ) async throws -> Result {
+            let seen = Watched<RawRequest?>(nil)
+            let server = try RawServer.answering { connection, request, _ in
+                seen.change { $0 = request }
+                try connection.respond(fields: ["Content-Encoding: gzip"], body: body)
+            }
+            defer { server.stop() }
+            let transport = AsyncHTTPClientTransport.decompressing()
+            return try await withTransport(transport) { try await read($0, server.url(), seen) }
+        }
+
+        @Test func aBodyIsDecodedAndItsFieldsTellOfWhatItIsNow() async throws {
+            try await serving(try await gzipped("echo hello")) { transport, url, seen in
+                let response = try await transport.send(Request(.get, url: url))
+                #expect(try await response.body.collect() == Data("hello\n".utf8))
+                #expect(response.headers[.contentEncoding] == nil && response.headers[.contentLength] == nil)
+                #expect(response.metadata.contentCoding == "gzip")
+                #expect(seen.value?.values("accept-encoding") == ["gzip, deflate"])
+            }
+        }
+
+        @Test func whoAsksForACodingOrARangeGetsTheBytesAsTheyAre() async throws {
+            let body = try await gzipped("echo hello")
+            for field in [HTTPField(name: .acceptEncoding, value: "gzip"), HTTPField(name: .range, value: "bytes=0-")] {
+                try await serving(body) { transport, url, seen in
+                    let response = try await transport.send(Request(.get, url: url, headers: HTTPFields([field])))
+                    let isRaw = try await response.body.collect() == body
+                    #expect(isRaw)
+                    #expect(response.headers[.contentEncoding] == "gzip")
+                    #expect(seen.value?.values("accept-encoding") == (field.name == .range ? [] : ["gzip"]))
+                }
+            }
+        }
+
+        /// 64 MiB of zeros come in 64 KiB.
+        @Test func aBombFailsBeforeItHasGoneOff() async throws {
+            let bomb = try await gzipped("head -c 67108864 /dev/zero")
+            #expect(bomb.count < 100_000)
+            try await serving(bomb) { transport, url, _ in
+                var received = 0
+                let failure = try await transportError {
+                    for try await chunk in try await transport.send(Request(.get, url: url)).body { received += chunk.count }
+                }
+                #expect(failure.code == .bodyTooLarge)
+                #expect(failure.wasSent == .yes)
+                #expect(received <= bomb.count * 200)
+            }
+        }
+
+        @Test func whatIsNoGzipFails() async throws {
+            try await serving(Data("plain".utf8)) { transport, url, _ in
+                let failure = try await transportError { _ = try await transport.send(Request(.get, url: url)).body.collect() }
+                #expect(failure.code == .invalidResponse)
+            }
+        }
+    }
+}
+#endif
