@@ -16,13 +16,13 @@ import tempfile
 LATER = "later: "
 
 
-def rows():
+def rows(scratch):
     """(name, server, arguments or None, what to find in status, output and messages, or the reason)"""
     env = os.environ
     certs = os.path.dirname(env.get("CA", ""))
-    with tempfile.NamedTemporaryFile(delete=False) as f:
+    big = os.path.join(scratch, "big")
+    with open(big, "wb") as f:
         f.write(b"x" * 200_000)
-        big = f.name
 
     def at(name, path=""):
         return env.get(name, "") + path
@@ -147,10 +147,10 @@ def run(errand, arguments):
     return f"status {ended.returncode} {text}"
 
 
-def main():
+def main(scratch):
     errand = sys.argv[1]
     lines, counts = [], {"passes": 0, "fails": 0, "not yet": 0, "server not here": 0}
-    for name, server, arguments, want in rows():
+    for name, server, arguments, want in rows(scratch):
         shown = ""
         if arguments is None:
             verdict, shown = "not yet", want.removeprefix(LATER)
@@ -177,4 +177,6 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with tempfile.TemporaryDirectory() as folder:
+        status = main(folder)
+    sys.exit(status)

@@ -28,7 +28,6 @@ public struct MiddlewarePlace: Sendable, Hashable, CustomStringConvertible {
         (.validateStatus, .authenticate, "authenticate would never see a 401"),
         (.validateStatus, .redirect, "a redirect would be refused before it is followed"),
         (.validateStatus, .cache, "the cache would never see a 304"),
-        (.validateStatus, .fallback, "fallback would not see the error"),
         (.retry, .authenticate, "a retried request would carry an expired token"),
         (.redirect, .cache, "a redirected response would be stored under the first URL"),
         (.redirect, .cookies, "cookies that a redirect sets would be lost"),
@@ -43,5 +42,4 @@ public struct MiddlewarePlace: Sendable, Hashable, CustomStringConvertible {
         (.server, .redirect, "a relative Location could not be resolved"),
         (.server, .limitConcurrency, "the limiter would not know the origin"),
     ]
-    // `fallback` stands inside validateStatus in the canonical order, but catches what stands inside it; see the pair above.
 }

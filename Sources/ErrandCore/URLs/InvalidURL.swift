@@ -13,7 +13,6 @@ public struct InvalidURL: Error, Sendable, Hashable, CustomStringConvertible {
         public static let dotSegment = Reason("a segment of the path is '.' or '..', which others remove on the way")
         public static let fragment = Reason("it has a fragment, which is never sent; '#' within data is written %23")
         public static let absolute = Reason("it names a scheme or another authority where a path is wanted")
-        public static let relativePath = Reason("its path does not begin with a slash")
         public static let tooManyOctets = Reason("it is longer than 65,535 octets")
         public static func unsupportedScheme(_ scheme: String) -> Reason {
             Reason("the scheme '\(scheme)' is neither http nor https")

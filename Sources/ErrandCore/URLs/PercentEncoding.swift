@@ -33,8 +33,6 @@ package struct URLCharacterSet: Sendable {
     package static let queryComponent = URLCharacterSet("-._~!$'()*,:@/?")
     /// `reg-name` without the escape (RFC 3986, 3.2.2).
     package static let host = URLCharacterSet("-._~!$&'()*+,;=")
-    /// `unreserved` (RFC 3986, 2.3).
-    package static let unreserved = URLCharacterSet("-._~")
 }
 
 package enum PercentEncoding {
