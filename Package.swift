@@ -14,12 +14,18 @@ let package = Package(
         .library(name: "ErrandAPI", targets: ["ErrandAPI"]),
         .library(name: "ErrandAsyncHTTPClient", targets: ["ErrandAsyncHTTPClient"]),
         .library(name: "ErrandTesting", targets: ["ErrandTesting"]),
+        .library(name: "ErrandMockServer", targets: ["ErrandMockServer"]),
+        .library(name: "ErrandConformance", targets: ["ErrandConformance"]),
     ],
     traits: [
-        .default(enabledTraits: ["AsyncHTTPClient"]),
+        .default(enabledTraits: ["AsyncHTTPClient", "MockServer"]),
         .trait(
             name: "AsyncHTTPClient",
             description: "The transport over AsyncHTTPClient. On by default until the SwiftNIO transport stands."
+        ),
+        .trait(
+            name: "MockServer",
+            description: "The mock server, for tests. It needs no package that the transport over AsyncHTTPClient has not brought already."
         ),
         .trait(
             name: "ServiceLifecycle",
@@ -29,11 +35,16 @@ let package = Package(
     dependencies: [
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        // Behind the traits `AsyncHTTPClient` and `MockServer`.
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
         // Behind the trait `AsyncHTTPClient`.
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
-        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.2"),
-        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
+        // Behind the trait `MockServer`.
+        .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
+        .package(url: "https://github.com/apple/swift-certificates", from: "1.21.1"),
+        .package(url: "https://github.com/apple/swift-crypto", "3.12.3"..<"5.0.0"),
         // Behind the trait `ServiceLifecycle`.
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
@@ -97,6 +108,22 @@ let package = Package(
 
         // MARK: For tests
         .target(name: "ErrandTesting", dependencies: ["ErrandCore", "ErrandFormats"]),
+        .target(
+            name: "ErrandMockServer",
+            dependencies: [
+                "ErrandCore", "ErrandFormats", "ErrandTesting",
+                .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["MockServer"])),
+                .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["MockServer"])),
+                .product(name: "NIOHTTP1", package: "swift-nio", condition: .when(traits: ["MockServer"])),
+                .product(
+                    name: "NIOFoundationEssentialsCompat", package: "swift-nio", condition: .when(traits: ["MockServer"])),
+                .product(name: "NIOHTTP2", package: "swift-nio-http2", condition: .when(traits: ["MockServer"])),
+                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: .when(traits: ["MockServer"])),
+                .product(name: "X509", package: "swift-certificates", condition: .when(traits: ["MockServer"])),
+                .product(name: "Crypto", package: "swift-crypto", condition: .when(traits: ["MockServer"])),
+            ]
+        ),
+        .target(name: "ErrandConformance", dependencies: ["ErrandCore", "ErrandTesting"]),
 
         // MARK: Tests
         .target(name: "TestSupport", dependencies: ["ErrandCore", "ErrandTesting"], path: "Tests/TestSupport"),
@@ -104,14 +131,21 @@ let package = Package(
         .testTarget(name: "ErrandFormatsTests", dependencies: ["ErrandFormats", "TestSupport"]),
         .testTarget(
             name: "ErrandMiddlewareTests",
-            dependencies: ["Errand", "ErrandTesting", "TestSupport", .product(name: "Logging", package: "swift-log")]
+            dependencies: [
+                "Errand", "ErrandConformance", "ErrandTesting", "TestSupport", .product(name: "Logging", package: "swift-log"),
+            ]
         ),
         .testTarget(name: "ErrandAPITests", dependencies: ["Errand", "ErrandTesting", "TestSupport"]),
         .testTarget(name: "ErrandTestingTests", dependencies: ["Errand", "ErrandTesting"]),
         .testTarget(
+            name: "ErrandConformanceTests", dependencies: ["Errand", "ErrandConformance", "ErrandTesting", "TestSupport"]),
+        .testTarget(
+            name: "ErrandMockServerTests",
+            dependencies: ["Errand", "ErrandConformance", "ErrandMockServer", "ErrandTesting", "TestSupport"]),
+        .testTarget(
             name: "ErrandAsyncHTTPClientTests",
             dependencies: [
-                "Errand", "ErrandTesting", "TestSupport",
+                "Errand", "ErrandConformance", "ErrandMockServer", "ErrandTesting", "TestSupport",
                 .product(
                     name: "AsyncHTTPClient", package: "async-http-client", condition: .when(traits: ["AsyncHTTPClient"])),
             ]

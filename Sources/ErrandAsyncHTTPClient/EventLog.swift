@@ -19,11 +19,11 @@ final class EventLog: Sendable {
 
     init(sink: any EventSink, request: RequestID) { (self.sink, self.request) = (sink, request) }
 
-    func record(_ kind: ExchangeEvent.Kind, failure: (any Error)? = nil) {
+    func record(_ kind: ExchangeEvent.Kind, bytes: Int64? = nil, failure: (any Error)? = nil) {
         let mustTell = state.withLock { state in
             guard !state.hasEnded else { return false }
             state.hasEnded = kind == .end
-            state.waiting.append(ExchangeEvent(kind, request: request, failure: failure))
+            state.waiting.append(ExchangeEvent(kind, request: request, bytes: bytes, failure: failure))
             defer { state.isTelling = true }
             return !state.isTelling
         }

@@ -22,6 +22,7 @@ final class Exchange: HTTPClientResponseDelegate, BodySource {
     private struct State {
         var phase = ExchangePhase.connect
         var wasSent = WasSent.no
+        var sentBytes: Int64 = 0  // of the body; counted for a sink alone
         var head: HTTPResponse?
         var headWaiter: CheckedContinuation<ErrandCore.Response, any Error>?
         var chunks: [Data] = []
@@ -191,6 +192,15 @@ final class Exchange: HTTPClientResponseDelegate, BodySource {
             state.eventLoop = task.eventLoop
         }
         events?.record(.requestHeadSent)
+    }
+
+    func didSendRequestPart(task: HTTPClient.Task<Void>, _ part: IOData) {
+        guard let events else { return }
+        let sent = state.withLock { state in
+            state.sentBytes += Int64(part.readableBytes)
+            return state.sentBytes
+        }
+        events.record(.requestBytesSent, bytes: sent)
     }
 
     func didSendRequest(task: HTTPClient.Task<Void>) {

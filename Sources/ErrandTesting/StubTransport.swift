@@ -12,34 +12,71 @@ internal import Synchronization
 ///
 /// Stubs are tried in order, and the first that matches answers. A request that nothing matches fails with ``UnmatchedRequest``,
 /// which names the nearest stub and what differs. Everything belongs to this value: tests run side by side.
+///
+/// It reads a request's body as a transport does, piece by piece, and tells the request's event sink of each: upload progress can
+/// be tested. Responses stream; ``openBodyCount`` counts those that nobody has finished.
 public final class StubTransport: HTTPTransport, CustomStringConvertible {
-    private struct State {
+    /// What becomes of a request that no stub matches.
+    public enum Unmatched: Sendable {
+        /// It fails with ``UnmatchedRequest``.
+        case fails
+        /// It is sent by another sender, such as a real transport, which must outlive the stub.
+        case passesThrough(to: any HTTPSender)
+    }
+
+    fileprivate struct State {
         var stubs: [Stub]
         var uses: [Int]
         var requests: [RecordedRequest] = []
         var openBodies = 0
         var isShutDown = false
-
-        func matches(_ request: RecordedRequest, stub index: Int) -> Bool {
-            let stub = stubs[index]
-            let isUsedUp = stub.script.isEmpty || (stub.script.count > 1 && uses[index] >= stub.script.count)
-            return !isUsedUp && stub.criteria.allSatisfy { $0.matches(request) }
-        }
     }
+
+    private enum Choice {
+        case answer(StubAnswer, RecordedRequest)
+        case none
+        /// A stub that might match asks for the body.
+        case needsBody
+    }
+
+    /// How much of a request's body is kept.
+    static let bodyLimitBytes = 16 * 1024 * 1024
 
     private let state: Mutex<State>
+    private let unmatched: Unmatched
+    private let conditions: NetworkConditions?
+    private let clock: any Clock<Duration>
 
-    public init(_ stubs: Stub...) { state = Mutex(State(stubs: stubs, uses: stubs.map { _ in 0 })) }
+    /// - Parameters:
+    ///   - unmatched: what becomes of a request that no stub matches; it fails by default.
+    ///   - conditions: of the network that is played, for answers that name none of their own; nil is as fast as it goes.
+    ///   - clock: what delays and rates are measured by. With a ``ManualClock`` a slow network takes no time.
+    public convenience init(
+        _ stubs: Stub..., unmatched: Unmatched = .fails, conditions: NetworkConditions? = nil,
+        clock: any Clock<Duration> = ContinuousClock()
+    ) {
+        self.init(stubs, unmatched: unmatched, conditions: conditions, clock: clock)
+    }
 
-    /// Adds a stub behind the others.
-    public func add(_ stub: Stub) {
+    public init(
+        _ stubs: [Stub], unmatched: Unmatched = .fails, conditions: NetworkConditions? = nil,
+        clock: any Clock<Duration> = ContinuousClock()
+    ) {
+        state = Mutex(State(stubs: stubs, uses: stubs.map { _ in 0 }))
+        (self.unmatched, self.conditions, self.clock) = (unmatched, conditions, clock)
+    }
+
+    /// Adds stubs behind the others.
+    public func add(_ stubs: Stub...) {
         state.withLock { state in
-            state.stubs.append(stub)
-            state.uses.append(0)
+            state.stubs += stubs
+            state.uses += stubs.map { _ in 0 }
         }
     }
 
-    public var capabilities: Capabilities { [.streamingUpload, .streamingDownload] }
+    public var capabilities: Capabilities {
+        [.streamingUpload, .streamingDownload, .requestTrailers, .responseTrailers, .informationalResponses]
+    }
     public var description: String { "StubTransport" }
 
     /// What was asked, in order, whether or not a stub matched.
@@ -48,43 +85,194 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
     /// Streamed bodies that were neither read to their end nor abandoned: zero when a test is done.
     public var openBodyCount: Int { state.withLock(\.openBodies) }
 
-    public func send(_ request: Request) async throws -> Response {
-        try Task.checkCancellation()
-        let recorded = RecordedRequest(request: request, body: try await Self.bytes(of: request.body))
-        let answer = try state.withLock { state in
-            guard !state.isShutDown else { throw TransportError(.shutDown, phase: .request, request: request, wasSent: .no) }
-            state.requests.append(recorded)
-            guard let index = state.stubs.indices.first(where: { state.matches(recorded, stub: $0) }) else {
-                throw UnmatchedRequest(recorded, stubs: state.stubs, uses: state.uses)
-            }
-            defer { state.uses[index] += 1 }
-            let script = state.stubs[index].script
-            return script.count == 1 ? script[0] : script[state.uses[index]]
-        }
-        let (head, content) = try await answer.make(recorded)
-        switch content {
-        case .data(let data): return Response(head: head, data: data, request: request)
-        case .chunks(let chunks, let failure):
-            let lifetime = ExchangeLifetime()
-            state.withLock { $0.openBodies += 1 }
-            let source = StubBodySource(chunks, failure: failure) { [self] end in
-                state.withLock { $0.openBodies -= 1 }
-                lifetime.end(end)
-            }
-            return Response(head: head, body: ResponseBody(source, request: request), request: request, exchange: lifetime)
+    /// Stubs with answers that never came: those that no request matched, and scripts that were not played to their end.
+    public var unusedStubs: [Stub] {
+        state.withLock { state in
+            zip(state.stubs, state.uses).filter { stub, uses in uses < (stub.repeatsLast ? 1 : stub.script.count) }.map(\.0)
         }
     }
 
-    private static func bytes(of body: RequestBody) async throws -> Data {
-        if let bytes = body.bytes { return bytes }
-        let source = try await body.open()
-        defer { source.abandon() }
-        var all = Data()
-        while let chunk = try await source.next() {
-            all.append(chunk)
-            guard all.count <= 16 * 1024 * 1024 else { throw TransportError(.bodyTooLarge, phase: .send, request: nil, wasSent: .maybe) }
+    // MARK: - Sending
+
+    public func send(_ request: Request) async throws -> Response {
+        try Task.checkCancellation()
+        let exchange = StubExchange(request)
+        do {
+            return try await answer(exchange)
+        } catch {
+            exchange.end(.failed(error))
+            throw error
         }
-        return all
+    }
+
+    private func answer(_ exchange: StubExchange) async throws -> Response {
+        let index = try arrive(exchange)
+        var hasBody = false
+        var choice = choose(index)
+        if case .needsBody = choice {
+            try await read(exchange, of: index, at: conditions?.uploadBytesPerSecond)
+            hasBody = true
+            choice = choose(index, hasBody: true)
+        }
+        guard case .answer(let answer, let recorded) = choice else {
+            guard case .passesThrough(let sender) = unmatched else { throw state.withLock { UnmatchedRequest(index, in: $0) } }
+            return try await pass(exchange, of: index, to: sender)
+        }
+        let conditions = answer.conditions ?? conditions
+        let made: StubAnswer.Made
+        switch answer.kind {
+        case .passThrough(let sender):
+            return try await pass(exchange, of: index, to: sender)
+        case .afterBody(let make):
+            if !hasBody { try await read(exchange, of: index, at: conditions?.uploadBytesPerSecond) }
+            var whole = state.withLock { $0.requests[index] }
+            whole.pathValues = recorded.pathValues
+            try await wait(answer.delay + (conditions?.latency ?? .zero))
+            made = try await make(whole)
+        case .atOnce(let make):
+            let body = try await open(exchange, of: index, at: conditions?.uploadBytesPerSecond)
+            try await wait(answer.delay + (conditions?.latency ?? .zero))
+            made = try await make(recorded, body)
+        }
+        try Task.checkCancellation()
+        return try respond(made, by: answer, over: conditions, to: exchange)
+    }
+
+    private func wait(_ delay: Duration) async throws {
+        if delay > .zero { try await clock.sleep(for: delay) }
+    }
+
+    private func arrive(_ exchange: StubExchange) throws -> Int {
+        let index = state.withLock { state -> Int? in
+            guard !state.isShutDown else { return nil }
+            state.requests.append(RecordedRequest(request: exchange.request))
+            return state.requests.count - 1
+        }
+        guard let index else { throw TransportError(.shutDown, phase: .request, request: exchange.request, wasSent: .no) }
+        exchange.tell(.start)
+        exchange.tell(.requestHeadSent)
+        return index
+    }
+
+    private func choose(_ request: Int, hasBody: Bool = false) -> Choice {
+        state.withLock { state in
+            var recorded = state.requests[request]
+            for (index, stub) in state.stubs.enumerated() {
+                guard let answer = stub.answer(forUse: state.uses[index]) else { continue }
+                if stub.matcher.needsBody, !hasBody, !recorded.request.body.isEmpty { return .needsBody }
+                guard stub.matcher.matches(recorded) else { continue }
+                state.uses[index] += 1
+                recorded.pathValues = (stub.path?.values(in: recorded.path) ?? [:]).mapValues { PercentEncoding.decode($0) ?? $0 }
+                state.requests[request] = recorded
+                return .answer(answer, recorded)
+            }
+            return .none
+        }
+    }
+
+    // MARK: The request's body
+
+    /// The body, each piece of which is kept and told of when it is read.
+    private func open(_ exchange: StubExchange, of index: Int, at bytesPerSecond: Int?) async throws -> any BodySource {
+        let source: any BodySource
+        do {
+            source = try await exchange.request.body.open()
+        } catch {
+            throw Self.failure(of: exchange.request, error)
+        }
+        let paced = bytesPerSecond.map { PacedBodySource(source, bytesPerSecond: $0, clock: clock) as any BodySource } ?? source
+        let request = exchange.request
+        return ObservedBodySource(paced) { [self] chunk in
+            state.withLock { state in
+                let room = Self.bodyLimitBytes - state.requests[index].body.count
+                state.requests[index].body.append(chunk.prefix(room))
+            }
+            exchange.sent(chunk.count)
+        } onEnd: { [self] end in
+            if case .complete = end {
+                state.withLock { $0.requests[index].trailers = source.trailers }
+                exchange.requestIsSent(declared: request.body.length)
+            }
+        }
+    }
+
+    private func read(_ exchange: StubExchange, of index: Int, at bytesPerSecond: Int?) async throws {
+        // Bytes in memory come at once, unless somebody looks.
+        if let bytes = exchange.request.body.bytes, bytesPerSecond == nil {
+            state.withLock { $0.requests[index].body = Data(bytes.prefix(Self.bodyLimitBytes)) }
+            if !bytes.isEmpty { exchange.sent(bytes.count) }
+            return exchange.requestIsSent(declared: nil)
+        }
+        let source = try await open(exchange, of: index, at: bytesPerSecond)
+        defer { source.abandon() }
+        do {
+            while try await source.next() != nil {}
+        } catch {
+            throw Self.failure(of: exchange.request, error)
+        }
+        if let declared = exchange.request.body.length, declared != exchange.sentBytes {
+            throw Self.failure(of: exchange.request, message: "\(declared) bytes were declared, and \(exchange.sentBytes) came")
+        }
+    }
+
+    private static func failure(of request: Request, _ error: (any Error)? = nil, message: String? = nil) -> any Error {
+        if let error, error is CancellationError || error is any RequestFailure { return error }
+        return TransportError(
+            .requestBody, phase: .send, message: message ?? error.map { "\($0)" } ?? "", underlying: error, request: request,
+            wasSent: .maybe)
+    }
+
+    // MARK: The response
+
+    private func respond(
+        _ made: StubAnswer.Made, by answer: StubAnswer, over conditions: NetworkConditions?, to exchange: StubExchange
+    ) throws -> Response {
+        let request = exchange.request
+        for head in answer.informational { exchange.tell(.informationalResponse, head: head) }
+        var source: any BodySource
+        switch made.content {
+        case .raw(let bytes):
+            guard request.options.acceptsRawAnswers else {
+                throw TransportError(
+                    .unsupported, phase: .response, message: "a stub has no wire for \(bytes.count) raw bytes", request: request,
+                    wasSent: .yes)
+            }
+            var response = Response(head: made.head, data: bytes, request: request)
+            response.metadata.isRawAnswer = true
+            return response
+        case .data(let data):
+            exchange.tell(.responseHead)
+            if answer.breaking == nil, conditions?.downloadBytesPerSecond == nil, answer.trailers == nil {
+                exchange.end(.complete)
+                return Response(head: made.head, body: ResponseBody(data), request: request, exchange: exchange.lifetime)
+            }
+            source = ChunksBodySource([data])
+        case .source(let body):
+            exchange.tell(.responseHead)
+            source = body
+        }
+        if let breaking = answer.breaking {
+            source = BreakingBodySource(source, afterBytes: breaking.afterBytes, failure: breaking.failure)
+        }
+        if let rate = conditions?.downloadBytesPerSecond { source = PacedBodySource(source, bytesPerSecond: rate, clock: clock) }
+        state.withLock { $0.openBodies += 1 }
+        let observed = ObservedBodySource(source, trailers: answer.trailers) { [self] end in
+            state.withLock { $0.openBodies -= 1 }
+            exchange.end(end)
+        }
+        let length = made.head.headerFields[.contentLength].flatMap { Int64($0) }
+        return Response(
+            head: made.head, body: ResponseBody(observed, expectedLength: length, request: request), request: request,
+            exchange: exchange.lifetime)
+    }
+
+    /// The other sender's answer. It reads the body, unless that has been read already.
+    private func pass(_ exchange: StubExchange, of index: Int, to sender: any HTTPSender) async throws -> Response {
+        var request = exchange.request
+        let recorded = state.withLock { $0.requests[index] }
+        if !request.body.replay.canRestart, exchange.sentBytes > 0 { request.body = .data(recorded.body) }
+        exchange.isPassedOn()
+        return try await sender.send(request)
     }
 
     public func shutdown() async throws { state.withLock { $0.isShutDown = true } }
@@ -100,13 +288,17 @@ public struct UnmatchedRequest: RequestFailure {
     public var phase: ExchangePhase { .request }
     public var wasSent: WasSent { .no }
 
-    init(_ recorded: RecordedRequest, stubs: [Stub], uses: [Int]) {
+    public var description: String {
+        "\(request.map { "\($0): " } ?? "")no stub matches; " + (nearest.map { "the nearest, \($0)" } ?? "there are none")
+    }
+}
+
+extension UnmatchedRequest {
+    fileprivate init(_ index: Int, in state: StubTransport.State) {
+        let recorded = state.requests[index]
         request = recorded.request
-        let scored = zip(stubs, uses).map { stub, used in
-            let missed = stub.criteria.filter { !$0.matches(recorded) }.map(\.name)
-            return (stub: stub, missed: missed, used: used)
-        }
-        nearest = scored.min { ($0.missed.count, $1.stub.criteria.count) < ($1.missed.count, $0.stub.criteria.count) }
+        let scored = zip(state.stubs, state.uses).map { (stub: $0, missed: $0.matcher.missed(by: recorded), used: $1) }
+        nearest = scored.min { ($0.missed.count, $1.stub.matcher.count) < ($1.missed.count, $0.stub.matcher.count) }
             .map { nearest in
                 if nearest.missed.isEmpty {
                     let why = nearest.stub.script.isEmpty ? "it has no answer" : "its \(nearest.used) answers are used up"
@@ -115,57 +307,28 @@ public struct UnmatchedRequest: RequestFailure {
                 return "'\(nearest.stub)' differs in \(nearest.missed.joined(separator: ", "))"
             }
     }
-
-    public var description: String {
-        "\(request.map { "\($0): " } ?? "")no stub matches; " + (nearest.map { "the nearest, \($0)" } ?? "there are none")
-    }
 }
 
 extension UnmatchedRequest: CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
 }
 
-/// Chunks that come when they are read.
-private final class StubBodySource: BodySource {
-    private struct State {
-        var rest: ArraySlice<Data>
-        var failure: (any Error)?
-        var isOver = false
+// MARK: - For the mock server
+
+private enum RawAnswersKey: TypedKey { static var defaultValue: Bool { false } }
+
+extension RequestOptions {
+    /// Whether who asks has a wire to put raw bytes on.
+    package var acceptsRawAnswers: Bool {
+        get { self[RawAnswersKey.self] }
+        set { self[RawAnswersKey.self] = newValue }
     }
+}
 
-    private let state: Mutex<State>
-    private let onEnd: @Sendable (ExchangeLifetime.End) -> Void
-
-    init(_ chunks: [Data], failure: (any Error)?, onEnd: @escaping @Sendable (ExchangeLifetime.End) -> Void) {
-        state = Mutex(State(rest: chunks.filter { !$0.isEmpty }[...], failure: failure))
-        self.onEnd = onEnd
-    }
-
-    func next() async throws -> Data? {
-        if Task.isCancelled {
-            end(.failed(CancellationError()))
-            throw CancellationError()
-        }
-        let (chunk, failure) = state.withLock { state in (state.rest.popFirst(), state.failure) }
-        if let chunk { return chunk }
-        if let failure {
-            end(.failed(failure))
-            throw failure
-        }
-        end(.complete)
-        return nil
-    }
-
-    func abandon() { end(.abandoned) }
-
-    private func end(_ end: ExchangeLifetime.End) {
-        let isFirst = state.withLock { state in
-            defer {
-                state.isOver = true
-                state.rest = []
-            }
-            return !state.isOver
-        }
-        if isFirst { onEnd(end) }
+extension ResponseMetadata {
+    /// Whether the body is a whole message, head included.
+    package var isRawAnswer: Bool {
+        get { self[RawAnswersKey.self] }
+        set { self[RawAnswersKey.self] = newValue }
     }
 }

@@ -1,0 +1,194 @@
+public import ErrandCore
+internal import ErrandTesting
+internal import Synchronization
+public import Testing
+
+/// What holds for every middleware, whatever it does.
+///
+/// ```swift
+/// static let mine = MiddlewareUnderTest("tenant", switchOff: { $0.options.tenant = .off }) { $0.tenant("a") }
+///
+/// @Test(arguments: MiddlewareBehaviour.all)
+/// func conforms(to behaviour: MiddlewareBehaviour) async throws { try await behaviour.check(Self.mine) }
+/// ```
+public struct MiddlewareBehaviour: Sendable, CustomStringConvertible, CustomTestStringConvertible {
+    public let name: String
+    /// What it shows, in a sentence.
+    public let summary: String
+    private let run: @Sendable (MiddlewareUnderTest) async throws -> Void
+
+    init(_ name: String, _ summary: String, _ run: @escaping @Sendable (MiddlewareUnderTest) async throws -> Void) {
+        (self.name, self.summary, self.run) = (name, summary, run)
+    }
+
+    /// Sends requests through `middleware` to a stub, and records an issue for all that is not as it must be.
+    ///
+    /// - Throws: what the middleware throws where it must not.
+    public func check(_ middleware: MiddlewareUnderTest) async throws { try await run(middleware) }
+
+    public var description: String { "\(name): \(summary)" }
+    public var testDescription: String { name }
+
+    public static let all = passing + ending
+}
+
+/// A middleware, as it is put around a sender, and how a request switches it off.
+public struct MiddlewareUnderTest: Sendable, CustomTestStringConvertible {
+    public let name: String
+    let request: @Sendable () throws -> Request
+    let switchOff: @Sendable (inout Request) -> Void
+    /// Puts it around a sender.
+    public let wrap: @Sendable (any HTTPSender) -> HTTPStack
+
+    /// - Parameters:
+    ///   - request: one that the middleware acts on, and passes on once to a server that answers 200. A GET by default.
+    ///   - switchOff: sets the option by which a request goes past it.
+    ///   - wrap: puts it around a sender.
+    public init(
+        _ name: String, request: @escaping @Sendable () throws -> Request = { try Request(.get, url: "https://a.example/x") },
+        switchOff: @escaping @Sendable (inout Request) -> Void, wrap: @escaping @Sendable (any HTTPSender) -> HTTPStack
+    ) {
+        (self.name, self.request, self.switchOff, self.wrap) = (name, request, switchOff, wrap)
+    }
+
+    public var testDescription: String { name }
+}
+
+extension MiddlewareBehaviour {
+    private static let chunks = ["one", "two", "three"].map { Data($0.utf8) }
+
+    /// What goes through.
+    static let passing: [MiddlewareBehaviour] = [
+        MiddlewareBehaviour("PassesOn", "A request reaches the sender once, and its answer comes back with status and body.") { subject in
+            let stub = StubTransport(Stub().answers(.stream(chunks)))
+            let request = try subject.request()
+            let response = try await subject.wrap(stub).send(request)
+            #expect(response.status == .ok)
+            #expect(try await response.body.collect() == Data("onetwothree".utf8))
+            #expect(stub.requests.map(\.request.id) == [request.id], "sent once, and under its own id")
+            #expect(stub.openBodyCount == 0)
+        },
+        MiddlewareBehaviour("Streams", "The first piece of a body can be read before the second exists.") { subject in
+            let written = WrittenBody()
+            let stub = StubTransport(Stub().answers(.streaming { _, _ in (HTTPResponse(status: .ok), written) }))
+            let response = try await subject.wrap(stub).send(subject.request())
+            var iterator = response.body.makeAsyncIterator()
+            written.write("first")
+            #expect(try await iterator.next() == Data("first".utf8))
+            written.write("second")
+            #expect(try await iterator.next() == Data("second".utf8))
+            written.finish()
+            #expect(try await iterator.next() == nil)
+        },
+        MiddlewareBehaviour("KeepsCallsApart", "A hundred calls at once get each its own answer.") { subject in
+            let stub = StubTransport(Stub().answers(.custom { (HTTPResponse(status: .ok), Data($0.request.id.description.utf8)) }))
+            let stack = subject.wrap(stub)
+            try await withThrowingTaskGroup(of: Bool.self) { group in
+                for _ in 0..<100 {
+                    group.addTask {
+                        let request = try subject.request()
+                        return try await stack.send(request).body.collect() == Data(request.id.description.utf8)
+                    }
+                }
+                for try await isRight in group { #expect(isRight) }
+            }
+        },
+        MiddlewareBehaviour("SwitchedOff", "A request that switches it off goes past it untouched, and so does the answer.") { subject in
+            let stub = StubTransport(Stub().answers(.status(.serviceUnavailable, text: "as it is")))
+            var request = try subject.request()
+            subject.switchOff(&request)
+            let before = request
+            let response = try await subject.wrap(stub).send(request)
+            #expect(response.status == .serviceUnavailable)
+            #expect(try await response.body.collect() == Data("as it is".utf8))
+            let seen = try #require(stub.requests.first).request
+            #expect(stub.requests.count == 1)
+            #expect(seen.head == before.head && seen.id == before.id)
+            #expect((seen.deadline == nil) == (before.deadline == nil))
+        },
+        MiddlewareBehaviour("ShowsNoSecret", "Neither it nor the stack shows what a request holds.") { subject in
+            let stub = StubTransport(Stub().answers(.failure(Refused())))
+            var request = try subject.request()
+            request.head.headerFields[.authorization] = "Bearer s3cr3t-token"
+            request.head.headerFields[.cookie] = "id=s3cr3t-cookie"
+            let stack = subject.wrap(stub)
+            do {
+                _ = try await stack.send(request)
+            } catch {
+                var text = "\(error)"
+                dump(error, to: &text)
+                #expect(!text.contains("s3cr3t"))
+            }
+            #expect(!stack.description.contains("s3cr3t"))
+        },
+    ]
+
+    /// What ends.
+    static let ending: [MiddlewareBehaviour] = [
+        MiddlewareBehaviour("CancelsTheWorkBelow", "Cancelling the caller stops the work below, and the caller gets CancellationError.") {
+            subject in
+            let (isBelow, hasStopped) = (Signal(), Signal())
+            let stack = subject.wrap(
+                ClosureSender { _ in
+                    defer { hasStopped.signal() }
+                    isBelow.signal()
+                    while true { try await Task.sleep(for: .seconds(60)) }
+                })
+            let request = try subject.request()
+            try await expectCancellation(when: isBelow) { _ = try await stack.send(request) }
+            try await withDeadline(.seconds(10), "the work below to stop") { try await hasStopped.wait() }
+        },
+        MiddlewareBehaviour("CancelledBefore", "A caller that is cancelled already reaches nobody.") { subject in
+            let stub = StubTransport(Stub().answers(.status(.ok)))
+            let (stack, request) = (subject.wrap(stub), try subject.request())
+            let task = Task {
+                withUnsafeCurrentTask { $0?.cancel() }
+                _ = try await stack.send(request)
+            }
+            await #expect(throws: CancellationError.self) { try await task.value }
+            #expect(stub.requests.isEmpty)
+        },
+        MiddlewareBehaviour("KeepsCancellation", "A cancellation from below stays one.") { subject in
+            let stack = subject.wrap(StubTransport(Stub().answers(.failure(CancellationError()))))
+            await #expect(throws: CancellationError.self) { () async throws -> Void in _ = try await stack.send(subject.request()) }
+        },
+        MiddlewareBehaviour("KeepsFailures", "An error that is not its business comes through as it is.") { subject in
+            let stack = subject.wrap(StubTransport(Stub().answers(.failure(Refused()))))
+            await #expect(throws: Refused.self) { () async throws -> Void in _ = try await stack.send(subject.request()) }
+        },
+        MiddlewareBehaviour("ReleasesUnread", "A body that is dropped unread is released.") { subject in
+            let stub = StubTransport(Stub().answers(.stream(chunks)))
+            func sendAndDrop() async throws {
+                let response = try await subject.wrap(stub).send(subject.request())
+                #expect(response.status == .ok && stub.openBodyCount == 1)
+            }
+            try await sendAndDrop()
+            #expect(stub.openBodyCount == 0)
+        },
+        MiddlewareBehaviour("ReleasesHalfRead", "A body that is read in part is released.") { subject in
+            let stub = StubTransport(Stub().answers(.stream(chunks)))
+            let response = try await subject.wrap(stub).send(subject.request())
+            for try await _ in response.body { break }
+            #expect(stub.openBodyCount == 0)
+            #expect(response.exchange.ended != nil)
+        },
+        MiddlewareBehaviour("KeepsDeadlines", "A deadline ends the work below it in time.") { subject in
+            var request = try subject.request()
+            request.deadline = Deadline(after: .milliseconds(100))
+            let (stack, bounded) = (subject.wrap(StubTransport(Stub().answers(.never))), request)
+            let failure = await #expect(throws: TransportError.self) { () async throws -> Void in
+                _ = try await withDeadline(.seconds(10), "the deadline") { try await stack.send(bounded) }
+            }
+            #expect(failure?.code == .timedOut)
+        },
+    ]
+}
+
+/// An error that no middleware knows.
+struct Refused: Error {}
+
+/// A sender over a closure.
+struct ClosureSender: HTTPSender {
+    let answer: @Sendable (Request) async throws -> Response
+    func send(_ request: Request) async throws -> Response { try await answer(request) }
+}

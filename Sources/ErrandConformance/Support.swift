@@ -1,0 +1,203 @@
+internal import ErrandCore
+internal import Synchronization
+internal import Testing
+
+/// Something that has happened, once, and that others wait for.
+final class Signal: Sendable {
+    private struct State {
+        var hasCome = false
+        var waiters: [Int: CheckedContinuation<Void, any Error>] = [:]
+        var nextID = 0
+    }
+
+    private let state = Mutex(State())
+
+    var hasCome: Bool { state.withLock(\.hasCome) }
+
+    func signal() {
+        let waiters = state.withLock { state in
+            state.hasCome = true
+            defer { state.waiters = [:] }
+            return state.waiters.values
+        }
+        for waiter in waiters { waiter.resume() }
+    }
+
+    /// Returns when it has happened.
+    ///
+    /// - Throws: `CancellationError`.
+    func wait() async throws {
+        let id = state.withLock { state in
+            state.nextID += 1
+            return state.nextID
+        }
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                let hasCome = state.withLock { state in
+                    if !state.hasCome { state.waiters[id] = continuation }
+                    return state.hasCome
+                }
+                if hasCome { continuation.resume() }
+                if Task.isCancelled { leave(id) }
+            }
+        } onCancel: {
+            leave(id)
+        }
+    }
+
+    private func leave(_ id: Int) {
+        state.withLock { $0.waiters.removeValue(forKey: id) }?.resume(throwing: CancellationError())
+    }
+}
+
+/// A body that is written piece by piece, each taken when it is read.
+final class WrittenBody: BodySource {
+    private struct State {
+        var pieces: [Data] = []
+        var isFinished = false
+        var isAbandoned = false
+        var reader: CheckedContinuation<Data?, any Error>?
+    }
+
+    private let state = Mutex(State())
+    let trailers: HTTPFields?
+
+    init(trailers: HTTPFields? = nil) { self.trailers = trailers }
+
+    var isAbandoned: Bool { state.withLock(\.isAbandoned) }
+
+    func write(_ text: String) {
+        let reader = state.withLock { state in
+            defer { state.reader = nil }
+            if state.reader == nil { state.pieces.append(Data(text.utf8)) }
+            return state.reader
+        }
+        reader?.resume(returning: Data(text.utf8))
+    }
+
+    func finish() {
+        let reader = state.withLock { state in
+            state.isFinished = true
+            defer { state.reader = nil }
+            return state.reader
+        }
+        reader?.resume(returning: nil)
+    }
+
+    func next() async throws -> Data? {
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                let result = state.withLock { state -> Result<Data?, any Error>? in
+                    if Task.isCancelled || state.isAbandoned { return .failure(CancellationError()) }
+                    if !state.pieces.isEmpty { return .success(state.pieces.removeFirst()) }
+                    if state.isFinished { return .success(nil) }
+                    state.reader = continuation
+                    return nil
+                }
+                if let result { continuation.resume(with: result) }
+            }
+        } onCancel: {
+            stop(abandoning: false)
+        }
+    }
+
+    func abandon() { stop(abandoning: true) }
+
+    private func stop(abandoning: Bool) {
+        let reader = state.withLock { state in
+            if abandoning { state.isAbandoned = true }
+            defer { state.reader = nil }
+            return state.reader
+        }
+        reader?.resume(throwing: CancellationError())
+    }
+}
+
+/// A source over closures.
+struct ClosureSource: BodySource {
+    let read: @Sendable () async throws -> Data?
+    var onAbandon: @Sendable () -> Void = {}
+
+    func next() async throws -> Data? { try await read() }
+    func abandon() { onAbandon() }
+}
+
+/// Keeps every event.
+final class EventRecorder: EventSink {
+    private let state = Mutex<[ExchangeEvent]>([])
+    var events: [ExchangeEvent] { state.withLock { $0 } }
+    func record(_ event: ExchangeEvent) { state.withLock { $0.append(event) } }
+}
+
+/// Runs `operation` in a task of its own, and cancels it when `moment` has come.
+///
+/// Records an issue unless it ends in `CancellationError`, soon.
+func expectCancellation(
+    when moment: Signal, sourceLocation: SourceLocation = #_sourceLocation, _ operation: @escaping @Sendable () async throws -> Void
+) async throws {
+    let task = Task { try await operation() }
+    do {
+        try await withDeadline(.seconds(10), "what is to be cancelled to begin") { try await moment.wait() }
+    } catch {
+        task.cancel()
+        throw error
+    }
+    let start = ContinuousClock.now
+    task.cancel()
+    await #expect(throws: CancellationError.self, sourceLocation: sourceLocation) { try await task.value }
+    #expect(ContinuousClock.now - start < .seconds(5), "cancelling took its time", sourceLocation: sourceLocation)
+}
+
+/// What was waited for did not come.
+struct ConformanceTimeout: Error, CustomStringConvertible {
+    let what: String
+    let limit: Duration
+    var description: String { "waited \(limit) for \(what)" }
+}
+
+func withDeadline<Result: Sendable>(
+    _ limit: Duration, _ what: String, _ operation: @escaping @Sendable () async throws -> Result
+) async throws -> Result {
+    try await withThrowingTaskGroup(of: Result.self) { group in
+        group.addTask { try await operation() }
+        group.addTask {
+            try await Task.sleep(for: limit)
+            throw ConformanceTimeout(what: what, limit: limit)
+        }
+        defer { group.cancelAll() }
+        guard let first = try await group.next() else { throw CancellationError() }
+        return first
+    }
+}
+
+extension Response {
+    /// Waits for the end of the exchange; how it ended.
+    func end() async throws -> ExchangeLifetime.End {
+        let exchange = exchange
+        return try await withDeadline(.seconds(10), "the end of the exchange") {
+            let ended = Signal()
+            exchange.onEnd { _ in ended.signal() }
+            try await ended.wait()
+            guard let end = exchange.ended else { throw CancellationError() }
+            return end
+        }
+    }
+}
+
+extension ExchangeLifetime.End {
+    var isComplete: Bool { if case .complete = self { true } else { false } }
+}
+
+/// Bytes that no pattern repeats soon in.
+func patternBytes(_ count: Int) -> Data {
+    var state: UInt64 = 0x2545_F491_4F6C_DD1D
+    var bytes = [UInt8]()
+    bytes.reserveCapacity(count)
+    for _ in 0..<count {
+        state ^= state << 13
+        state ^= state >> 7
+        state ^= state << 17
+        bytes.append(UInt8(truncatingIfNeeded: state))
+    }
+    return Data(bytes)
+}

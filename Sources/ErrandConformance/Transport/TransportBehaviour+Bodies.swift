@@ -1,0 +1,162 @@
+internal import ErrandCore
+internal import ErrandTesting
+internal import Testing
+
+extension TransportBehaviour {
+    /// Bodies, both ways.
+    static let bodies: [TransportBehaviour] = [
+        TransportBehaviour("EchoString", "A text goes and comes.", [Stub(.post).answers(.echo)]) { subject in
+            let (_, body) = try await subject.exchange(.post, body: .text("Grüße, 世界"))
+            #expect(String(decoding: body, as: UTF8.self) == "Grüße, 世界")
+        },
+        TransportBehaviour("Echo1MBBody", "A mebibyte goes and comes, streamed both ways.", [Stub(.post).answers(.echo)]) { subject in
+            let bytes = patternBytes(1024 * 1024)
+            for body in [RequestBody.data(bytes), stream(of: bytes, pieceBytes: 10_000)] {
+                let (_, echoed) = try await subject.exchange(.post, body: body)
+                let isEqual = echoed == bytes
+                #expect(isEqual, "\(echoed.count) bytes came back of \(bytes.count)")
+            }
+        },
+        TransportBehaviour(
+            "EmptyChunkedBody", "A streamed body without a byte is a body, both ways.",
+            [Stub(.post).answers(.echo), Stub().answers(.stream([]))]
+        ) { subject in
+            let (response, body) = try await subject.exchange()
+            #expect(response.status == .ok && body.isEmpty)
+            let (echo, echoed) = try await subject.exchange(.post, body: stream(of: Data(), pieceBytes: 1))
+            #expect(echo.status == .ok && echoed.isEmpty)
+            #expect(try await echo.end().isComplete)
+        },
+        TransportBehaviour(
+            "DripRead", "A body that comes drop by drop comes whole.",
+            [Stub().answers(.data(Data("drop by drop".utf8)).over(NetworkConditions(downloadBytesPerSecond: 200)))]
+        ) { subject in
+            let (_, body) = try await subject.exchange()
+            #expect(body == Data("drop by drop".utf8))
+        },
+        TransportBehaviour(
+            "UnderRead", "A body that is read in part lets go of the rest, and the next request is served.",
+            [Stub(.get, "/large").answers(.stream(Array(repeating: Data(count: 64 * 1024), count: 64))), Stub().answers(.status(.ok))]
+        ) { subject in
+            let first = try await subject.send(.get, "/large")
+            for try await chunk in first.body {
+                #expect(!chunk.isEmpty)
+                break
+            }
+            _ = try await first.end()
+            #expect(try await subject.exchange().response.status == .ok)
+        },
+        TransportBehaviour(
+            "DroppedUnread", "A body that nobody reads is released with the response.",
+            [Stub(.get, "/large").answers(.stream(Array(repeating: Data(count: 64 * 1024), count: 64))), Stub().answers(.status(.ok))]
+        ) { subject in
+            let exchange = try await subject.send(.get, "/large").exchange
+            let ended = Signal()
+            exchange.onEnd { _ in ended.signal() }
+            try await withDeadline(.seconds(10), "the exchange to end") { try await ended.wait() }
+            #expect(try await subject.exchange().response.status == .ok)
+        },
+        TransportBehaviour(
+            "SmallUnreadEnds", "A small body is received, and its exchange over, before anybody reads it.",
+            [Stub().answers(.status(.ok, text: "small"))]
+        ) { subject in
+            let response = try await subject.send()
+            #expect(try await response.end().isComplete)
+            #expect(try await response.body.collect() == Data("small".utf8))
+        },
+        TransportBehaviour("StressTest", "Two hundred exchanges at once don't mix.", [Stub(.post, "/{number}").answers(.echo)]) { subject in
+            try await withThrowingTaskGroup(of: Bool.self) { group in
+                for number in 0..<200 {
+                    group.addTask {
+                        let text = String(repeating: "\(number) ", count: 1_000)
+                        let (_, body) = try await subject.exchange(.post, "/\(number)", body: .text(text))
+                        return body == Data(text.utf8)
+                    }
+                }
+                for try await isRight in group { #expect(isRight) }
+            }
+        },
+        TransportBehaviour(
+            "RequestBodyFailure", "A request's body that breaks fails the request, and never passes for whole.",
+            [Stub(.post).answers(.status(.ok)), Stub().answers(.status(.ok))]
+        ) { subject in
+            let body = RequestBody.stream { _ in ClosureSource { throw SourceBroke() } }
+            let failure = try await subject.failure(.post, body: body)
+            #expect(failure?.code == .requestBody && failure?.underlying is SourceBroke)
+            for declared in [Int64(3), 30] {
+                let wrong = RequestBody.stream(length: declared) { _ in try await stream(of: Data("ten octets".utf8), pieceBytes: 4).open()
+                }
+                #expect(try await subject.failure(.post, body: wrong)?.code == .requestBody)
+            }
+            #expect(try await subject.exchange().response.status == .ok)
+        },
+        TransportBehaviour("TrailerRead", "Trailer fields come behind the body (RFC 9110, 6.5).", [Stub().answers(trailing)]) { subject in
+            let response = try await subject.send()
+            #expect(response.body.trailers == nil)
+            #expect(try await response.body.collect() == Data("body".utf8))
+            #expect(response.body.trailers?[field("X-Checksum")] == "abc")
+        },
+        TransportBehaviour(
+            "TrailerWrite", "Trailer fields go behind the request's body.",
+            [
+                Stub(.post).answers(
+                    .custom { request in (HTTPResponse(status: .ok), Data((request.trailers?[field("X-Checksum")] ?? "none").utf8)) })
+            ]
+        ) { subject in
+            let body = RequestBody.stream { _ in
+                let source = WrittenBody(trailers: [field("X-Checksum"): "abc"])
+                source.write("body")
+                source.finish()
+                return source
+            }
+            let (_, answer) = try await subject.exchange(.post, headers: [field("Trailer"): "X-Checksum"], body: body)
+            #expect(String(decoding: answer, as: UTF8.self) == "abc")
+        },
+    ]
+
+    private static let trailing = StubAnswer.stream([Data("bo".utf8), Data("dy".utf8)], headers: [field("Trailer"): "X-Checksum"])
+        .trailers([field("X-Checksum"): "abc"])
+
+    /// A stream over `bytes` that can be opened again.
+    static func stream(of bytes: Data, pieceBytes: Int) -> RequestBody {
+        .stream { _ in
+            let source = WrittenPieces(bytes, pieceBytes: pieceBytes)
+            return ClosureSource { source.next() }
+        }
+    }
+
+    // MARK: What is not by this library's transports, but around them
+
+    /// `Small parts that can be read: ` eight times, as it stands in each content coding.
+    private static let coded: [(name: String, coding: String, bytes: String)] = [
+        ("Gzip", "gzip", "H4sIAAAAAAACAwvOTczJUShILCopVijJSCxRSE7MU0hKVShKTUyxUggedrIA4vXh2fAAAAA="),
+        ("Deflate", "deflate", "eJwLzk3MyVEoSCwqKVYoyUgsUUhOzFNISlUoSk1MsVIIHnayAF1hUxk="),
+        ("Brotli", "br", "G+8A+I1Utb8GCYOTUzp0Lcgg4EymW5gjHoGYvfm7cQYA"),
+    ]
+
+    static let contentCodings: [TransportBehaviour] =
+        coded.map { name, coding, bytes in
+            TransportBehaviour(
+                name, "A body in the coding '\(coding)' is asked for, and decoded (RFC 9110, 8.4).",
+                [
+                    Stub().header(.acceptEncoding, matching: "(^|[ ,])\(coding)($|[ ,;])").answers(
+                        .data(Data(base64Encoded: bytes) ?? Data(), headers: [.contentEncoding: coding]))
+                ]
+            ) { subject in
+                let response = try await subject.stack(with: .decompress).send(subject.request())
+                let body = try await response.body.collect()
+                #expect(String(decoding: body, as: UTF8.self) == String(repeating: "Small parts that can be read: ", count: 8))
+                #expect(response.headers[.contentEncoding] == nil)
+            }
+        } + [
+            TransportBehaviour(
+                "Identity", "A body in no coding is left as it is.", [Stub().answers(.status(.ok, text: "plain"))]
+            ) { subject in
+                let response = try await subject.stack(with: .decompress).send(subject.request(headers: [.acceptEncoding: "identity"]))
+                #expect(try await response.body.collect() == Data("plain".utf8))
+            }
+        ]
+}
+
+/// An error of the caller's own.
+struct SourceBroke: Error, Equatable {}

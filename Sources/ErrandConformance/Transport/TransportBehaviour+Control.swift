@@ -1,0 +1,243 @@
+internal import ErrandCore
+internal import ErrandTesting
+internal import Synchronization
+internal import Testing
+
+extension TransportBehaviour {
+    /// The two directions take turns.
+    static let interleaved: [TransportBehaviour] = [
+        TransportBehaviour(
+            "EchoInterleave", "Each piece of the request's body comes back before the next is sent.", [Stub(.post).answers(.echo)]
+        ) { subject in
+            let written = WrittenBody()
+            written.write("piece 0")
+            let response = try await subject.send(.post, body: .stream { _ in written })
+            var iterator = response.body.makeAsyncIterator()
+            for number in 0..<20 {
+                #expect(try await read("piece \(number)", from: &iterator))
+                written.write("piece \(number + 1)")
+            }
+            written.finish()
+            #expect(try await read("piece 20", from: &iterator))
+            #expect(try await iterator.next() == nil)
+            #expect(try await response.end().isComplete)
+        },
+        TransportBehaviour(
+            "SpeakInterleave", "The server speaks first, and then answers each piece.",
+            [
+                Stub(.post).answers(
+                    .streaming { _, incoming in
+                        let hasGreeted = Mutex(false)
+                        return (
+                            HTTPResponse(status: .ok),
+                            ClosureSource {
+                                let isFirst = hasGreeted.withLock { hasGreeted in
+                                    defer { hasGreeted = true }
+                                    return !hasGreeted
+                                }
+                                if isFirst { return Data("hello".utf8) }
+                                return try await incoming.next().map { Data("you said ".utf8) + $0 }
+                            } onAbandon: {
+                                incoming.abandon()
+                            }
+                        )
+                    })
+            ]
+        ) { subject in
+            let written = WrittenBody()
+            let response = try await subject.send(.post, body: .stream { _ in written })
+            var iterator = response.body.makeAsyncIterator()
+            #expect(try await read("hello", from: &iterator))
+            for text in ["one", "two"] {
+                written.write(text)
+                #expect(try await read("you said \(text)", from: &iterator))
+            }
+            written.finish()
+            #expect(try await iterator.next() == nil)
+        },
+    ]
+
+    /// Reads as many bytes as `expected` has; whether they are those.
+    private static func read(_ expected: String, from iterator: inout ResponseBody.Iterator) async throws -> Bool {
+        var found = Data()
+        while found.count < expected.utf8.count {
+            guard let chunk = try await iterator.next() else { return false }
+            found.append(chunk)
+        }
+        return found == Data(expected.utf8)
+    }
+
+    /// Cancelling, deadlines, events, the end.
+    static let given: [TransportBehaviour] = [
+        TransportBehaviour("CancelPreHeaders", "Cancelled while it waits for the head, a call ends at once.") {
+            let asked = Signal()
+            return Check([Stub(.get, "/slow").answers(signalling(asked)), Stub().answers(.status(.ok))]) { subject in
+                let request = try subject.request(.get, "/slow")
+                try await expectCancellation(when: asked) { _ = try await subject.stack.send(request) }
+                #expect(try await subject.exchange().response.status == .ok)
+            }
+        },
+        TransportBehaviour(
+            "CancelPreBody", "Cancelled while it waits for the body, a call ends at once.", [Stub(.get, "/slow").answers(hanging), other]
+        ) { subject in
+            let request = try subject.request(.get, "/slow")
+            let hasHead = Signal()
+            try await expectCancellation(when: hasHead) {
+                let response = try await subject.stack.send(request)
+                hasHead.signal()
+                for try await _ in response.body {}
+            }
+            #expect(try await subject.exchange().response.status == .ok)
+        },
+        TransportBehaviour(
+            "CancelInUpload", "Cancelled while its body is being sent, a call ends at once, and lets go of the body.",
+            [Stub(.post).answers(.status(.ok)), Stub().answers(.status(.ok))]
+        ) { subject in
+            let (isRead, isReleased) = (Signal(), Signal())
+            let body = RequestBody.stream { _ in
+                ClosureSource {
+                    isRead.signal()
+                    try await Task.sleep(for: .seconds(60))
+                    return nil
+                } onAbandon: {
+                    isReleased.signal()
+                }
+            }
+            let request = try subject.request(.post, body: body)
+            try await expectCancellation(when: isRead) { _ = try await subject.stack.send(request) }
+            try await withDeadline(.seconds(10), "the body to be released") { try await isReleased.wait() }
+            #expect(try await subject.exchange().response.status == .ok)
+        },
+        TransportBehaviour("CancelledBefore", "A task that is cancelled already sends nothing.") {
+            let asked = Signal()
+            return Check([Stub().answers(signalling(asked))]) { subject in
+                let request = try subject.request()
+                let task = Task {
+                    withUnsafeCurrentTask { $0?.cancel() }
+                    _ = try await subject.transport.send(request)
+                }
+                await #expect(throws: CancellationError.self) { try await task.value }
+                #expect(!asked.hasCome)
+            }
+        },
+        TransportBehaviour("DeadlineBeforeHead", "A deadline ends the wait for the head.", [Stub(.get, "/slow").answers(.never), other]) {
+            let request = try $0.request(.get, "/slow", within: .milliseconds(300))
+            let failure = try await timedOut { [stack = $0.stack] in _ = try await stack.send(request) }
+            #expect(failure?.code == .timedOut && failure?.wasSent != .no)
+            #expect(try await $0.exchange().response.status == .ok)
+        },
+        TransportBehaviour("DeadlineInBody", "A deadline ends the wait for the body.", [Stub(.get, "/slow").answers(hanging), other]) {
+            let request = try $0.request(.get, "/slow", within: .milliseconds(300))
+            let failure = try await timedOut { [stack = $0.stack] in
+                let response = try await stack.send(request)
+                for try await _ in response.body {}
+            }
+            #expect(failure?.code == .timedOut && failure?.phase == .body && failure?.wasSent == .yes)
+            #expect(try await $0.exchange().response.status == .ok)
+        },
+        TransportBehaviour(
+            "EventsInOrder", "A sink is told of each step once and in order, and of the body's progress.", [Stub(.post).answers(.echo)]
+        ) { subject in
+            let recorder = EventRecorder()
+            var request = try subject.request(.post, body: stream(of: patternBytes(100_000), pieceBytes: 10_000))
+            request.options.eventSink = recorder
+            let response = try await subject.stack.send(request)
+            _ = try await response.body.collect()
+            _ = try await response.end()
+            let events = recorder.events
+            #expect(events.first?.kind == .start && events.last?.kind == .end && events.last?.failure == nil)
+            #expect(events.allSatisfy { $0.request == request.id })
+            for kind in [ExchangeEvent.Kind.start, .requestHeadSent, .requestSent, .responseHead, .end] {
+                #expect(events.count { $0.kind == kind } == 1, "\(kind)")
+            }
+            let progress = events.compactMap(\.bytes)
+            #expect(progress.count > 1 && progress == progress.sorted() && progress.last == 100_000)
+            #expect(zip(events, events.dropFirst()).allSatisfy { $0.instant <= $1.instant })
+        },
+        TransportBehaviour(
+            "Informational", "Informational responses are told as events, before the answer (RFC 9110, 15.2).",
+            [
+                Stub().answers(
+                    .status(.ok, text: "final").informing(HTTPResponse(status: .init(code: 103), headerFields: [field("Link"): "</a.css>"]))
+                )
+            ]
+        ) { subject in
+            let recorder = EventRecorder()
+            var request = try subject.request()
+            request.options.eventSink = recorder
+            let response = try await subject.stack.send(request)
+            #expect(response.status == .ok)
+            #expect(try await response.body.collect() == Data("final".utf8))
+            let informational = recorder.events.filter { $0.kind == .informationalResponse }
+            #expect(informational.map(\.response?.status.code) == [103])
+            #expect(informational.first?.response?.headerFields[field("Link")] == "</a.css>")
+        },
+        TransportBehaviour("SendAfterShutdown", "After its shutdown a transport refuses, and a second shutdown does nothing.", [other]) {
+            subject in
+            #expect(try await subject.exchange().response.status == .ok)
+            try await subject.transport.shutdown()
+            try await subject.transport.shutdown()
+            let failure = try await subject.failure()
+            #expect(failure?.code == .shutDown && failure?.wasSent == .no)
+        },
+        TransportBehaviour(
+            "ShutdownEndsExchanges", "A shutdown fails what is under way.", [Stub(.get, "/slow").answers(hanging)]
+        ) { subject in
+            let response = try await subject.send(.get, "/slow")
+            try await subject.transport.shutdown()
+            let failure = await #expect(throws: TransportError.self) { () async throws -> Void in for try await _ in response.body {} }
+            #expect(failure?.code == .shutDown)
+            _ = try await response.end()
+        },
+    ]
+
+    /// A path that is fine.
+    private static let other = Stub(.get, "/").answers(.status(.ok))
+
+    /// Says that it was asked, and answers never.
+    private static func signalling(_ signal: Signal) -> StubAnswer {
+        .custom { _ in
+            signal.signal()
+            while true { try await Task.sleep(for: .seconds(60)) }
+        }
+    }
+
+    /// A head, and then nothing.
+    private static let hanging = StubAnswer.streaming { _, incoming in
+        (
+            HTTPResponse(status: .ok),
+            ClosureSource {
+                while true { try await Task.sleep(for: .seconds(60)) }
+            } onAbandon: {
+                incoming.abandon()
+            }
+        )
+    }
+
+    private static func timedOut(_ operation: @escaping @Sendable () async throws -> Void) async throws -> TransportError? {
+        let start = ContinuousClock.now
+        let failure = await #expect(throws: TransportError.self) { try await operation() }
+        #expect(ContinuousClock.now - start < .seconds(5), "the deadline took its time")
+        return failure
+    }
+}
+
+/// Bytes in pieces.
+final class WrittenPieces: Sendable {
+    private let rest: Mutex<Data>
+    private let pieceBytes: Int
+
+    init(_ bytes: Data, pieceBytes: Int) {
+        rest = Mutex(bytes)
+        self.pieceBytes = pieceBytes
+    }
+
+    func next() -> Data? {
+        rest.withLock { rest in
+            guard !rest.isEmpty else { return nil }
+            let piece = Data(rest.prefix(pieceBytes))
+            rest = rest.dropFirst(piece.count)
+            return piece
+        }
+    }
+}

@@ -1,0 +1,51 @@
+internal import ErrandCore
+internal import ErrandTesting
+internal import Testing
+
+extension TransportBehaviour {
+    /// What a middleware does on top of a transport.
+    static let followed: [TransportBehaviour] = [
+        TransportBehaviour(
+            "BasicRedirect", "A redirect is followed, and the response says where to (RFC 9110, 15.4).",
+            [Stub(.get, "/start").answers(.redirect(to: "/end?x=1")), Stub(.get, "/end").answers(.status(.ok, text: "there"))]
+        ) { subject in
+            let response = try await subject.stack(with: .redirect).send(subject.request(.get, "/start"))
+            #expect(response.status == .ok && response.request.head.path == "/end?x=1")
+            #expect(try await response.body.collect() == Data("there".utf8))
+        },
+        TransportBehaviour(
+            "InfiniteRedirect", "A circle of redirects ends in a failure.", [Stub(.get, "/loop").answers(.redirect(to: "/loop"))]
+        ) { subject in
+            do {
+                _ = try await subject.stack(with: .redirect).send(subject.request(.get, "/loop"))
+                Issue.record("the circle was left")
+            } catch is any RequestFailure {
+            }
+        },
+        TransportBehaviour(
+            "BasicCookieSetAndUse", "A cookie that was set comes with the next request (RFC 6265, 5.4).",
+            [
+                Stub(.get, "/set").answers(.status(.ok, headers: [.setCookie: "seen=yes; Path=/"])),
+                Stub(.get, "/use").answers(.custom { (HTTPResponse(status: .ok), Data(($0.headers[.cookie] ?? "").utf8)) }),
+            ]
+        ) { subject in
+            let stack = subject.stack(with: .cookies)
+            _ = try await stack.send(subject.request(.get, "/set")).body.collect()
+            #expect(try await stack.send(subject.request(.get, "/use")).body.collect() == Data("seen=yes".utf8))
+        },
+        TransportBehaviour(
+            "ETag", "What a validator confirms comes from the cache (RFC 9111, 4.3).",
+            [
+                Stub(.get).header(.ifNoneMatch, "\"v1\"").answers(.status(.notModified, headers: [.eTag: "\"v1\""])),
+                Stub(.get).answers(.status(.ok, headers: [.eTag: "\"v1\"", .cacheControl: "no-cache"], text: "stored")),
+            ]
+        ) { subject in
+            let stack = subject.stack(with: .cache)
+            for _ in 0..<2 {
+                let response = try await stack.send(subject.request())
+                #expect(response.status == .ok)
+                #expect(try await response.body.collect() == Data("stored".utf8))
+            }
+        },
+    ]
+}

@@ -1,0 +1,133 @@
+public import ErrandCore
+public import ErrandTesting
+public import Testing
+
+/// One thing that every transport must do, with the server side that shows it and a check.
+///
+/// ```swift
+/// @Test(arguments: TransportBehaviour.all(excluding: ["Brotli": "this transport decodes gzip alone"]))
+/// func conforms(to behaviour: TransportBehaviour) async throws {
+///     let check = behaviour.prepared()
+///     try await withMockServer(serving: check.stubs) { server in
+///         try await withTransport(MyTransport()) { transport in
+///             try await check(TransportUnderTest(transport, at: server.url("")))
+///         }
+///     }
+/// }
+/// ```
+///
+/// The server side is a list of stubs: a mock server serves them over a real socket, and a `StubTransport` is its own server.
+public struct TransportBehaviour: Sendable, CustomStringConvertible, CustomTestStringConvertible {
+    /// A behaviour that is about to be checked once: what the server answers, and the check.
+    public struct Check: Sendable {
+        public let stubs: [Stub]
+        let run: @Sendable (TransportUnderTest) async throws -> Void
+
+        init(_ stubs: [Stub], _ run: @escaping @Sendable (TransportUnderTest) async throws -> Void) {
+            (self.stubs, self.run) = (stubs, run)
+        }
+
+        /// Sends requests to `subject`, and records an issue for all that is not as it must be.
+        ///
+        /// - Throws: what the transport throws where it must not.
+        public func callAsFunction(_ subject: TransportUnderTest) async throws { try await run(subject) }
+    }
+
+    public let name: String
+    /// What it shows, in a sentence.
+    public let summary: String
+    private let prepare: @Sendable () -> Check
+
+    init(_ name: String, _ summary: String, _ prepare: @escaping @Sendable () -> Check) {
+        (self.name, self.summary, self.prepare) = (name, summary, prepare)
+    }
+
+    init(
+        _ name: String, _ summary: String, _ stubs: [Stub], _ run: @escaping @Sendable (TransportUnderTest) async throws -> Void
+    ) {
+        self.init(name, summary) { Check(stubs, run) }
+    }
+
+    /// The stubs and the check, for one run.
+    public func prepared() -> Check { prepare() }
+
+    public var description: String { "\(name): \(summary)" }
+    public var testDescription: String { name }
+
+    /// All of them, in the order of an exchange.
+    public static let all: [TransportBehaviour] = messages + fields + bodies + contentCodings + followed + interleaved + given
+
+    /// All but those that a transport is known not to have, each with the reason: a name without one can't be left out.
+    ///
+    /// - Precondition: each name is one of a behaviour, and no reason is empty.
+    public static func all(excluding reasons: [String: String]) -> [TransportBehaviour] {
+        let names = Set(all.map(\.name))
+        for (name, reason) in reasons {
+            precondition(names.contains(name), "there is no behaviour '\(name)'")
+            precondition(!reason.isEmpty, "no reason why '\(name)' is left out")
+        }
+        return all.filter { reasons[$0.name] == nil }
+    }
+}
+
+/// A transport, where its server is, and what stands around it for behaviours that are a middleware's here.
+public struct TransportUnderTest: Sendable {
+    public let transport: any HTTPTransport
+    /// Scheme and authority, without a slash at the end.
+    public let origin: String
+    /// By place: `redirect`, `cookies`, `cache`, `decompress`. A behaviour whose middleware is missing records an issue.
+    public let middleware: [MiddlewarePlace: @Sendable (HTTPStack) -> HTTPStack]
+
+    public init(
+        _ transport: any HTTPTransport, at origin: String,
+        middleware: [MiddlewarePlace: @Sendable (HTTPStack) -> HTTPStack] = [:]
+    ) {
+        self.transport = transport
+        self.origin = origin.hasSuffix("/") ? String(origin.dropLast()) : origin
+        self.middleware = middleware
+    }
+
+    /// The bare transport, behind its boundary.
+    var stack: HTTPStack {
+        func made(_ transport: some HTTPTransport) -> HTTPStack { HTTPStack(transport) }
+        return made(transport)
+    }
+
+    /// The transport with the middleware for `place` around it; the bare one where the transport does that work by itself.
+    func stack(with place: MiddlewarePlace) -> HTTPStack { middleware[place].map { $0(stack) } ?? stack }
+
+    /// A request that ends in ten seconds at the latest, whatever the transport does.
+    func request(
+        _ method: HTTPRequest.Method = .get, _ target: String = "/", headers: HTTPFields = HTTPFields(), body: RequestBody = .empty,
+        within limit: Duration = .seconds(10)
+    ) throws -> Request {
+        var request = try Request(method, url: origin + target, headers: headers, body: body)
+        request.deadline = Deadline(after: limit)
+        return request
+    }
+
+    func send(
+        _ method: HTTPRequest.Method = .get, _ target: String = "/", headers: HTTPFields = HTTPFields(), body: RequestBody = .empty
+    ) async throws -> Response {
+        try await stack.send(request(method, target, headers: headers, body: body))
+    }
+
+    /// Status and whole body.
+    func exchange(
+        _ method: HTTPRequest.Method = .get, _ target: String = "/", headers: HTTPFields = HTTPFields(), body: RequestBody = .empty
+    ) async throws -> (response: Response, body: Data) {
+        let response = try await send(method, target, headers: headers, body: body)
+        return (response, try await response.body.collect())
+    }
+
+    /// The failure that sending and reading must end in, which is never a cancellation.
+    func failure(
+        _ method: HTTPRequest.Method = .get, _ target: String = "/", body: RequestBody = .empty,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws -> TransportError? {
+        await #expect(throws: TransportError.self, sourceLocation: sourceLocation) { () async throws -> Void in
+            let (response, body) = try await exchange(method, target, body: body)
+            _ = (response, body)
+        }
+    }
+}

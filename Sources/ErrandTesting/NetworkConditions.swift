@@ -1,0 +1,32 @@
+/// How slow a network is that a stub or a mock server plays: before the answer, and in each direction.
+public struct NetworkConditions: Sendable, Hashable, CustomStringConvertible {
+    /// Waited before the head of the answer comes.
+    public var latency: Duration
+    /// Bytes of the response's body a second; nil is as fast as it is read.
+    public var downloadBytesPerSecond: Int?
+    /// Bytes of the request's body a second; nil is as fast as it is given.
+    public var uploadBytesPerSecond: Int?
+
+    public init(latency: Duration = .zero, downloadBytesPerSecond: Int? = nil, uploadBytesPerSecond: Int? = nil) {
+        precondition(latency >= .zero, "a latency of \(latency)")
+        precondition((downloadBytesPerSecond ?? 1) > 0 && (uploadBytesPerSecond ?? 1) > 0, "no bytes per second")
+        (self.latency, self.downloadBytesPerSecond, self.uploadBytesPerSecond) = (latency, downloadBytesPerSecond, uploadBytesPerSecond)
+    }
+
+    /// 240 kbit/s down, 200 kbit/s up, 400 ms.
+    public static let edge = NetworkConditions(latency: .milliseconds(400), downloadBytesPerSecond: 30_000, uploadBytesPerSecond: 25_000)
+    /// 780 kbit/s down, 330 kbit/s up, 100 ms.
+    public static let mobile3G = NetworkConditions(
+        latency: .milliseconds(100), downloadBytesPerSecond: 97_500, uploadBytesPerSecond: 41_250)
+    /// 50 Mbit/s down, 10 Mbit/s up, 50 ms.
+    public static let mobile4G = NetworkConditions(
+        latency: .milliseconds(50), downloadBytesPerSecond: 6_250_000, uploadBytesPerSecond: 1_250_000)
+    /// 40 Mbit/s down, 33 Mbit/s up, 1 ms.
+    public static let wiFi = NetworkConditions(
+        latency: .milliseconds(1), downloadBytesPerSecond: 5_000_000, uploadBytesPerSecond: 4_125_000)
+
+    public var description: String {
+        func rate(_ bytes: Int?) -> String { bytes.map { "\($0) bytes/s" } ?? "any rate" }
+        return "\(latency) latency, \(rate(downloadBytesPerSecond)) down, \(rate(uploadBytesPerSecond)) up"
+    }
+}

@@ -1,0 +1,169 @@
+public import ErrandCore
+
+/// What a stub sends back.
+///
+/// ```swift
+/// .json(user).delayed(by: .seconds(1))
+/// .file(atPath: path, contentType: "image/png").over(.edge)
+/// .data(bytes).breaking(afterBytes: 100)
+/// ```
+public struct StubAnswer: Sendable {
+    package enum Content: Sendable {
+        case data(Data)
+        case source(any BodySource)
+        /// As it goes on the wire, head included.
+        case raw(Data)
+    }
+
+    /// What is made anew for each request: the head is empty for ``Content/raw(_:)``.
+    package typealias Made = (head: HTTPResponse, content: Content)
+
+    enum Kind: Sendable {
+        /// Made when the request's body has been read.
+        case afterBody(@Sendable (RecordedRequest) async throws -> Made)
+        /// Made at once; it reads the body itself.
+        case atOnce(@Sendable (RecordedRequest, any BodySource) async throws -> Made)
+        case passThrough(any HTTPSender)
+    }
+
+    let kind: Kind
+    var delay = Duration.zero
+    var conditions: NetworkConditions?
+    var breaking: (afterBytes: Int, failure: any Error)?
+    var trailers: HTTPFields?
+    var informational: [HTTPResponse] = []
+
+    private init(_ kind: Kind) { self.kind = kind }
+
+    private init(_ make: @escaping @Sendable (RecordedRequest) async throws -> Made) { kind = .afterBody(make) }
+
+    // MARK: Answers
+
+    /// A status alone, or with a text.
+    public static func status(_ status: HTTPResponse.Status, headers: HTTPFields = HTTPFields(), text: String = "") -> StubAnswer {
+        data(Data(text.utf8), status: status, headers: headers)
+    }
+
+    public static func data(_ data: Data, status: HTTPResponse.Status = .ok, headers: HTTPFields = HTTPFields()) -> StubAnswer {
+        StubAnswer { _ in (HTTPResponse(status: status, headerFields: headers), .data(data)) }
+    }
+
+    /// A value as JSON, with its `Content-Type`.
+    public static func json(
+        _ value: some Encodable & Sendable, status: HTTPResponse.Status = .ok, headers: HTTPFields = HTTPFields(),
+        encoder: JSONEncoder = JSONEncoder()
+    ) -> StubAnswer {
+        StubAnswer { _ in
+            var head = HTTPResponse(status: status, headerFields: headers)
+            if head.headerFields[.contentType] == nil { head.headerFields[.contentType] = "application/json" }
+            return (head, .data(try encoder.encode(value)))
+        }
+    }
+
+    /// A file, read while it is taken. One that can't be opened fails the request with a ``FileReadError``.
+    public static func file(
+        atPath path: String, contentType: String? = nil, status: HTTPResponse.Status = .ok, headers: HTTPFields = HTTPFields()
+    ) -> StubAnswer {
+        StubAnswer { _ in
+            let body = try RequestBody.file(atPath: path)
+            var head = HTTPResponse(status: status, headerFields: headers)
+            if let contentType { head.headerFields[.contentType] = contentType }
+            if let length = body.length { head.headerFields[.contentLength] = "\(length)" }
+            return (head, .source(try await body.open()))
+        }
+    }
+
+    /// A body that comes chunk by chunk, each when it is read; with a failure, it breaks off after the last.
+    public static func stream(
+        _ chunks: [Data], status: HTTPResponse.Status = .ok, headers: HTTPFields = HTTPFields(), failure: (any Error)? = nil
+    ) -> StubAnswer {
+        StubAnswer { _ in (HTTPResponse(status: status, headerFields: headers), .source(ChunksBodySource(chunks, failure: failure))) }
+    }
+
+    /// No answer, but an error.
+    public static func failure(_ error: any Error) -> StubAnswer { StubAnswer { _ in throw error } }
+
+    /// Sends the caller elsewhere, with a `Location`: a URL or a reference (RFC 9110, 15.4).
+    public static func redirect(to location: String, status: HTTPResponse.Status = .found) -> StubAnswer {
+        .status(status, headers: [.location: location])
+    }
+
+    /// The request's body, piece by piece as it comes, with its `Content-Type` and its trailers.
+    public static let echo = streaming { request, body in
+        var head = HTTPResponse(status: .ok)
+        head.headerFields[.contentType] = request.headers[.contentType]
+        return (head, body)
+    }
+
+    /// No answer, ever, until the caller is cancelled or the deadline passes.
+    public static let never = StubAnswer { _ in
+        try await waitForCancellation()
+        throw CancellationError()
+    }
+
+    /// Whatever you make of the request.
+    public static func custom(
+        _ answer: @escaping @Sendable (RecordedRequest) async throws -> (head: HTTPResponse, body: Data)
+    ) -> StubAnswer {
+        StubAnswer { request in
+            let (head, body) = try await answer(request)
+            return (head, .data(body))
+        }
+    }
+
+    /// Whatever you make of the request's head, and of its body while it still comes: the two directions may take turns.
+    ///
+    /// The closure is called before anything of the body is read; the source that it returns may read the one that it was given.
+    /// Whoever reads or drops the response's body releases both.
+    public static func streaming(
+        _ answer: @escaping @Sendable (RecordedRequest, any BodySource) async throws -> (head: HTTPResponse, body: any BodySource)
+    ) -> StubAnswer {
+        StubAnswer(
+            .atOnce { request, incoming in
+                let (head, body) = try await answer(request, incoming)
+                return (head, .source(body))
+            })
+    }
+
+    /// The answer of another sender, such as a real transport.
+    public static func passThrough(to sender: some HTTPSender) -> StubAnswer { StubAnswer(.passThrough(sender)) }
+
+    /// Bytes as they go on the wire, status line included; the connection is closed behind them. For a mock server: a
+    /// ``StubTransport`` has no wire, and fails with the code `unsupported`.
+    public static func raw(_ bytes: Data) -> StubAnswer { StubAnswer { _ in (HTTPResponse(status: .ok), .raw(bytes)) } }
+
+    /// Text as it goes on the wire. See ``raw(_:)-(Data)``.
+    public static func raw(_ text: String) -> StubAnswer { raw(Data(text.utf8)) }
+
+    // MARK: The same, but
+
+    /// This answer, `delay` later: before its head.
+    public func delayed(by delay: Duration) -> StubAnswer {
+        precondition(delay >= .zero, "a delay of \(delay)")
+        return changed { $0.delay += delay }
+    }
+
+    /// This answer as it comes over a slow network. The latency is added to the delay.
+    public func over(_ conditions: NetworkConditions) -> StubAnswer { changed { $0.conditions = conditions } }
+
+    /// This answer, broken off behind the first `count` bytes of its body.
+    ///
+    /// - Parameter failure: what reading on throws; nil stands for a ``TransportError`` with the code `connectionLost`.
+    public func breaking(afterBytes count: Int, with failure: (any Error)? = nil) -> StubAnswer {
+        precondition(count >= 0, "\(count) bytes")
+        let failure = failure ?? TransportError(.connectionLost, phase: .body, message: "as the stub has it", request: nil, wasSent: .yes)
+        return changed { $0.breaking = (count, failure) }
+    }
+
+    /// This answer with trailer fields behind its body (RFC 9110, 6.5).
+    public func trailers(_ trailers: HTTPFields) -> StubAnswer { changed { $0.trailers = trailers } }
+
+    /// This answer behind informational ones (1xx), which are told as events.
+    public func informing(_ heads: HTTPResponse...) -> StubAnswer { changed { $0.informational += heads } }
+
+    private func changed(_ change: (inout StubAnswer) -> Void) -> StubAnswer {
+        var copy = self
+        change(&copy)
+        return copy
+    }
+}

@@ -1,0 +1,224 @@
+import Errand
+import ErrandTesting
+import Foundation
+import Synchronization
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct StubAnswerTests {
+    private func request(
+        _ method: HTTPRequest.Method = .get, _ target: String = "/", headers: HTTPFields = HTTPFields(), body: RequestBody = .empty
+    ) throws -> Request {
+        try Request(method, url: "https://a.example" + target, headers: headers, body: body)
+    }
+
+    @Test func aFileIsStreamedWithItsLength() async throws {
+        let path = NSTemporaryDirectory() + "errand-stub-\(UUID().uuidString).txt"
+        try Data("from a file".utf8).write(to: URL(fileURLWithPath: path))
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let stub = StubTransport(
+            Stub(.get, "/file").answers(.file(atPath: path, contentType: "text/plain")), Stub().answers(.file(atPath: path + ".none")))
+        let response = try await stub.send(request(.get, "/file"))
+        #expect(response.headers[.contentType] == "text/plain" && response.body.expectedLength == 11 && response.body.bufferedData == nil)
+        #expect(try await response.body.collect() == Data("from a file".utf8))
+        await #expect(throws: FileReadError.self) { try await stub.send(request()) }
+    }
+
+    @Test func aRedirectIsInTheFieldsAndFollowed() async throws {
+        let stub = StubTransport(
+            Stub(.post, "/a").answers(.redirect(to: "/b", status: .temporaryRedirect)), Stub(.post, "/b").answers(.echo))
+        let first = try await stub.send(request(.post, "/a"))
+        #expect(first.status == .temporaryRedirect && first.headers[.location] == "/b")
+        let response = try await stub.redirect().send(request(.post, "/a", body: .text("kept")))
+        #expect(try await response.body.collect() == Data("kept".utf8))
+    }
+
+    @Test func anEchoHasTheBodyItsTypeAndItsTrailers() async throws {
+        let stub = StubTransport(Stub().answers(.echo))
+        let response = try await stub.send(request(.post, headers: [.contentType: "a/b"], body: .text("again")))
+        #expect(response.headers[.contentType] == "a/b")
+        #expect(try await response.body.collect() == Data("again".utf8))
+        #expect(stub.requests.map(\.text) == ["again"], "what is streamed is recorded, too")
+    }
+
+    @Test func theLastOfSeveralAnswersStaysWhereItIsToldTo() async throws {
+        let stub = StubTransport(Stub().answers(.status(.serviceUnavailable), .status(.ok), repeatingLast: true))
+        var codes: [Int] = []
+        for _ in 0..<4 { codes.append(try await stub.send(request()).status.code) }
+        #expect(codes == [503, 200, 200, 200])
+    }
+
+    @Test func aClosureSeesTheValuesInThePath() async throws {
+        let stub = StubTransport(
+            Stub(.get, "/users/{id}/posts/{post}").answers(.custom { (HTTPResponse(status: .ok), Data("\($0.pathValues)".utf8)) }))
+        let body = try await stub.send(request(.get, "/users/a%2Fb/posts/7")).body.collect()
+        #expect([#"["id": "a/b", "post": "7"]"#, #"["post": "7", "id": "a/b"]"#].contains(String(decoding: body, as: UTF8.self)))
+    }
+
+    @Test func whatDoesNotMatchPassesThrough() async throws {
+        let below = StubTransport(Stub().answers(.status(.ok, text: "below")))
+        let above = StubTransport(
+            Stub(.get, "/stubbed").answers(.status(.ok, text: "above")), Stub(.get, "/sent").answers(.passThrough(to: below)),
+            unmatched: .passesThrough(to: below))
+        var texts: [String] = []
+        for target in ["/stubbed", "/sent", "/other"] {
+            texts.append(String(decoding: try await above.send(request(.get, target)).body.collect(), as: UTF8.self))
+        }
+        #expect(texts == ["above", "below", "below"])
+        #expect(below.requests.map(\.path) == ["/sent", "/other"] && above.requests.count == 3)
+    }
+
+    @Test func aBodyThatWasReadToMatchPassesThroughWhole() async throws {
+        let below = StubTransport(Stub().answers(.echo))
+        let above = StubTransport(Stub().json(["a": 1]).answers(.status(.ok)), unmatched: .passesThrough(to: below))
+        let once = RequestBody.stream(
+            AsyncStream { continuation in
+                continuation.yield(Data("read once".utf8))
+                continuation.finish()
+            })
+        #expect(try await above.send(request(.post, body: once)).body.collect() == Data("read once".utf8))
+    }
+
+    @Test func rawBytesNeedAWire() async throws {
+        let stub = StubTransport(Stub().answers(.raw("HTTP/1.1 200 OK\r\n\r\n")))
+        let failure = await #expect(throws: TransportError.self) { try await stub.send(request()) }
+        #expect(failure?.code == .unsupported)
+    }
+
+    // MARK: - Time
+
+    /// Runs `operation`, and moves the clock to whoever sleeps next until it is done; what it gives, and how long it took.
+    private func timed<Result: Sendable>(
+        on clock: ManualClock, _ operation: @escaping @Sendable () async throws -> Result
+    ) async throws -> (result: Result, took: Duration) {
+        let start = clock.now
+        let task = Task { try await operation() }
+        let mover = Task {
+            while true {
+                try await clock.sleepers(atLeast: 1)
+                clock.advanceToNextSleeper()
+            }
+        }
+        defer { mover.cancel() }
+        let result = try await task.value
+        return (result, start.duration(to: clock.now))
+    }
+
+    @Test func aDelayIsWaitedForOnTheClock() async throws {
+        let clock = ManualClock()
+        let stub = StubTransport(Stub().answers(.status(.ok).delayed(by: .seconds(60))), clock: clock)
+        let task = Task { try await stub.send(request()).status }
+        try await clock.sleepers(atLeast: 1)
+        clock.advance(by: .seconds(59))
+        #expect(clock.sleeperCount == 1)
+        clock.advance(by: .seconds(1))
+        #expect(try await task.value == .ok)
+    }
+
+    @Test(
+        arguments: [
+            (.edge, 400 + 2000), (.mobile3G, 100 + 615), (.mobile4G, 50 + 10), (.wiFi, 1 + 12),
+            (NetworkConditions(latency: .seconds(1)), 1000),
+        ] as [(NetworkConditions, Int)])
+    func aDownloadTakesAsLongAsTheNetworkHasIt(_ conditions: NetworkConditions, milliseconds: Int) async throws {
+        let clock = ManualClock()
+        let stub = StubTransport(Stub().answers(.data(Data(count: 60_000))), conditions: conditions, clock: clock)
+        let (count, took) = try await timed(on: clock) { try await stub.send(request()).body.collect().count }
+        #expect(count == 60_000)
+        #expect(abs(took / .milliseconds(1) - Double(milliseconds)) < 2, "\(took)")
+    }
+
+    @Test func anUploadTakesAsLongAsTheNetworkHasItAndTellsItsProgress() async throws {
+        let clock = ManualClock()
+        let stub = StubTransport(Stub().answers(.status(.ok).over(.edge)), clock: clock)
+        let sink = Events()
+        var made = try request(.post, body: .data(Data(count: 100_000)))
+        made.options.eventSink = sink
+        let request = made
+        let (_, took) = try await timed(on: clock) { try await stub.send(request) }
+        #expect(took == .milliseconds(400 + 4_000))
+        let progress = sink.all.compactMap(\.bytes)
+        #expect(progress.count == 80 && progress == progress.sorted() && progress.last == 100_000, "twenty pieces a second")
+        #expect(sink.all.map(\.kind).filter { $0 != .requestBytesSent } == [.start, .requestHeadSent, .requestSent, .responseHead, .end])
+    }
+
+    @Test func anAnswersOwnConditionsCount() async throws {
+        let clock = ManualClock()
+        let stub = StubTransport(Stub().answers(.status(.ok).over(NetworkConditions())), conditions: .edge, clock: clock)
+        #expect(try await timed(on: clock) { try await stub.send(request()).status }.took == .zero)
+    }
+
+    @Test func cancellingEndsADelayAndAPacedBody() async throws {
+        let clock = ManualClock()
+        let stub = StubTransport(
+            Stub(.get, "/late").answers(.status(.ok).delayed(by: .seconds(60))),
+            Stub().answers(.data(Data(count: 1_000_000)).over(NetworkConditions(downloadBytesPerSecond: 10))), clock: clock)
+        for target in ["/late", "/slow"] {
+            let task = Task { try await stub.send(request(.get, target)).body.collect() }
+            try await clock.sleepers(atLeast: 1)
+            task.cancel()
+            await #expect(throws: CancellationError.self) { try await task.value }
+            #expect(clock.sleeperCount == 0 && stub.openBodyCount == 0)
+        }
+    }
+
+    // MARK: - Breaking off
+
+    @Test(arguments: [0, 1, 5, 9, 10, 11])
+    func aBodyBreaksOffBehindTheByteThatIsNamed(_ count: Int) async throws {
+        let stub = StubTransport(Stub().answers(.stream(["four", "more", "ok"].map { Data($0.utf8) }).breaking(afterBytes: count)))
+        let response = try await stub.send(request())
+        var found = Data()
+        let failure = await #expect(throws: TransportError.self) { () async throws -> Void in
+            for try await chunk in response.body { found.append(chunk) }
+        }
+        #expect(found == Data("fourmoreok".utf8).prefix(count))
+        #expect(failure?.code == .connectionLost && failure?.phase == .body && failure?.wasSent == .yes && stub.openBodyCount == 0)
+    }
+
+    @Test func itBreaksWithTheErrorThatIsNamed() async throws {
+        let stub = StubTransport(Stub().answers(.data(Data(count: 10)).breaking(afterBytes: 3, with: Broken())))
+        await #expect(throws: Broken.self) { try await stub.send(request()).body.collect() }
+    }
+
+    @Test func stubsThatWereNotPlayedToTheirEndAreTold() async throws {
+        let stub = StubTransport(
+            Stub(.get, "/a").answers(.status(.ok)), Stub(.get, "/b").answers(.status(.ok), .status(.gone)),
+            Stub(.get, "/c").answers(.status(.ok)))
+        _ = try await stub.send(request(.get, "/a"))
+        _ = try await stub.send(request(.get, "/b"))
+        #expect(stub.unusedStubs.map(\.description) == ["method GET, path /b", "method GET, path /c"])
+    }
+
+    // MARK: - Side by side
+
+    /// Each of a thousand tests has stubs of its own, and all run at the same time.
+    @Test(arguments: 0..<1_000)
+    func aThousandTestsSideBySideDoNotInterfere(_ number: Int) async throws {
+        let stub = StubTransport(
+            Stub(.get, "/items/{id}").query("page").answers(.status(.serviceUnavailable), .json(["number": number])),
+            Stub(.put, "/items/{id}").answers(.echo))
+        let client = APIClient(stub.retry(clock: ImmediateClock()).server("https://a.example"))
+        let value: [String: Int] = try await client.get("/items/\(number)", query: ["page": number])
+        #expect(value == ["number": number])
+        let echo = try await client.send(Request(.put, "/items/\(number)", body: .text("\(number)")))
+        #expect(try await echo.body.collect() == Data("\(number)".utf8))
+        #expect(stub.requests.map(\.path) == Array(repeating: "/items/\(number)", count: 3))
+        #expect(stub.unusedStubs.isEmpty && stub.openBodyCount == 0)
+    }
+
+    private struct Broken: Error {}
+
+    private final class Events: EventSink {
+        private let events = Mutex<[ExchangeEvent]>([])
+        var all: [ExchangeEvent] { events.withLock { $0 } }
+        func record(_ event: ExchangeEvent) { events.withLock { $0.append(event) } }
+    }
+
+    /// A clock on which nobody waits.
+    private struct ImmediateClock: Clock {
+        typealias Instant = ContinuousClock.Instant
+        var now: Instant { .now }
+        var minimumResolution: Duration { .zero }
+        func sleep(until deadline: Instant, tolerance: Duration?) async throws { try Task.checkCancellation() }
+    }
+}
