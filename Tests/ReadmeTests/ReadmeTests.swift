@@ -6,11 +6,24 @@ import Testing
 struct ReadmeTests {
     private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
 
-    /// The Swift blocks of the README, but for those of a manifest, each as its lines without indentation and blank lines.
-    private static func blocks() throws -> [[String]] {
+    /// A text with samples, and the file that has them compiled.
+    struct Samples: Sendable, CustomTestStringConvertible {
+        let text: String
+        let compiled: String
+        let least: Int
+        var testDescription: String { text }
+    }
+
+    static let samples = [
+        Samples(text: "README.md", compiled: "Samples.swift", least: 5),
+        Samples(text: "Sources/Errand/Errand.docc/ClosureClients.md", compiled: "NotesClient.swift", least: 8),
+    ]
+
+    /// The Swift blocks of a text, but for those of a manifest, each as its lines without indentation and blank lines.
+    private static func blocks(of text: String) throws -> [[String]] {
         let root = folder.deletingLastPathComponent().deletingLastPathComponent()
-        let readme = try String(contentsOf: root.appendingPathComponent("README.md"), encoding: .utf8)
-        return readme.components(separatedBy: "```swift\n").dropFirst().compactMap { part in
+        let text = try String(contentsOf: root.appendingPathComponent(text), encoding: .utf8)
+        return text.components(separatedBy: "```swift\n").dropFirst().compactMap { part in
             let block = part.components(separatedBy: "\n```")[0]
             return block.contains("Package.swift") ? nil : trimmedLines(of: block)
         }
@@ -21,14 +34,29 @@ struct ReadmeTests {
             .filter { !$0.isEmpty && !$0.hasPrefix("// swift-format-ignore") && $0 != "import Errand" }
     }
 
-    @Test func everySampleIsCompiled() throws {
-        let compiled = Self.trimmedLines(of: try String(contentsOf: Self.folder.appendingPathComponent("Samples.swift"), encoding: .utf8))
-        let blocks = try Self.blocks()
-        #expect(blocks.count >= 5)
+    @Test(arguments: samples) func everySampleIsCompiled(_ samples: Samples) throws {
+        let file = Self.folder.appendingPathComponent(samples.compiled)
+        let compiled = Self.trimmedLines(of: try String(contentsOf: file, encoding: .utf8))
+        let blocks = try Self.blocks(of: samples.text)
+        #expect(blocks.count >= samples.least)
         for block in blocks {
             let isThere = compiled.indices.contains { compiled[$0...].starts(with: block) }
-            #expect(isThere, "not in Samples.swift: \(block.joined(separator: "\n"))")
+            #expect(isThere, "not in \(samples.compiled): \(block.joined(separator: "\n"))")
         }
+    }
+
+    @Test func theArticleOnClosuresDoesWhatItSays() async throws {
+        await modelShowsWhatItGets()
+        try await requestsAreRight()
+        let model = await firstScreen()
+        await model.load()
+        #expect(await model.notes.count == 2)
+        await Composition.$dependencies.withValue(AppDependencies(notes: .unexpected)) {
+            let model = await firstScreen()
+            await model.load()
+            #expect(await model.message != nil)
+        }
+        _ = AppDependencies.live()
     }
 
     @Test func theSamplesDoWhatTheySay() async throws {

@@ -1,0 +1,29 @@
+// What the article needs of a framework for dependencies, declared here alone: that framework is not among the packages of this
+// repository. The article's sample is type-checked against it, and has not run with the framework itself.
+
+public protocol DependencyKey: Sendable {
+    associatedtype Value: Sendable = Self
+    static var liveValue: Value { get }
+    static var previewValue: Value { get }
+    static var testValue: Value { get }
+}
+
+public struct DependencyValues: Sendable {
+    private var overridden: [ObjectIdentifier: any Sendable] = [:]
+
+    @TaskLocal static var current = DependencyValues()
+
+    public subscript<Key: DependencyKey>(key: Key.Type) -> Key.Value {
+        get { overridden[ObjectIdentifier(key)] as? Key.Value ?? Key.testValue }
+        set { overridden[ObjectIdentifier(key)] = newValue }
+    }
+}
+
+@propertyWrapper
+public struct Dependency<Value: Sendable>: Sendable {
+    private let read: @Sendable () -> Value
+
+    public init(_ path: any KeyPath<DependencyValues, Value> & Sendable) { read = { DependencyValues.current[keyPath: path] } }
+
+    public var wrappedValue: Value { read() }
+}
