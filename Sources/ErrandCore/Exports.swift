@@ -20,13 +20,13 @@ internal import Darwin
 /// An open file, read at offsets and closed when it is released.
 ///
 /// Foundation's essentials have no file handle, and mapping a file would count its pages as ours.
-final class ReadOnlyFile: Sendable {
+package final class ReadOnlyFile: Sendable {
     private let descriptor: Int32
 
     /// Opens `path` for reading.
     ///
     /// - Throws: `FileReadError` with the operation and the system's error number.
-    init(path: String) throws {
+    package init(path: String) throws {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw FileReadError(path: path, operation: "open", code: errno) }
         self.descriptor = descriptor
@@ -35,7 +35,7 @@ final class ReadOnlyFile: Sendable {
     deinit { _ = close(descriptor) }
 
     /// Up to `count` bytes from `offset`; empty at the end of the file.
-    func read(count: Int, at offset: Int64, path: String) throws -> Data {
+    package func read(count: Int, at offset: Int64, path: String) throws -> Data {
         var failure: Int32 = 0
         var data = Data(count: count)
         let got = data.withUnsafeMutableBytes { buffer -> Int in

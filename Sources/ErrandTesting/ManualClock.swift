@@ -126,6 +126,31 @@ public final class ManualClock: Clock, Sendable {
         return moved
     }
 
+    /// Runs `body`, and meanwhile moves the time to the next sleeper whenever there is one: a retry's backoffs, or a poll's waits,
+    /// pass at once and without anybody's hand.
+    ///
+    /// ```swift
+    /// let response = try await clock.advancingToSleepers {
+    ///     try await stub.retry(.standard, clock: clock).send(request)
+    /// }
+    /// ```
+    ///
+    /// It is for bodies that wait on this clock alone. Before each move it yields a little, so that others may come to sleep until
+    /// the same or an earlier instant; whoever waits for something else meanwhile (a connection, another clock) is not waited for.
+    /// So a deadline on this clock passes as soon as its timer is the next sleeper, whatever real work is still under way.
+    public func advancingToSleepers<Result>(_ body: () async throws -> Result) async rethrows -> Result {
+        async let _ = advanceUntilCancelled()
+        return try await body()
+    }
+
+    private func advanceUntilCancelled() async {
+        while (try? await sleepers(atLeast: 1)) != nil {
+            for _ in 0..<5 { await Task.yield() }
+            guard !Task.isCancelled else { return }
+            advanceToNextSleeper()
+        }
+    }
+
     private func wake(after move: (inout sending State) -> Void) {
         let due = state.withLock { state in
             move(&state)

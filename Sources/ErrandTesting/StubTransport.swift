@@ -135,7 +135,9 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
             made = try await make(recorded, body)
         }
         try Task.checkCancellation()
-        return try respond(made, by: answer, over: conditions, to: exchange)
+        var response = try respond(made, by: answer, over: conditions, to: exchange)
+        if case .atOnce = answer.kind { response.metadata.isStreamedAnswer = true }
+        return response
     }
 
     private func wait(_ delay: Duration) async throws {
@@ -316,6 +318,7 @@ extension UnmatchedRequest: CustomReflectable {
 // MARK: - For the mock server
 
 private enum RawAnswersKey: TypedKey { static var defaultValue: Bool { false } }
+private enum StreamedAnswerKey: TypedKey { static var defaultValue: Bool { false } }
 
 extension RequestOptions {
     /// Whether who asks has a wire to put raw bytes on.
@@ -326,6 +329,12 @@ extension RequestOptions {
 }
 
 extension ResponseMetadata {
+    /// Whether the answer was made before the request's body was read, which it reads by itself.
+    package var isStreamedAnswer: Bool {
+        get { self[StreamedAnswerKey.self] }
+        set { self[StreamedAnswerKey.self] = newValue }
+    }
+
     /// Whether the body is a whole message, head included.
     package var isRawAnswer: Bool {
         get { self[RawAnswersKey.self] }

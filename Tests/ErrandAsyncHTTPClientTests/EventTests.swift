@@ -18,7 +18,7 @@ extension AsyncHTTPClientTransportTests {
             #expect(events.map(\.instant) == events.map(\.instant).sorted(), sourceLocation: sourceLocation)
             #expect(events.filter { $0.kind == .end }.count == 1, sourceLocation: sourceLocation)
             #expect(events.last?.kind == .end, sourceLocation: sourceLocation)
-            return events.map(\.kind)
+            return sink.kinds
         }
 
         @Test(arguments: [RequestBody.empty, .data(Data.seeded(1_000)), .data(Data.seeded(500_000))])

@@ -1,13 +1,29 @@
 #if AsyncHTTPClient
 internal import Errand
+internal import ErrandConformance
 internal import Foundation
 internal import Synchronization
 internal import TestSupport
 internal import Testing
 
 /// The transport against real servers. One test after the other: many of them look at the time that something takes.
-@Suite(.serialized, .timeLimit(.minutes(1)))
+@Suite(
+    .serialized, .timeLimit(.minutes(1)), SharedServers(),
+    .leavesNothingBehind(temporaryPrefixes: [TestFolder.prefix], inParallelRuns: false))
 struct AsyncHTTPClientTransportTests {}
+
+/// Starts, before a test is looked at, what all tests share.
+struct SharedServers: SuiteTrait, TestTrait, TestScoping {
+    var isRecursive: Bool { true }
+
+    func provideScope(
+        for test: Test, testCase: Test.Case?, performing function: @Sendable @concurrent () async throws -> Void
+    ) async throws {
+        // A test that needs it reports why it did not start.
+        if NginxServer.isHere { _ = try? await NginxServer.shared() }
+        try await function()
+    }
+}
 
 /// Runs `body` with a transport of its own, which is shut down after it.
 func withAHC<Result>(
@@ -76,7 +92,8 @@ final class RecordingEventSink: EventSink {
 
     func record(_ event: ExchangeEvent) { events.change { $0.append(event) } }
 
-    var kinds: [ExchangeEvent.Kind] { events.value.map(\.kind) }
+    /// Without the progress of the body.
+    var kinds: [ExchangeEvent.Kind] { events.value.map(\.kind).filter { $0 != .requestBytesSent } }
 
     /// Waits until `kind` was told of.
     func wait(for kind: ExchangeEvent.Kind) async throws {

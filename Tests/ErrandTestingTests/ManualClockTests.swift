@@ -113,4 +113,39 @@ struct ManualClockTests {
             #expect(clock.sleeperCount == 0)
         }
     }
+
+    @Test func timeMovesByItselfWhileABodyRuns() async throws {
+        let start = clock.now
+        let sum = try await clock.advancingToSleepers {
+            try await clock.sleep(for: .seconds(1800))
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for seconds in 1...5 { group.addTask { try await clock.sleep(for: .seconds(seconds)) } }
+                try await group.waitForAll()
+            }
+            return 7
+        }
+        #expect(sum == 7 && start.duration(to: clock.now) >= .seconds(1805) && clock.sleeperCount == 0)
+        // Afterwards, it is moved by hand again.
+        let task = try await sleeper("a", .seconds(1))
+        for _ in 0..<100 { await Task.yield() }
+        #expect(clock.sleeperCount == 1)
+        clock.advance(by: .seconds(1))
+        try await task.value
+    }
+
+    @Test func aBodyThatThrowsOrIsCancelledEndsTheMovingOfTime() async throws {
+        struct SomeError: Error {}
+        await #expect(throws: SomeError.self) {
+            try await clock.advancingToSleepers {
+                try await clock.sleep(for: .seconds(1))
+                throw SomeError()
+            }
+        }
+        let task = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            try await clock.advancingToSleepers { try await clock.sleep(for: .seconds(1)) }
+        }
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(clock.sleeperCount == 0)
+    }
 }

@@ -20,7 +20,7 @@ public enum Programs {
         if let folder { process.currentDirectoryURL = URL(fileURLWithPath: folder) }
         process.standardInput = FileHandle.nullDevice
         // A file, not a pipe: nobody has to read while it runs.
-        let output = NSTemporaryDirectory() + "errand-output-\(UUID().uuidString)"
+        let output = NSTemporaryDirectory() + TestFolder.prefix + "output-\(UUID().uuidString)"
         guard FileManager.default.createFile(atPath: output, contents: nil), let handle = FileHandle(forWritingAtPath: output) else {
             throw CocoaError(.fileWriteUnknown)
         }

@@ -2,12 +2,15 @@ public import Foundation
 
 /// A temporary folder that everybody may read, and that goes when the last reference does, unless somebody else removes it.
 public final class TestFolder: Sendable {
+    /// How the names of this process's temporary files begin; other runs on the machine have theirs.
+    public static let prefix = "errand-\(ProcessInfo.processInfo.processIdentifier)-"
+
     public let path: String
     private let removesItself: Bool
 
     public init(_ name: String, removesItself: Bool = true) throws {
         self.removesItself = removesItself
-        path = NSTemporaryDirectory() + "errand-\(name)-\(UUID().uuidString.prefix(8))"
+        path = NSTemporaryDirectory() + Self.prefix + "\(name)-\(UUID().uuidString.prefix(8))"
         try FileManager.default.createDirectory(
             atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o755])
     }

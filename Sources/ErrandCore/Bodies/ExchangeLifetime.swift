@@ -24,7 +24,10 @@ public final class ExchangeLifetime: Sendable {
     private let state: Mutex<State>
 
     /// An exchange that goes on until ``end(_:)``.
-    public init() { state = Mutex(State()) }
+    public init() {
+        state = Mutex(State())
+        LiveWork.exchange.begin()
+    }
 
     /// An exchange that is over, such as one answered from memory.
     public init(ended end: End) { state = Mutex(State(end: end)) }
@@ -43,12 +46,16 @@ public final class ExchangeLifetime: Sendable {
 
     /// Ends the exchange; the first call counts, later ones do nothing. For transports.
     public func end(_ end: End) {
-        let handlers = state.withLock { state -> [@Sendable (End) -> Void] in
-            guard state.end == nil else { return [] }
+        let handlers = state.withLock { state -> [@Sendable (End) -> Void]? in
+            guard state.end == nil else { return nil }
             state.end = end
             defer { state.handlers = [] }
             return state.handlers
         }
+        guard let handlers else { return }
+        LiveWork.exchange.end()
         for handler in handlers { handler(end) }
     }
+
+    deinit { if ended == nil { LiveWork.exchange.end() } }
 }

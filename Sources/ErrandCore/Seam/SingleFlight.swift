@@ -75,6 +75,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
     /// The one unstructured task: it belongs to its flight, which ends it when the last waiter has left.
     private func start(_ work: @escaping @Sendable () async throws -> Value, flight: Int, of key: Key) {
         guard state.withLock({ $0.flights[key]?.number == flight }) else { return }  // every waiter has left already
+        LiveWork.flight.begin()
         let task = Task {
             let result: Result<Value, any Error>
             do {
@@ -82,6 +83,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
             } catch {
                 result = .failure(error)
             }
+            LiveWork.flight.end()
             finish(flight, of: key, with: result)
         }
         let isForgotten = state.withLock { state in

@@ -1,0 +1,58 @@
+internal import Synchronization
+
+/// One at a time, in the order of asking; who is cancelled while it waits leaves the queue.
+final class Turns: Sendable {
+    private typealias Waiter = CheckedContinuation<Void, any Error>
+
+    private struct State {
+        var isTaken = false
+        var waiters: [(id: Int, waiter: Waiter)] = []
+        var nextID = 0
+    }
+
+    private let state = Mutex(State())
+
+    /// How many wait.
+    var waiting: Int { state.withLock { $0.waiters.count } }
+
+    /// Returns when it is the caller's turn, who has to ``pass()`` it on.
+    ///
+    /// - Throws: `CancellationError`; then there is nothing to pass on.
+    func take() async throws {
+        let id = state.withLock { state in
+            state.nextID += 1
+            return state.nextID
+        }
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { (waiter: Waiter) in
+                let result = state.withLock { state -> Result<Void, any Error>? in
+                    // Within the lock: the handler runs before this, or finds the waiter.
+                    if Task.isCancelled { return .failure(CancellationError()) }
+                    guard state.isTaken else {
+                        state.isTaken = true
+                        return .success(())
+                    }
+                    state.waiters.append((id, waiter))
+                    return nil
+                }
+                if let result { waiter.resume(with: result) }
+            }
+        } onCancel: {
+            let waiter = state.withLock { state in
+                state.waiters.firstIndex { $0.id == id }.map { state.waiters.remove(at: $0).waiter }
+            }
+            waiter?.resume(throwing: CancellationError())
+        }
+    }
+
+    func pass() {
+        let next = state.withLock { state -> Waiter? in
+            guard !state.waiters.isEmpty else {
+                state.isTaken = false
+                return nil
+            }
+            return state.waiters.removeFirst().waiter
+        }
+        next?.resume()
+    }
+}

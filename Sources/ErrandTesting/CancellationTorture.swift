@@ -1,0 +1,172 @@
+internal import Synchronization
+
+/// Cancels a scenario at every point at which it can be cancelled, one run after the other.
+///
+/// ```swift
+/// let report = try await CancellationTorture().run {
+///     let response = try await stack.send(request)
+///     return try await response.body.collect()
+/// } accepts: { data in
+///     data == expected
+/// } check: { run in
+///     #expect(stub.openBodyCount == 0, "\(run)")
+///     _ = try await stack.send(request)       // the next request is fine
+/// }
+/// print(report)      // 38 runs: 31 cancelled, 5 finished before it told, 2 uncancelled with 19 jobs
+/// ```
+///
+/// The scenario runs on a queue of its own, one job after the other: a job is what a task does from one suspension to the next. For
+/// k = 1, 2, … it is cancelled just before the k-th job, which is when it is about to go on, and in another run just after it, which
+/// is while it is suspended: until it comes through, several runs in a row, without having had a k-th job.
+///
+/// A run that was cancelled must end with `CancellationError` (no other error, whatever it was caused by) or with a right result; one
+/// that was not, with a right result. Each must end within ``hangLimit``. What else must hold afterwards is for `check` to say.
+///
+/// Counted are the jobs of the scenario's task and of its child tasks. What runs elsewhere is not: actors with executors of their own
+/// (the main actor), unstructured tasks, event loops. At a real network the jobs vary from run to run: such a scenario is tried at
+/// many points, not at all of them, and should come through more often than twice.
+public struct CancellationTorture: Sendable {
+    /// When a run is cancelled.
+    public enum Moment: Sendable, Hashable, CaseIterable {
+        /// Just before the k-th job runs.
+        case before
+        /// Just after the k-th job ran: its task is suspended, or is over.
+        case after
+    }
+
+    /// The largest k. A scenario with more jobs is a violation.
+    public let limit: Int
+    /// How long one run may take, by the wall clock. The task of one that takes longer is cancelled, and left to itself.
+    public let hangLimit: Duration
+    /// How many runs in a row must end uncancelled.
+    public let uncancelledRuns: Int
+
+    /// - Parameters:
+    ///   - limit: the largest k.
+    ///   - uncancelledRuns: two by default, as suits a scenario whose runs are all alike.
+    public init(limit: Int = 2_000, hangLimit: Duration = .seconds(10), uncancelledRuns: Int = 2) {
+        precondition(limit >= 1, "a limit of \(limit) jobs")
+        precondition(hangLimit > .zero, "a hang limit of \(hangLimit)")
+        precondition(uncancelledRuns >= 1, "\(uncancelledRuns) uncancelled runs")
+        (self.limit, self.hangLimit, self.uncancelledRuns) = (limit, hangLimit, uncancelledRuns)
+    }
+
+    /// Runs `scenario` until it comes through uncancelled.
+    ///
+    /// - Parameters:
+    ///   - scenario: begins from the same state each time.
+    ///   - accepts: whether a result is right.
+    ///   - check: called after each run, in the caller's task: that nothing is left, and that the next request is fine.
+    /// - Throws: ``TortureViolation`` for the first run that is not as it must be, also for an error of `check`;
+    ///   `CancellationError` if the caller is cancelled.
+    public func run<Value: Sendable>(
+        _ scenario: @escaping @Sendable () async throws -> Value, accepts: (Value) -> Bool = { _ in true },
+        check: (TortureRun<Value>) async throws -> Void = { _ in }
+    ) async throws -> TortureReport<Value> {
+        var counts = TortureCounts()
+        var uncancelledInARow = 0
+        for k in 1...limit {
+            for moment in Moment.allCases {
+                let run = try await once(k, moment, scenario, accepts)
+                counts.add(run)
+                do {
+                    try await check(run)
+                } catch {
+                    try Task.checkCancellation()
+                    throw TortureViolation(k: k, moment: moment, what: "afterwards: \(error)", underlying: error)
+                }
+                guard case .uncancelled(let value) = run.outcome else {
+                    uncancelledInARow = 0
+                    continue
+                }
+                uncancelledInARow += 1
+                if uncancelledInARow == uncancelledRuns { return TortureReport(counts: counts, value: value, jobs: run.jobs) }
+            }
+        }
+        throw TortureViolation(k: limit, moment: .after, what: "the scenario has more than \(limit) jobs, the limit", underlying: nil)
+    }
+
+    private func once<Value: Sendable>(
+        _ k: Int, _ moment: Moment, _ scenario: @escaping @Sendable () async throws -> Value, _ accepts: (Value) -> Bool
+    ) async throws -> TortureRun<Value> {
+        func violation(_ what: String, _ underlying: (any Error)? = nil) -> TortureViolation {
+            TortureViolation(k: k, moment: moment, what: what, underlying: underlying)
+        }
+        let executor = CancellationTortureExecutor(k: k, moment: moment)
+        guard let result = try await result(of: scenario, on: executor) else {
+            throw violation("no end within \(hangLimit), after \(executor.jobs) jobs")
+        }
+        await executor.drain()
+        let wasCancelled = executor.hasCancelled
+        let outcome: TortureRun<Value>.Outcome
+        switch result {
+        case .success(let value) where accepts(value): outcome = wasCancelled ? .finished(value) : .uncancelled(value)
+        case .success(let value): throw violation("a wrong result\(wasCancelled ? "" : ", uncancelled"): \(value)")
+        case .failure(is CancellationError) where wasCancelled: outcome = .cancelled
+        case .failure(let error): throw violation("\(wasCancelled ? "not CancellationError, but" : "uncancelled, but") \(error)", error)
+        }
+        return TortureRun(k: k, moment: moment, outcome: outcome, jobs: executor.jobs)
+    }
+
+    /// Nil where it takes longer than the limit.
+    private func result<Value: Sendable>(
+        of scenario: @escaping @Sendable () async throws -> Value, on executor: CancellationTortureExecutor
+    ) async throws -> Result<Value, any Error>? {
+        let end = FirstValue<Result<Value, any Error>?>()
+        let task = Task(executorPreference: executor) {
+            // The executor has to outlive its tasks.
+            defer { withExtendedLifetime(executor) {} }
+            do {
+                end.set(.success(try await scenario()))
+            } catch {
+                end.set(.failure(error))
+            }
+        }
+        let timer = Task {
+            try await Task.sleep(for: hangLimit)
+            end.set(nil)
+        }
+        defer { timer.cancel() }
+        executor.start { task.cancel() }
+        let result = await withTaskCancellationHandler {
+            await end.value
+        } onCancel: {
+            task.cancel()
+        }
+        if result == nil { task.cancel() }
+        try Task.checkCancellation()
+        return result
+    }
+}
+
+/// What comes first of several; one waits for it.
+private final class FirstValue<Value: Sendable>: Sendable {
+    private struct State {
+        var value: Value?
+        var waiter: CheckedContinuation<Value, Never>?
+    }
+
+    private let state = Mutex(State())
+
+    func set(_ value: Value) {
+        let waiter = state.withLock { state -> CheckedContinuation<Value, Never>? in
+            guard state.value == nil else { return nil }
+            state.value = .some(value)
+            defer { state.waiter = nil }
+            return state.waiter
+        }
+        waiter?.resume(returning: value)
+    }
+
+    var value: Value {
+        get async {
+            await withCheckedContinuation { continuation in
+                let value = state.withLock { state -> Value? in
+                    if state.value == nil { state.waiter = continuation }
+                    return state.value
+                }
+                if let value { continuation.resume(returning: value) }
+            }
+        }
+    }
+}

@@ -1,0 +1,52 @@
+internal import Dispatch
+internal import Synchronization
+
+/// Runs the jobs of one run on a queue of its own, one after the other, counts them, and cancels at one of them.
+final class CancellationTortureExecutor: TaskExecutor {
+    private struct State {
+        var jobs = 0
+        var isCancelled = false
+        var cancel: (@Sendable () -> Void)?
+    }
+
+    private let queue = DispatchQueue(label: "errand.cancellation-torture", attributes: .initiallyInactive)
+    private let k: Int
+    private let moment: CancellationTorture.Moment
+    private let state = Mutex(State())
+
+    init(k: Int, moment: CancellationTorture.Moment) { (self.k, self.moment) = (k, moment) }
+
+    /// How many jobs were begun.
+    var jobs: Int { state.withLock(\.jobs) }
+    /// Whether the job came at which to cancel.
+    var hasCancelled: Bool { state.withLock(\.isCancelled) }
+
+    /// Lets the first job begin, which is enqueued before anybody has the task's handle.
+    func start(_ cancel: @escaping @Sendable () -> Void) {
+        state.withLock { $0.cancel = cancel }
+        queue.activate()
+    }
+
+    /// Returns when what was enqueued so far has run.
+    func drain() async {
+        await withCheckedContinuation { continuation in queue.async { continuation.resume() } }
+        state.withLock { $0.cancel = nil }
+    }
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        queue.async { self.run(job) }
+    }
+
+    private func run(_ job: UnownedJob) {
+        let cancel = state.withLock { state -> (@Sendable () -> Void)? in
+            state.jobs += 1
+            guard state.jobs == k else { return nil }
+            state.isCancelled = true
+            return state.cancel
+        }
+        if moment == .before { cancel?() }
+        job.runSynchronously(on: asUnownedTaskExecutor())
+        if moment == .after { cancel?() }
+    }
+}

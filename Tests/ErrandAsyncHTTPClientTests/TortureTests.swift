@@ -1,0 +1,217 @@
+#if AsyncHTTPClient
+internal import Errand
+internal import ErrandConformance
+internal import ErrandCore
+internal import Foundation
+internal import Synchronization
+internal import TestSupport
+internal import Testing
+
+extension AsyncHTTPClientTransportTests {
+    /// Exchanges over real sockets, cancelled at every job and at every event on the wire.
+    @Suite
+    struct TortureTests {
+        private static let listeners: [NginxServer.Listener] = [.plain, .tls]
+
+        @Test(.enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)), arguments: listeners)
+        func aPlainGet(listener: NginxServer.Listener) async throws {
+            try await withNginx(listener) { nginx, stage in
+                let url = nginx.url("/300k", listener)
+                try await stage.torture {
+                    try await stage.send(Request(.get, url: url)).body.collect()
+                } accepts: {
+                    $0 == NginxServer.middle
+                }
+            }
+        }
+
+        @Test(.enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)), arguments: listeners)
+        func aBodyReadHalfWay(listener: NginxServer.Listener) async throws {
+            try await withNginx(listener) { nginx, stage in
+                let url = nginx.url("/5m", listener)
+                try await stage.torture {
+                    let response = try await stage.send(Request(.get, url: url))
+                    var read = Data()
+                    for try await chunk in response.body {
+                        read += chunk
+                        if read.count > 1024 * 1024 { break }
+                    }
+                    return read
+                } accepts: { read in
+                    let isRight = read.count > 1024 * 1024 && read == NginxServer.large.prefix(read.count)
+                    return isRight
+                }
+            }
+        }
+
+        /// Also at each chunk that is read of the file.
+        @Test(.enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)), arguments: listeners)
+        func anUploadFromAFile(listener: NginxServer.Listener) async throws {
+            let folder = try TestFolder("torture")
+            let content = Data.seeded(2 * 1024 * 1024 + 5)
+            let path = try folder.write(content, to: "upload")
+            try await withNginx(listener) { nginx, stage in
+                guard nginx.haveUploads else { return }
+                let url = nginx.url("/put/torture-\(listener)", listener)
+                try await stage.torture {
+                    let file = try RequestBody.file(atPath: path)
+                    let body = RequestBody.stream(length: file.length, replay: .seekable) {
+                        TickingSource(source: try await file.open(from: $0), ticks: stage.ticks)
+                    }
+                    return try await stage.send(Request(.put, url: url, body: body)).status
+                } accepts: { status in
+                    status == .noContent || status == .created
+                } check: { run in
+                    try await poll("the file to be closed", value: { OpenThings().descriptors[path] ?? 0 }) { $0 == 0 }
+                    // Also where it was cancelled: a part never passes for the whole.
+                    let stored = try? nginx.stored("torture-\(listener)")
+                    let isWhole = stored == content
+                    if case .cancelled = run.outcome, stored == nil { return }
+                    #expect(isWhole, "\(run)")
+                }
+            }
+        }
+
+        @Test func aRedirect() async throws {
+            let server = try RawServer.answering { connection, request, _ in
+                switch request.target {
+                case "/from": try connection.respond("302 Found", fields: ["Location: /to"], body: Data("moved".utf8))
+                default: try connection.respond(body: Data("there".utf8))
+                }
+            }
+            defer { server.stop() }
+            try await withServer(server) { stage in
+                try await stage.torture {
+                    try await stage.send(Request(.get, url: server.url("/from"))).body.collect()
+                } accepts: {
+                    $0 == Data("there".utf8)
+                }
+            }
+        }
+
+        @Test func aRetryInItsBackoff() async throws {
+            let refused = Mutex(Set<String>())
+            let server = try RawServer.answering { connection, request, _ in
+                let isFirst = refused.withLock { $0.insert(request.target).inserted }
+                if isFirst, request.target.hasPrefix("/call/") {
+                    try connection.respond("503 Service Unavailable", body: Data("busy".utf8))
+                } else {
+                    try connection.respond(body: Data("done".utf8))
+                }
+            }
+            defer { server.stop() }
+            try await withServer(server) { stage in
+                try await stage.torture {
+                    let response = try await stage.send(Request(.get, url: server.url("/call/\(UUID())")))
+                    return (response.metadata.attempts.count, try await response.body.collect())
+                } accepts: {
+                    $0 == (1, Data("done".utf8))
+                }
+            }
+        }
+
+        // MARK: The stage
+
+        private func withNginx(
+            _ listener: NginxServer.Listener, _ body: (NginxServer, Stage) async throws -> Void
+        ) async throws {
+            let nginx = try await NginxServer.shared()
+            try await withAHC {
+                $0.tls.extraRootsPEMFiles = [nginx.certificates.authority]
+                $0.maxConnectionsPerHost = 1
+            } _: { transport in
+                try await body(nginx, Stage(transport, port: nginx.port(listener), next: nginx.url("/small", listener)))
+            }
+        }
+
+        private func withServer(_ server: RawServer, _ body: (Stage) async throws -> Void) async throws {
+            try await withAHC {
+                $0.maxConnectionsPerHost = 1
+            } _: { transport in
+                try await body(Stage(transport, port: server.port, next: server.url("/next")))
+            }
+        }
+    }
+}
+
+/// What a scenario plays on, and what must hold after it.
+private struct Stage: Sendable {
+    let ticks = Ticks()
+    private let transport: AsyncHTTPClientTransport
+    private let stack: HTTPStack
+    private let port: Int
+    private let next: String
+    private let openBefore = LiveWork.exchange.count
+
+    /// - Parameters:
+    ///   - port: of the server, to which one connection may be kept.
+    ///   - next: the URL of a request that must always work.
+    init(_ transport: AsyncHTTPClientTransport, port: Int, next: String) {
+        let random = SeededRandom(seed: 3)
+        (self.transport, self.port, self.next) = (transport, port, next)
+        stack = transport.redirect().retry(RetryPolicy(base: .milliseconds(2)), random: random.next)
+    }
+
+    func send(_ request: Request) async throws -> Response {
+        var request = request
+        request.options.eventSink = ticks
+        return try await stack.send(request)
+    }
+
+    func torture<Value: Sendable>(
+        _ scenario: @escaping @Sendable () async throws -> Value, accepts: (Value) -> Bool,
+        check: (TortureRun<Value>) async throws -> Void = { _ in }
+    ) async throws {
+        let report = try await CancellationTorture(uncancelledRuns: 10).run {
+            try await ticks.during(scenario)
+        } accepts: {
+            accepts($0)
+        } check: { run in
+            try await checkWhatIsLeft(run)
+            try await check(run)
+        }
+        #expect(report.cancelled > 5, "\(report)")
+    }
+
+    /// No exchange of ours goes on, no connection is open that the pool may not keep, and the next request works.
+    private func checkWhatIsLeft(_ run: TortureRun<some Sendable>) async throws {
+        if !LeakTrait.isRunParallel {
+            try await poll("no exchange of ours", value: { LiveWork.exchange.count }) { $0 <= openBefore }
+        }
+        let response = try await sendUntilSent(Request(.get, url: next).within(.seconds(10)), by: transport)
+        _ = try await response.body.collect()
+        #expect(response.status == 200, "\(run)")
+        guard ClientSockets.areKnown else { return }
+        try await poll("one connection", value: { try ClientSockets.count(to: port) }) { $0 <= 1 }
+    }
+}
+
+/// Gives the scenario a job whenever something happens elsewhere, on an event loop or in the task of an upload: it can be cancelled then.
+private final class Ticks: EventSink {
+    private let waiter = Mutex<AsyncStream<Void>.Continuation?>(nil)
+
+    func tick() { _ = waiter.withLock { $0 }?.yield() }
+    func record(_ event: ExchangeEvent) { tick() }
+
+    func during<Result>(_ body: () async throws -> Result) async throws -> Result {
+        let (stream, continuation) = AsyncStream<Void>.makeStream()
+        waiter.withLock { $0 = continuation }
+        // With a pause after each, or those that come at a time would be one job.
+        async let _ = { for await _ in stream { await Task.yield() } }()
+        return try await body()
+    }
+}
+
+/// Ticks at each chunk of another source.
+private struct TickingSource: BodySource {
+    let source: any BodySource
+    let ticks: Ticks
+
+    func next() async throws -> Data? {
+        ticks.tick()
+        return try await source.next()
+    }
+
+    func abandon() { source.abandon() }
+}
+#endif

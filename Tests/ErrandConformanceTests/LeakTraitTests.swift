@@ -1,0 +1,317 @@
+import Errand
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import ErrandConformance
+
+/// A descriptor or a file that is left is seen whoever runs beside; work, and that there is nothing, only where nobody does.
+@Suite(.serialized, .timeLimit(.minutes(1)))
+struct LeakTraitTests {
+    private static let quick = LeakTrait(settling: .milliseconds(50))
+    private static let isAlone = !LeakTrait.isRunParallel
+    private static let notAlone: Comment = "other tests may run beside it: swift test --no-parallel"
+
+    private func perform(_ trait: LeakTrait = quick, _ body: @escaping @Sendable @concurrent () async throws -> Void) async throws {
+        try await trait.provideScope(for: try #require(Test.current), testCase: Test.Case.current, performing: body)
+    }
+
+    /// Expects that the trait names each of these as left behind.
+    private func expectLeft(
+        _ phrases: String..., by trait: LeakTrait = quick, _ body: @escaping @Sendable @concurrent () async throws -> Void
+    ) async throws {
+        try await withKnownIssue {
+            try await perform(trait, body)
+        } matching: { issue in
+            let text = issue.comments.map(\.rawValue).joined()
+            return text.hasPrefix("left behind: ") && phrases.allSatisfy(text.contains)
+        }
+    }
+
+    /// Keeps what a body leaves behind until the test is over.
+    private final class Kept<Value: Sendable>: Sendable {
+        private let value = Mutex<Value?>(nil)
+        func keep(_ value: Value) { self.value.withLock { $0 = value } }
+        func take() -> Value? {
+            value.withLock { value in
+                defer { value = nil }
+                return value
+            }
+        }
+    }
+
+    // MARK: What is left
+
+    #if AsyncHTTPClient
+    @Test(.enabled(if: ClientSockets.areKnown))
+    func theKeptConnectionOfATransportThatWasNotShutDown() async throws {
+        let server = try RawServer.answering { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
+        defer { server.stop() }
+        let kept = Kept<AsyncHTTPClientTransport>()
+        try await expectLeft("→ 127.0.0.1:\(server.port) (established)", "a TCP socket 127.0.0.1:\(server.port) → 127.0.0.1:") {
+            let transport = AsyncHTTPClientTransport()
+            kept.keep(transport)
+            let data = try await transport.send(Request(.get, url: server.url())).body.collect()
+            #expect(data == Data("ok".utf8))
+        }
+        try await kept.take()?.shutdown()
+    }
+
+    @Test(.enabled(if: isAlone, notAlone))
+    func aTransportThatWasShutDownLeavesNothing() async throws {
+        try await perform {
+            let server = try RawServer.answering { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
+            defer { server.stop() }
+            try await withTransport(AsyncHTTPClientTransport()) { transport in
+                let data = try await transport.send(Request(.get, url: server.url())).body.collect()
+                #expect(data == Data("ok".utf8))
+            }
+        }
+    }
+    #endif
+
+    @Test(.enabled(if: ClientSockets.areKnown), arguments: ["127.0.0.1", "::1"])
+    func aSocketThatListens(host: String) async throws {
+        guard host == "127.0.0.1" || LoopbackPorts.haveIPv6 else { return }
+        let kept = Kept<RawServer>()
+        let address = host == "::1" ? "[::1]:" : "127.0.0.1:"
+        try await expectLeft("a TCP socket \(address)", " (listening)") { kept.keep(try RawServer(host: host) { $0.waitForEnd() }) }
+        kept.take()?.stop()
+    }
+
+    @Test(.enabled(if: ClientSockets.areKnown))
+    func anOpenFile() async throws {
+        let folder = try TestFolder("leak")
+        let path = try folder.write("content", to: "file")
+        let kept = Kept<any BodySource>()
+        try await expectLeft("the open file \(path)") {
+            let source = try await RequestBody.file(atPath: path).open()
+            _ = try await source.next()
+            kept.keep(source)
+        }
+        kept.take()?.abandon()
+    }
+
+    @Test(.enabled(if: ClientSockets.areKnown))
+    func aPipe() async throws {
+        let kept = Kept<Pipe>()
+        try await expectLeft("a pipe:[", ", 2 times") { kept.keep(Pipe()) }
+        _ = kept.take()
+    }
+
+    @Test func aTemporaryFile() async throws {
+        let path = FileManager.default.temporaryDirectory.appendingPathComponent("errand-left-\(UUID().uuidString)").path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        try await expectLeft("the temporary file \(path)") { try Data("left".utf8).write(to: URL(fileURLWithPath: path)) }
+    }
+
+    @Test func aFileInAFolderThatIsNamed() async throws {
+        let folder = try TestFolder("leak")
+        let trait = LeakTrait(settling: .milliseconds(50), temporaryFolders: [folder.path], temporaryPrefixes: ["part-", "cache"])
+        try await expectLeft("the temporary file \(folder.path)/part-1", "\(folder.path)/cache", by: trait) {
+            for name in ["part-1", "cache", "other"] { _ = try folder.write("left", to: name) }
+        }
+        try folder.write("more", to: "part-1")
+        guard Self.isAlone else { return }
+        try await perform(trait) { _ = try folder.write("what was there", to: "part-1") }
+    }
+
+    @Test(.enabled(if: isAlone, notAlone))
+    func anExchangeThatGoesOn() async throws {
+        let stub = StubTransport(Stub().answers(.stream([Data("a".utf8)])))
+        let kept = Kept<Response>()
+        try await expectLeft("left behind: an exchange that goes on") {
+            kept.keep(try await stub.send(Request(.get, url: "https://a.example/")))
+        }
+        kept.take()?.body.abandon()
+    }
+
+    @Test(.enabled(if: isAlone, notAlone))
+    func workOfASingleFlightThatNobodyWaitsFor() async throws {
+        let flight = SingleFlight<Int, Void>()
+        let (mayEnd, end) = AsyncStream<Void>.makeStream()
+        try await expectLeft("left behind: a single flight under way") {
+            let (begun, begin) = AsyncStream<Void>.makeStream()
+            let caller = Task {
+                try await flight.run(1, mustFinish: true) {
+                    begin.finish()
+                    for await _ in mayEnd {}
+                }
+            }
+            for await _ in begun {}
+            caller.cancel()
+            _ = await caller.result
+        }
+        end.finish()
+        try await poll("the flight to end", value: { flight.count }) { $0 == 0 }
+    }
+
+    // MARK: What is not
+
+    @Test(.enabled(if: isAlone, notAlone))
+    func nothing() async throws {
+        try await perform {}
+    }
+
+    @Test(.enabled(if: isAlone, notAlone))
+    func whatIsAboutToCloseIsWaitedFor() async throws {
+        let path = FileManager.default.temporaryDirectory.appendingPathComponent("errand-late-\(UUID().uuidString)").path
+        let late = Kept<Task<Void, any Error>>()
+        try await perform(LeakTrait(settling: .seconds(10))) {
+            try Data().write(to: URL(fileURLWithPath: path))
+            late.keep(
+                Task {
+                    try await Task.sleep(for: .milliseconds(100))
+                    try FileManager.default.removeItem(atPath: path)
+                })
+        }
+        #expect(!FileManager.default.fileExists(atPath: path))
+        try await late.take()?.value
+    }
+
+    @Test(.enabled(if: isAlone, notAlone))
+    func whatIsToBeIgnored() async throws {
+        let folder = try TestFolder("leak")
+        let path = try folder.write("content", to: "file")
+        let kept = Kept<FileHandle>()
+        try await perform(LeakTrait(settling: .milliseconds(50), ignoring: [folder.path])) {
+            kept.keep(try #require(FileHandle(forReadingAtPath: path)))
+        }
+        try kept.take()?.close()
+    }
+
+    @Test(.enabled(if: isAlone, notAlone))
+    func exchangesThatEndedOrWereForgotten() async throws {
+        try await perform {
+            let stub = StubTransport(Stub().answers(.stream([Data("a".utf8)])))
+            _ = try await stub.send(Request(.get, url: "https://a.example/")).body.collect()
+            _ = try await stub.send(Request(.get, url: "https://a.example/"))
+            let lifetime = ExchangeLifetime()
+            lifetime.end(.complete)
+            lifetime.end(.abandoned)
+            _ = (ExchangeLifetime(), ExchangeLifetime(ended: .complete))
+        }
+    }
+
+    // MARK: How it is applied
+
+    @Test func whatTheTestThrowsIsThrown() async throws {
+        struct SomeError: Error {}
+        let trait = LeakTrait(settling: .zero)
+        await withKnownIssue(isIntermittent: true) {  // of what runs beside
+            await #expect(throws: SomeError.self) { try await perform(trait) { throw SomeError() } }
+        } matching: { issue in
+            issue.comments.contains { $0.rawValue.hasPrefix("left behind: ") }
+        }
+    }
+
+    @Test func aTraitWithinATraitDoesNotWaitForItself() async throws {
+        let folder = try TestFolder("leak")
+        let outer = LeakTrait(settling: .milliseconds(50))
+        let inner = LeakTrait(settling: .milliseconds(50), temporaryFolders: [folder.path], temporaryPrefixes: ["inner"])
+        try await withKnownIssue {
+            try await perform(outer) {
+                try await inner.provideScope(for: #require(Test.current), testCase: nil) {
+                    _ = try folder.write("left", to: "inner")
+                }
+            }
+        } matching: {
+            $0.comments.contains { $0.rawValue.hasPrefix("left behind: ") }
+        }
+    }
+
+    @Suite(.leavesNothingBehind(inParallelRuns: false))
+    struct AppliedTests {
+        private static let running = Atomic(0)
+
+        /// Only one runs at a time, in whatever order the cases come.
+        @Test(arguments: 0..<8)
+        func casesRunOneAfterTheOther(number: Int) async throws {
+            guard !LeakTrait.isRunParallel else { return }
+            #expect(Self.running.wrappingAdd(1, ordering: .relaxed).newValue == 1)
+            for _ in 0..<10 { await Task.yield() }
+            Self.running.wrappingSubtract(1, ordering: .relaxed)
+        }
+
+        @Test(.leavesNothingBehind(settling: .zero, inParallelRuns: false))
+        func aTestMayHaveItsOwn() {}
+    }
+
+    @Test(arguments: [
+        ("0100007F:1F90", "127.0.0.1:8080"), ("00000000:0000", "0.0.0.0:0"),
+        ("00000000000000000000000001000000:01BB", "[::1]:443"), ("00000000000000000000000000000000:0050", "[::]:80"),
+        ("B80D01200000000067452301EFCDAB89:0001", "[2001:db8:0:0:123:4567:89ab:cdef]:1"), ("nonsense", "nonsense"), ("12:34", "12:34"),
+    ])
+    func anAddressIsShownAsPeopleWriteIt(text: String, shown: String) {
+        #expect(SocketTable.address(text[...]) == shown)
+    }
+}
+
+@Suite(.timeLimit(.minutes(1)))
+struct TurnsTests {
+    private let turns = Turns()
+
+    @Test func oneAtATimeInTheOrderOfAsking() async throws {
+        try await turns.take()
+        let order = Watched([Int]())
+        var tasks: [Task<Void, any Error>] = []
+        for number in 1...5 {
+            tasks.append(
+                Task {
+                    try await turns.take()
+                    order.change { $0.append(number) }
+                })
+            try await poll("the task to wait", value: { turns.waiting }) { $0 == number }
+        }
+        for number in 1...5 {
+            #expect(order.value.count == number - 1)
+            turns.pass()
+            try await order.wait { $0.count == number }
+        }
+        turns.pass()
+        for task in tasks { try await task.value }
+        #expect(order.value == [1, 2, 3, 4, 5])
+        try await turns.take()
+        turns.pass()
+    }
+
+    @Test func whoIsCancelledLeavesTheQueue() async throws {
+        try await turns.take()
+        let (cancelled, waiting) = (Task { try await turns.take() }, Task { try await turns.take() })
+        try await poll("both to wait", value: { turns.waiting }) { $0 == 2 }
+        cancelled.cancel()
+        await #expect(throws: CancellationError.self) { try await cancelled.value }
+        turns.pass()
+        try await waiting.value
+        let early = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            try await turns.take()
+        }
+        await #expect(throws: CancellationError.self) { try await early.value }
+        turns.pass()
+        try await turns.take()
+    }
+
+    @Test func manyTasksAndCancellationsAtOnceLoseNobody() async throws {
+        let isInside = Watched(false)
+        await withTaskGroup(of: Void.self) { group in
+            for number in 0..<400 {
+                group.addTask {
+                    let task = Task {
+                        try await turns.take()
+                        #expect(!isInside.value)
+                        isInside.change { $0 = true }
+                        await Task.yield()
+                        isInside.change { $0 = false }
+                        turns.pass()
+                    }
+                    if number % 3 == 0 { task.cancel() }
+                    _ = await task.result
+                }
+            }
+        }
+        #expect(turns.waiting == 0)
+        try await turns.take()
+    }
+}
