@@ -136,7 +136,7 @@ let package = Package(
             ]
         ),
         .testTarget(name: "ErrandAPITests", dependencies: ["Errand", "ErrandTesting", "TestSupport"]),
-        .testTarget(name: "ErrandTestingTests", dependencies: ["Errand", "ErrandTesting"]),
+        .testTarget(name: "ErrandTestingTests", dependencies: ["Errand", "ErrandTesting", "TestSupport"]),
         .testTarget(
             name: "ErrandConformanceTests", dependencies: ["Errand", "ErrandConformance", "ErrandTesting", "TestSupport"]),
         .testTarget(
@@ -151,7 +151,7 @@ let package = Package(
             ]
         ),
         // Against the servers of Tests/Servers/stand.py.
-        .testTarget(name: "ErrandServerTests", dependencies: ["Errand", "TestSupport"]),
+        .testTarget(name: "ErrandServerTests", dependencies: ["Errand", "ErrandTesting", "TestSupport"]),
         // An app's module whose code runs on the main actor unless it says otherwise.
         .testTarget(
             name: "MainActorAppTests",

@@ -1,0 +1,286 @@
+/// Which bytes of a JSON text (RFC 8259) hold what the name of a member says is secret. All others stay as they are.
+///
+/// A string becomes the placeholder, a number `0`, an array `[]` and an object `{}`, so that whoever decodes the text still can;
+/// `null`, `true`, `false` and the empty string stay. Names are compared with their escapes resolved.
+///
+/// A text that breaks off or is malformed is redacted up to there; the rest is replaced whole if it seems to name a secret.
+package struct JSONRedaction: Sendable {
+    /// What to replace.
+    package private(set) var edits: [ByteEdit] = []
+    /// The strings and numbers that stood where something is replaced, unescaped.
+    package private(set) var values: [String] = []
+    /// False where the text is not JSON, or nests deeper than 256.
+    package private(set) var isValid = true
+
+    /// - Parameters:
+    ///   - bytes: UTF-8.
+    ///   - placeholder: what a secret string becomes; plain ASCII without quotes and backslashes.
+    ///   - isSensitive: asked with each member's name, unescaped.
+    ///   - rewrite: asked with each other string, such as a URL; the text to have in its place, or nil to leave it.
+    package init(
+        _ bytes: [UInt8], placeholder: String, isSensitive: (String) -> Bool, rewrite: (String) -> String? = { _ in nil }
+    ) {
+        withoutActuallyEscaping(isSensitive) { isSensitive in
+            withoutActuallyEscaping(rewrite) { rewrite in
+                var scanner = JSONScanner(bytes: bytes, placeholder: Array(placeholder.utf8), isSensitive: isSensitive, rewrite: rewrite)
+                isValid = scanner.scan()
+                (edits, values) = (scanner.edits, scanner.values)
+            }
+        }
+    }
+
+    /// `bytes` without what is secret in them. See ``init(_:placeholder:isSensitive:rewrite:)``.
+    package static func redacted(_ bytes: [UInt8], placeholder: String, isSensitive: (String) -> Bool) -> [UInt8] {
+        JSONRedaction(bytes, placeholder: placeholder, isSensitive: isSensitive).edits.applied(to: bytes)
+    }
+
+    /// Whether a word before `:` or `=` in `bytes`, whatever they are, is a sensitive name.
+    package static func mentionsSecret(_ bytes: some Sequence<UInt8>, isSensitive: (String) -> Bool) -> Bool {
+        // Without zeros, so that UTF-16 is seen through.
+        let bytes = JSONScanner.resolvingEscapes(bytes.filter { $0 != 0 })
+        var word: [UInt8] = []
+        var isWordOver = false
+        for byte in bytes {
+            switch byte {
+            case UInt8(ascii: ":"), UInt8(ascii: "="):
+                if !word.isEmpty, isSensitive(String(decoding: word, as: UTF8.self)) { return true }
+                word = []
+            case UInt8(ascii: "\""), UInt8(ascii: "'"), UInt8(ascii: "\\"), 0x20, 0x09, 0x0A, 0x0D:
+                isWordOver = true
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
+                UInt8(ascii: "_"), UInt8(ascii: "-"), UInt8(ascii: "."), 0x80...:
+                if isWordOver { word = [] }
+                isWordOver = false
+                word.append(byte)
+            default:
+                word = []
+            }
+        }
+        return false
+    }
+}
+
+private struct Malformed: Error {}
+
+private struct JSONScanner {
+    static let deepest = 256
+
+    let bytes: [UInt8]
+    let placeholder: [UInt8]
+    let isSensitive: (String) -> Bool
+    let rewrite: (String) -> String?
+    var index = 0
+    var edits: [ByteEdit] = []
+    var values: [String] = []
+    /// Where the secret value began that is being read; nil outside of one.
+    var secretStart: Int?
+
+    init(bytes: [UInt8], placeholder: [UInt8], isSensitive: @escaping (String) -> Bool, rewrite: @escaping (String) -> String?) {
+        (self.bytes, self.placeholder, self.isSensitive, self.rewrite) = (bytes, placeholder, isSensitive, rewrite)
+    }
+
+    /// Whether it was one whole JSON text.
+    mutating func scan() -> Bool {
+        if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { index = 3 }
+        var safe = index
+        var isOne = true
+        do throws(Malformed) {
+            while true {
+                skipSpace()
+                let start = index
+                try value(isSecret: false, depth: 0, safe: &safe)
+                skipSpace()
+                if index == bytes.count { return isOne }
+                isOne = false
+                // One text behind the other is looked at as well. What follows a string or a number may make a name of it.
+                guard "{[".utf8.contains(bytes[start]) else {
+                    safe = start
+                    throw Malformed()
+                }
+            }
+        } catch {}
+        edits.removeAll { $0.range.lowerBound >= safe }
+        if let secretStart {
+            edits.append(ByteEdit(secretStart..<bytes.count, quoted(placeholder)))
+        } else if JSONRedaction.mentionsSecret(bytes[safe...], isSensitive: isSensitive) {
+            edits.append(ByteEdit(safe..<bytes.count, quoted(placeholder)))
+        }
+        return false
+    }
+
+    private func quoted(_ text: [UInt8]) -> [UInt8] { [UInt8(ascii: "\"")] + text + [UInt8(ascii: "\"")] }
+
+    private mutating func skipSpace() {
+        while index < bytes.count {
+            switch bytes[index] {
+            case 0x20, 0x09, 0x0A, 0x0D: index += 1
+            default: return
+            }
+        }
+    }
+
+    private func peek() throws(Malformed) -> UInt8 {
+        guard index < bytes.count else { throw Malformed() }
+        return bytes[index]
+    }
+
+    private mutating func expect(_ character: Unicode.Scalar) throws(Malformed) {
+        guard try peek() == UInt8(ascii: character) else { throw Malformed() }
+        index += 1
+    }
+
+    /// - Parameter safe: from where on nothing has been looked at.
+    private mutating func value(isSecret: Bool, depth: Int, safe: inout Int) throws(Malformed) {
+        skipSpace()
+        guard depth <= Self.deepest else { throw Malformed() }
+        let start = index
+        let beginsSecret = isSecret && secretStart == nil
+        if beginsSecret { secretStart = start }
+        if secretStart == nil { safe = start }
+        var replacement: [UInt8]?
+        switch try peek() {
+        case UInt8(ascii: "{"):
+            try members(depth: depth, safe: &safe)
+            replacement = Array("{}".utf8)
+        case UInt8(ascii: "["):
+            try elements(depth: depth, safe: &safe)
+            replacement = Array("[]".utf8)
+        case UInt8(ascii: "\""):
+            let text = try string()
+            if secretStart != nil {
+                if !text.isEmpty { values.append(text) }
+                replacement = text.isEmpty ? nil : quoted(placeholder)
+            } else if let other = rewrite(text), other != text {
+                edits.append(ByteEdit(start..<index, Self.encoded(other)))
+            }
+        case UInt8(ascii: "t"): try literal("true")
+        case UInt8(ascii: "f"): try literal("false")
+        case UInt8(ascii: "n"): try literal("null")
+        default:
+            let number = try number()
+            if secretStart != nil { values.append(number) }
+            replacement = [UInt8(ascii: "0")]
+        }
+        if beginsSecret {
+            secretStart = nil
+            if let replacement { edits.append(ByteEdit(start..<index, replacement)) }
+        }
+        if secretStart == nil { safe = index }
+    }
+
+    private mutating func members(depth: Int, safe: inout Int) throws(Malformed) {
+        try expect("{")
+        skipSpace()
+        if try peek() == UInt8(ascii: "}") {
+            index += 1
+            return
+        }
+        while true {
+            skipSpace()
+            if secretStart == nil { safe = index }
+            let name = try string()
+            skipSpace()
+            try expect(":")
+            try value(isSecret: secretStart != nil || isSensitive(name), depth: depth + 1, safe: &safe)
+            skipSpace()
+            if try peek() == UInt8(ascii: "}") {
+                index += 1
+                return
+            }
+            try expect(",")
+        }
+    }
+
+    private mutating func elements(depth: Int, safe: inout Int) throws(Malformed) {
+        try expect("[")
+        skipSpace()
+        if try peek() == UInt8(ascii: "]") {
+            index += 1
+            return
+        }
+        while true {
+            try value(isSecret: secretStart != nil, depth: depth + 1, safe: &safe)
+            skipSpace()
+            if try peek() == UInt8(ascii: "]") {
+                index += 1
+                return
+            }
+            try expect(",")
+        }
+    }
+
+    private mutating func literal(_ word: String) throws(Malformed) {
+        guard bytes[index...].starts(with: word.utf8) else { throw Malformed() }
+        index += word.utf8.count
+    }
+
+    private mutating func number() throws(Malformed) -> String {
+        let start = index
+        while index < bytes.count, "+-0123456789.eE".utf8.contains(bytes[index]) { index += 1 }
+        guard index > start else { throw Malformed() }
+        return String(decoding: bytes[start..<index], as: UTF8.self)
+    }
+
+    /// Reads a string; its text, unescaped.
+    private mutating func string() throws(Malformed) -> String {
+        try expect("\"")
+        let start = index
+        var isEscaped = false
+        while true {
+            let byte = try peek()
+            if byte == UInt8(ascii: "\"") { break }
+            if byte == UInt8(ascii: "\\") { isEscaped = true }
+            index += byte == UInt8(ascii: "\\") ? 2 : 1
+        }
+        let text = bytes[start..<index]
+        index += 1
+        return String(decoding: isEscaped ? Self.resolvingEscapes(text) : Array(text), as: UTF8.self)
+    }
+
+    /// Text as UTF-8 with the escapes of JSON (RFC 8259, 7) resolved; what is no escape stays.
+    static func resolvingEscapes(_ bytes: some Sequence<UInt8>) -> [UInt8] {
+        let bytes = Array(bytes)
+        guard bytes.contains(UInt8(ascii: "\\")) else { return bytes }
+        var text: [UInt8] = []
+        var index = 0
+        func unit(at start: Int) -> UInt16? {
+            guard start + 6 <= bytes.count, bytes[start] == UInt8(ascii: "\\"), bytes[start + 1] == UInt8(ascii: "u") else { return nil }
+            return UInt16(String(decoding: bytes[(start + 2)..<(start + 6)], as: UTF8.self), radix: 16)
+        }
+        while index < bytes.count {
+            if let first = unit(at: index) {
+                var units = [first]
+                if UTF16.isLeadSurrogate(first), let second = unit(at: index + 6), UTF16.isTrailSurrogate(second) { units.append(second) }
+                text += String(decoding: units, as: UTF16.self).utf8
+                index += 6 * units.count
+            } else if bytes[index] == UInt8(ascii: "\\"), index + 1 < bytes.count {
+                switch bytes[index + 1] {
+                case UInt8(ascii: "n"): text.append(0x0A)
+                case UInt8(ascii: "r"): text.append(0x0D)
+                case UInt8(ascii: "t"): text.append(0x09)
+                case UInt8(ascii: "b"): text.append(0x08)
+                case UInt8(ascii: "f"): text.append(0x0C)
+                case let other: text.append(other)
+                }
+                index += 2
+            } else {
+                text.append(bytes[index])
+                index += 1
+            }
+        }
+        return text
+    }
+
+    /// `text` as a JSON string, quotes included.
+    private static func encoded(_ text: String) -> [UInt8] {
+        var bytes = [UInt8(ascii: "\"")]
+        for byte in text.utf8 {
+            switch byte {
+            case UInt8(ascii: "\""), UInt8(ascii: "\\"): bytes += [UInt8(ascii: "\\"), byte]
+            case ..<0x20: bytes += "\\u00\(byte < 16 ? "0" : "")\(String(byte, radix: 16))".utf8
+            default: bytes.append(byte)
+            }
+        }
+        return bytes + [UInt8(ascii: "\"")]
+    }
+}

@@ -1,0 +1,187 @@
+internal import ErrandCore
+internal import ErrandFormats
+
+/// What of a request is compared, without its secrets.
+struct RequestKey: Sendable {
+    enum Body: Sendable {
+        case bytes([UInt8])
+        case json(JSONValue)
+        case form([HARField])
+        /// Not there, or not all of it.
+        case unknown
+    }
+
+    let method: String
+    /// Scheme, authority and path.
+    let url: String
+    let query: [HARField]
+    let headers: [String]
+    let body: Body
+
+    /// - Parameter isBodyKnown: whether `request` has all of its body.
+    init(_ request: HARRequest, matcher: RecordingMatcher, sensitivity: Sensitivity, isBodyKnown: Bool = true) {
+        var request = request
+        // By what a request says, its own body can't be redacted where it is not compared: that saves reading it.
+        if matcher.body == .ignored { request.postData = nil }
+        request.url = String(request.url.prefix { $0 != "#" })
+        request.url = (try? HTTPURL(request.url).description) ?? request.url
+        request = EntryRedaction.redacted(request, by: sensitivity)
+        method = request.method
+        url = String(request.url.prefix { $0 != "?" })
+        query = Pairs.decode(request.query ?? "", isForm: false)
+        headers = matcher.headers.map { name in
+            request.headers.filter { $0.name.lowercased() == name.canonicalName }.map { $0.value ?? "" }.joined(separator: ", ")
+        }
+        body = isBodyKnown ? Self.body(of: request.postData, by: matcher.body) : .unknown
+    }
+
+    private static func body(of data: HARPostData?, by rule: RecordingMatcher.BodyRule) -> Body {
+        guard rule != .ignored, let data else { return .bytes([]) }
+        if data.incomplete != nil { return .unknown }
+        let bytes = data.text == nil ? Array(FormURLEncoded.encode(pairs(of: data)).utf8) : data.bytes
+        guard rule == .normalized, let type = MediaType(data.mimeType) else { return .bytes(bytes) }
+        if type.isJSON, let value = try? JSONDecoder().decode(JSONValue.self, from: Data(bytes)) { return .json(value) }
+        if type.essence == FormURLEncoded.mediaType { return .form(Pairs.decode(String(decoding: bytes, as: UTF8.self), isForm: true)) }
+        if type.type == "multipart", let boundary = type[parameter: "boundary"], !boundary.isEmpty {
+            var (kept, rest) = ([UInt8](), bytes[...])
+            while let range = rest.firstRange(of: Array(boundary.utf8)) {
+                kept += rest[..<range.lowerBound]
+                rest = rest[range.upperBound...]
+            }
+            return .bytes(kept + rest)
+        }
+        return .bytes(bytes)
+    }
+
+    /// Browsers' files may have a form's pairs alone.
+    private static func pairs(of data: HARPostData) -> [(name: String, value: String)] {
+        (data.params ?? []).map { ($0.name, $0.value ?? "") }
+    }
+
+    // MARK: Comparing
+
+    /// One thing in which a request differs from a recorded one.
+    struct Difference {
+        /// How much it says that these are two different requests.
+        let weight: Int
+        let text: String
+    }
+
+    /// What differs between this recorded request and `asked`; empty where that matches.
+    func differences(from asked: RequestKey, by matcher: RecordingMatcher) -> [Difference] {
+        var differences: [Difference] = []
+        if matcher.method, method != asked.method {
+            differences.append(Difference(weight: 4, text: "the method (recorded \(method), asked \(asked.method.shownSafely()))"))
+        }
+        if matcher.url, !Redacted.matches(url, asked.url) {
+            differences.append(Difference(weight: 8, text: "the URL (recorded \(url.shownSafely()), asked \(asked.url.shownSafely()))"))
+        }
+        if let text = queryDifference(from: asked, by: matcher.query) { differences.append(Difference(weight: 2, text: text)) }
+        for (index, name) in matcher.headers.enumerated() where !Redacted.matches(headers[index], asked.headers[index]) {
+            let (recorded, asked) = (headers[index].shownSafely(), asked.headers[index].shownSafely())
+            differences.append(Difference(weight: 1, text: "the field \(name.rawName) (recorded '\(recorded)', asked '\(asked)')"))
+        }
+        if matcher.body != .ignored, let text = bodyDifference(from: asked) { differences.append(Difference(weight: 1, text: text)) }
+        return differences
+    }
+
+    private func queryDifference(from asked: RequestKey, by rule: RecordingMatcher.QueryRule) -> String? {
+        switch rule {
+        case .ignored: return nil
+        case .anyOrder:
+            let (missing, extra) = Redacted.unmatched(query, asked.query)
+            if missing.isEmpty, extra.isEmpty { return nil }
+            return "the query (recorded \(Self.shown(missing)), asked \(Self.shown(extra)))"
+        case .inOrder:
+            if query.count == asked.query.count, zip(query, asked.query).allSatisfy(Redacted.matches) { return nil }
+            return "the query (recorded \(Self.shown(query)), asked \(Self.shown(asked.query)))"
+        }
+    }
+
+    private static func shown(_ pairs: [HARField]) -> String {
+        pairs.isEmpty ? "nothing" : pairs.map { "\($0.name)\($0.value.map { "=\($0)" } ?? "")" }.joined(separator: "&").shownSafely()
+    }
+
+    private func bodyDifference(from asked: RequestKey) -> String? {
+        switch (body, asked.body) {
+        case (.unknown, _): return "the body (of the recorded one not all is known)"
+        case (_, .unknown): return "the body (it is longer than what is compared)"
+        case (.json(let recorded), .json(let asked)):
+            return Redacted.difference(recorded, asked, at: "$").map { "the JSON body, at \($0.shownSafely())" }
+        case (.form(let recorded), .form(let asked)):
+            let (missing, extra) = Redacted.unmatched(recorded, asked)
+            if missing.isEmpty, extra.isEmpty { return nil }
+            return "the form (recorded \(Self.shown(missing)), asked \(Self.shown(extra)))"
+        case (.bytes(let recorded), .bytes(let asked)):
+            if Redacted.matches(recorded, asked) { return nil }
+            return "the body (recorded \(recorded.count) bytes, asked \(asked.count))"
+        default: return "the body (of another kind)"
+        }
+    }
+}
+
+/// Comparing with what was redacted: a placeholder in what was recorded stands for any text, as a secret that the response told
+/// is not known to be one when the request is made again.
+private enum Redacted {
+    private static let placeholders = [Array(Sensitivity.placeholder.utf8), Array(Sensitivity.urlPlaceholder.utf8)]
+
+    static func matches(_ recorded: String, _ asked: String) -> Bool {
+        recorded == asked || matches(Array(recorded.utf8), Array(asked.utf8))
+    }
+
+    static func matches(_ recorded: HARField, _ asked: HARField) -> Bool {
+        matches(recorded.name, asked.name) && (recorded.value == nil) == (asked.value == nil)
+            && matches(recorded.value ?? "", asked.value ?? "")
+    }
+
+    static func matches(_ recorded: [UInt8], _ asked: [UInt8]) -> Bool {
+        if recorded == asked { return true }
+        var literals: [ArraySlice<UInt8>] = []
+        var rest = recorded[...]
+        while let range = placeholders.compactMap({ rest.firstRange(of: $0) }).min(by: { $0.lowerBound < $1.lowerBound }) {
+            literals.append(rest[..<range.lowerBound])
+            rest = rest[range.upperBound...]
+        }
+        // Each placeholder stands for something.
+        let shortest = literals.reduce(rest.count + literals.count) { $0 + $1.count }
+        guard let first = literals.first, asked.starts(with: first), asked.count >= shortest,
+            asked.suffix(rest.count).elementsEqual(rest)
+        else { return false }
+        var between = asked.dropFirst(first.count).dropLast(rest.count)
+        for literal in literals.dropFirst() where !literal.isEmpty {
+            guard let range = between.firstRange(of: literal) else { return false }
+            between = between[range.upperBound...]
+        }
+        return true
+    }
+
+    /// What of each side has no partner on the other.
+    static func unmatched(_ recorded: [HARField], _ asked: [HARField]) -> (recorded: [HARField], asked: [HARField]) {
+        var (missing, extra) = (recorded, asked)
+        for isSame in [{ $0 == $1 }, matches] as [(HARField, HARField) -> Bool] {
+            missing.removeAll { item in
+                guard let partner = extra.firstIndex(where: { isSame(item, $0) }) else { return false }
+                extra.remove(at: partner)
+                return true
+            }
+        }
+        return (missing, extra)
+    }
+
+    /// The path to the first difference; nil if there is none.
+    static func difference(_ recorded: JSONValue, _ asked: JSONValue, at path: String) -> String? {
+        switch (recorded, asked) {
+        case (.object(let left), .object(let right)):
+            for name in Set(left.keys).union(right.keys).sorted() {
+                guard let left = left[name], let right = right[name] else { return "\(path).\(name)" }
+                if let found = difference(left, right, at: "\(path).\(name)") { return found }
+            }
+            return nil
+        case (.array(let left), .array(let right)):
+            guard left.count == right.count else { return "\(path) (recorded \(left.count) elements, asked \(right.count))" }
+            return zip(left, right).enumerated().lazy.compactMap { difference($1.0, $1.1, at: "\(path)[\($0)]") }.first
+        case (.string(let left), .string(let right)): return matches(left, right) ? nil : path
+        default: return recorded == asked ? nil : path
+        }
+    }
+}

@@ -1,0 +1,85 @@
+import ErrandFormats
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct JSONRedactionTests {
+    private func isSensitive(_ name: String) -> Bool { ["token", "secret", "pässword"].contains(name.lowercased()) }
+
+    private func redacted(_ text: String) -> String {
+        String(
+            decoding: JSONRedaction.redacted(Array(text.utf8), placeholder: "X", isSensitive: isSensitive), as: UTF8.self)
+    }
+
+    @Test(
+        arguments: [
+            (#"{"a":1}"#, #"{"a":1}"#), (#"{"token":"abc"}"#, #"{"token":"X"}"#),
+            ("{ \"Token\" :\n\t\"abc\" , \"b\":[1, 2 ] }", "{ \"Token\" :\n\t\"X\" , \"b\":[1, 2 ] }"),
+            (#"{"t\u006fken":"abc"}"#, #"{"t\u006fken":"X"}"#), (#"{"p\u00e4ssword":"abc"}"#, #"{"p\u00e4ssword":"X"}"#),
+            (#"{"token":"a\"b\\"}"#, #"{"token":"X"}"#), (#"{"token":123.5e7,"n":1}"#, #"{"token":0,"n":1}"#),
+            (#"{"token":null,"secret":true,"a":{"token":""}}"#, #"{"token":null,"secret":true,"a":{"token":""}}"#),
+            (#"{"token":{"a":"b","c":[{"d":"e"}]},"z":"z"}"#, #"{"token":{},"z":"z"}"#),
+            (#"{"secret":["a","b"],"z":"z"}"#, #"{"secret":[],"z":"z"}"#),
+            (#"[{"a":{"token":"1"}},{"token":"2"},"token"]"#, #"[{"a":{"token":"X"}},{"token":"X"},"token"]"#),
+            (#"{"token":"1","token":"2"}"#, #"{"token":"X","token":"X"}"#), (#""token""#, #""token""#), ("", ""), ("7", "7"),
+            ("\u{FEFF}{\"token\":\"a\"}", "\u{FEFF}{\"token\":\"X\"}"), (#"{"ä":"😀","token":"😀"}"#, #"{"ä":"😀","token":"X"}"#),
+        ] as [(String, String)])
+    func valuesOfSensitiveNamesAreReplacedAndNothingElse(_ text: String, _ expected: String) {
+        #expect(redacted(text) == expected)
+    }
+
+    @Test(
+        arguments: [
+            (#"{"a":1,"token":"abc"#, #"{"a":1,"token":"X""#), (#"{"token":{"a":"b"#, #"{"token":"X""#),
+            (#"{"token":abc}"#, #"{"token":"X""#),
+            (#"{"a":1,"tok"#, #"{"a":1,"tok"#), (#"{"a":1 "token":"abc"}"#, #"{"a":1"X""#), ("token=abc", "\"X\""),
+            ("plain text", "plain text"),
+            (#"{"a":1} {"token":"b"}"#, #"{"a":1} {"token":"X"}"#), (#""token": "abc","#, "\"X\""), (#"{"a":"\"#, #"{"a":"\"#),
+            ("{'token': 'abc'}", "{\"X\""), (#"{"a":1,token:"abc"}"#, #"{"a":1,"X""#), (#"{"a":truX,"token":1}"#, #"{"a":"X""#),
+        ] as [(String, String)])
+    func whatIsNoJSONIsReplacedFromWhereItIsNone(_ text: String, _ expected: String) {
+        #expect(redacted(text) == expected)
+        #expect(JSONRedaction(Array(text.utf8), placeholder: "X", isSensitive: isSensitive).isValid == false)
+    }
+
+    @Test func deepNestingIsNotFollowedAndHidesNothing() {
+        let deep = String(repeating: "[", count: 100_000) + #"{"token":"abc"}"#
+        #expect(!redacted(deep).contains("abc"))
+        let deepest = String(repeating: "[", count: 256) + "1" + String(repeating: "]", count: 256)
+        #expect(JSONRedaction(Array(deepest.utf8), placeholder: "X", isSensitive: isSensitive).isValid)
+    }
+
+    @Test func noTextTrapsAndNoneKeepsItsSecret() {
+        let whole = Array(#"{"a":[1,{"token":"s3cr\u0065t","b":"\\\""}],"secret":{"x":["s3cret"]},"token":12345}"#.utf8)
+        for end in 0...whole.count {
+            let text = String(
+                decoding: JSONRedaction.redacted(Array(whole[..<end]), placeholder: "X", isSensitive: isSensitive), as: UTF8.self)
+            #expect(!text.contains("s3cr") && !text.contains("12345"), "\(text)")
+            for byte in UInt8(0)...127 {
+                var changed = whole
+                if end < changed.count { changed[end] = byte }
+                _ = JSONRedaction.redacted(changed, placeholder: "X", isSensitive: isSensitive)
+            }
+        }
+    }
+
+    @Test func theReplacedValuesAreTold() {
+        let redaction = JSONRedaction(
+            Array(#"{"token":"a\u0062","secret":{"x":["c",12]},"d":"e"}"#.utf8), placeholder: "X", isSensitive: isSensitive)
+        #expect(redaction.values == ["ab", "c", "12"])
+    }
+
+    @Test func otherStringsCanBeRewritten() {
+        let redaction = JSONRedaction(
+            Array(#"{"next":"http:\/\/a?token=b","token":"http://x"}"#.utf8), placeholder: "X", isSensitive: isSensitive,
+            rewrite: { $0.hasPrefix("http") ? "<\"\n>" : nil })
+        let text = String(
+            decoding: redaction.edits.applied(to: Array(#"{"next":"http:\/\/a?token=b","token":"http://x"}"#.utf8)), as: UTF8.self)
+        #expect(text == #"{"next":"<\"\u000a>","token":"X"}"#)
+    }
+
+    @Test func offsetsAreMappedThroughEdits() {
+        let edits = [ByteEdit(2..<4, [9]), ByteEdit(6..<6, [7, 7])]
+        #expect(edits.applied(to: [0, 1, 2, 3, 4, 5, 6]) == [0, 1, 9, 4, 5, 7, 7, 6])
+        #expect((0...7).map(edits.mapped) == [0, 1, 2, 3, 3, 4, 7, 8])
+    }
+}

@@ -1,0 +1,177 @@
+import Errand
+import ErrandTesting
+import TestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct RecordingModeTests {
+    private func text(_ stack: HTTPStack, _ request: Request) async throws -> String {
+        String(decoding: try await stack.send(request).body.collect(), as: UTF8.self)
+    }
+
+    /// A transport whose answers tell which call they answer.
+    private func counting(_ name: String) -> ScriptedTransport {
+        let calls = Watched(0)
+        return ScriptedTransport { request in
+            calls.change { $0 += 1 }
+            return Response(head: HTTPResponse(status: .ok), data: Data("\(name)\(calls.value)".utf8), request: request)
+        }
+    }
+
+    @Test func onceRecordsTheFirstTimeAndReplaysFromThenOn() async throws {
+        let folder = try TestFolder("recording")
+        let path = folder.file("deep/er/a.har")
+        let first = try Recording(path: path)
+        #expect(!first.isReplayOnly)
+        let live = counting("live")
+        for expected in ["live1", "live2"] { #expect(try await text(live.record(on: first), get("/x")) == expected) }
+        try first.save()
+        try first.save()
+
+        let second = try Recording(path: path)
+        #expect(second.isReplayOnly && second.unplayed.count == 2)
+        for expected in ["live1", "live2"] { #expect(try await text(live.record(on: second), get("/x")) == expected) }
+        #expect(live.callCount == 2 && second.unplayed.isEmpty)
+        await #expect(throws: NoRecordedExchange.self) { _ = try await text(live.record(on: second), get("/y")) }
+        #expect(live.callCount == 2)
+        let before = try folder.read("deep/er/a.har")
+        try second.save()
+        #expect(try folder.read("deep/er/a.har") == before)
+    }
+
+    @Test func newEpisodesReplaysWhatItHasAndAddsTheRest() async throws {
+        let folder = try TestFolder("recording")
+        try await folder.record([get("/a")], over: counting("old"))
+        let recording = try Recording(path: folder.file("a.har"), mode: .newEpisodes)
+        let live = counting("new")
+        let stack = live.record(on: recording)
+        #expect(try await text(stack, get("/a")) == "old1")
+        #expect(try await text(stack, get("/b")) == "new1")
+        #expect(try await text(stack, get("/a")) == "new2", "each plays once")
+        try recording.save()
+        let bodies = try HARLog(fileContent: folder.read("a.har")).entries.map(\.response.content.text)
+        #expect(bodies == ["old1", "new1", "new2"])
+    }
+
+    @Test func noneNeverAsksTheNetwork() async throws {
+        let folder = try TestFolder("recording")
+        let recording = try Recording(path: folder.file("a.har"), mode: .none)
+        let live = counting("live")
+        let error = await #expect(throws: NoRecordedExchange.self) { _ = try await text(live.record(on: recording), get("/a")) }
+        #expect(error?.nearest == nil && error?.wasSent == .no && error?.phase == .request)
+        try recording.save()
+        #expect(live.callCount == 0 && folder.names.isEmpty)
+    }
+
+    @Test func allAsksTheNetworkAndReplacesTheFile() async throws {
+        let folder = try TestFolder("recording")
+        try await folder.record([get("/a"), get("/b")], over: counting("old"))
+        let recording = try Recording(path: folder.file("a.har"), mode: .all)
+        let live = counting("new")
+        #expect(try await text(live.record(on: recording), get("/a")) == "new1")
+        try recording.save()
+        #expect(try HARLog(fileContent: folder.read("a.har")).entries.map(\.response.content.text) == ["new1"])
+    }
+
+    @Test func whereNothingWasRecordedNothingIsWritten() throws {
+        let folder = try TestFolder("recording")
+        for mode in [Recording.Mode.once, .newEpisodes, .none] { try Recording(path: folder.file("a.har"), mode: mode).save() }
+        #expect(folder.names.isEmpty)
+        try Recording(path: folder.file("a.har"), mode: .all).save()
+        #expect(try HARLog(fileContent: folder.read("a.har")).entries.isEmpty)
+    }
+
+    @Test func aRequestCanBeLeftOut() async throws {
+        let folder = try TestFolder("recording")
+        let recording = try Recording(path: folder.file("a.har"))
+        let stack = counting("live").record(on: recording)
+        var request = try get("/a")
+        request.options.recording = .off
+        #expect(try await text(stack, request) == "live1")
+        #expect(recording.log.entries.isEmpty)
+        #expect(try await text(stack, get("/a")) == "live2")
+        #expect(recording.log.entries.count == 1)
+    }
+
+    @Test func savingWritesAlsoAfterAFailure() async throws {
+        struct Stop: Error {}
+        let folder = try TestFolder("recording")
+        let recording = try Recording(path: folder.file("a.har"))
+        let stack = counting("live").record(on: recording)
+        await #expect(throws: Stop.self) {
+            try await recording.saving {
+                _ = try await text(stack, get("/a"))
+                throw Stop()
+            }
+        }
+        #expect(folder.has("a.har"))
+    }
+
+    @Test func aHundredParallelCallsAreRecordedWhole() async throws {
+        let folder = try TestFolder("recording")
+        let live = ScriptedTransport { request in
+            let parts = (request.head.path ?? "").split(separator: "/").map(String.init)
+            let steps: [@Sendable () async throws -> Data] = (0..<10).map { number in
+                {
+                    await Task.yield()
+                    return Data("\(parts[0]):\(number);".utf8)
+                }
+            }
+            return .streaming(ScriptedBody(steps), to: request)
+        }
+        let recording = try Recording(path: folder.file("a.har"))
+        let stack = live.record(on: recording)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 0..<100 {
+                group.addTask { _ = try await stack.send(get("/\(number)")).body.collect() }
+                if number % 10 == 0 { group.addTask { _ = recording.log } }
+            }
+            try await group.waitForAll()
+        }
+        try recording.save()
+        let replay = try folder.replay()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 0..<100 {
+                group.addTask {
+                    let (chunks, _) = try await chunks(of: try await replay.send(get("/\(number)")))
+                    #expect(chunks == (0..<10).map { Data("\(number):\($0);".utf8) })
+                }
+            }
+            try await group.waitForAll()
+        }
+    }
+
+    @Test(arguments: ["", "{", "[]", "{}", #"{"log":{}}"#, #"{"log":{"version":"1.2","creator":{"name":"a"},"entries":[]}}"#])
+    func aFileThatIsNoArchiveIsRefused(_ content: String) throws {
+        let folder = try TestFolder("recording")
+        let path = try folder.write(content, to: "a.har")
+        #expect(throws: InvalidRecording.self) { try Recording(path: path) }
+        #expect(throws: InvalidRecording.self) { try ReplayTransport(path: path) }
+        #expect(throws: InvalidRecording.self) { try ReplayTransport(path: folder.file("b.har")) }
+        #expect(try Recording(path: path, mode: .all).unplayed.isEmpty)
+    }
+
+    @Test func aFileThatCannotBeWrittenFailsAndHarmsNothing() async throws {
+        let folder = try TestFolder("recording")
+        try folder.write("a file", to: "file")
+        let recording = try Recording(path: folder.file("file/a.har"))
+        #expect(try await text(counting("live").record(on: recording), get("/a")) == "live1")
+        #expect(throws: (any Error).self) { try recording.save() }
+    }
+
+    @Test func theLabelNamesFileAndMode() throws {
+        let stack = ScriptedTransport().record(on: try Recording(path: "/nowhere/a.har", mode: .newEpisodes))
+        #expect(stack.layers.first?.label == "record(a.har, newEpisodes)")
+        #expect(stack.orderProblems.isEmpty)
+    }
+
+    @Test func aTransportThatIsShutDownRefuses() async throws {
+        let folder = try TestFolder("recording")
+        try await folder.record([get("/a")], over: counting("live"))
+        let transport = try ReplayTransport(path: folder.file("a.har"))
+        try await transport.shutdown()
+        let error = await #expect(throws: TransportError.self) { try await transport.send(get("/a")) }
+        #expect(error?.code == .shutDown)
+        #expect(HTTPStack(transport).description == "ReplayTransport")
+    }
+}

@@ -1,0 +1,264 @@
+import Errand
+import ErrandTesting
+import Foundation
+import TestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct RecordingSecretTests {
+    // Each with characters that encodings change.
+    private static let header = "H3ader/Secret+one=="
+    private static let query = "Qu3ry Secret/tw\u{F6}&\"x"
+    private static let field = "F1eld\\Secret\"thr\u{E9}e/+"
+
+    private static func base64(_ text: String) -> String { Data(text.utf8).base64EncodedString() }
+
+    /// Every way in which a file could hold `secret`.
+    private func isIn(_ secret: String, _ content: Data) -> Bool {
+        let file = String(decoding: content, as: UTF8.self)
+        var texts = [file]
+        // As JSON has it, and each string as it is, decoded from base64 and from percent-encoding.
+        func collect(_ value: Any) {
+            switch value {
+            case let text as String:
+                texts += [text, text.removingPercentEncoding ?? "", text.replacing("+", with: " ").removingPercentEncoding ?? ""]
+                if let data = Data(base64Encoded: text) { texts.append(String(decoding: data, as: UTF8.self)) }
+            case let list as [Any]: list.forEach(collect)
+            case let object as [String: Any]:
+                object.forEach {
+                    collect($0.key); collect($0.value)
+                }
+            default: break
+            }
+        }
+        if let json = try? JSONSerialization.jsonObject(with: content) { collect(json) }
+        // The first eight characters would be secret enough.
+        return texts.contains { $0.contains(secret) || $0.contains(secret.prefix(8)) || $0.contains(Self.base64(secret).dropLast(4)) }
+    }
+
+    private func json(_ text: String) throws -> String {
+        String(decoding: try JSONEncoder().encode([text]), as: UTF8.self).dropFirst().dropLast().description
+    }
+
+    @Test func threePlantedSecretsAreInNoFile() async throws {
+        let folder = try TestFolder("recording")
+        var request = try Request(
+            .post, url: "https://a.example/login?page=1", query: ["access_token": Self.query],
+            headers: [
+                .authorization: "Bearer \(Self.header)", .contentType: "application/json",
+                .referer: "https://b.example/?sig=\(Self.header)",
+            ],
+            body: .text(#"{"user":"joe","password":\#(json(Self.field)),"n":1}"#))
+        request.options.sensitivity = Sensitivity(fields: [.init("X-Tenant-Key")!])
+        request.head.headerFields[.init("X-Tenant-Key")!] = Self.field
+
+        // The server tells all that it was told, in every spelling.
+        let percent = try #require(Self.query.addingPercentEncoding(withAllowedCharacters: .alphanumerics))
+        let echo = """
+            {"user":"joe","session":\(try json(Self.header)),"echo":{"h":"Bearer \(Self.header)","q":\(try json(Self.query)),
+            "f":[\(try json(Self.field)),"\(Self.base64("x" + Self.header))","\(Self.base64("xy" + Self.field))","\(Self.base64(Self.query))"],
+            "url":"https://a.example/login?page=1&access_token=\(percent)","twice":"\(percent.replacing("%", with: "%25"))",
+            "nested":\(try json(json(Self.field))),"slashes":"\(Self.header.replacing("/", with: "\\/"))","unicode":"\(Self.query.unicodeScalars.map { "\\u" + String(format: "%04x", $0.value) }.joined())"}}
+            """
+        var headers: HTTPFields = [
+            .contentType: "application/json", .contentLength: String(echo.utf8.count),
+            .location: "https://c.example/cb?code=\(percent)&state=1", .init("X-Echo")!: "you sent \(Self.header)",
+        ]
+        headers.append(HTTPField(name: .setCookie, value: "session=\(Self.header); Path=/; HttpOnly"))
+        headers.append(HTTPField(name: .setCookie, value: "other=\(percent); Path=/"))
+        let secrets = [Self.header, Self.query, Self.field]
+        for transport in [
+            ScriptedTransport(.ok, headers: headers, data: Data(echo.utf8)),
+            ScriptedTransport(headers: headers, chunks: echo.utf8.map { Data([$0]) }, trailers: [.init("X-Last")!: "bye \(Self.header)"]),
+        ] {
+            let log = try await folder.record([request], over: transport, secrets: secrets)
+            let content = try folder.read("a.har")
+            for secret in secrets { #expect(!isIn(secret, content), "\(secret) is in \(String(decoding: content, as: UTF8.self))") }
+            #expect(folder.names == ["a.har"])
+
+            // What is no secret is there still, and what is left is sound.
+            let entry = log.entries[0]
+            #expect(entry.request.url == "https://a.example/login?page=1&access_token=REDACTED")
+            #expect(entry.request.queryString == [.init(name: "page", value: "1"), .init(name: "access_token", value: "REDACTED")])
+            #expect(entry.request.postData?.text == #"{"user":"joe","password":"REDACTED","n":1}"#)
+            #expect(entry.response.redirectURL == "https://c.example/cb?code=REDACTED&state=1")
+            let body = try #require(entry.response.content.text)
+            #expect(entry.response.headers.first { $0.name == "Content-Length" }?.value == String(body.utf8.count))
+            #expect(try JSONDecoder().decode(JSONValue.self, from: Data(body.utf8)) != .null)
+            #expect(body.hasPrefix(#"{"user":"joe","session":"REDACTED","echo":{"h":"REDACTED","q":"REDACTED""#))
+            if let chunks = entry.response.chunks { #expect(chunks.map(\.bytes).reduce(0, +) == body.utf8.count) }
+
+            // It answers the same request, and the one with the next token.
+            let replayed = try await folder.replay().send(request)
+            #expect(try await replayed.body.collect() == Data(body.utf8))
+            #expect(
+                try await folder.replay(matching: RecordingMatcher(headers: [.authorization], body: .normalized)).send(request).status
+                    == .ok)
+        }
+    }
+
+    @Test(
+        arguments: [
+            (
+                "application/x-www-form-urlencoded", "user=joe&password=S3cret%2BValue&refresh%5Ftoken=S3cret+Other",
+                "user=joe&password=REDACTED&refresh%5Ftoken=REDACTED"
+            ),
+            (
+                "application/x-ndjson", "{\"token\":\"S3cret\"}\n{\"a\":1}\nno JSON token=S3cret\n",
+                "{\"token\":\"REDACTED\"}\n{\"a\":1}\n\"REDACTED\"\n"
+            ),
+            (
+                "text/event-stream", "id: 1\ndata: {\"token\":\"S3cret\"}\n\ndata:[DONE]\n\n",
+                "id: 1\ndata: {\"token\":\"REDACTED\"}\n\ndata:[DONE]\n\n"
+            ),
+            (
+                "application/json", #"{"next":"https://a.example/?cursor=1&token=S3cret","n":1}"#,
+                #"{"next":"https://a.example/?cursor=1&token=REDACTED","n":1}"#
+            ),
+            ("application/json", #"{"a":1,"token":"S3cret"#, #"{"a":1,"token":"REDACTED""#),
+            ("text/plain", #" {"token":"S3cret"}"#, #" {"token":"REDACTED"}"#),
+            (
+                "multipart/form-data; boundary=b",
+                "--b\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n--b\r\nContent-Disposition: form-data; name=\"api_key\"\r\n\r\nS3cret\r\n--b\r\ncontent-disposition: form-data; name=j\r\nContent-Type: application/json\r\n\r\n{\"token\":\"S3cret\"}\r\n--b--\r\n",
+                "--b\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n--b\r\nContent-Disposition: form-data; name=\"api_key\"\r\n\r\nREDACTED\r\n--b\r\ncontent-disposition: form-data; name=j\r\nContent-Type: application/json\r\n\r\n{\"token\":\"REDACTED\"}\r\n--b--\r\n"
+            ),
+        ] as [(String, String, String)])
+    func bodiesOfManyKindsAreRedactedBothWays(_ type: String, _ body: String, _ expected: String) async throws {
+        let folder = try TestFolder("recording")
+        let log = try await folder.record(
+            [post("/", .text(body), type: type)], over: ScriptedTransport(headers: [.contentType: type], data: Data(body.utf8)))
+        #expect(log.entries[0].request.postData?.text == expected)
+        #expect(log.entries[0].response.content.text == expected)
+        #expect(try !folder.text("a.har").contains("S3cret"))
+        if type.hasSuffix("urlencoded") {
+            #expect(log.entries[0].request.postData?.params?.map(\.value) == ["joe", "REDACTED", "REDACTED"])
+        }
+    }
+
+    @Test func basicCredentialsAreNotInTheFileInAnyForm() async throws {
+        let folder = try TestFolder("recording")
+        let request = try get("/", headers: [.authorization: "Basic " + Self.base64("joe:Pa55word-long")])
+        try await folder.record([request], over: ScriptedTransport(data: Data("joe's is Pa55word-long or cGFzczpQYTU1d29yZC1sb25n.".utf8)))
+        #expect(try folder.text("a.har").contains("joe's is REDACTED or REDACTED."))
+    }
+
+    @Test func aSecretThatIsCutOffAtTheEndIsReplacedAsFarAsItCame() async throws {
+        let folder = try TestFolder("recording")
+        let request = try get("/", headers: [.authorization: "Bearer S3cretValueOfMine", .cookie: "a=C00kie%2BValue"])
+        for limit in 10...50 {
+            let live = ScriptedTransport(data: Data("you said S3cretValueOfMine and C00kie+Value".utf8))
+            try await folder.record([request], over: live, bodyLimitBytes: limit)
+            let text = try folder.text("a.har")
+            #expect(!text.contains("S3cret") && !text.contains("C00kie"), "\(limit)")
+        }
+    }
+
+    @Test func theSecretOfALinkIsKnownWithoutWhatFollowsIt() async throws {
+        let folder = try TestFolder("recording")
+        let link = HTTPField.Name("Link")!
+        let live = ScriptedTransport(
+            headers: [link: "<https://a.example/?page=2&token=S3cret+Value>; rel=next"], data: Data("S3cret+Value, S3cret Value".utf8))
+        let log = try await folder.record([get("/")], over: live)
+        #expect(log.entries[0].response.content.text == "REDACTED, REDACTED")
+    }
+
+    @Test func aFlaggedFieldIsSecretWhateverItsName() async throws {
+        let folder = try TestFolder("recording")
+        var field = HTTPField(name: .init("X-Plain")!, value: "S3cretValue")
+        field.indexingStrategy = .disallow
+        var request = try get("/")
+        request.head.headerFields.append(field)
+        try await folder.record(
+            [request], over: ScriptedTransport(headers: [.init("X-Plain")!: "S3cretValue"], data: Data("S3cretValue".utf8)))
+        #expect(try !folder.text("a.har").contains("S3cret"))
+    }
+
+    @Test func aCodedBodyIsNotKeptUnlessAskedFor() async throws {
+        let folder = try TestFolder("recording")
+        let live = ScriptedTransport(headers: [.contentEncoding: "gzip"], data: Data([0x1F, 0x8B, 8]))
+        let log = try await folder.record([get("/")], over: live)
+        #expect(log.entries[0].response.content.text == nil && log.entries[0].response.incomplete == .coded)
+        await #expect(throws: NoRecordedExchange.self) { try await folder.replay().send(get("/")) }
+
+        let recording = try Recording(path: folder.file("b.har"), keepsCodedBodies: true)
+        _ = try await live.record(on: recording).send(get("/"))
+        try recording.save()
+        let replayed = try await HTTPStack(try ReplayTransport(path: folder.file("b.har"))).send(get("/"))
+        #expect(try await replayed.body.collect() == Data([0x1F, 0x8B, 8]) && replayed.headers[.contentEncoding] == "gzip")
+    }
+
+    // MARK: Registered secrets
+
+    private static let registered = "r3g/\u{E4}+ \"x"
+    private static let percent = registered.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? ""
+
+    @Test(
+        arguments: [
+            (.init("/\(percent)"), "request URL"), (.init("/a?q=\(percent)"), "request URL"),
+            (.init("/a?q=r3g%2F%C3%A4%2B+%22x"), "request URL"),
+            (.init("/a?q=\(percent.replacing("%", with: "%25"))"), "request URL"),
+            (.init("/a", header: "say \(registered)"), "request field X-Note"), (.init("/a", body: "say \(registered)"), "request body"),
+            (.init("/a", body: #"["r3g\/\u00E4+ \"x"]"#), "request body"), (.init("/a", body: "q=\(percent)"), "request body"),
+            (.init("/a", body: base64("a" + registered)), "request body"), (.init("/a", body: base64("ab\(registered)c")), "request body"),
+            (.init("/a", body: base64("abc\(registered)").replacing("+", with: "-").replacing("/", with: "_")), "request body"),
+            (.init("/a", answer: Data([0, 255]) + Data(registered.utf8)), "response body"),
+            (.init("/a", answer: Data("https:\\/\\/a?\(percent.lowercased())".utf8)), "response body"),
+            (.init("/a", location: "/next/\(percent)"), "response field Location"),
+        ] as [(Planted, String)])
+    fileprivate func aRegisteredSecretMakesTheWriteFail(_ planted: Planted, _ place: String) async throws {
+        let folder = try TestFolder("recording")
+        try folder.write("an older file", to: "a.har")
+        for name in ["a.har", "new.har"] {
+            let recording = try Recording(path: folder.file(name), mode: .all, secrets: ["other secret", Self.registered])
+            var headers = HTTPFields()
+            headers[.location] = planted.location
+            // In a long text, secrets are looked for in another way than in a short one.
+            let padding = name == "new.har" ? String(repeating: "lorem %20 \\\"ipsum\\\" ", count: 2000) : ""
+            let stack = ScriptedTransport(headers: headers, data: Data(padding.utf8) + planted.answer).record(on: recording)
+            _ = try await stack.send(get("/clean"))
+            var request = try Request(.post, url: "https://a.example" + planted.target, body: .text(padding + planted.body))
+            request.head.headerFields[.init("X-Note")!] = planted.header
+            _ = try await stack.send(request)
+            let error = #expect(throws: SecretFound.self) { try recording.save() }
+            // The answer is the same to both requests.
+            #expect(error?.entry == (place.hasPrefix("response") ? 1 : 2) && error?.place == place)
+            #expect(error.map { !"\($0) \(String(reflecting: $0))".contains("r3g") } == true)
+        }
+        #expect(folder.names == ["a.har"])
+        #expect(try folder.text("a.har") == "an older file")
+    }
+
+    @Test func aRegisteredSecretThatIsReplacedIsNoFailure() async throws {
+        let folder = try TestFolder("recording")
+        let request = try get("/?token=\(Self.percent)", headers: [.authorization: "Bearer t0ken-registered"])
+        try await folder.record([request], over: ScriptedTransport(), secrets: [Self.registered, "t0ken-registered"])
+        #expect(folder.has("a.har"))
+    }
+
+    @Test func aRegisteredSecretInAnOlderEntryIsFoundToo() async throws {
+        let folder = try TestFolder("recording")
+        try await folder.record([get("/a/r3gistered")], over: ScriptedTransport())
+        let before = try folder.read("a.har")
+        let recording = try Recording(path: folder.file("a.har"), mode: .newEpisodes, secrets: ["r3gistered"])
+        _ = try await ScriptedTransport().record(on: recording).send(get("/b"))
+        let error = #expect(throws: SecretFound.self) { try recording.save() }
+        #expect(
+            error?.description
+                == "a registered secret stands in the request URL of entry 1 (GET https://a.example/a/REDACTED); nothing was written")
+        #expect(try folder.read("a.har") == before)
+    }
+}
+
+private struct Planted: Sendable, CustomStringConvertible {
+    var target: String
+    var header: String?
+    var body: String
+    var answer: Data
+    var location: String?
+
+    init(_ target: String, header: String? = nil, body: String = "", answer: Data = Data(), location: String? = nil) {
+        (self.target, self.header, self.body, self.answer, self.location) = (target, header, body, answer, location)
+    }
+
+    var description: String { "\(target) \(header ?? "") \(body) \(answer.count) \(location ?? "")" }
+}

@@ -1,0 +1,132 @@
+import Errand
+import ErrandTesting
+import Synchronization
+import TestSupport
+
+/// A transport that answers as it is told, and counts.
+final class ScriptedTransport: HTTPTransport {
+    private let calls = Mutex(0)
+    private let answer: @Sendable (Request) async throws -> Response
+
+    init(_ answer: @escaping @Sendable (Request) async throws -> Response) { self.answer = answer }
+
+    var callCount: Int { calls.withLock { $0 } }
+    var capabilities: Capabilities { [.streamingUpload, .streamingDownload] }
+
+    func send(_ request: Request) async throws -> Response {
+        calls.withLock { $0 += 1 }
+        return try await answer(request)
+    }
+
+    func shutdown() async throws {}
+}
+
+/// Chunks that come as they are told, with trailers behind them.
+final class ScriptedBody: BodySource {
+    private struct State {
+        var steps: ArraySlice<@Sendable () async throws -> Data>
+        var isOver = false
+    }
+
+    private let state: Mutex<State>
+    private let lastFields: HTTPFields?
+    let abandoned = Watched(0)
+
+    init(_ steps: [@Sendable () async throws -> Data], trailers: HTTPFields? = nil) {
+        state = Mutex(State(steps: steps[...]))
+        lastFields = trailers
+    }
+
+    var trailers: HTTPFields? { state.withLock { $0.isOver ? lastFields : nil } }
+
+    func next() async throws -> Data? {
+        guard let step = state.withLock({ $0.steps.popFirst() }) else {
+            state.withLock { $0.isOver = true }
+            return nil
+        }
+        return try await step()
+    }
+
+    func abandon() { abandoned.change { $0 += 1 } }
+}
+
+extension ScriptedTransport {
+    /// Always the same.
+    convenience init(
+        _ status: HTTPResponse.Status = .ok, headers: HTTPFields = HTTPFields(), data: Data = Data()
+    ) {
+        self.init { request in
+            let source = try await request.body.open()
+            while try await source.next() != nil {}
+            return Response(head: HTTPResponse(status: status, headerFields: headers), data: data, request: request)
+        }
+    }
+
+    /// A streamed body, the same chunks each time.
+    convenience init(
+        headers: HTTPFields = HTTPFields(), chunks: [Data], trailers: HTTPFields? = nil, version: String? = nil, failure: (any Error)? = nil
+    ) {
+        self.init { request in
+            var steps: [@Sendable () async throws -> Data] = chunks.map { chunk in { chunk } }
+            if let failure { steps.append { throw failure } }
+            return .streaming(ScriptedBody(steps, trailers: trailers), headers: headers, to: request, version: version)
+        }
+    }
+}
+
+extension Response {
+    static func streaming(
+        _ body: ScriptedBody, headers: HTTPFields = HTTPFields(), to request: Request, version: String? = nil
+    ) -> Response {
+        var response = Response(
+            head: HTTPResponse(status: .ok, headerFields: headers), body: ResponseBody(body, request: request), request: request,
+            exchange: ExchangeLifetime())
+        response.metadata.httpVersion = version
+        return response
+    }
+}
+
+/// Chunks and trailers of a body.
+func chunks(of response: Response) async throws -> (chunks: [Data], trailers: HTTPFields?) {
+    var chunks: [Data] = []
+    for try await chunk in response.body { chunks.append(chunk) }
+    return (chunks, response.body.trailers)
+}
+
+extension TestFolder {
+    func text(_ name: String) throws -> String { String(decoding: try read(name), as: UTF8.self) }
+
+    func has(_ name: String) -> Bool { (try? read(name)) != nil }
+
+    /// What is in it besides hidden files.
+    var names: [String] { (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? [] }
+
+    /// Sends requests through a transport, with all of it recorded to `a.har`; the file's content.
+    @discardableResult
+    func record(
+        _ requests: [Request], over transport: ScriptedTransport, secrets: [String] = [], bodyLimitBytes: Int = 16 * 1024 * 1024
+    ) async throws -> HARLog {
+        let recording = try Recording(path: file("a.har"), mode: .all, secrets: secrets, bodyLimitBytes: bodyLimitBytes)
+        let stack = transport.record(on: recording)
+        for request in requests {
+            guard let response = try? await stack.send(request) else { continue }
+            _ = try? await response.body.collect()
+        }
+        try recording.save()
+        return try HARLog(fileContent: read("a.har"))
+    }
+
+    func replay(matching matcher: RecordingMatcher = .standard, allowsRepeats: Bool = false) throws -> HTTPStack {
+        HTTPStack(try ReplayTransport(path: file("a.har"), matching: matcher, allowsRepeats: allowsRepeats))
+    }
+}
+
+func get(_ target: String, headers: HTTPFields = HTTPFields()) throws -> Request {
+    try Request(.get, url: "https://a.example" + target, headers: headers)
+}
+
+func post(_ target: String, _ body: RequestBody, type: String? = nil) throws -> Request {
+    var headers = HTTPFields()
+    if let type { headers[.contentType] = type }
+    return try Request(.post, url: "https://a.example" + target, headers: headers, body: body)
+}
