@@ -38,11 +38,12 @@ let package = Package(
         // Behind the traits `AsyncHTTPClient` and `MockServer`.
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
+        .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
         // Behind the trait `AsyncHTTPClient`.
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
         .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.2"),
         // Behind the trait `MockServer`.
-        .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
+        .package(url: "https://github.com/apple/swift-asn1", from: "1.7.4"),
         .package(url: "https://github.com/apple/swift-certificates", from: "1.21.1"),
         .package(url: "https://github.com/apple/swift-crypto", "3.12.3"..<"5.0.0"),
         // Behind the trait `ServiceLifecycle`.
@@ -90,6 +91,7 @@ let package = Package(
                     condition: .when(traits: ["AsyncHTTPClient"])
                 ),
                 .product(name: "NIOSSL", package: "swift-nio-ssl", condition: .when(traits: ["AsyncHTTPClient"])),
+                .product(name: "NIOHTTP2", package: "swift-nio-http2", condition: .when(traits: ["AsyncHTTPClient"])),
             ]
         ),
 
@@ -117,9 +119,12 @@ let package = Package(
                 .product(name: "NIOHTTP1", package: "swift-nio", condition: .when(traits: ["MockServer"])),
                 .product(
                     name: "NIOFoundationEssentialsCompat", package: "swift-nio", condition: .when(traits: ["MockServer"])),
+                .product(name: "NIOTLS", package: "swift-nio", condition: .when(traits: ["MockServer"])),
                 .product(name: "NIOHTTP2", package: "swift-nio-http2", condition: .when(traits: ["MockServer"])),
+                .product(name: "NIOHPACK", package: "swift-nio-http2", condition: .when(traits: ["MockServer"])),
                 .product(name: "NIOSSL", package: "swift-nio-ssl", condition: .when(traits: ["MockServer"])),
                 .product(name: "X509", package: "swift-certificates", condition: .when(traits: ["MockServer"])),
+                .product(name: "SwiftASN1", package: "swift-asn1", condition: .when(traits: ["MockServer"])),
                 .product(name: "Crypto", package: "swift-crypto", condition: .when(traits: ["MockServer"])),
             ]
         ),
@@ -158,7 +163,7 @@ let package = Package(
             dependencies: ["Errand", "ErrandTesting"],
             swiftSettings: [.defaultIsolation(MainActor.self)]
         ),
-        .testTarget(name: "ReadmeTests", dependencies: ["Errand", "ErrandTesting"]),
+        .testTarget(name: "ReadmeTests", dependencies: ["Errand", "ErrandConformance", "ErrandTesting"]),
     ],
     swiftLanguageModes: [.v6]
 )

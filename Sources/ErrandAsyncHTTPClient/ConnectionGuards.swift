@@ -99,7 +99,7 @@ extension HTTPClient.Configuration {
         http2ConnectionDebugInitializer = Self.guarding(then: http2ConnectionDebugInitializer) { pipeline in
             try pipeline.addHandler(HTTP2ErrorGuard())
         }
-        http2StreamChannelDebugInitializer = Self.guarding(then: http2StreamChannelDebugInitializer) { pipeline in
+        http2StreamChannelDebugInitializer = Self.guarding(then: http2StreamChannelDebugInitializer, isStream: true) { pipeline in
             // The client's handler is not public, and the codec before it is another package's: it is found by its name. Without it, a
             // stream goes unguarded.
             let handlers = (0..<4).compactMap { try? pipeline.context(name: "handler\($0)").handler }
@@ -109,12 +109,16 @@ extension HTTPClient.Configuration {
     }
 
     private static func guarding(
-        then next: (@Sendable (any Channel) -> EventLoopFuture<Void>)?,
+        then next: (@Sendable (any Channel) -> EventLoopFuture<Void>)?, isStream: Bool = false,
         add: @escaping @Sendable (ChannelPipeline.SynchronousOperations) throws -> Void
     ) -> @Sendable (any Channel) -> EventLoopFuture<Void> {
         { channel in
-            channel.eventLoop.submit { try add(channel.pipeline.syncOperations) }
-                .flatMap { next?(channel) ?? channel.eventLoop.makeSucceededVoidFuture() }
+            channel.eventLoop.submit {
+                // One that has ended by now has lost its handlers, and would be told of as one that can't find them. A stream opens later.
+                guard isStream || channel.isActive else { throw ChannelError.ioOnClosedChannel }
+                try add(channel.pipeline.syncOperations)
+            }
+            .flatMap { next?(channel) ?? channel.eventLoop.makeSucceededVoidFuture() }
         }
     }
 }

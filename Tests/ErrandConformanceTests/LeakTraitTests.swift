@@ -9,7 +9,7 @@ import Testing
 /// A descriptor or a file that is left is seen whoever runs beside; work, and that there is nothing, only where nobody does.
 @Suite(.serialized, .timeLimit(.minutes(1)))
 struct LeakTraitTests {
-    private static let quick = LeakTrait(settling: .milliseconds(50))
+    private static let quick = LeakTrait(settling: .milliseconds(50), temporaryPrefixes: [TestFolder.prefix])
     private static let isAlone = !LeakTrait.isRunParallel
     private static let notAlone: Comment = "other tests may run beside it: swift test --no-parallel"
 
@@ -101,7 +101,7 @@ struct LeakTraitTests {
     }
 
     @Test func aTemporaryFile() async throws {
-        let path = FileManager.default.temporaryDirectory.appendingPathComponent("errand-left-\(UUID().uuidString)").path
+        let path = FileManager.default.temporaryDirectory.appendingPathComponent("\(TestFolder.prefix)left-\(UUID().uuidString)").path
         defer { try? FileManager.default.removeItem(atPath: path) }
         try await expectLeft("the temporary file \(path)") { try Data("left".utf8).write(to: URL(fileURLWithPath: path)) }
     }
@@ -156,9 +156,9 @@ struct LeakTraitTests {
 
     @Test(.enabled(if: isAlone, notAlone))
     func whatIsAboutToCloseIsWaitedFor() async throws {
-        let path = FileManager.default.temporaryDirectory.appendingPathComponent("errand-late-\(UUID().uuidString)").path
+        let path = FileManager.default.temporaryDirectory.appendingPathComponent("\(TestFolder.prefix)late-\(UUID().uuidString)").path
         let late = Kept<Task<Void, any Error>>()
-        try await perform(LeakTrait(settling: .seconds(10))) {
+        try await perform(LeakTrait(settling: .seconds(10), temporaryPrefixes: [TestFolder.prefix])) {
             try Data().write(to: URL(fileURLWithPath: path))
             late.keep(
                 Task {
@@ -175,7 +175,7 @@ struct LeakTraitTests {
         let folder = try TestFolder("leak")
         let path = try folder.write("content", to: "file")
         let kept = Kept<FileHandle>()
-        try await perform(LeakTrait(settling: .milliseconds(50), ignoring: [folder.path])) {
+        try await perform(LeakTrait(settling: .milliseconds(50), ignoring: [folder.path], temporaryPrefixes: [TestFolder.prefix])) {
             kept.keep(try #require(FileHandle(forReadingAtPath: path)))
         }
         try kept.take()?.close()
@@ -198,7 +198,7 @@ struct LeakTraitTests {
 
     @Test func whatTheTestThrowsIsThrown() async throws {
         struct SomeError: Error {}
-        let trait = LeakTrait(settling: .zero)
+        let trait = LeakTrait(settling: .zero, temporaryPrefixes: [TestFolder.prefix])
         await withKnownIssue(isIntermittent: true) {  // of what runs beside
             await #expect(throws: SomeError.self) { try await perform(trait) { throw SomeError() } }
         } matching: { issue in
@@ -208,7 +208,7 @@ struct LeakTraitTests {
 
     @Test func aTraitWithinATraitDoesNotWaitForItself() async throws {
         let folder = try TestFolder("leak")
-        let outer = LeakTrait(settling: .milliseconds(50))
+        let outer = LeakTrait(settling: .milliseconds(50), temporaryPrefixes: [TestFolder.prefix])
         let inner = LeakTrait(settling: .milliseconds(50), temporaryFolders: [folder.path], temporaryPrefixes: ["inner"])
         try await withKnownIssue {
             try await perform(outer) {
@@ -221,7 +221,7 @@ struct LeakTraitTests {
         }
     }
 
-    @Suite(.leavesNothingBehind(inParallelRuns: false))
+    @Suite(.leavesNothingBehind(temporaryPrefixes: [TestFolder.prefix], inParallelRuns: false))
     struct AppliedTests {
         private static let running = Atomic(0)
 
@@ -234,7 +234,7 @@ struct LeakTraitTests {
             Self.running.wrappingSubtract(1, ordering: .relaxed)
         }
 
-        @Test(.leavesNothingBehind(settling: .zero, inParallelRuns: false))
+        @Test(.leavesNothingBehind(settling: .zero, temporaryPrefixes: [TestFolder.prefix], inParallelRuns: false))
         func aTestMayHaveItsOwn() {}
     }
 

@@ -1,0 +1,158 @@
+#if MockServer
+internal import ErrandCore
+internal import NIOCore
+internal import NIOHTTP1
+internal import NIOHTTP2
+
+/// Answers the requests of one connection of HTTP/1.1, one after the other.
+struct HTTP1Connection: Sendable {
+    let core: ServerCore
+    let connection: Connection
+    let inbound: Inbound
+
+    /// Returns when the connection is closed.
+    func run() async {
+        await withTaskCancellationHandler {
+            await withTaskGroup(of: Void.self) { group in
+                group.addTask { await finish(by: serve()) }
+                // A client that goes away ends what answers it.
+                try? await connection.channel.closeFuture.get()
+                group.cancelAll()
+            }
+        } onCancel: {
+            connection.close()
+        }
+    }
+
+    private func serve() async -> ExchangeEnd {
+        var index = 0
+        while true {
+            do {
+                guard case .head(let head, let version)? = try await inbound.next() else { return .done }
+                let end = await exchange(head, version: version, index: index)
+                guard case .done = end, !Self.isLast(head, version: version) else {
+                    if case .done = end { return .closeOrderly }
+                    return end
+                }
+                index += 1
+            } catch let error as HTTPParserError {
+                core.connectionFailed(error)
+                let answer = "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+                try? await connection.channel.writeAndFlush(ByteBuffer(string: answer)).get()
+                return .closeOrderly
+            } catch {
+                return .close
+            }
+        }
+    }
+
+    private func exchange(_ head: HTTPRequest, version: String, index: Int) async -> ExchangeEnd {
+        let request = MockRequest(
+            head: head, httpVersion: version, connectionIndex: connection.index, exchangeIndex: index, serverName: connection.serverName,
+            negotiatedProtocol: connection.negotiatedProtocol)
+        let wire = HTTP1Wire(connection.channel, clock: core.configuration.clock, isLast: Self.isLast(head, version: version))
+        let body = IncomingBody(request, inbound: inbound, core: core, wire: wire)
+        do {
+            let end = try await Exchange(core: core, wire: wire, inbound: inbound, body: body).run()
+            await body.close("not read whole")
+            return end
+        } catch {
+            await body.close("\(error)")
+            return .close
+        }
+    }
+
+    /// Whether the client wants no more of this connection, or our parser can't read on.
+    private static func isLast(_ head: HTTPRequest, version: String) -> Bool {
+        let options = head.headerFields[values: .connection].joined(separator: ",").lowercased().split(separator: ",")
+        let closes = options.contains { $0.split(separator: " ") == ["close"] }
+        return version == "1.0" || closes || head.headerFields[.upgrade] != nil || head.method == .connect
+    }
+
+    private func finish(by end: ExchangeEnd) async {
+        switch end {
+        case .done: connection.channel.close(promise: nil)
+        case .closeOrderly: await closeOrderly()
+        case .close: connection.close()
+        case .reset: await connection.reset()
+        case .hold: inbound.hold()
+        case .halfClose:
+            connection.closeOutput()
+            await readOn()
+        }
+    }
+
+    private func readOn() async { while (try? await inbound.next()) != nil {} }
+
+    /// Reads, for a second, what the client had sent by then: the system would make a reset of it, and take our answer along.
+    private func closeOrderly() async {
+        // TLS takes leave by itself.
+        if !connection.isTLS {
+            connection.closeOutput()
+            await withTaskGroup(of: Void.self) { group in
+                group.addTask { await readOn() }
+                group.addTask { try? await ContinuousClock().sleep(for: .seconds(1)) }
+                await group.next()
+                group.cancelAll()
+            }
+        }
+        connection.channel.close(promise: nil)
+    }
+}
+
+/// Answers the request of one stream of HTTP/2.
+struct HTTP2Stream: Sendable {
+    let core: ServerCore
+    let connection: Connection
+    let stream: any Channel
+    let id: HTTP2StreamID
+    let inbound: Inbound
+
+    /// Returns when the stream is closed.
+    func run() async {
+        await withTaskCancellationHandler {
+            await withTaskGroup(of: Void.self) { group in
+                group.addTask { await serve() }
+                try? await stream.closeFuture.get()
+                group.cancelAll()
+            }
+        } onCancel: {
+            connection.close()
+        }
+    }
+
+    private func serve() async {
+        guard case .head(let head, let version)? = try? await inbound.next() else { return stream.close(promise: nil) }
+        // Streams of clients have odd numbers.
+        let request = MockRequest(
+            head: head, httpVersion: version, connectionIndex: connection.index, exchangeIndex: (Int(id) - 1) / 2,
+            serverName: connection.serverName, negotiatedProtocol: connection.negotiatedProtocol)
+        let wire = HTTP2Wire(stream, id: id, on: connection.channel, clock: core.configuration.clock)
+        let body = IncomingBody(request, inbound: inbound, core: core, wire: wire)
+        do {
+            let end = try await Exchange(core: core, wire: wire, inbound: inbound, body: body).run()
+            await body.close("not read whole")
+            await finish(by: end, wire: wire)
+        } catch {
+            await body.close("\(error)")
+            try? await wire.resetStream(code: 2)  // INTERNAL_ERROR
+            stream.close(promise: nil)
+        }
+    }
+
+    private func finish(by end: ExchangeEnd, wire: HTTP2Wire) async {
+        switch end {
+        case .done: stream.close(promise: nil)
+        case .closeOrderly:
+            try? await wire.goAway(includesStream: true, code: 0)
+            stream.close(promise: nil)
+        case .close: connection.close()
+        case .reset: await connection.reset()
+        case .hold: inbound.hold()
+        case .halfClose:
+            connection.closeOutput()
+            inbound.hold()
+        }
+    }
+}
+#endif

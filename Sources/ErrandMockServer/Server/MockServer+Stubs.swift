@@ -1,0 +1,101 @@
+#if MockServer
+internal import ErrandCore
+public import ErrandTesting
+internal import Synchronization
+
+extension MockServer {
+    /// Adds a dispatcher that answers by stubs, as a ``ErrandTesting/StubTransport`` does without a socket; the transport says what was asked.
+    ///
+    /// A stub that answers with a failure breaks the connection off. Delays and rates are measured by the server's clock.
+    @discardableResult
+    public func serve(_ stubs: Stub...) -> StubTransport { serve(stubs) }
+
+    /// See ``serve(_:)-(Stub...)``.
+    @discardableResult
+    public func serve(_ stubs: [Stub]) -> StubTransport {
+        let transport = StubTransport(stubs, clock: clock)
+        dispatch { try await MockResponse(by: transport, to: $0) }
+        return transport
+    }
+}
+
+/// Runs `body` with a server that answers by stubs, and stops it after that. See ``withMockServer(_:_:)``.
+public func withMockServer<Result>(
+    serving stubs: [Stub], _ configuration: MockServer.Configuration = MockServer.Configuration(),
+    _ body: (MockServer) async throws -> Result
+) async throws -> Result {
+    try await withMockServer(configuration) { server in
+        server.serve(stubs)
+        return try await body(server)
+    }
+}
+
+extension MockResponse {
+    /// Nil where no stub matches.
+    fileprivate init?(by transport: StubTransport, to incoming: IncomingRequest) async throws {
+        let events = InformationalResponses()
+        let body: RequestBody
+        if let length = incoming.headers[.contentLength].flatMap({ Int64($0) }) {
+            body = length == 0 ? .empty : .stream(length: length, replay: .restartable) { _ in incoming.source }
+        } else {
+            body = .stream { _ in incoming.source }
+        }
+        var request = Request(head: incoming.head, body: body)
+        request.options.acceptsRawAnswers = true
+        request.options.eventSink = events
+        let response: Response
+        do {
+            response = try await transport.send(request)
+        } catch is UnmatchedRequest {
+            return nil
+        } catch is CancellationError {
+            throw CancellationError()
+        } catch let error as TransportError where error.code == .requestBody {
+            throw error  // the client broke its request off
+        } catch {
+            // What a client sees of it is that no answer comes.
+            self = MockResponse(HTTPResponse(status: .ok)).fault(
+                incoming.httpVersion == "2" ? .resetStream(code: 2) : .close, at: .responseStart)
+            return
+        }
+        if let data = response.body.bufferedData {
+            self.init(response.head, body: response.metadata.isRawAnswer ? .raw(data) : .data(data))
+        } else {
+            self.init(response.head, body: .source { StubbedBody(response.body) })
+        }
+        informational = events.heads
+        isEarly = response.metadata.isStreamedAnswer
+    }
+}
+
+/// What a stub told before its answer.
+private final class InformationalResponses: EventSink {
+    private let state = Mutex<[HTTPResponse]>([])
+    var heads: [HTTPResponse] { state.withLock { $0 } }
+
+    func record(_ event: ExchangeEvent) {
+        guard event.kind == .informationalResponse, let head = event.response else { return }
+        state.withLock { $0.append(head) }
+    }
+}
+
+/// The body of a stub's answer.
+private actor StubbedBody: BodySource {
+    private let body: ResponseBody
+    private var iterator: ResponseBody.Iterator
+
+    init(_ body: ResponseBody) {
+        self.body = body
+        iterator = body.makeAsyncIterator()
+    }
+
+    func next() async throws -> Data? {
+        var current = iterator
+        defer { iterator = current }
+        return try await current.next()
+    }
+
+    nonisolated func abandon() { body.abandon() }
+    nonisolated var trailers: HTTPFields? { body.trailers }
+}
+#endif

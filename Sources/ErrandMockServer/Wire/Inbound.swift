@@ -1,0 +1,247 @@
+#if MockServer
+internal import ErrandCore
+internal import Synchronization
+
+/// A part of a request, in order.
+enum RequestPart: Sendable {
+    case head(HTTPRequest, version: String)
+    case body(Data)
+    case end(trailers: HTTPFields?)
+}
+
+/// What a connection of HTTP/1.1, or a stream of HTTP/2, has received and nobody has read yet: filled by the event loop, read by one
+/// task, and held back when it is full.
+final class Inbound: Sendable {
+    private static let limitBytes = 64 * 1024
+    private static let limitParts = 64
+
+    private struct State {
+        var parts: [RequestPart] = []
+        var first = 0  // of those not yet read
+        var bufferedBytes = 0
+        var waiter: CheckedContinuation<RequestPart?, any Error>?
+        var end: Result<Void, any Error>?
+        var isHeld = false
+        var isSlow = false
+        var wantsRead = false
+        var read: (@Sendable () -> Void)?
+
+        var count: Int { parts.count - first }
+
+        var mayRead: Bool {
+            if end != nil { return true }
+            if isHeld { return false }
+            return isSlow ? count == 0 : bufferedBytes < Inbound.limitBytes && count < Inbound.limitParts
+        }
+
+        mutating func pop() -> RequestPart? {
+            guard first < parts.count else { return nil }
+            let part = parts[first]
+            first += 1
+            if first == parts.count {
+                parts.removeAll(keepingCapacity: true)
+                first = 0
+            }
+            if case .body(let data) = part { bufferedBytes -= data.count }
+            return part
+        }
+
+        /// What to call, outside the lock, if there is room again.
+        mutating func demand() -> (@Sendable () -> Void)? {
+            guard wantsRead, mayRead else { return nil }
+            wantsRead = false
+            return read
+        }
+    }
+
+    private let state = Mutex(State())
+
+    // MARK: - The event loop's side
+
+    /// `read` asks the connection for more.
+    func attach(read: @escaping @Sendable () -> Void) { state.withLock { $0.read = read } }
+
+    /// Whether the connection may be read from now; if not, it is asked to later.
+    func allowsRead() -> Bool {
+        state.withLock { state in
+            if state.mayRead { return true }
+            state.wantsRead = true
+            return false
+        }
+    }
+
+    func receive(_ part: RequestPart) {
+        let waiter = state.withLock { state -> CheckedContinuation<RequestPart?, any Error>? in
+            guard state.end == nil else { return nil }
+            if let waiter = state.waiter {
+                state.waiter = nil
+                return waiter
+            }
+            state.parts.append(part)
+            if case .body(let data) = part { state.bufferedBytes += data.count }
+            return nil
+        }
+        waiter?.resume(returning: part)
+    }
+
+    /// Nothing more comes; nil if the connection ended as it should.
+    func finish(_ error: (any Error)?) {
+        let waiter = state.withLock { state -> CheckedContinuation<RequestPart?, any Error>? in
+            guard state.end == nil else { return nil }
+            state.end = error.map { .failure($0) } ?? .success(())
+            state.read = nil
+            defer { state.waiter = nil }
+            return state.waiter
+        }
+        if let error { waiter?.resume(throwing: error) } else { waiter?.resume(returning: nil) }
+    }
+
+    // MARK: - The reader's side
+
+    /// The next part; nil where the connection has ended. What has come by then can be read, also by a cancelled task.
+    func next() async throws -> RequestPart? {
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                let (result, demand) = state.withLock { state -> (Result<RequestPart?, any Error>?, (@Sendable () -> Void)?) in
+                    if let part = state.pop() { return (.success(part), state.demand()) }
+                    if let end = state.end { return (end.map { nil }, nil) }
+                    if Task.isCancelled { return (.failure(CancellationError()), nil) }
+                    if state.waiter != nil { return (.failure(BrokenRequest("its body is read by two at a time")), nil) }
+                    state.waiter = continuation
+                    return (nil, state.demand())
+                }
+                demand?()
+                if let result { continuation.resume(with: result) }
+            }
+        } onCancel: {
+            let waiter = state.withLock { state in
+                defer { state.waiter = nil }
+                return state.waiter
+            }
+            waiter?.resume(throwing: CancellationError())
+        }
+    }
+
+    /// Whether a part is there; what is cannot be lost by the connection's end.
+    var hasParts: Bool { state.withLock { $0.count > 0 } }
+
+    /// Reads nothing more; the connection's end is still seen.
+    func hold() { state.withLock { $0.isHeld = true } }
+
+    /// Reads ahead by one part only.
+    func slowDown() { state.withLock { $0.isSlow = true } }
+}
+
+/// The body of one request, as a source; keeps what it reads for the record.
+final class IncomingBody: BodySource {
+    private struct State {
+        var request: MockRequest
+        var isOver = false
+        var owesContinue: Bool
+        var slow: (bytes: Int, pause: Duration)?
+        /// What came of a part and was not yet given, where it is given slowly.
+        var rest = Data()
+
+        mutating func keep(_ data: Data) {
+            request.bodyBytes += data.count
+            request.body.append(data.prefix(IncomingBody.keptBytes - request.body.count))
+        }
+
+        mutating func popRest() -> Data? {
+            guard !rest.isEmpty else { return nil }
+            let piece = rest.prefix(slow?.bytes ?? .max)
+            rest = rest.dropFirst(piece.count)
+            keep(piece)
+            return piece
+        }
+    }
+
+    static let keptBytes = 16 * 1024 * 1024
+
+    private let inbound: Inbound
+    private let clock: any Clock<Duration>
+    private let sendContinue: @Sendable () async throws -> Void
+    private let onEnd: @Sendable (MockRequest) -> Void
+    private let state: Mutex<State>
+
+    init(_ request: MockRequest, inbound: Inbound, core: ServerCore, wire: any ExchangeWire) {
+        (self.inbound, clock) = (inbound, core.configuration.clock)
+        sendContinue = { try await wire.inform(HTTPResponse(status: .continue)) }
+        onEnd = { request in core.change { $0.requests.append(request) } }
+        let expects = request.headers[.expect]?.lowercased() == "100-continue" && request.httpVersion != "1.0"
+        state = Mutex(State(request: request, owesContinue: expects && core.configuration.sendsContinue))
+    }
+
+    var request: MockRequest { state.withLock(\.request) }
+    var trailers: HTTPFields? { state.withLock(\.request.trailers) }
+    /// True when nothing more will come.
+    var isOver: Bool { state.withLock(\.isOver) }
+    /// True while the client waits for `100 Continue`.
+    var owesContinue: Bool { state.withLock { $0.owesContinue && !$0.isOver } }
+
+    /// Sends a waiting client its `100 Continue` now.
+    func grantContinue() async throws {
+        let owed = state.withLock { state in
+            defer { state.owesContinue = false }
+            return state.owesContinue
+        }
+        if owed, !inbound.hasParts { try await sendContinue() }
+    }
+
+    /// Reads what has come already, and records the request: as not whole, unless it is.
+    func close(_ reason: String) async {
+        state.withLock { state in
+            (state.owesContinue, state.slow) = (false, nil)
+            _ = state.popRest()
+        }
+        while !isOver, inbound.hasParts { _ = try? await next() }
+        fail(reason)
+    }
+
+    /// Gives so few bytes at a time from now on, with a pause before each.
+    func slowDown(bytes: Int, pause: Duration) {
+        inbound.slowDown()
+        state.withLock { $0.slow = (bytes, pause) }
+    }
+
+    func next() async throws -> Data? {
+        let (isOver, slow) = state.withLock { ($0.isOver, $0.slow) }
+        guard !isOver else { return nil }
+        do {
+            try await grantContinue()
+            if let slow { try await clock.sleep(for: slow.pause) }
+            if let piece = state.withLock({ $0.popRest() }) { return piece }
+            switch try await inbound.next() {
+            case .body(let data):
+                return state.withLock { state in
+                    state.rest = data
+                    return state.popRest()
+                }
+            case .end(let trailers):
+                finish { $0.trailers = trailers }
+                return nil
+            case .head, nil:
+                throw BrokenRequest("the client broke it off")
+            }
+        } catch {
+            fail(error is CancellationError ? "the server stopped" : "\(error)")
+            throw error
+        }
+    }
+
+    func abandon() {}
+
+    /// Records it as not whole, unless it is.
+    func fail(_ reason: String) { finish { $0.failure = reason } }
+
+    private func finish(_ change: (inout MockRequest) -> Void) {
+        let finished = state.withLock { state -> MockRequest? in
+            guard !state.isOver else { return nil }
+            state.isOver = true
+            change(&state.request)
+            return state.request
+        }
+        if let finished { onEnd(finished) }
+    }
+}
+#endif

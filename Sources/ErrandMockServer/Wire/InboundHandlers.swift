@@ -1,0 +1,108 @@
+#if MockServer
+internal import ErrandCore
+internal import NIOCore
+internal import NIOFoundationEssentialsCompat
+internal import NIOHPACK
+internal import NIOHTTP1
+internal import NIOHTTP2
+
+/// Hands what a connection or a stream receives to its ``Inbound``, and reads no faster than that is read.
+///
+/// The last handler of its pipeline: it sees every automatic read first.
+final class InboundHandler<Incoming: Sendable>: ChannelDuplexHandler {
+    typealias InboundIn = Incoming
+    typealias OutboundIn = Never
+
+    private let inbound: Inbound
+    private let convert: (Incoming) throws -> [RequestPart]
+    private var failure: (any Error)?
+
+    init(_ inbound: Inbound, convert: @escaping (Incoming) throws -> [RequestPart]) { (self.inbound, self.convert) = (inbound, convert) }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        let (bound, eventLoop) = (NIOLoopBound(context, eventLoop: context.eventLoop), context.eventLoop)
+        inbound.attach { eventLoop.execute { bound.value.read() } }
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) { inbound.finish(failure) }
+
+    func read(context: ChannelHandlerContext) {
+        if inbound.allowsRead() { context.read() }
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        do {
+            for part in try convert(unwrapInboundIn(data)) { inbound.receive(part) }
+        } catch {
+            errorCaught(context: context, error: error)
+        }
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        inbound.finish(failure)
+        context.fireChannelInactive()
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        failure = failure ?? error
+        inbound.finish(error)
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if let closed = event as? StreamClosedEvent, closed.reason != nil { inbound.finish(BrokenRequest("the client reset the stream")) }
+        context.fireUserInboundEventTriggered(event)
+    }
+}
+
+extension RequestPart {
+    /// Of HTTP/1.1.
+    static func parts(of part: HTTPServerRequestPart, scheme: String) throws -> [RequestPart] {
+        switch part {
+        case .head(let head):
+            guard let method = HTTPRequest.Method(head.method.rawValue) else { throw BrokenRequest("its method is none") }
+            var request = HTTPRequest(method: method, scheme: scheme, authority: head.headers.first(name: "host"), path: head.uri)
+            for (name, value) in head.headers {
+                guard let name = HTTPField.Name(name), name.canonicalName != "host" else { continue }
+                request.headerFields.append(HTTPField(name: name, value: value))
+            }
+            return [.head(request, version: "\(head.version.major).\(head.version.minor)")]
+        case .body(let buffer): return [.body(Data(buffer: buffer))]
+        case .end(let trailers): return [.end(trailers: trailers.map { HTTPFields(pairs: $0.map { ($0.name, $0.value) }) })]
+        }
+    }
+
+    /// Of one stream of HTTP/2. `isFirst` is cleared by its head.
+    static func parts(of payload: HTTP2Frame.FramePayload, isFirst: inout Bool) throws -> [RequestPart] {
+        switch payload {
+        case .headers(let frame):
+            guard isFirst else { return [.end(trailers: HTTPFields(pairs: frame.headers.map { ($0.name, $0.value) }))] }
+            isFirst = false
+            guard let method = frame.headers.first(name: ":method").flatMap({ HTTPRequest.Method($0) }) else {
+                throw BrokenRequest("its method is none")
+            }
+            let fields = frame.headers
+            let request = HTTPRequest(
+                method: method, scheme: fields.first(name: ":scheme"),
+                authority: fields.first(name: ":authority") ?? fields.first(name: "host"),
+                path: fields.first(name: ":path"), headerFields: HTTPFields(pairs: fields.map { ($0.name, $0.value) }, without: "host"))
+            return [.head(request, version: "2")] + (frame.endStream ? [.end(trailers: nil)] : [])
+        case .data(let frame):
+            guard case .byteBuffer(let buffer) = frame.data else { return [] }
+            let body: [RequestPart] = buffer.readableBytes > 0 ? [.body(Data(buffer: buffer))] : []
+            return body + (frame.endStream ? [.end(trailers: nil)] : [])
+        default: return []
+        }
+    }
+}
+
+extension HTTPFields {
+    /// Pseudo-fields and names that are none are passed over.
+    fileprivate init(pairs: [(String, String)], without excluded: String? = nil) {
+        self.init()
+        for (name, value) in pairs where name != excluded {
+            guard let name = HTTPField.Name(name) else { continue }
+            append(HTTPField(name: name, value: value))
+        }
+    }
+}
+#endif

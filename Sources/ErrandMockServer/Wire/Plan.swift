@@ -1,0 +1,102 @@
+#if MockServer
+internal import ErrandCore
+internal import Synchronization
+
+/// Where the bytes of a response come from, and how many there are.
+struct Plan {
+    let source: any BodySource
+    /// Nil where it is not known before the end.
+    let length: Int?
+    private let declaresLength: Bool
+
+    init(_ response: MockResponse, to request: IncomingBody) async throws {
+        switch response.body.kind {
+        case .chunks(let chunks, let hasLength):
+            source = ChunksSource(chunks)
+            length = chunks.reduce(0) { $0 + $1.count }
+            declaresLength = hasLength
+        case .source(let open):
+            source = try await open()
+            (length, declaresLength) = (nil, false)
+        case .echo:
+            source = EchoSource(request)
+            (length, declaresLength) = (nil, false)
+        case .raw:
+            source = ChunksSource([])
+            (length, declaresLength) = (0, false)
+        }
+    }
+
+    /// Those that are known before they are sent.
+    static func bytes(of response: MockResponse) -> Data {
+        guard case .chunks(let chunks, _) = response.body.kind else { return Data() }
+        return chunks.reduce(into: Data()) { $0.append($1) }
+    }
+
+    /// Also whether the body is sent: it is not behind some statuses, and not to HEAD (RFC 9112, 6.3).
+    func framing(of response: MockResponse, to request: MockRequest) -> (WireFraming, sendsBody: Bool) {
+        let (status, fields) = (response.head.status.code, response.head.headerFields)
+        let fault = response.fault?.fault
+        if status == 204 || status == 304 { return (.none, false) }
+        if request.method == .head {
+            let isTold = declaresLength && fields[.transferEncoding] == nil
+            return (isTold ? .length(length ?? 0) : .none, false)
+        }
+        if let fault, let length, case .wrongContentLength(let missing) = fault.kind {
+            return (.length(missing > 0 ? length + missing : response.fault?.point == .responseBody ? length / 2 : length), true)
+        }
+        if let fault, fault == .truncatedChunk || fault.isGarbage && response.fault?.point == .responseBody { return (.chunked, true) }
+        if response.framing == .untilClose { return (.untilClose, true) }
+        if fields[.contentLength] != nil || fields[.transferEncoding] != nil { return (.byItself, true) }
+        if declaresLength, response.framing == .automatic, response.trailers == nil { return (.length(length ?? 0), true) }
+        return (request.httpVersion == "1.0" ? .untilClose : .chunked, true)
+    }
+}
+
+extension Fault {
+    fileprivate var isGarbage: Bool { if case .garbage = kind { true } else { false } }
+}
+
+/// Parts in memory.
+private final class ChunksSource: BodySource {
+    private let rest: Mutex<ArraySlice<Data>>
+
+    init(_ chunks: [Data]) { rest = Mutex(chunks[...]) }
+
+    func next() async throws -> Data? { rest.withLock { $0.popFirst() } }
+    func abandon() { rest.withLock { $0 = [] } }
+}
+
+/// A request's body: first what a dispatcher has read of it, then what comes.
+private final class EchoSource: BodySource {
+    private let request: IncomingBody
+    private let read: Mutex<Data?>
+
+    init(_ request: IncomingBody) {
+        self.request = request
+        let kept = request.request.body
+        read = Mutex(kept.isEmpty ? nil : kept)
+    }
+
+    var trailers: HTTPFields? { request.trailers }
+
+    func next() async throws -> Data? {
+        let first = read.withLock { read in
+            defer { read = nil }
+            return read
+        }
+        if let first { return first }
+        return try await request.next()
+    }
+
+    func abandon() {}
+}
+
+extension MockResponse {
+    /// Whether its head is sent before the request is whole.
+    var startsEarly: Bool {
+        if case .echo = body.kind { return true }
+        return isEarly
+    }
+}
+#endif

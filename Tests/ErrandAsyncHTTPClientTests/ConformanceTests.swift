@@ -1,0 +1,62 @@
+#if AsyncHTTPClient && MockServer
+import Errand
+import ErrandConformance
+import ErrandMockServer
+import TestSupport
+import Testing
+
+extension AsyncHTTPClientTransportTests {
+    /// The transport, by the suite that a third party runs on its own, over a real socket.
+    @Suite struct ConformanceTests {
+        static let notYet = "there is no such middleware yet"
+
+        static let leftOut = [
+            "Brotli": "this transport decodes gzip and deflate; Brotli comes with a middleware",
+            "BasicCookieSetAndUse": notYet, "ETag": notYet,
+            "TrailerRead": "AsyncHTTPClient drops the trailers of a response",
+            "TrailerWrite": "AsyncHTTPClient sends none",
+            "Informational": "AsyncHTTPClient drops informational responses",
+        ]
+
+        @Test(arguments: TransportBehaviour.all(excluding: leftOut))
+        func conforms(to behaviour: TransportBehaviour) async throws {
+            try await check(behaviour) { configuration, _ in configuration }
+        }
+
+        static let noWire = "bytes that break the rules of HTTP/1.1 can't be sent over HTTP/2"
+
+        static let leftOutOverHTTP2 = leftOut.merging(
+            [
+                "NotHTTP", "BadHTTPCase", "NoReason", "204WithContentLength", "304WithContentLength", "IncompleteBody", "NoLengthHint",
+                "ConflictingContentLength",
+            ].map { ($0, noWire) }, uniquingKeysWith: { first, _ in first })
+
+        @Test(arguments: TransportBehaviour.all(excluding: leftOutOverHTTP2))
+        func conformsOverHTTP2(to behaviour: TransportBehaviour) async throws {
+            let folder = try TestFolder("authority")
+            let authority = try TestAuthority()
+            try authority.writeCertificate(toPath: folder.file("authority.pem"))
+            try await check(behaviour, on: .tls(try authority.certificate(), protocols: [.http2])) { configuration, server in
+                var configuration = configuration
+                configuration.tls.extraRootsPEMFiles = [folder.file("authority.pem")]
+                return configuration
+            }
+        }
+
+        private func check(
+            _ behaviour: TransportBehaviour, on configuration: MockServer.Configuration = MockServer.Configuration(),
+            transport configure: (AsyncHTTPClientTransport.Configuration, MockServer) -> AsyncHTTPClientTransport.Configuration
+        ) async throws {
+            let check = behaviour.prepared()
+            try await withMockServer(serving: check.stubs, configuration) { server in
+                try await withAHC {
+                    $0.decompresses = ["Gzip", "Deflate", "Identity"].contains(behaviour.name)
+                    $0 = configure($0, server)
+                } _: { transport in
+                    try await check(TransportUnderTest(transport, at: server.url(""), middleware: [.redirect: { $0.redirect() }]))
+                }
+            }
+        }
+    }
+}
+#endif

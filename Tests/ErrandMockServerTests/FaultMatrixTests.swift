@@ -1,0 +1,208 @@
+#if MockServer && AsyncHTTPClient
+import Errand
+import ErrandMockServer
+import Foundation
+import TestSupport
+import Testing
+
+extension MockServerTests {
+    /// Every fault at every point: each exchange ends in the error or the result that is documented for it, in time, with `wasSent` right,
+    /// and the transport goes on to work.
+    @Suite
+    struct FaultMatrixTests {
+        @Test func everyFaultAtEveryPointOfHTTP1EndsAsDocumented() async throws {
+            let rows = FaultRow.all(Fault.all)
+            #expect(rows.count == 112)
+            try await withAHC { transport in
+                await concurrently(rows) { row in try await check(row, .http1(row), MockServer.Configuration(), by: transport) }
+            }
+        }
+
+        @Test func everyFaultAtEveryPointOfHTTP2EndsAsDocumented() async throws {
+            let files = try FileAuthority()
+            let configuration = MockServer.Configuration.tls(try files.authority.certificate(), protocols: [.http2])
+            let faults = Fault.all + [.goAway(includesStream: true), .goAway(includesStream: false), .refusedStream, .resetStream(code: 2)]
+            // One transport for all, since to read the system's authorities takes its time. Every row has a server of its own.
+            try await withAHC {
+                $0.tls.extraRootsPEMFiles = [files.path]
+            } _: { transport in
+                await concurrently(FaultRow.all(faults)) { row in try await check(row, .http2(row), configuration, by: transport) }
+            }
+        }
+
+        private func check(
+            _ row: FaultRow, _ expected: FaultExpectation, _ configuration: MockServer.Configuration, by transport: AsyncHTTPClientTransport
+        ) async throws {
+            let server = try await withMockServer(configuration) { server in
+                server.dispatch { request in request.path == "/broken" ? row.response : .data(FaultRow.responseBody) }
+                let deadline: Duration = expected.code == .timedOut ? .milliseconds(1200) : .seconds(8)
+                let start = ContinuousClock.now
+                let outcome = await FaultOutcome.of(try row.request(server.url("/broken"), deadline: deadline), by: transport)
+                let took = ContinuousClock.now - start
+                #expect(expected.allows(outcome), "\(row): \(outcome)")
+                #expect(took < (expected.code == .timedOut ? deadline + .seconds(1) : .seconds(4)), "\(row): \(took)")
+                try await checkNext(on: server, by: transport, after: outcome, row, expected)
+                return server
+            }
+            #expect(server.requests.filter { $0.path == "/broken" }.count == 1, "\(row): \(server.requests)")
+        }
+
+        /// The next request finds a connection that works, at the latest after those of which the pool had not learnt yet.
+        private func checkNext(
+            on server: MockServer, by transport: AsyncHTTPClientTransport, after outcome: FaultOutcome, _ row: FaultRow,
+            _ expected: FaultExpectation
+        ) async throws {
+            for attempt in 0... {
+                let next = await FaultOutcome.of(try Request(.get, url: server.url("/fine")).within(.seconds(3)), by: transport)
+                if case .whole = next { break }
+                guard attempt < 5, case .failure(let failure, _) = next, failure.wasSent == .no || expected.leavesBrokenConnection else {
+                    Issue.record("\(row): \(outcome), and then \(next)")
+                    return
+                }
+            }
+            // Of the broken exchange, no connection is left. The server may not see that: the end stands behind what it does not read.
+            if ClientSockets.areKnown {
+                try await poll("\(row): one connection", upTo: .seconds(2), value: { try ClientSockets.count(to: server.port) }) { $0 <= 1 }
+            }
+            let connection = server.requests.last { $0.path == "/fine" }?.connectionIndex
+            #expect((connection == 0) == expected.keepsConnection, "\(row): the next request on connection \(connection ?? -1)")
+        }
+
+        /// What comes beyond a response is no answer to the next request.
+        @Test func whatComesBeyondAResponseIsNoResponse() async throws {
+            await concurrently(Array(0..<50)) { _ in
+                try await withMockServer { server in
+                    let answer = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n"
+                    server.dispatch { request in
+                        let octets = request.path == "/doubled" ? answer + "four" + answer + "evil" : answer + "fine"
+                        // Kept open, unlike behind a raw response.
+                        return .data(Data()).fault(.garbage(Data(octets.utf8)), at: .responseStart)
+                    }
+                    try await withAHC { transport in
+                        #expect(try await transport.text(server.url("/doubled")) == "four")
+                        for _ in 0..<6 {
+                            do {
+                                let (_, body) = try await transport.whole(Request(.get, url: server.url("/next")).within(.seconds(2)))
+                                #expect(String(decoding: body, as: UTF8.self) == "fine")
+                                break
+                            } catch let failure as TransportError {
+                                #expect(failure.wasSent != .yes, "\(failure)")
+                            }
+                        }
+                    }
+                }
+            }
+        }
+
+        @Test func aLengthThatIsTooShortEndsTheBody() async throws {
+            try await withMockServer { server in
+                server.enqueue(.data(FaultRow.responseBody).fault(.wrongContentLength(missingBytes: -16), at: .responseEnd))
+                server.dispatch { _ in .data(FaultRow.responseBody) }
+                try await withAHC { transport in
+                    let outcome = await FaultOutcome.of(try Request(.get, url: server.url()), by: transport)
+                    #expect("\(outcome)" == "whole")
+                    try await server.waitUntil { $0.openConnections == 0 }
+                }
+            }
+        }
+    }
+}
+
+/// How an exchange with a fault must end.
+struct FaultExpectation: Sendable {
+    /// Nil where it succeeds.
+    var code: TransportError.Code?
+    /// Where it fails; in `body`, the server has answered, and else it may have got the request.
+    var phases: Set<ExchangePhase> = []
+    var mayBeWhole = false
+    /// Whether the pool may give the connection away again before it knows, or can't know, that it is broken.
+    var leavesBrokenConnection = false
+    /// Whether the next request may go over the same connection, and does.
+    var keepsConnection = false
+
+    static let whole = FaultExpectation(mayBeWhole: true)
+
+    static func fails(_ code: TransportError.Code, in phases: ExchangePhase..., orIsWhole: Bool = false) -> FaultExpectation {
+        FaultExpectation(code: code, phases: Set(phases), mayBeWhole: orIsWhole)
+    }
+
+    func with(_ change: (inout FaultExpectation) -> Void) -> FaultExpectation {
+        var copy = self
+        change(&copy)
+        return copy
+    }
+
+    func allows(_ outcome: FaultOutcome) -> Bool {
+        switch outcome {
+        case .whole: mayBeWhole
+        case .failure(let failure, let received):
+            failure.code == code && phases.contains(failure.phase)
+                && failure.wasSent == (failure.phase == .body ? .yes : .maybe)
+                && (failure.response != nil) == (failure.wasSent == .yes)
+                && (received == 0 || failure.phase == .body)
+        case .wrongBody, .other: false
+        }
+    }
+
+    static func http1(_ row: FaultRow) -> FaultExpectation {
+        let isUnread = row.method == .post && (row.point == .requestStart || row.point == .requestBody)
+        let isEndOfLength = row.point == .responseEnd && !row.isChunked
+        let code: TransportError.Code =
+            switch row.fault {
+            case .stall, .slowDrip: .timedOut
+            case .garbage: .invalidResponse
+            default: .connectionLost
+            }
+        switch row.fault {
+        case .truncatedChunk, .wrongContentLength:
+            // Of a request that was not read, the system makes a reset, which may take the head along.
+            return isUnread ? .fails(code, in: .send, .response, .body) : .fails(code, in: .body)
+        case .slowDrip where row.point == .responseEnd:
+            return .whole.with { $0.keepsConnection = true }
+        case .slowDrip where isUnread:
+            return .fails(code, in: .send, .response)
+        case .slowDrip:
+            return .fails(code, in: .response, .body)
+        case _ where isEndOfLength:
+            // The body is whole by its length. A reset may still take along what was not read yet.
+            let outcome = row.fault == .reset ? FaultExpectation.fails(code, in: .body, orIsWhole: true) : .whole
+            return outcome.with { $0.leavesBrokenConnection = true }
+        case _ where row.point == .responseBody || row.point == .responseEnd:
+            return .fails(code, in: .body)
+        default:
+            // Of a request that is sent in parts, its end and that of the connection may be told in either order.
+            return row.method == .post ? .fails(code, in: .send, .response) : .fails(code, in: .response)
+        }
+    }
+
+    static func http2(_ row: FaultRow) -> FaultExpectation {
+        let isBehindHead = row.point == .responseBody || row.point == .responseEnd
+        let isEndOfLength = row.point == .responseEnd && !row.isChunked
+        func fails(_ code: TransportError.Code) -> FaultExpectation {
+            isBehindHead ? .fails(code, in: .body) : row.method == .post ? .fails(code, in: .send, .response) : .fails(code, in: .response)
+        }
+        switch row.fault {
+        case .goAway(includesStream: true): return .whole
+        case .stall: return fails(.timedOut).with { $0.keepsConnection = true }
+        case .slowDrip where row.point == .responseEnd: return .whole.with { $0.keepsConnection = true }
+        case .slowDrip:
+            return .fails(.timedOut, in: .send, .response, .body).with { $0.keepsConnection = true }
+        case .refusedStream, .resetStream(code: 2):
+            // The client has no way to tell a refusal, which promises that nothing was done, from another reset.
+            return fails(.connectionLost).with {
+                $0.mayBeWhole = isEndOfLength
+                $0.keepsConnection = true
+            }
+        case .truncatedChunk, .wrongContentLength:
+            return .fails(.connectionLost, in: .send, .response, .body).with {
+                $0.mayBeWhole = isEndOfLength && row.fault == .truncatedChunk
+            }
+        default:
+            return fails(.connectionLost).with {
+                $0.mayBeWhole = isEndOfLength
+                $0.leavesBrokenConnection = true
+            }
+        }
+    }
+}
+#endif
