@@ -61,7 +61,7 @@ public struct AsyncHTTPClientTransport: HTTPTransport, CustomStringConvertible {
         owner = ClientOwner(Clients(plain: client, decompressing: nil), isOwned: false)
     }
 
-    public var capabilities: Capabilities { [.deadlines, .streamingUpload, .streamingDownload, .http2] }
+    public var capabilities: Capabilities { [.deadlines, .streamingUpload, .streamingDownload, .http2, .phaseEvents] }
 
     public var description: String { "AsyncHTTPClientTransport" }
 

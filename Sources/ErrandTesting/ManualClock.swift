@@ -82,6 +82,11 @@ public final class ManualClock: Clock, Sendable {
     /// How many sleep now.
     public var sleeperCount: Int { state.withLock { $0.sleepers.count } }
 
+    /// How long it is until the next sleeper is due; nil if nobody sleeps.
+    public var nextSleeper: Duration? {
+        state.withLock { state in state.sleepers.values.map(\.until).min().map { state.now.duration(to: $0) } }
+    }
+
     /// Returns as soon as at least `count` sleep.
     ///
     /// - Throws: `CancellationError`.

@@ -185,29 +185,6 @@ extension RequestMatcher: CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: ["matcher": description]) }
 }
 
-/// A path with places for values.
-struct PathPattern: Sendable {
-    private let segments: [String]
-
-    init(_ text: String) { segments = text.split(separator: "/", omittingEmptySubsequences: false).map(String.init) }
-
-    /// The segment at each `{name}`, as it stands in `path`; nil where `path` is another.
-    func values(in path: String) -> [String: String]? {
-        let found = path.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
-        var values: [String: String] = [:]
-        for (index, wanted) in segments.enumerated() {
-            if wanted == "**", index == segments.count - 1 { return index <= found.count ? values : nil }
-            guard index < found.count else { return nil }
-            if wanted.hasPrefix("{"), wanted.hasSuffix("}"), !found[index].isEmpty {
-                values[String(wanted.dropFirst().dropLast())] = found[index]
-            } else if wanted != found[index] {
-                return nil
-            }
-        }
-        return segments.count == found.count ? values : nil
-    }
-}
-
 /// A regular expression that is compiled where it is used: a compiled one belongs to one thread.
 private struct Pattern: Sendable {
     private let text: String

@@ -75,7 +75,7 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
     }
 
     public var capabilities: Capabilities {
-        [.streamingUpload, .streamingDownload, .requestTrailers, .responseTrailers, .informationalResponses]
+        [.streamingUpload, .streamingDownload, .requestTrailers, .responseTrailers, .informationalResponses, .phaseEvents]
     }
     public var description: String { "StubTransport" }
 

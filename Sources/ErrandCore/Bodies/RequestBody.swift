@@ -26,7 +26,7 @@ public struct RequestBody: Sendable {
     private enum Storage: Sendable {
         case empty
         case data(Data)
-        case file(path: String, range: Range<Int64>)
+        case file(path: String, range: Range<Int64>, isWhole: Bool)
         case stream(@Sendable (_ offset: Int64) async throws -> any BodySource)
     }
 
@@ -60,11 +60,13 @@ public struct RequestBody: Sendable {
     /// - Throws: ``FileReadError`` if there is no such file or `range` reaches past its end.
     public static func file(atPath path: String, range: Range<Int64>? = nil) throws -> RequestBody {
         let length = try ReadOnlyFile.lengthBytes(path: path)
+        let isWhole = range == nil
         let range = range ?? 0..<length
         guard range.lowerBound >= 0, range.upperBound <= length else {
             throw FileReadError(path: path, operation: "read the bytes \(range) of its \(length)", code: 22)
         }
-        return RequestBody(.file(path: path, range: range), length: range.upperBound - range.lowerBound, replay: .seekable)
+        return RequestBody(
+            .file(path: path, range: range, isWhole: isWhole), length: range.upperBound - range.lowerBound, replay: .seekable)
     }
 
     /// A file, read while it is sent. See ``file(atPath:range:)``.
@@ -95,6 +97,9 @@ public struct RequestBody: Sendable {
         RequestBody(.stream(open), length: length, replay: replay)
     }
 
+    /// Whether it can be opened: false for a body that can be read once only, and was.
+    public var canBeSent: Bool { opened.map { !$0.isClaimed } ?? true }
+
     /// True if there is nothing to send.
     public var isEmpty: Bool { length == 0 }
 
@@ -107,6 +112,19 @@ public struct RequestBody: Sendable {
         }
     }
 
+    /// The file, where it is one; a range of nil stands for all of it.
+    package var file: (path: String, range: Range<Int64>?)? {
+        if case .file(let path, let range, let isWhole) = storage { (path, isWhole ? nil : range) } else { nil }
+    }
+
+    /// This body, each of whose sources tells `watch` when it is asked and when it is held. Bytes in memory stay what they are.
+    func watched(by watch: PhaseWatch) -> RequestBody {
+        guard bytes == nil else { return self }
+        let body = self
+        return RequestBody(
+            .stream { WatchedBodySource(base: try await body.open(from: $0), watch: watch) }, length: length, replay: replay)
+    }
+
     /// A source of the body's bytes from `offset` on: what a transport reads.
     ///
     /// - Throws: ``BodyAlreadyUsed`` if it can be read once only and was; what opening a file or a stream throws.
@@ -116,7 +134,7 @@ public struct RequestBody: Sendable {
         switch storage {
         case .empty: return DataBodySource(Data())
         case .data(let data): return DataBodySource(data.dropFirst(Int(offset)))
-        case .file(let path, let range):
+        case .file(let path, let range, _):
             return try FileBodySource(path: path, from: min(range.lowerBound + offset, range.upperBound), to: range.upperBound)
         case .stream(let open): return try await open(offset)
         }
@@ -146,6 +164,7 @@ public struct BodyAlreadyUsed: Error, Sendable, Hashable, CustomStringConvertibl
 
 private final class OpenedOnce: Sendable {
     private let used = Atomic(false)
+    var isClaimed: Bool { used.load(ordering: .acquiring) }
     /// True for the first caller alone.
     func claim() -> Bool { !used.exchange(true, ordering: .acquiringAndReleasing) }
 }

@@ -43,13 +43,16 @@ public struct TransportError: RequestFailure {
     public var response: HTTPResponse?
     public var attempts: [AttemptRecord] = []
     public var wasSent: WasSent
+    /// Whether the server has said that it did not process the request (REFUSED_STREAM, or GOAWAY with a lower stream; RFC 9113, 8.7): it can be
+    /// sent again, whatever its method.
+    public var isUnprocessed: Bool
 
     public init(
         _ code: Code, phase: ExchangePhase, message: String = "", elapsed: Duration? = nil, underlying: (any Error)? = nil,
-        request: Request?, response: HTTPResponse? = nil, wasSent: WasSent
+        request: Request?, response: HTTPResponse? = nil, wasSent: WasSent, isUnprocessed: Bool = false
     ) {
         (self.code, self.phase, self.message, self.elapsed, self.underlying) = (code, phase, message, elapsed, underlying)
-        (self.request, self.response, self.wasSent) = (request, response, wasSent)
+        (self.request, self.response, self.wasSent, self.isUnprocessed) = (request, response, wasSent, isUnprocessed)
     }
 
     package static func timedOut(
@@ -68,7 +71,7 @@ public struct TransportError: RequestFailure {
         text += "\(code) in \(phase)"
         if let elapsed { text += " after \(elapsed.formattedSeconds)" }
         if !message.isEmpty { text += ": \(message)" }
-        text += " (\(wasSent.phrase))"
+        text += " (\(wasSent.phrase)\(isUnprocessed ? ", not processed" : ""))"
         return attempts.isEmpty ? text : text + "; " + attempts.map(\.description).joined(separator: "; ")
     }
 }

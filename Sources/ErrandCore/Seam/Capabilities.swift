@@ -16,11 +16,14 @@ public struct Capabilities: OptionSet, Sendable, CustomStringConvertible {
     public static let informationalResponses = Capabilities(rawValue: 1 << 6)
     /// It can change the protocol of a connection (``UpgradeRequest``).
     public static let upgrades = Capabilities(rawValue: 1 << 7)
+    /// It tells the event sink when the head of the request was sent, and when all of it was: what limits per phase stand on.
+    public static let phaseEvents = Capabilities(rawValue: 1 << 8)
 
     private static let names: [(Capabilities, String)] = [
         (.deadlines, "deadlines"), (.streamingUpload, "streamingUpload"), (.streamingDownload, "streamingDownload"),
         (.http2, "http2"), (.responseTrailers, "responseTrailers"), (.requestTrailers, "requestTrailers"),
         (.informationalResponses, "informationalResponses"), (.upgrades, "upgrades"),
+        (.phaseEvents, "phaseEvents"),
     ]
 
     public var description: String { Self.names.filter { contains($0.0) }.map(\.1).joined(separator: ", ") }

@@ -15,10 +15,34 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
             request.head.headerFields.append(field)
         }
         request.head.headerFields = request.head.headerFields.markingSensitive(by: request.options.sensitivity)
+        if case .use(let limits) = request.options.phaseTimeouts, !limits.isEmpty { return try await watched(request, by: limits) }
+        return try await sent(request)
+    }
+
+    /// The answer of the transport, before the deadline.
+    private func sent(_ request: Request) async throws -> Response {
         guard let deadline = request.deadline else { return try await transport.send(request) }
         if deadline.hasPassed { throw TransportError.timedOut(.queue, after: .zero, request: request, wasSent: .no) }
         if transport.capabilities.contains(.deadlines), deadline.continuousInstant != nil { return try await transport.send(request) }
         return try await raced(request, by: deadline)
+    }
+
+    /// The same, with a limit for each phase.
+    private func watched(_ request: Request, by limits: PhaseTimeouts) async throws -> Response {
+        let watch = PhaseWatch(limits, tellsPhases: transport.capabilities.contains(.phaseEvents), sink: request.options.eventSink)
+        var watched = request
+        watched.options.eventSink = watch
+        if limits.idleWrite != nil { watched.body = request.body.watched(by: watch) }
+        let sent = watched
+        var response: Response = try await racing(
+            { try await watch.expiry(of: request) }, discard: { $0.body.abandon() }, operation: { try await self.sent(sent) })
+        response.request.body = request.body
+        response.request.options.eventSink = request.options.eventSink
+        guard let limit = limits.idleRead, response.body.bufferedData == nil else { return response }
+        response.body = ResponseBody(
+            IdleBodySource(reading: response.body, limit: limit, clock: limits.clock, request: request),
+            expectedLength: response.body.expectedLength, request: request)
+        return response
     }
 
     /// A head may be of the caller's own making: nothing in it may end a line or a word of the message (RFC 9112, 3).
@@ -86,21 +110,39 @@ private func racing<Result: Sendable>(
     _ deadline: Deadline, onTimeout: @escaping @Sendable () -> TransportError, discard: @escaping @Sendable (Result) -> Void,
     operation: @escaping @Sendable () async throws -> Result
 ) async throws -> Result {
-    try await withThrowingTaskGroup(of: Result?.self) { group in
-        group.addTask { try await operation() }
-        group.addTask {
+    try await racing(
+        {
             try await deadline.wait()
-            return nil
-        }
+            return onTimeout()
+        }, discard: discard, operation: operation)
+}
+
+private enum Finisher<Result: Sendable>: Sendable {
+    case result(Result)
+    case expiry(TransportError)
+}
+
+/// The result of `operation`, or the error of `expiry` if that returns first; then `operation` is cancelled and awaited.
+func racing<Result: Sendable>(
+    _ expiry: @escaping @Sendable () async throws -> TransportError, discard: @escaping @Sendable (Result) -> Void,
+    operation: @escaping @Sendable () async throws -> Result
+) async throws -> Result {
+    try await withThrowingTaskGroup(of: Finisher<Result>.self) { group in
+        group.addTask { .result(try await operation()) }
+        group.addTask { .expiry(try await expiry()) }
         defer { group.cancelAll() }
-        let first = try await group.next()
-        if case .some(.some(let result)) = first { return result }
+        let error: TransportError
+        switch try await group.next() {
+        case .result(let result): return result
+        case .expiry(let expired): error = expired
+        case nil: throw CancellationError()  // two were added
+        }
         group.cancelAll()
         // The operation may have finished at the same moment: what it holds must not be lost unreleased.
         while let late = await group.nextResult() {
-            if case .success(.some(let result)) = late { discard(result) }
+            if case .success(.result(let result)) = late { discard(result) }
         }
         try Task.checkCancellation()
-        throw onTimeout()
+        throw error
     }
 }

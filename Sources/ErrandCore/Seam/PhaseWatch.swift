@@ -1,0 +1,173 @@
+internal import Synchronization
+
+/// Knows in which phase an exchange is, from what the transport tells and takes, and since when.
+final class PhaseWatch: EventSink {
+    private struct State {
+        var phase = ExchangePhase.queue
+        var limit: Duration?
+        var since: Duration
+        /// Counts changes of the phase, and whatever else starts its time anew.
+        var generation = 0
+        var wasSent = WasSent.no
+        var isSending = false
+        var waiter: (id: Int, continuation: CheckedContinuation<Void, Never>)?
+        var nextWaiter = 0
+    }
+
+    private let limits: PhaseTimeouts
+    private let told: (any EventSink)?
+    private let elapsed: @Sendable () -> Duration
+    private let state: Mutex<State>
+
+    /// - Parameters:
+    ///   - tellsPhases: whether the transport says when the request's head and its end were sent.
+    ///   - sink: who is told as well.
+    init(_ limits: PhaseTimeouts, tellsPhases: Bool, sink: (any EventSink)?) {
+        self.limits = limits
+        told = sink
+        elapsed = Self.stopwatch(limits.clock)
+        var state = State(since: .zero)
+        if tellsPhases {
+            state.phase = limits.connect == nil ? .queue : .connect
+            state.limit = Self.sum(limits.queue, limits.connect)
+        } else {
+            (state.phase, state.limit, state.wasSent) = (.response, limits.firstByte, .maybe)
+        }
+        self.state = Mutex(state)
+    }
+
+    private static func stopwatch(_ clock: some Clock<Duration>) -> @Sendable () -> Duration {
+        let start = clock.now
+        return { start.duration(to: clock.now) }
+    }
+
+    private static func sum(_ first: Duration?, _ second: Duration?) -> Duration? {
+        guard let first else { return second }
+        return first + (second ?? .zero)
+    }
+
+    // MARK: What happens
+
+    func record(_ event: ExchangeEvent) {
+        switch event.kind {
+        case .requestHeadSent:
+            state.withLock { ($0.wasSent, $0.isSending) = (.maybe, true) }
+            move(to: .send, limit: limits.idleWrite)
+        case .requestSent:
+            move(to: .response, limit: limits.firstByte)
+        default: break
+        }
+        told?.record(event)
+    }
+
+    /// The transport holds a piece of the body, and has not come back for the next.
+    func bodyIsHeld() { if isSending { move(to: .send, limit: limits.idleWrite) } }
+
+    /// The body is asked for its next piece: what it takes does not count.
+    func bodyIsAsked() { if isSending { move(to: .send, limit: nil) } }
+
+    private var isSending: Bool { state.withLock { $0.isSending } }
+
+    private func move(to phase: ExchangePhase, limit: Duration?) {
+        let now = elapsed()
+        let waiter = state.withLock { state in
+            (state.phase, state.limit, state.since) = (phase, limit, now)
+            state.generation += 1
+            if phase == .response { state.isSending = false }
+            defer { state.waiter = nil }
+            return state.waiter
+        }
+        waiter?.continuation.resume()
+    }
+
+    // MARK: Waiting
+
+    /// Returns the failure when a phase has taken too long.
+    ///
+    /// - Throws: `CancellationError`.
+    func expiry(of request: Request) async throws -> TransportError {
+        while true {
+            let (generation, rest) = state.withLock { state in (state.generation, state.limit.map { $0 + state.since - elapsed() }) }
+            if let rest, rest <= .zero {
+                return state.withLock { state in
+                    .timedOut(state.phase, after: elapsed(), request: request, wasSent: state.wasSent)
+                }
+            }
+            let clock = limits.clock
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                if let rest { group.addTask { try await clock.sleep(for: rest) } }
+                group.addTask { try await self.change(after: generation) }
+                defer { group.cancelAll() }
+                try await group.next()
+            }
+        }
+    }
+
+    private func change(after generation: Int) async throws {
+        let id = state.withLock { state in
+            state.nextWaiter += 1
+            return state.nextWaiter
+        }
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isOver = state.withLock { state in
+                    guard state.generation == generation, !Task.isCancelled else { return true }
+                    state.waiter = (id, continuation)
+                    return false
+                }
+                if isOver { continuation.resume() }
+            }
+        } onCancel: {
+            let waiter = state.withLock { state in
+                guard state.waiter?.id == id else { return nil as CheckedContinuation<Void, Never>? }
+                defer { state.waiter = nil }
+                return state.waiter?.continuation
+            }
+            waiter?.resume()
+        }
+        try Task.checkCancellation()
+    }
+}
+
+/// A request's body that tells a watch when it is held and when it is asked.
+struct WatchedBodySource: BodySource {
+    let base: any BodySource
+    let watch: PhaseWatch
+
+    func next() async throws -> Data? {
+        watch.bodyIsAsked()
+        let chunk = try await base.next()
+        watch.bodyIsHeld()
+        return chunk
+    }
+
+    func abandon() { base.abandon() }
+    var trailers: HTTPFields? { base.trailers }
+}
+
+/// A response's body, each piece of which must come in time.
+final class IdleBodySource: BodySource {
+    private let body: ResponseBody
+    private let reader: ResponseBody.Reader?
+    private let limit: Duration
+    private let clock: any Clock<Duration>
+    private let request: Request
+
+    init(reading body: ResponseBody, limit: Duration, clock: any Clock<Duration>, request: Request) {
+        (self.body, self.limit, self.clock, self.request) = (body, limit, clock, request)
+        reader = body.makeReader()
+    }
+
+    var trailers: HTTPFields? { body.trailers }
+
+    func next() async throws -> Data? {
+        guard let reader else { return nil }
+        return try await racing(
+            { [clock, limit, request] in
+                try await clock.sleep(for: limit)
+                return .timedOut(.body, after: limit, request: request, wasSent: .yes)
+            }, discard: { _ in }, operation: { try await reader.next() })
+    }
+
+    func abandon() { body.abandon() }
+}

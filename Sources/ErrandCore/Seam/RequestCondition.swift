@@ -1,0 +1,100 @@
+/// Which requests a middleware is for: conditions that are joined by `&&`, `||` and `!`.
+///
+/// ```swift
+/// stack.wrapped(by: Signature(key), when: .host("*.example.com") && !.method(.get, .head))
+/// ```
+///
+/// A request is looked at as it comes by: outside `server` it has no host yet.
+public struct RequestCondition: Sendable, CustomStringConvertible {
+    public let description: String
+    let holds: @Sendable (Request) -> Bool
+
+    /// Whatever you look at.
+    ///
+    /// - Parameter description: for the stack's description.
+    public static func custom(_ description: String, _ holds: @escaping @Sendable (Request) -> Bool) -> RequestCondition {
+        RequestCondition(description: description, holds: holds)
+    }
+
+    /// One of these hosts; `*.example.com` is every name below `example.com`, and not that name itself. Case does not matter.
+    public static func host(_ hosts: String...) -> RequestCondition {
+        let wanted = hosts.map { $0.lowercased() }
+        return RequestCondition(description: "host \(hosts.joined(separator: " or "))") { request in
+            guard let host = request.url?.host else { return false }
+            return wanted.contains {
+                $0.hasPrefix("*.") ? host.hasSuffix($0.dropFirst()) && host.utf8.count > $0.utf8.count - 1 : host == $0
+            }
+        }
+    }
+
+    /// One of these methods.
+    public static func method(_ methods: HTTPRequest.Method...) -> RequestCondition {
+        RequestCondition(description: "method \(methods.map(\.rawValue).joined(separator: " or "))") { methods.contains($0.method) }
+    }
+
+    /// A path, percent-encoded and without its query: literal segments, `{name}` for any one segment that is not empty, a last `**` for any
+    /// number of them.
+    public static func path(_ pattern: String) -> RequestCondition {
+        let path = PathPattern(pattern)
+        return RequestCondition(description: "path \(pattern)") { request in
+            path.values(in: String((request.head.path ?? "").prefix { $0 != "?" })) != nil
+        }
+    }
+
+    public static func && (first: RequestCondition, second: RequestCondition) -> RequestCondition {
+        RequestCondition(description: "\(first) and \(second)") { first.holds($0) && second.holds($0) }
+    }
+
+    public static func || (first: RequestCondition, second: RequestCondition) -> RequestCondition {
+        RequestCondition(description: "(\(first) or \(second))") { first.holds($0) || second.holds($0) }
+    }
+
+    public static prefix func ! (condition: RequestCondition) -> RequestCondition {
+        RequestCondition(description: "not (\(condition))") { !condition.holds($0) }
+    }
+}
+
+extension HTTPSender {
+    /// This sender with `middleware` around it for the requests that `condition` holds for; others go past it.
+    public func wrapped(by middleware: some HTTPMiddleware, when condition: RequestCondition) -> HTTPStack {
+        wrapped(by: Conditional(middleware: middleware, condition: condition))
+    }
+
+    /// This sender with several middleware around it: the first is the outermost, as in a stack's description.
+    ///
+    /// ```swift
+    /// let stack = transport.wrapped {
+    ///     TimeoutMiddleware(.seconds(30))
+    ///     RetryMiddleware()
+    ///     if isVerbose { LogMiddleware(logger) }      // each attempt
+    /// }
+    /// ```
+    public func wrapped(@MiddlewareBuilder by middleware: () -> [any HTTPMiddleware]) -> HTTPStack {
+        middleware().reversed().reduce(HTTPStack(self)) { stack, next in stack.wrapped(by: next) }
+    }
+}
+
+private struct Conditional<Middleware: HTTPMiddleware>: HTTPMiddleware {
+    let middleware: Middleware
+    let condition: RequestCondition
+
+    var place: MiddlewarePlace? { middleware.place }
+    var label: String { "\(middleware.label) when \(condition)" }
+
+    func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+        condition.holds(request) ? try await middleware.send(request, to: next) : try await next.send(request)
+    }
+}
+
+/// Lists middleware, one a line; `if`, `switch` and `for` choose.
+@resultBuilder
+public enum MiddlewareBuilder {
+    public static func buildExpression(_ middleware: some HTTPMiddleware) -> [any HTTPMiddleware] { [middleware] }
+    public static func buildExpression(_ middleware: [any HTTPMiddleware]) -> [any HTTPMiddleware] { middleware }
+    public static func buildBlock(_ parts: [any HTTPMiddleware]...) -> [any HTTPMiddleware] { parts.flatMap { $0 } }
+    public static func buildOptional(_ part: [any HTTPMiddleware]?) -> [any HTTPMiddleware] { part ?? [] }
+    public static func buildEither(first part: [any HTTPMiddleware]) -> [any HTTPMiddleware] { part }
+    public static func buildEither(second part: [any HTTPMiddleware]) -> [any HTTPMiddleware] { part }
+    public static func buildArray(_ parts: [[any HTTPMiddleware]]) -> [any HTTPMiddleware] { parts.flatMap { $0 } }
+    public static func buildLimitedAvailability(_ part: [any HTTPMiddleware]) -> [any HTTPMiddleware] { part }
+}

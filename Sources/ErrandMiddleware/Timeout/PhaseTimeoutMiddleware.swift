@@ -1,0 +1,65 @@
+public import ErrandCore
+
+/// Bounds each phase of every exchange, by ``PhaseTimeouts``, and each attempt as a whole.
+///
+/// **Place:** anywhere: the transport's boundary holds the limits. An attempt begins where this stands, so inside `retry` and `redirect`
+/// each attempt, and each step, has its own time. `timeout(_:)` bounds the whole call.
+///
+/// **Per request:** `request.options.phaseTimeouts = .off`, or `.use(PhaseTimeouts(firstByte: .seconds(2)))`;
+/// `request.options.attemptTimeout` likewise.
+public struct PhaseTimeoutMiddleware: HTTPMiddleware {
+    private let limits: PhaseTimeouts
+    private let attempt: Duration?
+
+    /// - Parameter attempt: the longest that an attempt takes, body included; nil is without bounds.
+    public init(_ limits: PhaseTimeouts, attempt: Duration? = nil) {
+        precondition(attempt.map { $0 > .zero } ?? true, "a timeout of \(attempt ?? .zero)")
+        (self.limits, self.attempt) = (limits, attempt)
+    }
+
+    public var label: String {
+        let named: [(String, Duration?)] = [
+            ("queue", limits.queue), ("connect", limits.connect), ("firstByte", limits.firstByte), ("idleRead", limits.idleRead),
+            ("idleWrite", limits.idleWrite), ("attempt", attempt),
+        ]
+        return "timeouts(" + named.compactMap { name, limit in limit.map { "\(name): \($0)" } }.joined(separator: ", ") + ")"
+    }
+
+    public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+        var request = request
+        if case .inherited = request.options.phaseTimeouts, !limits.isEmpty { request.options.phaseTimeouts = .use(limits) }
+        let attempt: Duration? =
+            switch request.options.attemptTimeout {
+            case .inherited: attempt
+            case .off: nil
+            case .use(let limit): limit
+            }
+        if let attempt { request.deadline = .earlier(request.deadline, Deadline(after: attempt, clock: limits.clock)) }
+        return try await next.send(request)
+    }
+}
+
+private enum AttemptTimeoutKey: TypedKey { static var defaultValue: Override<Duration> { .inherited } }
+
+extension RequestOptions {
+    /// Another time for each attempt of this request, or `.off`.
+    public var attemptTimeout: Override<Duration> {
+        get { self[AttemptTimeoutKey.self] }
+        set { self[AttemptTimeoutKey.self] = newValue }
+    }
+}
+
+extension HTTPSender {
+    /// Bounds each phase of every exchange, and each attempt as a whole; nil is without bounds. See ``PhaseTimeouts`` for what each of
+    /// them bounds.
+    ///
+    /// - Throws (when sending): ``TransportError`` with the code `timedOut`, its phase and how long it took.
+    public func timeouts(
+        queue: Duration? = nil, connect: Duration? = nil, firstByte: Duration? = nil, idleRead: Duration? = nil,
+        idleWrite: Duration? = nil, attempt: Duration? = nil, clock: any Clock<Duration> = ContinuousClock()
+    ) -> HTTPStack {
+        let limits = PhaseTimeouts(
+            queue: queue, connect: connect, firstByte: firstByte, idleRead: idleRead, idleWrite: idleWrite, clock: clock)
+        return wrapped(by: PhaseTimeoutMiddleware(limits, attempt: attempt))
+    }
+}
