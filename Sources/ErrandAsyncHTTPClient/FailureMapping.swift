@@ -3,6 +3,7 @@ internal import AsyncHTTPClient
 internal import ErrandCore
 internal import NIOCore
 internal import NIOHTTP1
+internal import NIOHTTP2
 internal import NIOHTTPCompression
 internal import NIOPosix
 internal import NIOSSL
@@ -45,6 +46,11 @@ struct FailureMapping {
             return made(.tls, message: Self.reason(ofTLS: error), underlying: error)
         case let error as NIOHTTPDecompression.DecompressionError:
             return made(Self.isLimit(error) ? .bodyTooLarge : .invalidResponse, message: "\(error)", underlying: error)
+        case let error as NIOHTTP2Errors.StreamClosed where error.errorCode == .refusedStream:
+            // RFC 9113, 8.7: it was not processed. A GOAWAY that excludes the stream can't be told from a cancellation here.
+            var failure = made(.connectionLost, message: "the server refused the stream", underlying: error)
+            failure.isUnprocessed = true
+            return failure
         case HTTPParserError.invalidEOFState:
             return lost(error)  // the end came in the middle of the message
         case is HTTPParserError:

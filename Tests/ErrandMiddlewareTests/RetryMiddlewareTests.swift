@@ -2,64 +2,6 @@ import Errand
 import ErrandTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct RetryPolicyTests {
-    struct Decision: Sendable, CustomTestStringConvertible {
-        let name: String
-        var attempt = 1
-        var outcome = RetryPolicy.Outcome.status(503, retryAfter: nil)
-        var method = HTTPRequest.Method.get
-        var canReplay = true
-        var remaining: Duration?
-        var random = 0.5
-        let expected: Duration?
-        var testDescription: String { name }
-    }
-
-    static let decisions: [Decision] = [
-        Decision(name: "first backoff, half of 100 ms", expected: .milliseconds(50)),
-        Decision(name: "second backoff, half of 200 ms", attempt: 2, expected: .milliseconds(100)),
-        Decision(name: "no jitter at all", random: 0, expected: .zero),
-        Decision(name: "attempts used up", attempt: 3, expected: nil),
-        Decision(name: "body can't be replayed", canReplay: false, expected: nil),
-        Decision(name: "POST is answered: never again", method: .post, expected: nil),
-        Decision(name: "PUT is idempotent", method: .put, expected: .milliseconds(50)),
-        Decision(name: "QUERY is idempotent", method: .query, expected: .milliseconds(50)),
-        Decision(name: "PATCH is not", method: .patch, expected: nil),
-        Decision(name: "200", outcome: .status(200, retryAfter: nil), expected: nil),
-        Decision(name: "404", outcome: .status(404, retryAfter: nil), expected: nil),
-        Decision(name: "501", outcome: .status(501, retryAfter: nil), expected: nil),
-        Decision(name: "429", outcome: .status(429, retryAfter: nil), expected: .milliseconds(50)),
-        Decision(name: "Retry-After, jitter on top", outcome: .status(503, retryAfter: .seconds(2)), expected: .milliseconds(2050)),
-        Decision(name: "Retry-After over its cap", outcome: .status(503, retryAfter: .seconds(61)), expected: nil),
-        Decision(
-            name: "Retry-After past the deadline", outcome: .status(503, retryAfter: .seconds(2)), remaining: .seconds(2), expected: nil),
-        Decision(name: "backoff past the deadline", remaining: .milliseconds(50), expected: nil),
-        Decision(name: "backoff just before the deadline", remaining: .milliseconds(51), expected: .milliseconds(50)),
-        Decision(
-            name: "POST that never left", outcome: .failure(isTransient: true, wasSent: .no), method: .post, expected: .milliseconds(50)),
-        Decision(name: "POST that may have left", outcome: .failure(isTransient: true, wasSent: .maybe), method: .post, expected: nil),
-        Decision(name: "GET that was cut off", outcome: .failure(isTransient: true, wasSent: .yes), expected: .milliseconds(50)),
-        Decision(name: "a failure that stays", outcome: .failure(isTransient: false, wasSent: .no), expected: nil),
-    ]
-
-    @Test(arguments: decisions) func decides(_ decision: Decision) {
-        let delay = RetryPolicy.standard.delay(
-            afterAttempt: decision.attempt, decision.outcome, method: decision.method, canReplay: decision.canReplay,
-            remaining: decision.remaining, random: decision.random)
-        #expect(delay == decision.expected)
-    }
-
-    @Test func theBackoffDoublesUpToItsCap() {
-        let policy = RetryPolicy(maxAttempts: 100)
-        func longest(_ attempt: Int) -> Duration? {
-            policy.delay(
-                afterAttempt: attempt, .status(503, retryAfter: nil), method: .get, canReplay: true, remaining: nil, random: 1)
-        }
-        #expect((1...9).map(longest) == [100, 200, 400, 800, 1600, 3200, 6400, 12_800, 20_000].map { .milliseconds($0) })
-        #expect(longest(99) == .seconds(20))
-    }
-}
-
 @Suite(.timeLimit(.minutes(1))) struct RetryMiddlewareTests {
     private func lost(_ sent: WasSent, _ code: TransportError.Code = .connectionLost) -> TransportError {
         TransportError(code, phase: .send, request: nil, wasSent: sent)
@@ -179,5 +121,123 @@ import Testing
         request.options.retry = .use(RetryPolicy(maxAttempts: 5))
         _ = try await stub.retry(clock: ManualClock(), random: { 0 }).send(request)
         #expect(stub.requests.count == 5)
+    }
+
+    @Test func whatNeverLeftIsSentUntilTheDeadline() async throws {
+        let clock = ManualClock()
+        let stub = StubTransport(Stub().answers(.failure(lost(.no, .cannotConnect))))
+        let task = Task {
+            var request = try request(.post, body: .text("x"))
+            request.deadline = Deadline(after: .seconds(60), clock: clock)
+            return try await stub.retry(clock: clock, random: { 0.5 }).send(request)
+        }
+        let error = await clock.advancingToSleepers { await #expect(throws: TransportError.self) { try await task.value } }
+        // Half of 0.1, 0.2, … 12.8 and then 20 s, each with 10 ms on top, are 13 waits within a minute.
+        #expect(error?.attempts.count == 12 && stub.requests.count == 13)
+    }
+
+    @Test func whatIsProvablyUnprocessedIsSentOnceMoreAtOnceWhateverItIs() async throws {
+        for method in [HTTPRequest.Method.post, .get] {
+            let unprocessed = TransportError(.connectionLost, phase: .response, request: nil, wasSent: .maybe, isUnprocessed: true)
+            let budget = RetryBudget(reserve: 0)
+            let stub = StubTransport(Stub().answers(.failure(unprocessed), .status(.ok)))
+            let response = try await stub.retry(budget: budget, clock: ManualClock()).send(try request(method, body: .text("x")))
+            #expect(response.status == .ok && response.metadata.attempts.map(\.delay) == [.zero])
+        }
+    }
+
+    @Test func aKeptConnectionThatWasClosedCostsNothing() async throws {
+        let stub = StubTransport(Stub().answers(.failure(lost(.no)), .status(.ok)))
+        let stack = stub.retry(RetryPolicy(maxAttempts: 1), budget: RetryBudget(reserve: 0), clock: ManualClock())
+        #expect(try await stack.send(try request(.post, body: .text("x"))).status == .ok)
+    }
+
+    @Test func aSpentBudgetEndsTheRetriesAtOnce() async throws {
+        let clock = ManualClock()
+        let budget = RetryBudget(reserve: 2, perSuccess: 0.5, perSecond: 0, clock: clock)
+        let stub = StubTransport(Stub(.get, "/fine").answers(.status(.ok)), Stub().answers(.status(.serviceUnavailable)))
+        let stack = stub.retry(budget: budget, clock: clock, random: { 0 })
+        func retries(_ target: String) async throws -> Int {
+            try await stack.send(Request(.get, url: "https://a.example" + target)).metadata.attempts.count
+        }
+        #expect(try await retries("/x") == 2)
+        #expect(try await retries("/x") == 0, "spent")
+        #expect(try await retries("/fine") == 0)
+        #expect(try await retries("/x") == 0, "half a token")
+        #expect(try await retries("/fine") == 0)
+        #expect(try await retries("/x") == 1)
+        let other = try await stack.send(Request(.get, url: "https://b.example/x"))
+        #expect(other.metadata.attempts.count == 2, "another origin has a bucket of its own")
+    }
+
+    @Test func layersInsideKnowHowOftenItWasSent() async throws {
+        let stub = StubTransport(Stub().answers(.status(.serviceUnavailable)))
+        _ = try await stub.retry(clock: ManualClock(), random: { 0 }).send(try request())
+        #expect(stub.requests.map(\.request.options.resendCount) == [0, 1, 2])
+    }
+
+    @Test func aRetryAfterInEachFormIsObeyed() async throws {
+        let date = "Sun, 06 Nov 1994 08:49:37 GMT"
+        for value in ["5", "Sun, 06 Nov 1994 08:49:42 GMT", "Sunday, 06-Nov-94 08:49:42 GMT", "Sun Nov  6 08:49:42 1994"] {
+            let stub = StubTransport(
+                Stub().answers(.status(.tooManyRequests, headers: [.retryAfter: value, .date: date]), .status(.ok)))
+            let clock = ManualClock()
+            let task = Task { try await stub.retry(clock: clock, random: { 0 }).send(try request()) }
+            try await clock.sleepers(atLeast: 1)
+            #expect(clock.advanceToNextSleeper() == .seconds(5), "\(value)")
+            #expect(try await task.value.status == .ok)
+        }
+    }
+
+    @Test func aRetryAfterThatPassesTheDeadlineFailsAtOnce() async throws {
+        let clock = ManualClock()
+        let stub = StubTransport(Stub().answers(.status(.serviceUnavailable, headers: [.retryAfter: "30"])))
+        var request = try request()
+        request.deadline = Deadline(after: .seconds(30), clock: clock)
+        let response = try await stub.retry(clock: clock).send(request)
+        #expect(response.status == .serviceUnavailable && stub.requests.count == 1 && clock.sleeperCount == 0)
+    }
+
+    // MARK: - Keys
+
+    private let key = HTTPField.Name("Idempotency-Key")!
+
+    @Test func aPOSTWithAKeyIsSentAgainWithTheSameKey() async throws {
+        let stub = StubTransport(Stub().answers(.failure(lost(.maybe)), .status(.init(code: 409)), .status(.ok)))
+        var call = try request(.post, body: .text("x"))
+        call.options.idempotencyKey = .attached
+        let response = try await stub.retry(clock: ManualClock(), random: { 0 }).send(call)
+        #expect(response.status == .ok, "409 says that the first one is under way")
+        let keys = stub.requests.map { $0.headers[key] ?? "" }
+        #expect(keys.count == 3 && Set(keys).count == 1)
+        #expect(try /"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"/.wholeMatch(in: keys[0]) != nil, "a structured string: \(keys)")
+    }
+
+    @Test func aPolicyAttachesKeysToItsMethodsAloneAndNewOnesToEachCall() async throws {
+        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stack = stub.retry(.standardWithKeys, clock: ManualClock())
+        for method in [HTTPRequest.Method.post, .post, .patch, .put, .get] { _ = try await stack.send(try request(method)) }
+        let keys = stub.requests.map { $0.headers[key] }
+        #expect(Set(keys.prefix(3).compactMap(\.self)).count == 3 && keys.suffix(2) == [nil, nil])
+    }
+
+    @Test func aKeyOfTheCallersOwnStays() async throws {
+        let stub = StubTransport(Stub().answers(.status(.serviceUnavailable), .status(.ok), .status(.ok)))
+        var mine = try request(.post, body: .text("x"))
+        mine.head.headerFields[key] = "\"mine\""
+        mine.options.idempotencyKey = .attached
+        _ = try await stub.retry(clock: ManualClock(), random: { 0 }).send(mine)
+        var named = try request(.post, body: .text("x"))
+        named.options.idempotencyKey = .value(#"a "b" \\ c"#)
+        _ = try await stub.retry(clock: ManualClock()).send(named)
+        #expect(stub.requests.map { $0.headers[key] } == ["\"mine\"", "\"mine\"", #""a \"b\" \\\\ c""#])
+    }
+
+    @Test func aKeyThatWasUsedForAnotherBodyIsNeverSentAgain() async throws {
+        let stub = StubTransport(Stub().answers(.status(.init(code: 422))))
+        var call = try request(.post, body: .text("x"))
+        call.options.idempotencyKey = .attached
+        _ = try await stub.retry(RetryPolicy(statuses: [503]), clock: ManualClock()).send(call)
+        #expect(stub.requests.count == 1)
     }
 }

@@ -1,27 +1,31 @@
 public import ErrandCore
 internal import ErrandFormats
 
-/// Sends a request again that failed in passing, by a ``RetryPolicy``.
+/// Sends a request again that failed in passing, by a ``RetryPolicy``, as long as its origin's ``RetryBudget`` lasts.
 ///
 /// **Place:** inside `validateStatus` and `timeout`, outside `authenticate`, so that each attempt goes through the whole inner stack
 /// again, with a fresh token. The waits obey the request's deadline: one that would pass it ends the retries at once.
 ///
-/// When the attempts are used up, the last response is returned or the last error thrown, with the earlier ones in its `attempts`.
+/// A response that is returned is final: once its body can be read, nothing is sent again. When the attempts are used up, the last
+/// response is returned or the last error thrown, with the earlier ones in its `attempts`. A call that is cancelled is over.
 ///
-/// **Per request:** `request.options.retry = .off`, or `.use(policy)`.
+/// **Per request:** `request.options.retry = .off`, or `.use(policy)`; `request.options.idempotencyKey = .attached` lets a POST be sent
+/// again, with the same key each time.
 public struct RetryMiddleware: HTTPMiddleware {
     private let policy: RetryPolicy
+    private let budget: RetryBudget?
     private let clock: any Clock<Duration>
     private let random: @Sendable () -> Double
 
     /// - Parameters:
+    ///   - budget: shared by all calls through this middleware; one of its own by default, nil is without bounds.
     ///   - clock: what the waits are measured by.
     ///   - random: a number from 0 up to, but not including, 1: the jitter.
     public init(
-        _ policy: RetryPolicy = .standard, clock: any Clock<Duration> = ContinuousClock(),
+        _ policy: RetryPolicy = .standard, budget: RetryBudget? = RetryBudget(), clock: any Clock<Duration> = ContinuousClock(),
         random: @escaping @Sendable () -> Double = { .random(in: 0..<1) }
     ) {
-        (self.policy, self.clock, self.random) = (policy, clock, random)
+        (self.policy, self.budget, self.clock, self.random) = (policy, budget, clock, random)
     }
 
     public var place: MiddlewarePlace? { .retry }
@@ -29,62 +33,85 @@ public struct RetryMiddleware: HTTPMiddleware {
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         guard let policy = request.options.retry.resolved(policy) else { return try await next.send(request) }
+        var request = request
+        let hasKey = request.attachIdempotencyKey(for: policy.keyedMethods)
         var attempts: [AttemptRecord] = []
+        var uncounted = 0
+        var hasUsedFreeAttempt = false
         while true {
-            let number = attempts.count + 1
             let outcome: AttemptRecord.Outcome
-            let wait: Duration?
+            let result: Result<Response, any Error>
+            let kind: RetryPolicy.Outcome
             do {
-                var response = try await next.send(request)
-                wait = delay(
-                    by: policy, after: number, request: request,
-                    .status(response.head.status.code, retryAfter: response.head.headerFields.retryAfter))
-                guard wait != nil else {
-                    if !attempts.isEmpty { response.metadata.attempts = attempts }
-                    return response
-                }
-                response.body.abandon()
-                outcome = .status(response.head.status)
+                let response = try await next.send(request)
+                kind = .status(response.head.status.code, retryAfter: response.head.headerFields.retryAfter)
+                (result, outcome) = (.success(response), .status(response.head.status))
             } catch {
                 // However the layers below put it: a cancelled call is over.
                 if Task.isCancelled || error is CancellationError { throw CancellationError() }
-                wait = delay(by: policy, after: number, request: request, Self.outcome(of: error))
-                guard wait != nil else {
-                    guard !attempts.isEmpty, var failure = error as? any RequestFailure else { throw error }
-                    failure.attempts = attempts
-                    throw failure
-                }
-                outcome = .failure(error)
+                kind = Self.kind(of: error)
+                (result, outcome) = (.failure(error), .failure(error))
             }
-            let delay = wait ?? .zero
-            attempts.append(AttemptRecord(number: number, outcome: outcome, delay: delay))
-            try await clock.sleep(for: delay)
+            let decision = policy.decide(
+                RetryPolicy.Situation(
+                    attempt: attempts.count + 1, uncounted: uncounted, outcome: kind, method: request.method, hasKey: hasKey,
+                    canReplay: request.body.canBeSent,
+                    remaining: request.deadline?.remaining, hasUsedFreeAttempt: hasUsedFreeAttempt, random: random()))
+            guard case .again(let delay, let counts) = decision, !counts || budget?.withdraw(request.originText) ?? true else {
+                if decision == .stop(.final), case .success = result { budget?.deposit(request.originText) }
+                return try Self.final(result, after: attempts)
+            }
+            if !counts {
+                uncounted += 1
+                if kind == .unprocessed { hasUsedFreeAttempt = true }
+            }
+            if case .success(let response) = result { response.body.abandon() }
+            attempts.append(AttemptRecord(number: attempts.count + 1, outcome: outcome, delay: delay))
+            if delay > .zero { try await clock.sleep(for: delay) }
+            request.options.resendCount = attempts.count
         }
     }
 
-    private func delay(by policy: RetryPolicy, after attempt: Int, request: Request, _ outcome: RetryPolicy.Outcome) -> Duration? {
-        policy.delay(
-            afterAttempt: attempt, outcome, method: request.method, canReplay: request.body.replay.canRestart,
-            remaining: request.deadline?.remaining, random: random())
+    private static func final(_ result: Result<Response, any Error>, after attempts: [AttemptRecord]) throws -> Response {
+        switch result {
+        case .success(var response):
+            if !attempts.isEmpty { response.metadata.attempts = attempts }
+            return response
+        case .failure(let error):
+            guard !attempts.isEmpty, var failure = error as? any RequestFailure else { throw error }
+            failure.attempts = attempts
+            throw failure
+        }
     }
 
-    private static func outcome(of error: any Error) -> RetryPolicy.Outcome {
-        guard let error = error as? TransportError else { return .failure(isTransient: false, wasSent: .maybe) }
-        let isTransient = [.cannotFindHost, .cannotConnect, .connectionLost, .timedOut].contains(error.code)
-        return .failure(isTransient: isTransient, wasSent: error.wasSent)
+    private static func kind(of error: any Error) -> RetryPolicy.Outcome {
+        guard let error = error as? TransportError else { return .permanent }
+        if error.isUnprocessed { return .unprocessed }
+        switch error.code {
+        // A kept connection was closed before anything was sent: nobody is to blame, and another is at hand.
+        case .connectionLost where error.wasSent == .no: return .unprocessed
+        case .cannotFindHost, .cannotConnect, .connectionLost, .timedOut: return error.wasSent == .no ? .neverSent : .lost
+        default: return .permanent
+        }
     }
 }
 
 extension HTTPFields {
     /// What `Retry-After` asks for, measured from the response's own `Date`; nil where it is missing or unreadable.
-    var retryAfter: Duration? {
+    package var retryAfter: Duration? {
         guard let value = self[.retryAfter] else { return nil }
         let now = HTTPDate(secondsSinceEpoch: Int64(Date.now.timeIntervalSince1970))
         return RetryAfter.wait(value, date: self[.date], now: now)
     }
 }
 
+extension Request {
+    /// Scheme and authority as text; empty while there is none.
+    package var originText: String { "\(head.scheme ?? "")://\(head.authority ?? "")" }
+}
+
 private enum RetryOptionKey: TypedKey { static var defaultValue: Override<RetryPolicy> { .inherited } }
+private enum ResendCountKey: TypedKey { static var defaultValue: Int { 0 } }
 
 extension RequestOptions {
     /// Another policy for this request, or `.off`.
@@ -92,14 +119,20 @@ extension RequestOptions {
         get { self[RetryOptionKey.self] }
         set { self[RetryOptionKey.self] = newValue }
     }
+
+    /// How many times the request was sent before, for the layers inside retry: 0 on the first attempt.
+    public internal(set) var resendCount: Int {
+        get { self[ResendCountKey.self] }
+        set { self[ResendCountKey.self] = newValue }
+    }
 }
 
 extension HTTPSender {
     /// Sends requests again that failed in passing. See ``RetryMiddleware``.
     public func retry(
-        _ policy: RetryPolicy = .standard, clock: any Clock<Duration> = ContinuousClock(),
+        _ policy: RetryPolicy = .standard, budget: RetryBudget? = RetryBudget(), clock: any Clock<Duration> = ContinuousClock(),
         random: @escaping @Sendable () -> Double = { .random(in: 0..<1) }
     ) -> HTTPStack {
-        wrapped(by: RetryMiddleware(policy, clock: clock, random: random))
+        wrapped(by: RetryMiddleware(policy, budget: budget, clock: clock, random: random))
     }
 }

@@ -2,72 +2,160 @@ public import ErrandCore
 
 /// When a request is sent again, and after how long: a pure decision.
 ///
-/// Sent again is a request that never left, whatever its method; and one with an idempotent method (RFC 9110, 9.2.2; QUERY as
-/// well) whose connection failed, or that was answered by one of ``statuses``. Never one whose body can't be replayed, never one
-/// that was cancelled, and never past the deadline.
+/// What failed belongs to one of three classes:
+/// - It **never left**: it is sent again whatever its method, until the deadline, 10 ms apart at least. Without a deadline these
+///   attempts count.
+/// - The server got it and **provably did not process it** (RFC 9113, 8.7), or a kept connection turned out to be closed: it is sent again at
+///   once, one time, whatever its method; that attempt does not count, nor against the budget.
+/// - It **may have been processed**: it is sent again if its method is idempotent (RFC 9110, 9.2.2; QUERY as well) or it carries an
+///   `Idempotency-Key`, and its connection failed or it was answered by one of ``statuses``.
 ///
-/// The wait before attempt *n* + 1 is random between zero and `base` · 2^(*n* - 1), at most `cap` ("full jitter"). A server's
-/// `Retry-After` counts instead where it is longer, with the jitter on top; one above ``retryAfterCap`` ends the retries.
-public struct RetryPolicy: Sendable, Hashable, CustomStringConvertible {
+/// Never sent again is one whose body can't be replayed, one that was cancelled, and one whose wait would pass the deadline.
+///
+/// A server's `Retry-After` is the least that is waited, with the jitter on top; one above ``retryAfterCap``, or one that passes the
+/// deadline, ends the retries at once.
+public struct RetryPolicy: Sendable, CustomStringConvertible {
     /// The first included; at least 1.
     public var maxAttempts: Int
-    public var base: Duration
-    public var cap: Duration
-    /// The longest `Retry-After` that is waited for.
+    /// 100 ms, doubled each time, up to 20 s by default.
+    public var backoff: Backoff
+    /// ``Jitter/full`` by default.
+    public var jitter: Jitter
+    /// The longest `Retry-After` that is waited for: 60 s by default.
     public var retryAfterCap: Duration
     /// 408, 425, 429, 500, 502, 503 and 504 by default.
     public var statuses: Set<Int>
+    /// Methods that get an `Idempotency-Key`, and may be sent again because of it: none by default. The server must know the field.
+    public var keyedMethods: Set<HTTPRequest.Method>
+
+    /// Between attempts of which none leaves.
+    private static let leastPause = Duration.milliseconds(10)
+
+    public static let defaultStatuses: Set<Int> = [408, 425, 429, 500, 502, 503, 504]
 
     public init(
-        maxAttempts: Int = 3, base: Duration = .milliseconds(100), cap: Duration = .seconds(20), retryAfterCap: Duration = .seconds(60),
-        statuses: Set<Int> = [408, 425, 429, 500, 502, 503, 504]
+        maxAttempts: Int = 3, backoff: Backoff = .exponential(), jitter: Jitter = .full, retryAfterCap: Duration = .seconds(60),
+        statuses: Set<Int> = defaultStatuses, keyedMethods: Set<HTTPRequest.Method> = []
     ) {
         precondition(maxAttempts >= 1, "\(maxAttempts) attempts")
-        precondition(base >= .zero && cap >= .zero, "a base of \(base) and a cap of \(cap)")
-        (self.maxAttempts, self.base, self.cap, self.retryAfterCap, self.statuses) = (maxAttempts, base, cap, retryAfterCap, statuses)
+        precondition(retryAfterCap >= .zero, "a cap of \(retryAfterCap)")
+        (self.maxAttempts, self.backoff, self.jitter) = (maxAttempts, backoff, jitter)
+        (self.retryAfterCap, self.statuses, self.keyedMethods) = (retryAfterCap, statuses, keyedMethods)
+    }
+
+    /// With an exponential backoff from `base` to `cap`.
+    public init(
+        maxAttempts: Int = 3, base: Duration, cap: Duration = .seconds(20), retryAfterCap: Duration = .seconds(60),
+        statuses: Set<Int> = defaultStatuses
+    ) {
+        self.init(
+            maxAttempts: maxAttempts, backoff: .exponential(base: base, cap: cap), retryAfterCap: retryAfterCap, statuses: statuses)
     }
 
     /// Three attempts, 100 ms doubling up to 20 s, full jitter, `Retry-After` up to 60 s.
     public static let standard = RetryPolicy()
 
-    public var description: String { "\(maxAttempts) attempts, \(base) to \(cap)" }
+    /// ``standard``, with an `Idempotency-Key` for POST and PATCH, which are sent again then.
+    public static let standardWithKeys = RetryPolicy(keyedMethods: [.post, .patch])
+
+    public var description: String {
+        "\(maxAttempts) attempts, \(backoff)" + (jitter == .full ? "" : ", \(jitter)")
+            + (keyedMethods.isEmpty ? "" : ", keys for \(keyedMethods.map(\.rawValue).sorted().joined(separator: " "))")
+    }
+
+    // MARK: - The decision
 
     /// What came of an attempt, as far as the decision needs it.
     public enum Outcome: Sendable, Hashable {
         /// An answer, and what its `Retry-After` asks for; nil where there is none.
         case status(Int, retryAfter: Duration?)
-        /// No answer. Whether it may pass by itself, and whether the request left.
-        case failure(isTransient: Bool, wasSent: WasSent)
+        /// Nothing of the request left.
+        case neverSent
+        /// The server got it, or the connection was closed before it could; it was not processed, which is certain.
+        case unprocessed
+        /// No answer, and whether the server acted is not known.
+        case lost
+        /// A failure that would come again: an invalid request, a certificate, a limit.
+        case permanent
     }
 
-    /// The wait before the next attempt; nil where there shall be none.
-    ///
-    /// - Parameters:
-    ///   - attempt: the number of the attempt that is over, from 1.
-    ///   - canReplay: whether the request's body can be sent again.
-    ///   - remaining: until the deadline; nil where there is none. A wait that would not end before it is not begun.
-    ///   - random: a number from 0 up to, but not including, 1.
-    public func delay(
-        afterAttempt attempt: Int, _ outcome: Outcome, method: HTTPRequest.Method, canReplay: Bool, remaining: Duration?, random: Double
-    ) -> Duration? {
-        guard attempt < maxAttempts, canReplay else { return nil }
-        var floor = Duration.zero
-        switch outcome {
-        case .status(let code, let retryAfter):
-            guard statuses.contains(code), method.isIdempotent else { return nil }
-            floor = retryAfter ?? .zero
-            guard floor <= retryAfterCap else { return nil }
-        case .failure(let isTransient, let wasSent):
-            guard isTransient, wasSent == .no || method.isIdempotent else { return nil }
+    /// All that the decision looks at.
+    public struct Situation: Sendable {
+        /// The number of the attempt that is over, from 1.
+        public var attempt: Int
+        /// How many of them don't count.
+        public var uncounted: Int
+        public var outcome: Outcome
+        public var method: HTTPRequest.Method
+        /// Whether the request carries an `Idempotency-Key`.
+        public var hasKey: Bool
+        /// Whether the body can be sent once more.
+        public var canReplay: Bool
+        /// Until the deadline; nil where there is none.
+        public var remaining: Duration?
+        /// Whether the one attempt that does not count is used up.
+        public var hasUsedFreeAttempt: Bool
+        /// From 0 up to, but not including, 1.
+        public var random: Double
+
+        public init(
+            attempt: Int, uncounted: Int = 0, outcome: Outcome, method: HTTPRequest.Method, hasKey: Bool = false, canReplay: Bool = true,
+            remaining: Duration? = nil, hasUsedFreeAttempt: Bool = false, random: Double
+        ) {
+            (self.attempt, self.uncounted, self.outcome, self.method, self.hasKey) = (attempt, uncounted, outcome, method, hasKey)
+            (self.canReplay, self.remaining) = (canReplay, remaining)
+            (self.hasUsedFreeAttempt, self.random) = (hasUsedFreeAttempt, random)
         }
-        let delay = floor + backoff(afterAttempt: attempt) * random
-        if let remaining, delay >= remaining { return nil }
-        return delay
     }
 
-    /// The longest wait after this attempt, without jitter.
-    func backoff(afterAttempt attempt: Int) -> Duration {
-        min(cap, base * Int32(clamping: 1 << min(attempt - 1, 30)))
+    public enum Decision: Sendable, Hashable {
+        /// Once more, after this wait. An attempt that does not count needs no budget.
+        case again(after: Duration, counts: Bool)
+        /// Never again: the answer or the failure stands.
+        case stop(Stop)
+    }
+
+    /// Why there is no further attempt.
+    public enum Stop: String, Sendable, Hashable {
+        /// It succeeded, or failed in a way that would come again, or might be done twice.
+        case final
+        case attemptsUsedUp
+        case bodyCannotBeReplayed
+        case retryAfterTooLong
+        case deadlineTooNear
+        case budgetSpent
+    }
+
+    public func decide(_ situation: Situation) -> Decision {
+        switch situation.outcome {
+        case .permanent:
+            return .stop(.final)
+        case .unprocessed:
+            guard situation.canReplay else { return .stop(.bodyCannotBeReplayed) }
+            if !situation.hasUsedFreeAttempt { return .again(after: .zero, counts: false) }
+            return waiting(situation, counts: true)
+        case .neverSent:
+            // Apart by something, or a host that refuses would be asked without a pause.
+            if situation.remaining != nil { return waiting(situation, counts: false, atLeast: Self.leastPause) }
+            return waiting(situation, counts: true)
+        case .lost:
+            guard situation.method.isIdempotent || situation.hasKey else { return .stop(.final) }
+            return waiting(situation, counts: true)
+        case .status(let code, let retryAfter):
+            // 409: another request with this key is under way.
+            guard statuses.contains(code) || (code == 409 && situation.hasKey), situation.method.isIdempotent || situation.hasKey
+            else { return .stop(.final) }
+            return waiting(situation, counts: true, atLeast: retryAfter ?? .zero)
+        }
+    }
+
+    private func waiting(_ situation: Situation, counts: Bool, atLeast floor: Duration = .zero) -> Decision {
+        guard situation.canReplay else { return .stop(.bodyCannotBeReplayed) }
+        guard !counts || situation.attempt - situation.uncounted < maxAttempts else { return .stop(.attemptsUsedUp) }
+        guard floor <= retryAfterCap else { return .stop(.retryAfterTooLong) }
+        let delay = floor + jitter.applied(to: backoff.wait(afterAttempt: situation.attempt), random: situation.random)
+        if let remaining = situation.remaining, delay >= remaining { return .stop(.deadlineTooNear) }
+        return .again(after: delay, counts: counts)
     }
 }
 

@@ -1,0 +1,70 @@
+/// How long is waited before each further attempt, before jitter.
+public struct Backoff: Sendable, CustomStringConvertible {
+    public let description: String
+    private let wait: @Sendable (Int) -> Duration
+
+    /// - Parameters:
+    ///   - description: for the stack's description.
+    ///   - wait: the wait after the attempt with this number, from 1; negative counts as none.
+    public static func custom(_ description: String, _ wait: @escaping @Sendable (_ attempt: Int) -> Duration) -> Backoff {
+        Backoff(description: description) { max(.zero, wait($0)) }
+    }
+
+    /// No wait.
+    public static let immediate = Backoff(description: "immediate") { _ in .zero }
+
+    /// Always the same.
+    public static func constant(_ wait: Duration) -> Backoff {
+        precondition(wait >= .zero, "a wait of \(wait)")
+        return Backoff(description: "constant \(wait)") { _ in wait }
+    }
+
+    /// `base` · `factor`^(*n* - 1) after attempt *n*, at most `cap`.
+    public static func exponential(
+        base: Duration = .milliseconds(100), factor: Double = 2, cap: Duration = .seconds(20)
+    ) -> Backoff {
+        precondition(base >= .zero && cap >= .zero && factor >= 1, "a base of \(base), a factor of \(factor) and a cap of \(cap)")
+        return Backoff(description: "\(base) to \(cap)") { attempt in
+            // Beyond this the product is above any cap, and might not be a number any more.
+            let power = (0..<min(attempt - 1, 64)).reduce(1.0) { power, _ in min(power * factor, 1e12) }
+            return base / .seconds(1) * power >= cap / .seconds(1) ? cap : base * power
+        }
+    }
+
+    /// `unit` times 1, 1, 2, 3, 5, 8, …, at most `cap`.
+    public static func fibonacci(unit: Duration = .milliseconds(100), cap: Duration = .seconds(20)) -> Backoff {
+        precondition(unit >= .zero && cap >= .zero, "a unit of \(unit) and a cap of \(cap)")
+        return Backoff(description: "fibonacci of \(unit) to \(cap)") { attempt in
+            var (number, next) = (Int32(1), Int32(1))
+            for _ in 1..<min(max(attempt, 1), 45) { (number, next) = (next, number + next) }
+            return min(cap, unit * number)
+        }
+    }
+
+    /// The longest wait after the attempt with this number, from 1.
+    public func wait(afterAttempt attempt: Int) -> Duration {
+        precondition(attempt >= 1, "attempt \(attempt)")
+        return wait(attempt)
+    }
+
+    private init(description: String, wait: @escaping @Sendable (Int) -> Duration) {
+        (self.description, self.wait) = (description, wait)
+    }
+}
+
+/// What chance makes of a wait, so that clients who failed together don't come back together.
+public struct Jitter: Sendable, Hashable, CustomStringConvertible {
+    /// The part of a wait that is left to chance: 0 to 1.
+    private let share: Double
+    public let description: String
+
+    /// Anything from zero to the whole wait. The default: it spreads load best.
+    public static let full = Jitter(share: 1, description: "full jitter")
+    /// From half the wait to the whole.
+    public static let equal = Jitter(share: 0.5, description: "equal jitter")
+    /// The whole wait, always.
+    public static let none = Jitter(share: 0, description: "no jitter")
+
+    /// - Parameter random: from 0 up to, but not including, 1.
+    public func applied(to wait: Duration, random: Double) -> Duration { wait * (1 - share + share * random) }
+}

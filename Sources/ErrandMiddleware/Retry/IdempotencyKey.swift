@@ -1,0 +1,53 @@
+public import ErrandCore
+
+/// A name for a call, by which a server knows that two requests are one (`Idempotency-Key`, draft-ietf-httpapi-idempotency-key-header).
+///
+/// The field is a structured string (RFC 9651, 3.3.3), in quotes. It stays the same for every attempt of a call; a new call has a new one.
+public struct IdempotencyKey: Sendable, Hashable {
+    private let value: String?
+
+    /// A random one, made when the request is sent.
+    public static let attached = IdempotencyKey(value: nil)
+
+    /// One of your own, such as an order's number.
+    ///
+    /// - Precondition: printable ASCII, not empty (RFC 9651, 3.3.3).
+    public static func value(_ value: String) -> IdempotencyKey {
+        precondition(!value.isEmpty && value.utf8.allSatisfy { (0x20...0x7E).contains($0) }, "no structured string: '\(value)'")
+        return IdempotencyKey(value: value)
+    }
+
+    /// As it stands in the field: quoted, with `"` and `\` escaped.
+    var field: String {
+        let text = value ?? UUID().uuidString.lowercased()
+        return "\"" + text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\""
+    }
+}
+
+private enum IdempotencyKeyOption: TypedKey { static var defaultValue: IdempotencyKey? { nil } }
+
+extension RequestOptions {
+    /// The key that retry attaches to this request, which may be sent again then; nil (the default) leaves it to the policy. A field that the
+    /// request already has counts instead.
+    public var idempotencyKey: IdempotencyKey? {
+        get { self[IdempotencyKeyOption.self] }
+        set { self[IdempotencyKeyOption.self] = newValue }
+    }
+}
+
+extension HTTPField.Name {
+    static let idempotencyKey: HTTPField.Name = {
+        guard let name = HTTPField.Name("Idempotency-Key") else { preconditionFailure("a token is a field name") }
+        return name
+    }()
+}
+
+extension Request {
+    /// Adds the field where the request, or the policy for its method, asks for it; whether the request has one then.
+    mutating func attachIdempotencyKey(for methods: Set<HTTPRequest.Method>) -> Bool {
+        if head.headerFields[.idempotencyKey] != nil { return true }
+        guard let key = options.idempotencyKey ?? (methods.contains(method) && !method.isIdempotent ? .attached : nil) else { return false }
+        head.headerFields[.idempotencyKey] = key.field
+        return true
+    }
+}

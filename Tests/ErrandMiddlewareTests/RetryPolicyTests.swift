@@ -1,0 +1,152 @@
+import Errand
+import ErrandTesting
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct RetryPolicyTests {
+    struct Row: Sendable, CustomTestStringConvertible {
+        let name: String
+        var attempt = 1
+        var uncounted = 0
+        var outcome = RetryPolicy.Outcome.status(503, retryAfter: nil)
+        var method = HTTPRequest.Method.get
+        var hasKey = false
+        var canReplay = true
+        var remaining: Duration?
+        var hasUsedFreeAttempt = false
+        var random = 0.5
+        let expected: RetryPolicy.Decision
+        var testDescription: String { name }
+    }
+
+    private static func after(_ milliseconds: Int, counts: Bool = true) -> RetryPolicy.Decision {
+        .again(after: .milliseconds(milliseconds), counts: counts)
+    }
+
+    static let rows: [Row] = [
+        // What may have been processed.
+        Row(name: "first backoff, half of 100 ms", expected: after(50)),
+        Row(name: "second backoff, half of 200 ms", attempt: 2, expected: after(100)),
+        Row(name: "luck: no wait at all", random: 0, expected: after(0)),
+        Row(name: "attempts used up", attempt: 3, expected: .stop(.attemptsUsedUp)),
+        Row(name: "one of three did not count", attempt: 3, uncounted: 1, expected: after(200)),
+        Row(name: "body can't be replayed", canReplay: false, expected: .stop(.bodyCannotBeReplayed)),
+        Row(name: "POST is answered: never again", method: .post, expected: .stop(.final)),
+        Row(name: "POST with a key", method: .post, hasKey: true, expected: after(50)),
+        Row(name: "PUT is idempotent", method: .put, expected: after(50)),
+        Row(name: "QUERY is idempotent", method: .query, expected: after(50)),
+        Row(name: "PATCH is not", method: .patch, expected: .stop(.final)),
+        Row(name: "GET that was cut off", outcome: .lost, expected: after(50)),
+        Row(name: "POST that was cut off", outcome: .lost, method: .post, expected: .stop(.final)),
+        Row(name: "POST that was cut off, with a key", outcome: .lost, method: .post, hasKey: true, expected: after(50)),
+        // Statuses.
+        Row(name: "409 without a key", outcome: .status(409, retryAfter: nil), expected: .stop(.final)),
+        Row(name: "409 with a key", outcome: .status(409, retryAfter: nil), method: .post, hasKey: true, expected: after(50)),
+        Row(name: "422 with a key", outcome: .status(422, retryAfter: nil), method: .post, hasKey: true, expected: .stop(.final)),
+        Row(name: "Retry-After, jitter on top", outcome: .status(503, retryAfter: .seconds(2)), expected: after(2_050)),
+        Row(name: "Retry-After at its cap", outcome: .status(503, retryAfter: .seconds(60)), expected: after(60_050)),
+        Row(name: "Retry-After over its cap", outcome: .status(503, retryAfter: .seconds(61)), expected: .stop(.retryAfterTooLong)),
+        Row(
+            name: "Retry-After past the deadline", outcome: .status(503, retryAfter: .seconds(2)), remaining: .seconds(2),
+            expected: .stop(.deadlineTooNear)),
+        Row(name: "backoff past the deadline", remaining: .milliseconds(50), expected: .stop(.deadlineTooNear)),
+        Row(name: "backoff just before the deadline", remaining: .milliseconds(51), expected: after(50)),
+        // What never left.
+        Row(name: "POST that never left", outcome: .neverSent, method: .post, expected: after(50)),
+        Row(name: "never left, attempts used up, no deadline", attempt: 3, outcome: .neverSent, expected: .stop(.attemptsUsedUp)),
+        Row(
+            name: "never left, attempts used up, a deadline", attempt: 30, outcome: .neverSent, remaining: .seconds(60),
+            expected: after(10_010, counts: false)),
+        Row(
+            name: "never left, the deadline is near", outcome: .neverSent, remaining: .milliseconds(60), expected: .stop(.deadlineTooNear)),
+        Row(name: "never left, half an opened body", outcome: .neverSent, canReplay: false, expected: .stop(.bodyCannotBeReplayed)),
+        // What was provably not processed.
+        Row(name: "unprocessed POST, at once", outcome: .unprocessed, method: .post, expected: after(0, counts: false)),
+        Row(name: "unprocessed, attempts used up", attempt: 9, outcome: .unprocessed, expected: after(0, counts: false)),
+        Row(
+            name: "unprocessed POST for the second time", outcome: .unprocessed, method: .post, hasUsedFreeAttempt: true,
+            expected: after(50)),
+        Row(name: "unprocessed, body can't be replayed", outcome: .unprocessed, canReplay: false, expected: .stop(.bodyCannotBeReplayed)),
+        Row(name: "a failure that stays", outcome: .permanent, expected: .stop(.final)),
+    ]
+
+    @Test(arguments: rows) func decides(_ row: Row) {
+        let decision = RetryPolicy.standard.decide(
+            RetryPolicy.Situation(
+                attempt: row.attempt, uncounted: row.uncounted, outcome: row.outcome, method: row.method, hasKey: row.hasKey,
+                canReplay: row.canReplay, remaining: row.remaining, hasUsedFreeAttempt: row.hasUsedFreeAttempt, random: row.random))
+        #expect(decision == row.expected)
+    }
+
+    @Test(arguments: 100...599) func onlyTheseStatusesAreTriedAgain(_ code: Int) {
+        let decision = RetryPolicy.standard.decide(
+            RetryPolicy.Situation(attempt: 1, outcome: .status(code, retryAfter: nil), method: .get, random: 0))
+        let isRetried = [408, 425, 429, 500, 502, 503, 504].contains(code)
+        #expect(decision == (isRetried ? .again(after: .zero, counts: true) : .stop(.final)))
+    }
+
+    static let backoffs: [(Backoff, [Double])] = [
+        (.immediate, [0, 0, 0, 0]), (.constant(.seconds(2)), [2, 2, 2, 2]),
+        (.exponential(), [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 20, 20]),
+        (.exponential(base: .seconds(1), factor: 3, cap: .seconds(10)), [1, 3, 9, 10]),
+        (.exponential(base: .zero), [0, 0, 0]), (.exponential(base: .seconds(1), factor: 1), [1, 1, 1]),
+        (.fibonacci(unit: .seconds(1), cap: .seconds(10)), [1, 1, 2, 3, 5, 8, 10, 10]),
+        (.custom("half seconds") { .milliseconds($0 * 500) }, [0.5, 1, 1.5]), (.custom("negative") { _ in .seconds(-1) }, [0, 0]),
+    ]
+
+    @Test(arguments: backoffs) func backoffsGrowAsTheySay(_ backoff: Backoff, _ seconds: [Double]) {
+        for (index, expected) in seconds.enumerated() {
+            let wait = backoff.wait(afterAttempt: index + 1) / .seconds(1)
+            #expect(abs(wait - expected) < 1e-9, "\(backoff), attempt \(index + 1): \(wait)")
+        }
+    }
+
+    @Test func backoffsKeepTheirCapForEver() {
+        for attempt in [64, 65, 1_000, Int(Int32.max), .max] {
+            #expect(Backoff.exponential().wait(afterAttempt: attempt) == .seconds(20))
+            #expect(Backoff.fibonacci().wait(afterAttempt: attempt) == .seconds(20))
+        }
+    }
+
+    @Test func jitterLeavesToChanceWhatItSays() {
+        let random = SeededRandom(seed: 7)
+        for (jitter, range) in [(Jitter.full, 0.0...1.0), (.equal, 0.5...1.0), (.none, 1.0...1.0)] {
+            let shares = (0..<1_000).map { _ in jitter.applied(to: .seconds(1), random: random.next()) / .seconds(1) }
+            #expect(shares.allSatisfy { range.contains($0) })
+            let middle = (range.lowerBound + range.upperBound) / 2
+            #expect(abs(shares.reduce(0, +) / 1_000 - middle) < 0.03, "\(jitter)")
+        }
+    }
+
+    @Test func descriptionsSayWhatIsNotAsUsual() {
+        #expect(RetryPolicy.standard.description == "3 attempts, 0.1 seconds to 20.0 seconds")
+        #expect(
+            RetryPolicy(maxAttempts: 2, backoff: .immediate, jitter: .none, keyedMethods: [.post]).description
+                == "2 attempts, immediate, no jitter, keys for POST")
+    }
+}
+
+@Suite(.timeLimit(.minutes(1))) struct RetryBudgetTests {
+    @Test func tokensAreTakenGivenBackAndGrowWithTime() {
+        let clock = ManualClock()
+        let budget = RetryBudget(reserve: 3, perSuccess: 0.5, perSecond: 0.25, clock: clock)
+        func take(_ count: Int) -> [Bool] { (0..<count).map { _ in budget.withdraw("a") } }
+        #expect(take(4) == [true, true, true, false])
+        budget.deposit("a")
+        #expect(take(1) == [false])
+        budget.deposit("a")
+        #expect(take(2) == [true, false])
+        clock.advance(by: .seconds(4))
+        #expect(take(2) == [true, false])
+        clock.advance(by: .seconds(1_000))
+        #expect(budget.balance(of: "a") == 3, "never above the reserve")
+        #expect(take(4) == [true, true, true, false])
+        #expect(budget.balance(of: "b") == 3, "each origin for itself")
+    }
+
+    @Test func manyOriginsDoNotFillTheMemory() {
+        let budget = RetryBudget(perSecond: 0)
+        for number in 0..<5_000 { _ = budget.withdraw("https://\(number).example") }
+        #expect(budget.balance(of: "https://4999.example") == 4)
+        #expect(budget.balance(of: "https://0.example") == 5, "forgotten")
+    }
+}

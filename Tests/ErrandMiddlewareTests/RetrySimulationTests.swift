@@ -1,0 +1,133 @@
+import Errand
+import ErrandTesting
+import Synchronization
+import Testing
+
+/// What retries do to a server, and what they never do, under seeded chance.
+@Suite(.timeLimit(.minutes(2))) struct RetrySimulationTests {
+    /// A server that fails from the first to the second minute; it counts what it gets in each second.
+    private final class TroubledServer: HTTPSender {
+        let underWay = Atomic(0)
+        private let perSecond = Mutex([Int: Int]())
+        private let clock: ManualClock
+        private let start: ManualClock.Instant
+
+        init(clock: ManualClock) { (self.clock, start) = (clock, clock.now) }
+
+        func send(_ request: Request) async throws -> Response {
+            let second = Int(start.duration(to: clock.now) / .seconds(1))
+            perSecond.withLock { $0[second, default: 0] += 1 }
+            let status: HTTPResponse.Status = (60..<120).contains(second) ? .serviceUnavailable : .ok
+            return Response(head: HTTPResponse(status: status), request: request)
+        }
+
+        func count(_ seconds: Range<Int>) -> Int { perSecond.withLock { counts in seconds.reduce(0) { $0 + (counts[$1] ?? 0) } } }
+    }
+
+    /// Two hundred clients call once a second for three minutes; the server fails during the second one.
+    @Test(arguments: [true, false], [1, 2] as [UInt64])
+    func aServerInTroubleGetsLittleMoreThanItsNormalLoad(shareOneBudget: Bool, seed: UInt64) async throws {
+        let clock = ManualClock()
+        let server = TroubledServer(clock: clock)
+        let random = SeededRandom(seed: seed)
+        let shared = RetryBudget(clock: clock)
+        let begun: [(stack: HTTPStack, next: Duration)] = (0..<200).map { _ in
+            let budget = shareOneBudget ? shared : RetryBudget(clock: clock)
+            let stack = HTTPStack(server).retry(budget: budget, clock: clock, random: { random.next() })
+            return (stack, .milliseconds(Int(random.next() * 1_000)))
+        }
+        let start = clock.now
+        try await withThrowingDiscardingTaskGroup { group in
+            var clients = begun
+            while let next = clients.map(\.next).min(), next < .seconds(180) {
+                let rest = next - start.duration(to: clock.now)
+                if let sleeper = clock.nextSleeper, sleeper < rest {
+                    clock.advance(by: sleeper)
+                } else {
+                    clock.advance(by: max(.zero, rest))
+                    for index in clients.indices where clients[index].next == next {
+                        clients[index].next += .seconds(1)  // however long the last call took
+                        let stack = clients[index].stack
+                        server.underWay.add(1, ordering: .relaxed)
+                        group.addTask {
+                            defer { server.underWay.subtract(1, ordering: .relaxed) }
+                            _ = try await stack.send(try request())
+                        }
+                    }
+                }
+                // Time stands still until every call is over, or sleeps.
+                while server.underWay.load(ordering: .relaxed) != clock.sleeperCount { await Task.yield() }
+            }
+            while clock.advanceToNextSleeper() != nil {}
+        }
+        let (normal, trouble) = (server.count(0..<60), server.count(60..<120))
+        #expect(normal == 12_000)
+        let ratio = Double(trouble) / Double(normal)
+        #expect(ratio > 1.0 && ratio <= 1.2, "\(trouble) requests in the bad minute, \(normal) in a good one: \(ratio)")
+    }
+
+    /// A sender that follows a script, and knows what reached the server.
+    private final class ScriptedServer: HTTPSender {
+        let received = Mutex<[String?]>([])
+        private let generator: Mutex<SeededGenerator>
+
+        init(seed: UInt64) { generator = Mutex(SeededGenerator(seed: seed)) }
+
+        func send(_ request: Request) async throws -> Response {
+            let number = generator.withLock { Int.random(in: 0..<16, using: &$0) }
+            func failure(
+                _ code: TransportError.Code, _ sent: WasSent, isUnprocessed: Bool = false
+            ) -> TransportError {
+                TransportError(code, phase: .send, request: request, wasSent: sent, isUnprocessed: isUnprocessed)
+            }
+            switch number {
+            case 0: throw failure(.cannotConnect, .no)
+            case 1: throw failure(.timedOut, .no)
+            case 2: throw failure(.connectionLost, .no)
+            case 3: throw failure(.connectionLost, .maybe, isUnprocessed: true)
+            case 4: throw failure(.cannotFindHost, .no)
+            default: break
+            }
+            let key = HTTPField.Name("Idempotency-Key").flatMap { request.head.headerFields[$0] }
+            received.withLock { $0.append(key) }
+            switch number {
+            case 5: throw failure(.connectionLost, .maybe)
+            case 6: throw failure(.timedOut, .maybe)
+            case 7: throw failure(.connectionLost, .yes)
+            case 8: throw failure(.invalidResponse, .yes)
+            case 9: throw CancellationError()
+            default:
+                let codes = [408, 425, 429, 500, 502, 503, 504, 409, 200]
+                let code = generator.withLock { codes.randomElement(using: &$0) ?? 200 }
+                let fields: HTTPFields = code == 429 ? [.retryAfter: "1"] : HTTPFields()
+                return Response(head: HTTPResponse(status: .init(code: code), headerFields: fields), request: request)
+            }
+        }
+    }
+
+    @Test func aPOSTWithoutAKeyIsNeverReceivedTwiceInTenThousandScripts() async throws {
+        var resent = 0
+        for seed in 0..<10_000 as Range<UInt64> {
+            let server = ScriptedServer(seed: seed)
+            let clock = ManualClock()
+            let random = SeededRandom(seed: seed)
+            let policy = RetryPolicy(maxAttempts: 2 + Int(seed % 9), backoff: seed % 2 == 0 ? .immediate : .exponential())
+            let stack = HTTPStack(server).retry(policy, budget: nil, clock: clock, random: { random.next() })
+            let hasKey = seed % 4 == 0
+            var call = try request(.post, body: .text("once"))
+            if hasKey { call.options.idempotencyKey = .attached }
+            if seed % 3 == 0 { call.deadline = Deadline(after: .seconds(30), clock: clock) }
+            let sent = call
+            let task = Task { try? await stack.send(sent) }
+            _ = await clock.advancingToSleepers { await task.value }
+            let received = server.received.withLock { $0 }
+            if hasKey {
+                #expect(received.allSatisfy { $0 != nil } && Set(received).count <= 1)
+                if received.count > 1 { resent += 1 }
+            } else {
+                #expect(received.count <= 1, "script \(seed)")
+            }
+        }
+        #expect(resent > 500, "with a key it is sent again")
+    }
+}
