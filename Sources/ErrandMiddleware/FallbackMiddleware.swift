@@ -1,0 +1,121 @@
+public import ErrandCore
+
+/// Answers in another way where a request fails: by a value, by an answer that was kept, by another sender.
+///
+/// ```swift
+/// primary.fallback(to: mirror)                                             // where there is no answer
+/// stack.fallback(statuses: [503]) { request, _ in await kept.answer(to: request) }   // nil: the 503 stands
+/// ```
+///
+/// **Place:** inside `validateStatus`, outside `retry`: it comes when all attempts are used up. A call that was cancelled is over, and
+/// never answered in another way. Where the other way fails as well, what failed first is thrown.
+///
+/// **Per request:** `request.options.fallback = .off`.
+public struct FallbackMiddleware: HTTPMiddleware {
+    /// Why the first way is not good enough.
+    public enum Cause: Sendable {
+        case failure(any Error)
+        /// The answer, with its body unread. It is released when another one is given.
+        case response(Response)
+    }
+
+    private let name: String
+    private let statuses: Set<Int>
+    private let answer: @Sendable (Request, Cause) async throws -> Response?
+
+    /// - Parameters:
+    ///   - name: for the stack's description.
+    ///   - statuses: which answers are replaced; none by default.
+    ///   - answer: the other answer; nil leaves what there is.
+    public init(
+        _ name: String = "closure", statuses: Set<Int> = [],
+        _ answer: @escaping @Sendable (_ request: Request, _ cause: Cause) async throws -> Response?
+    ) {
+        (self.name, self.statuses, self.answer) = (name, statuses, answer)
+    }
+
+    /// Another sender gets the request, unless its body can't be sent again.
+    public init(to sender: some HTTPSender, statuses: Set<Int> = []) {
+        self.init("another sender", statuses: statuses) { request, _ in
+            request.body.canBeSent ? try await sender.send(request) : nil
+        }
+    }
+
+    public var place: MiddlewarePlace? { .fallback }
+    public var label: String { "fallback(\(name))" }
+
+    public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+        guard !request.options.fallback.isOff else { return try await next.send(request) }
+        let first: Response
+        do {
+            first = try await next.send(request)
+        } catch {
+            if Task.isCancelled || error is CancellationError { throw CancellationError() }
+            guard let other = try await other(request, .failure(error)) else { throw error }
+            return other
+        }
+        guard statuses.contains(first.head.status.code) else { return first }
+        do {
+            guard let other = try await other(request, .response(first)) else { return first }
+            first.body.abandon()
+            return other
+        } catch {
+            first.body.abandon()
+            throw error
+        }
+    }
+
+    /// - Throws: `CancellationError` alone.
+    private func other(_ request: Request, _ cause: Cause) async throws -> Response? {
+        do {
+            var response = try await answer(request, cause)
+            response?.metadata.isFallback = true
+            return response
+        } catch {
+            if Task.isCancelled || error is CancellationError { throw CancellationError() }
+            return nil
+        }
+    }
+}
+
+private enum FallbackOptionKey: TypedKey { static var defaultValue: Override<Never> { .inherited } }
+private enum IsFallbackKey: TypedKey { static var defaultValue: Bool { false } }
+
+extension RequestOptions {
+    /// `.off` lets this request fail.
+    public var fallback: Override<Never> {
+        get { self[FallbackOptionKey.self] }
+        set { self[FallbackOptionKey.self] = newValue }
+    }
+}
+
+extension ResponseMetadata {
+    /// Whether the response came in another way, because the first one failed.
+    public var isFallback: Bool {
+        get { self[IsFallbackKey.self] }
+        set { self[IsFallbackKey.self] = newValue }
+    }
+}
+
+extension HTTPSender {
+    /// Sends what fails by another sender. See ``FallbackMiddleware``.
+    public func fallback(to sender: some HTTPSender, statuses: Set<Int> = []) -> HTTPStack {
+        wrapped(by: FallbackMiddleware(to: sender, statuses: statuses))
+    }
+
+    /// Answers what fails with a value.
+    public func fallback(status: HTTPResponse.Status = .ok, headers: HTTPFields = HTTPFields(), data: Data, statuses: Set<Int> = [])
+        -> HTTPStack
+    {
+        wrapped(
+            by: FallbackMiddleware("a value", statuses: statuses) { request, _ in
+                Response(head: HTTPResponse(status: status, headerFields: headers), data: data, request: request)
+            })
+    }
+
+    /// Answers what fails by a closure. See ``FallbackMiddleware``.
+    public func fallback(
+        statuses: Set<Int> = [],
+        _ answer: @escaping @Sendable (_ request: Request, _ cause: FallbackMiddleware.Cause) async throws -> Response?
+    ) -> HTTPStack { wrapped(by: FallbackMiddleware(statuses: statuses, answer)) }
+}

@@ -1,0 +1,99 @@
+public import ErrandCore
+
+/// Asks a chain of ``ResponseValidator``s what becomes of each answer: return it, change it, fail, or send the request again.
+///
+/// **Place:** inside `timeout` and `validateStatus`, outside `redirect`, `authenticate` and the cache. Each call counts for itself: two calls at
+/// the same time don't use up each other's retries. Waits obey the request's deadline.
+///
+/// **Per request:** `request.options.validators` are asked before the chain's own; `request.options.validation = .off` asks none.
+public struct ValidateMiddleware: HTTPMiddleware {
+    private let validators: [ResponseValidator]
+    private let clock: any Clock<Duration>
+
+    /// - Parameter clock: what waits are measured by.
+    public init(_ validators: [ResponseValidator], clock: any Clock<Duration> = ContinuousClock()) {
+        (self.validators, self.clock) = (validators, clock)
+    }
+
+    public var label: String { "validate(\(validators.map(\.name).joined(separator: ", ")))" }
+
+    public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+        guard !request.options.validation.isOff else { return try await next.send(request) }
+        let chain = request.options.validators + validators
+        var retries = Array(repeating: 0, count: chain.count)
+        var attempts: [AttemptRecord] = []
+        while true {
+            var response = try await next.send(request)
+            if !attempts.isEmpty { response.metadata.attempts = attempts + response.metadata.attempts }
+            let ruling: (index: Int, delay: Duration)?
+            do {
+                ruling = try await rule(on: &response, request: request, by: chain, retries: retries, next: next)
+            } catch {
+                response.body.abandon()
+                throw error
+            }
+            guard let (index, delay) = ruling else { return response }
+            response.body.abandon()
+            retries[index] += 1
+            attempts.append(AttemptRecord(number: attempts.count + 1, outcome: .status(response.head.status), delay: delay))
+            if delay > .zero { try await clock.sleep(for: delay) }
+        }
+    }
+
+    /// Nil to return the response; otherwise whose retry it is, and the wait before it.
+    private func rule(
+        on response: inout Response, request: Request, by chain: [ResponseValidator], retries: [Int], next: some HTTPSender
+    ) async throws -> (index: Int, delay: Duration)? {
+        for (index, validator) in chain.enumerated() {
+            let limit: Int
+            var delay = Duration.zero
+            let verdict = try await validator.check(response.request, response, retries[index])
+            switch verdict {
+            case .next: continue
+            case .accept(let accepted):
+                response = accepted
+                return nil
+            case .fail(let error): throw error
+            case .retry(let backoff, let atMost): (limit, delay) = (atMost, backoff.wait(afterAttempt: retries[index] + 1))
+            case .retryAfterSending, .retryAfter: limit = 1
+            }
+            func refuse(_ reason: ValidationFailure.Reason) -> ValidationFailure {
+                ValidationFailure(name: validator.name, retries: retries[index], reason: reason, of: response)
+            }
+            guard retries[index] < limit else { throw refuse(.retriesUsedUp) }
+            guard request.body.canBeSent else { throw refuse(.bodyCannotBeReplayed) }
+            if let remaining = request.deadline?.remaining, delay >= remaining { throw refuse(.deadlineTooNear) }
+            if case .retryAfterSending(var other) = verdict {
+                other.deadline = .earlier(other.deadline, request.deadline)
+                _ = try await next.withResponse(to: other) { try await $0.body.prefix(64 * 1024) }
+            }
+            if case .retryAfter(let work) = verdict { try await work() }
+            return (index, delay)
+        }
+        return nil
+    }
+}
+
+private enum ValidationKey: TypedKey { static var defaultValue: Override<Never> { .inherited } }
+private enum ValidatorsKey: TypedKey { static var defaultValue: [ResponseValidator] { [] } }
+
+extension RequestOptions {
+    /// `.off` asks no validator of this request's answer.
+    public var validation: Override<Never> {
+        get { self[ValidationKey.self] }
+        set { self[ValidationKey.self] = newValue }
+    }
+
+    /// Asked before the stack's own, where that has a ``ValidateMiddleware``; none by default.
+    public var validators: [ResponseValidator] {
+        get { self[ValidatorsKey.self] }
+        set { self[ValidatorsKey.self] = newValue }
+    }
+}
+
+extension HTTPSender {
+    /// Asks validators what becomes of each answer. See ``ValidateMiddleware``.
+    public func validate(_ validators: ResponseValidator..., clock: any Clock<Duration> = ContinuousClock()) -> HTTPStack {
+        wrapped(by: ValidateMiddleware(validators, clock: clock))
+    }
+}
