@@ -1,6 +1,7 @@
 import Errand
 import ErrandTesting
 import Foundation
+import Synchronization
 import Testing
 
 struct ReadmeTests {
@@ -17,6 +18,7 @@ struct ReadmeTests {
     static let samples = [
         Samples(text: "README.md", compiled: "Samples.swift", least: 5),
         Samples(text: "Sources/Errand/Errand.docc/ClosureClients.md", compiled: "NotesClient.swift", least: 8),
+        Samples(text: "Sources/Errand/Errand.docc/WritingMiddleware.md", compiled: "OwnMiddleware.swift", least: 7),
     ]
 
     /// The Swift blocks of a text, but for those of a manifest, each as its lines without indentation and blank lines.
@@ -57,6 +59,28 @@ struct ReadmeTests {
             #expect(await model.message != nil)
         }
         _ = AppDependencies.live()
+    }
+
+    @Test func theArticleOnMiddlewareDoesWhatItSays() async throws {
+        let clock = ManualClock()
+        let stub = StubTransport(
+            Stub(.get, "/busy").answers(.status(.serviceUnavailable, headers: [.retryAfter: "1"]), .status(.ok)),
+            Stub().answers(.custom { (HTTPResponse(status: .ok), Data(($0.headers[.tenant] ?? "none").utf8)) }))
+        let patient = stub.wrapped(by: MaintenanceMiddleware(clock: clock))
+        let response = try await clock.advancingToSleepers { try await patient.send(Request(.get, url: "https://a.example/busy")) }
+        #expect(response.status == .ok && stub.requests.count == 2)
+        let open = Mutex(0)
+        let counted = composed(stub.wrapped(by: OpenCallsMiddleware { change in open.withLock { $0 += change } }), isVerbose: true)
+        for (url, tenant) in [
+            ("https://a.example.com/x", "blue"), ("https://a.example.com/public/x", "none"), ("https://b.example/x", "none"),
+        ] {
+            #expect(try await counted.send(Request(.get, url: url)).body.collect() == Data(tenant.utf8))
+        }
+        #expect(open.withLock { $0 } == 0)
+        #expect(
+            counted.description
+                == "timeout(30.0 seconds) > retry(3 attempts, 0.1 seconds to 20.0 seconds) > number > "
+                + "tenant(blue) when host *.example.com and not (path /public/**) > OpenCallsMiddleware > StubTransport")
     }
 
     @Test func theSamplesDoWhatTheySay() async throws {

@@ -1,0 +1,117 @@
+import Errand
+import ErrandConformance
+import ErrandTesting
+import Foundation
+import Testing
+
+// The samples of the article "Write your own middleware", to the letter: `ReadmeTests` holds each block of it against this file.
+
+struct TenantMiddleware: HTTPMiddleware {
+    let tenant: String
+
+    var label: String { "tenant(\(tenant))" }
+
+    func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+        guard let tenant = request.options.tenant.resolved(tenant) else { return try await next.send(request) }
+        var request = request
+        request.head.headerFields[.tenant] = tenant
+        return try await next.send(request)
+    }
+}
+
+extension HTTPField.Name {
+    static let tenant = HTTPField.Name("X-Tenant")!
+}
+
+private enum TenantOptionKey: TypedKey { static var defaultValue: Override<String> { .inherited } }
+
+extension RequestOptions {
+    /// Another tenant for this request, or `.off`.
+    var tenant: Override<String> {
+        get { self[TenantOptionKey.self] }
+        set { self[TenantOptionKey.self] = newValue }
+    }
+}
+
+extension HTTPSender {
+    func tenant(_ name: String) -> HTTPStack { wrapped(by: TenantMiddleware(tenant: name)) }
+}
+
+struct MaintenancePolicy: Sendable {
+    var longest: Duration = .seconds(10)
+
+    /// How long to wait before the one further attempt; nil for none.
+    func wait(status: HTTPResponse.Status, isMarked: Bool, remaining: Duration?) -> Duration? {
+        guard status == .serviceUnavailable, isMarked else { return nil }
+        if let remaining, longest >= remaining { return nil }
+        return longest
+    }
+}
+
+// swift-format-ignore
+struct MaintenanceMiddleware: HTTPMiddleware {
+    var policy = MaintenancePolicy()
+    var clock: any Clock<Duration> = ContinuousClock()
+
+    func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+        let response = try await next.send(request)
+        let isMarked = response.headers[.retryAfter] != nil
+        guard request.body.canBeSent,
+            let wait = policy.wait(status: response.status, isMarked: isMarked, remaining: request.deadline?.remaining)
+        else { return response }
+        response.body.abandon()              // whoever drops a response releases it
+        try await clock.sleep(for: wait)     // throws CancellationError: let it through
+        return try await next.send(request)
+    }
+}
+
+// swift-format-ignore
+struct OpenCallsMiddleware: HTTPMiddleware {
+    let changed: @Sendable (_ by: Int) -> Void
+
+    func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+        changed(1)
+        do {
+            let response = try await next.send(request)
+            response.exchange.onEnd { [changed] _ in changed(-1) }    // when the last byte has come
+            return response
+        } catch {
+            changed(-1)
+            throw error
+        }
+    }
+}
+
+// swift-format-ignore
+func composed(_ transport: some HTTPSender, isVerbose: Bool) -> HTTPStack {
+    let stack = transport
+        .wrapped(by: TenantMiddleware(tenant: "blue"), when: .host("*.example.com") && !.path("/public/**"))
+        .wrapped {
+            TimeoutMiddleware(.seconds(30))    // the first is the outermost
+            RetryMiddleware()
+            if isVerbose { NumberMiddleware() }
+        }
+    return stack
+}
+
+struct TenantMiddlewareTests {
+    static let middleware = MiddlewareUnderTest("tenant", switchOff: { $0.options.tenant = .off }) { $0.tenant("blue") }
+
+    @Test(arguments: MiddlewareBehaviour.all)
+    func conforms(to behaviour: MiddlewareBehaviour) async throws { try await behaviour.check(Self.middleware) }
+
+    @Test func namesTheTenant() async throws {
+        let stub = StubTransport(Stub().header(.tenant, "blue").answers(.status(.ok)))
+        let response = try await stub.tenant("blue").send(Request(.get, url: "https://a.example/x"))
+        #expect(response.status == .ok)
+    }
+
+    @Test func anyMomentIsGoodForCancelling() async throws {
+        let stub = StubTransport(Stub().answers(.status(.ok)))
+        _ = try await CancellationTorture().run {
+            try await stub.tenant("blue").send(Request(.get, url: "https://a.example/x")).status
+        } accepts: { status in
+            status == .ok
+        }
+    }
+}
