@@ -30,6 +30,7 @@ let package = Package(
                 "DemoServer",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Errand", package: "Errand"),
+                .product(name: "ErrandTesting", package: "Errand"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ]

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Errand
+import ErrandTesting
 import Foundation
 
 /// One request, from its arguments to the exit status.
@@ -17,6 +18,10 @@ struct RequestRun {
             throw ValidationError("\(error)")
         } catch let error as FileReadError {
             throw ValidationError("\(error)")
+        }
+        if arguments.curl {
+            try Terminal.write(Data((request.curl(pretty: true) + "\n").utf8))
+            return
         }
         let transport = try arguments.transport()
         let task = Task { try await withTransport(transport) { try await perform(request, by: $0) } }
@@ -36,10 +41,16 @@ struct RequestRun {
     }
 
     private func perform(_ request: Request, by transport: AsyncHTTPClientTransport) async throws -> Int32 {
-        var stack = HTTPStack(transport)
+        guard let path = arguments.har else { return try await perform(request, on: HTTPStack(transport)) }
+        let recording = try Recording(path: path, mode: .all)
+        return try await recording.saving { try await perform(request, on: transport.record(on: recording)) }
+    }
+
+    private func perform(_ request: Request, on bottom: HTTPStack) async throws -> Int32 {
+        var stack = bottom
         if arguments.verbose { stack = stack.wrapped(by: Narrator()) }
         if arguments.followsRedirects { stack = stack.redirect(RedirectPolicy(maxHops: arguments.maxRedirects)) }
-        if arguments.retry > 0 { stack = stack.retry(RetryPolicy(maxAttempts: arguments.retry + 1)) }
+        if arguments.retry > 0 { stack = stack.retry(RetryPolicy(maxAttempts: arguments.retry + 1), budget: nil) }
         if let seconds = arguments.maxTime { stack = stack.timeout(.seconds(seconds)) }
         let start = ContinuousClock.now
         return try await stack.withResponse(to: request) { response in

@@ -1,6 +1,7 @@
 import ArgumentParser
 import DemoServer
 import Errand
+import ErrandTesting
 import Foundation
 import Logging
 import ServiceLifecycle
@@ -43,8 +44,10 @@ enum Tour {
             try await withTransport(AsyncHTTPClientTransport.decompressing()) { transport in
                 try await walk(transport, port: port)
             }
+            try await record("http://127.0.0.1:\(port)/v1")
             try await serve("http://127.0.0.1:\(port)/v1/notes")
         }
+        try await rehearse()
         print("\nThe tour is over: every step did what it should.")
     }
 
@@ -122,9 +125,65 @@ enum Tour {
         let received = try await client.put("/upload", body: .file(file), as: String.self)
         try expect(received == "8000000", "the server counted \(received) bytes")
 
+        step("The same call for a terminal, without its secrets", "try request.curl()")
+        let shown = try Request(
+            .post, url: "https://a.example/notes", headers: [.authorization: "Bearer tr0mbone", .contentType: "application/json"],
+            body: .text(#"{"text":"It's tea","token":"tr0mbone"}"#))
+        let text = try shown.curl()
+        try expect(!text.contains("tr0mbone"), text)
+
         step("An id that would like to climb", "PathTemplate(\"/notes/\\(id)\")")
         let hostile = try Request(.get, "/notes/\("a/../b?c", "id")")
         try expect(hostile.head.path == "/notes/a%2F..%2Fb%3Fc", "\(hostile.head.path ?? "")")
+    }
+
+    /// A real exchange, kept in a file and played again without the server.
+    private static func record(_ url: String) async throws {
+        step("Record real exchanges, without secrets", "transport.record(on: Recording(path: \"notes.har\"))")
+        let path = FileManager.default.temporaryDirectory.appendingPathComponent("errand-tour-\(UUID().uuidString).har").path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let recording = try Recording(path: path, secrets: ["tr0mbone"])
+        let notes = try await recording.saving {
+            try await withTransport(AsyncHTTPClientTransport()) { transport in
+                try await APIClient(transport.record(on: recording).server(url, headers: [.authorization: "Bearer tr0mbone"])).value(
+                    Notes.all)
+            }
+        }
+        let file = try String(contentsOfFile: path, encoding: .utf8)
+        try expect(!file.contains("tr0mbone"), "\(file.utf8.count) bytes of HAR 1.2, and the token is not in them")
+
+        step("Play them again without a network", "APIClient(try ReplayTransport(path: \"notes.har\").server(url))")
+        let replayed = try await APIClient(try ReplayTransport(path: path).server(url)).value(Notes.all)
+        try expect(replayed == notes, "\(replayed)")
+    }
+
+    /// Without a server: stubs, and a clock that stands still.
+    private static func rehearse() async throws {
+        step("An upload over a slow network, in no time", "StubTransport(…, conditions: .edge, clock: ManualClock())")
+        let clock = ManualClock()
+        let stub = StubTransport(Stub(.put, "/file").answers(.status(.created)), conditions: .edge, clock: clock)
+        let started = clock.now
+        let upload = try Request(.put, url: "https://a.example/file", body: .data(Data(count: 1_000_000)))
+        let response = try await clock.advancingToSleepers { try await stub.send(upload) }
+        try expect(response.status == .created, "a megabyte took \(started.duration(to: clock.now)) on the clock that the test owns")
+
+        step("A POST that is sent again, because it has a key", "request.options.idempotencyKey = .attached")
+        let lost = TransportError(.connectionLost, phase: .response, request: nil, wasSent: .maybe)
+        let orders = StubTransport(Stub(.post, "/orders").answers(.failure(lost), .status(.created)))
+        var order = try Request(.post, url: "https://a.example/orders", body: .text("tea"))
+        order.options.idempotencyKey = .attached
+        let sent = order
+        let created = try await clock.advancingToSleepers { try await orders.retry(clock: clock).send(sent) }
+        try expect(created.status == .created && orders.requests.count == 2, "\(created.status.code) after \(created.metadata.attempts)")
+
+        step("A server that says nothing", "stack.timeouts(firstByte: .seconds(2))")
+        let silent = StubTransport(Stub().answers(.never)).timeouts(firstByte: .seconds(2), clock: clock)
+        do {
+            _ = try await clock.advancingToSleepers { try await silent.send(Request(.get, url: "https://a.example/")) }
+            try expect(false, "no error")
+        } catch let error as TransportError {
+            try expect(error.phase == .response, "\(error)")
+        }
     }
 
     /// As a server has it: the transport is a service, and a graceful shutdown ends it.

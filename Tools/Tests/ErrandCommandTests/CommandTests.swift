@@ -48,6 +48,42 @@ import Testing
         }
     }
 
+    @Test func anArchiveHoldsTheExchangeAndNoSecret() async throws {
+        try await withDemoServer { (url: String) async throws in
+            let file = temporary("archive.har")
+            defer { try? FileManager.default.removeItem(at: file) }
+            let outcome = try await CommandProcess.run(
+                "get", "\(url)/notes?token=s3cret", "-u", "joe:s3cret", "-b", "id=s3cret", "--har", file.path)
+            #expect(outcome.status == 0)
+            let text = try String(contentsOf: file, encoding: .utf8)
+            #expect(text.contains("Buy tea") && !text.contains("s3cret") && !text.contains("am9lOnMzY3JldA"))
+            struct Archive: Decodable {
+                struct Log: Decodable {
+                    struct Entry: Decodable {
+                        struct Request: Decodable { let url: String }
+                        struct Response: Decodable { let status: Int }
+                        let request: Request
+                        let response: Response
+                    }
+                    let version: String
+                    let entries: [Entry]
+                }
+                let log: Log
+            }
+            let log = try JSONDecoder().decode(Archive.self, from: Data(text.utf8)).log
+            #expect(log.version == "1.2" && log.entries.map(\.response.status) == [200])
+            #expect(log.entries.first?.request.url == "\(url)/notes?token=REDACTED")
+        }
+    }
+
+    @Test func theCurlTextIsShownAndNothingIsSent() async throws {
+        let outcome = try await CommandProcess.run(
+            "post", "http://127.0.0.1:1/a?token=s3cret", "-u", "joe:s3cret", "--json", #"{"it's":1}"#, "--curl")
+        #expect(outcome.status == 0 && outcome.errors.isEmpty)
+        let text = String(decoding: outcome.output, as: UTF8.self)
+        #expect(text.hasPrefix("curl ") && text.contains("REDACTED") && !text.contains("s3cret"))
+    }
+
     @Test func withoutANetworkItSaysSo() async throws {
         let launcher = ["unshare", "-r", "-n"]
         let probe = Process()
