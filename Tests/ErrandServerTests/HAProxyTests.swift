@@ -32,7 +32,8 @@ struct HAProxyTests {
     @Test(.enabled(if: Stand.haproxy.isHere && Stand.haproxy.dropsSilently, "haproxy has not the privilege to drop silently"))
     func attemptsWithTimeoutsOfTheirOwnShareTheDeadlineOfTheCall() async throws {
         let policy = RetryPolicy(maxAttempts: 50, base: .milliseconds(1), cap: .milliseconds(1))
-        try await withClient(of: .haproxy, layers: { $0.timeout(.milliseconds(200)).retry(policy).timeout(.seconds(3)) }) { client in
+        try await withClient(of: .haproxy, layers: { $0.timeout(.milliseconds(200)).retry(policy, budget: nil).timeout(.seconds(3)) }) {
+            client in
             let error = try await timeout(after: .seconds(3)) { try await client.get("/drop", as: String.self) }
             #expect((1...15).contains(error.attempts.count), "\(error)")
         }
@@ -50,7 +51,7 @@ struct HAProxyTests {
     @Test(arguments: [(HTTPRequest.Method.get, 2), (.put, 2), (.post, 0), (.patch, 0)])
     func aLostConnectionIsTriedAgainWhereThatIsSafe(method: HTTPRequest.Method, retries: Int) async throws {
         let policy = RetryPolicy(maxAttempts: 3, base: .milliseconds(1))
-        try await withClient(of: .haproxy, layers: { $0.retry(policy).timeout(.seconds(20)) }) { client in
+        try await withClient(of: .haproxy, layers: { $0.retry(policy, budget: nil).timeout(.seconds(20)) }) { client in
             let call = Endpoint<Void>(method, "/reject", decoding: .none)
             let error = try await failure(TransportError.self) { try await client.value(call) }
             #expect(error.code == .connectionLost)
@@ -93,7 +94,7 @@ struct HAProxyTests {
     @Test(arguments: [429, 503])
     func retryWaitsAsLongAsItIsAskedTo(status: Int) async throws {
         let policy = RetryPolicy(maxAttempts: 2, base: .milliseconds(1))
-        try await withClient(of: .haproxy, layers: { $0.retry(policy).timeout(.seconds(20)) }) { client in
+        try await withClient(of: .haproxy, layers: { $0.retry(policy, budget: nil).timeout(.seconds(20)) }) { client in
             let (error, took) = try await timed {
                 try await failure(StatusError.self) { try await client.get("/\(status)", as: String.self) }
             }
@@ -130,7 +131,7 @@ struct HAProxyTests {
     private static let patient = RetryPolicy(maxAttempts: 30, base: .milliseconds(1), cap: .milliseconds(5))
 
     @Test func retryReachesWhatWorksHalfOfTheTime() async throws {
-        try await withClient(of: .haproxy, layers: { $0.retry(Self.patient).timeout(.seconds(20)) }) { client in
+        try await withClient(of: .haproxy, layers: { $0.retry(Self.patient, budget: nil).timeout(.seconds(20)) }) { client in
             var failures = 0
             for _ in 0..<20 {
                 let response = try await client.response(Endpoint<String>.get("/flaky"))
@@ -149,7 +150,7 @@ struct HAProxyTests {
     }
 
     @Test func retriesOfManyCallsAtOnceDoNotMixUp() async throws {
-        try await withClient(of: .haproxy, layers: { $0.retry(Self.patient).timeout(.seconds(20)) }) { client in
+        try await withClient(of: .haproxy, layers: { $0.retry(Self.patient, budget: nil).timeout(.seconds(20)) }) { client in
             try await withThrowingTaskGroup(of: String.self) { group in
                 for _ in 0..<50 { group.addTask { try await client.get("/flaky") } }
                 for try await answer in group { #expect(answer == "ok") }
@@ -170,7 +171,7 @@ struct HAProxyTests {
 
     @Test func aDeadBackEndIsTriedAgain() async throws {
         let policy = RetryPolicy(maxAttempts: 3, base: .milliseconds(1))
-        try await withClient(of: .haproxy, layers: { $0.retry(policy).timeout(.seconds(20)) }) { client in
+        try await withClient(of: .haproxy, layers: { $0.retry(policy, budget: nil).timeout(.seconds(20)) }) { client in
             let error = try await failure(StatusError.self) { try await client.get("/dead", as: String.self) }
             #expect(error.status == .serviceUnavailable)
             #expect(error.attempts.map(\.number) == [1, 2])
