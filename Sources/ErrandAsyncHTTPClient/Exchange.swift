@@ -14,67 +14,6 @@ final class Exchange: HTTPClientResponseDelegate, BodySource {
     /// How much of a body is received before anybody has asked for it.
     static let readAheadBytes = 64 * 1024
 
-    private enum End {
-        case complete
-        case failed(any Error)
-    }
-
-    private struct State {
-        var phase = ExchangePhase.connect
-        var wasSent = WasSent.no
-        var sentBytes: Int64 = 0  // of the body; counted for a sink alone
-        var head: HTTPResponse?
-        var headWaiter: CheckedContinuation<ErrandCore.Response, any Error>?
-        var chunks: [Data] = []
-        var firstChunk = 0  // of those not yet read
-        var bufferedBytes = 0
-        var reader: CheckedContinuation<Data?, any Error>?
-        var demand: EventLoopPromise<Void>?  // kept while enough is buffered
-        var end: End?
-        var eventLoop: (any EventLoop)?  // where the client tells its events, once it has told one
-        var bytesToCome: Int64?  // of the response's body; nil where its length is not known
-        var held = Held()
-
-        /// What lives as long as the exchange does.
-        struct Held {
-            var task: HTTPClient.Task<Void>?
-            var deadline: Scheduled<Void>?
-            var upload: Task<Void, Never>?
-            /// What the client waits for while the body is sent.
-            var sent: EventLoopPromise<Void>?
-            var owner: ClientOwner?
-        }
-
-        /// What must be done, after the lock is released, when the exchange ends.
-        struct Release {
-            let headWaiter: CheckedContinuation<ErrandCore.Response, any Error>?
-            let reader: CheckedContinuation<Data?, any Error>?
-            let demand: EventLoopPromise<Void>?
-            let held: Held
-        }
-
-        mutating func finish(_ end: End) -> Release {
-            self.end = end
-            defer { (headWaiter, reader, demand, held) = (nil, nil, nil, Held()) }
-            return Release(headWaiter: headWaiter, reader: reader, demand: demand, held: held)
-        }
-
-        mutating func popChunk() -> Data? {
-            guard firstChunk < chunks.count else { return nil }
-            let chunk = chunks[firstChunk]
-            chunks[firstChunk] = Data()
-            firstChunk += 1
-            if firstChunk == chunks.count {
-                chunks.removeAll(keepingCapacity: true)
-                firstChunk = 0
-            }
-            bufferedBytes -= chunk.count
-            return chunk
-        }
-
-        mutating func dropChunks() { (chunks, firstChunk, bufferedBytes) = ([], 0, 0) }
-    }
-
     private let request: Request
     private let isDecompressing: Bool
     private let events: EventLog?
@@ -111,30 +50,63 @@ final class Exchange: HTTPClientResponseDelegate, BodySource {
                 }
                 // Cancelled before it began.
                 guard !isOver else { return continuation.resume(throwing: CancellationError()) }
-                attach(client.execute(request: message, delegate: self))
+                attach(client.execute(request: message, delegate: self), of: client.eventLoopGroup)
             }
         } onCancel: {
             cancel()
         }
     }
 
-    private func attach(_ task: HTTPClient.Task<Void>) {
+    private func attach(_ task: HTTPClient.Task<Void>, of group: any EventLoopGroup) {
         // The client has deadlines, too, but says nothing of one that passes while it holds the rest of the response.
         let deadline = request.deadline?.continuousInstant.map { instant in
             task.eventLoop.scheduleTask(in: .nanoseconds(ContinuousClock.now.duration(to: instant).wholeNanoseconds)) {
-                self.fail(HTTPClientError.deadlineExceeded)
+                // Behind what the loop has been given: the client can't withdraw a request before it knows that it has queued it.
+                task.eventLoop.execute { self.expire(task, of: group) }
             }
         }
-        let isOver = state.withLock { state in
-            if state.end == nil { (state.held.task, state.held.deadline) = (task, deadline) }
-            return state.end != nil
+        let (isOver, isCancelled) = state.withLock { state in
+            if state.end == nil { (state.held.task, state.held.deadline) = ((task, group), deadline) }
+            return (state.end != nil, state.isCancelled)
         }
         if isOver {
             deadline?.cancel()
             task.fail(reason: CancellationError())
+        } else if isCancelled {
+            cancel()
         }
         // A client that is shut down fails the task without a word to its delegate.
-        task.futureResult.whenFailure { self.fail($0) }
+        task.futureResult.whenFailure { self.failUnlessWithdrawing($0) }
+    }
+
+    /// The time is up. On the task's event loop.
+    private func expire(_ task: HTTPClient.Task<Void>, of group: any EventLoopGroup) {
+        let mayLeave = state.withLock { state in
+            guard state.end == nil, state.wasSent == .no, !state.isWithdrawing else { return false }
+            state.isWithdrawing = true
+            return true
+        }
+        mayLeave ? withdraw(task, of: group) : failUnlessWithdrawing(HTTPClientError.deadlineExceeded)
+    }
+
+    /// Ends an exchange of which nothing was sent, as far as is known, when it is certain whether anything was. On the task's event loop.
+    ///
+    /// A connection may have the request already, and send it, before the client's word of that has come here: "not sent" would be wrong
+    /// then, and the request done twice. So it is withdrawn first, and then each event loop is passed, twice, as the one that hands it on
+    /// may be another than the one that sends it: what they were about to do, and to tell, is done and told by then.
+    private func withdraw(_ task: HTTPClient.Task<Void>, of group: any EventLoopGroup) {
+        task.fail(reason: HTTPClientError.deadlineExceeded)
+        let loops = Array(group.makeIterator())
+        (loops + loops).reduce(task.eventLoop.makeSucceededVoidFuture()) { passed, loop in passed.flatMap { loop.submit {} } }
+            .hop(to: task.eventLoop)
+            .whenComplete { _ in
+                let isCancelled = self.state.withLock(\.isCancelled)
+                isCancelled ? self.stopCancelled() : self.fail(HTTPClientError.deadlineExceeded)
+            }
+    }
+
+    private func failUnlessWithdrawing(_ error: any Error) {
+        if !state.withLock(\.isWithdrawing) { fail(error) }
     }
 
     private func clientBody(on group: any EventLoopGroup) -> HTTPClient.Body? {
@@ -269,7 +241,7 @@ final class Exchange: HTTPClientResponseDelegate, BodySource {
     /// A response that is whole stays so when the server then closes on a request that it does not want whole (RFC 9113, 8.1).
     func didReceiveError(task: HTTPClient.Task<Void>, _ error: any Error) {
         complete(unless: { $0.bytesToCome != 0 })
-        fail(error)
+        failUnlessWithdrawing(error)
     }
 
     private func complete(unless isOpen: (State) -> Bool) {
@@ -323,7 +295,27 @@ final class Exchange: HTTPClientResponseDelegate, BodySource {
 
     func abandon() { stop(CancellationError(), end: .abandoned) }
 
-    private func cancel() { stop(CancellationError(), end: .failed(CancellationError())) }
+    private func cancel() {
+        enum Way {
+            case atOnce, whenAttached
+            case withdrawing(HTTPClient.Task<Void>, of: any EventLoopGroup)
+        }
+        let way = state.withLock { state -> Way in
+            // Who is told of the events goes by whether the request has left; nobody else asks.
+            guard events != nil, state.end == nil, state.wasSent == .no, state.headWaiter != nil else { return .atOnce }
+            state.isCancelled = true
+            guard !state.isWithdrawing, let (task, group) = state.held.task else { return .whenAttached }
+            state.isWithdrawing = true
+            return .withdrawing(task, of: group)
+        }
+        switch way {
+        case .atOnce: stopCancelled()
+        case .whenAttached: break
+        case .withdrawing(let task, let group): task.eventLoop.execute { self.withdraw(task, of: group) }
+        }
+    }
+
+    private func stopCancelled() { stop(CancellationError(), end: .failed(CancellationError())) }
 
     /// Nobody wants the rest: what is buffered goes too.
     private func stop(_ error: any Error, end: ExchangeLifetime.End) {
@@ -355,7 +347,7 @@ final class Exchange: HTTPClientResponseDelegate, BodySource {
         release.held.upload?.cancel()
         // Before the task: the client forgets a write that waits, unless it is told in this way that no more will come.
         release.held.sent?.fail(error)
-        release.held.task?.fail(reason: error)
+        release.held.task?.0.fail(reason: error)
         release.demand?.fail(error)
         events?.record(.end, failure: error)
         lifetime.end(end)
