@@ -87,3 +87,16 @@ struct SensitivityTests {
         }
     }
 }
+
+extension SensitivityTests {
+    @Test(
+        arguments: [
+            ("token", true), ("access_token", true), ("Password", true), ("clientSecret", true), ("apiKey", true), ("authorization", true),
+            ("session_id", true), ("jwt", true), ("mine", true), ("x-mine", true), ("code", false), ("key", false), ("name", false),
+            ("statusCode", false), ("keys", false),
+        ])
+    func membersOfJSONAreSecretByTheirNames(_ name: String, _ isSecret: Bool) throws {
+        let sensitivity = Sensitivity(fields: [try #require(HTTPField.Name("X-Mine"))], queryNames: ["mine"])
+        #expect(sensitivity.isSensitive(memberName: name) == isSecret)
+    }
+}

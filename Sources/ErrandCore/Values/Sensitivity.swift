@@ -44,8 +44,17 @@ public struct Sensitivity: Sendable, Hashable {
         return Self.knownQueryNames.contains(name) || extraQueryNames.contains(name) || Self.saysSo(name)
     }
 
+    /// A member of a JSON object. As for a query item, but `code` and `key` are too common there to be secret.
+    public func isSensitive(memberName: String) -> Bool {
+        let name = memberName.lowercased()
+        if extraQueryNames.contains(name) || extraFields.contains(name) || Self.knownFields.contains(name) { return true }
+        return Self.saysSo(name) || (Self.knownQueryNames.contains(name) && name != "code" && name != "key")
+    }
+
     private static func saysSo(_ name: String) -> Bool {
-        tellingParts.contains { name.utf8.count >= $0.utf8.count && name.utf8.contains($0.utf8) }
+        // A yes or no of CORS, which tells nothing.
+        if name == "access-control-allow-credentials" { return false }
+        return tellingParts.contains { name.utf8.count >= $0.utf8.count && name.utf8.contains($0.utf8) }
     }
 
     private static let tellingParts = ["token", "secret", "password", "passwd", "api-key", "apikey", "api_key", "credential"]

@@ -37,7 +37,7 @@ struct BodyRedaction {
     private mutating func addJSON(_ bytes: [UInt8], at offset: Int = 0) {
         var secrets: Set<String> = []
         let redaction = JSONRedaction(
-            bytes, placeholder: Self.placeholder, isSensitive: isSensitive,
+            bytes, placeholder: Self.placeholder, isSensitive: { sensitivity.isSensitive(memberName: $0) },
             rewrite: { text in
                 guard text.utf8.contains(UInt8(ascii: "=")) || text.utf8.contains(UInt8(ascii: "@")),
                     text.hasPrefix("/") || text.utf8.firstRange(of: "://".utf8) != nil

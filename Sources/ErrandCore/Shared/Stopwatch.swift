@@ -1,0 +1,8 @@
+/// Tells how long it is since it was made, by a clock of any kind.
+package func stopwatch(_ clock: any Clock<Duration>) -> @Sendable () -> Duration {
+    func opened(_ clock: some Clock<Duration>) -> @Sendable () -> Duration {
+        let start = clock.now
+        return { start.duration(to: clock.now) }
+    }
+    return opened(clock)
+}
