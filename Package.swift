@@ -143,10 +143,18 @@ let package = Package(
         .testTarget(name: "ErrandAPITests", dependencies: ["Errand", "ErrandTesting", "TestSupport"]),
         .testTarget(name: "ErrandTestingTests", dependencies: ["Errand", "ErrandTesting", "TestSupport"]),
         .testTarget(
-            name: "ErrandConformanceTests", dependencies: ["Errand", "ErrandConformance", "ErrandTesting", "TestSupport"]),
+            name: "ErrandConformanceTests",
+            dependencies: [
+                "Errand", "ErrandConformance", "ErrandTesting", "TestSupport", .product(name: "Logging", package: "swift-log"),
+            ]
+        ),
         .testTarget(
             name: "ErrandMockServerTests",
-            dependencies: ["Errand", "ErrandConformance", "ErrandMockServer", "ErrandTesting", "TestSupport"]),
+            dependencies: [
+                "Errand", "ErrandConformance", "ErrandMockServer", "ErrandTesting", "TestSupport",
+                .product(name: "Logging", package: "swift-log"),
+            ]
+        ),
         .testTarget(
             name: "ErrandAsyncHTTPClientTests",
             dependencies: [

@@ -15,7 +15,8 @@ public struct FallbackMiddleware: HTTPMiddleware {
     /// Why the first way is not good enough.
     public enum Cause: Sendable {
         case failure(any Error)
-        /// The answer, with its body unread. It is released when another one is given.
+        /// The answer, with its body unread. It is released when another one is given that is not made of it; whoever reads it must give
+        /// another one.
         case response(Response)
     }
 
@@ -34,10 +35,11 @@ public struct FallbackMiddleware: HTTPMiddleware {
         (self.name, self.statuses, self.answer) = (name, statuses, answer)
     }
 
-    /// Another sender gets the request, unless its body can't be sent again.
+    /// Another sender gets the request, unless its body can't be sent again, or it might be done twice: one that is not idempotent
+    /// (RFC 9110, 9.2.2) and has no `Idempotency-Key` is sent only where the first sender's server provably did nothing of it.
     public init(to sender: some HTTPSender, statuses: Set<Int> = []) {
-        self.init("another sender", statuses: statuses) { request, _ in
-            request.body.canBeSent ? try await sender.send(request) : nil
+        self.init("another sender", statuses: statuses) { request, cause in
+            request.body.canBeSent && cause.allowsSending(request) ? try await sender.send(request) : nil
         }
     }
 
@@ -56,9 +58,8 @@ public struct FallbackMiddleware: HTTPMiddleware {
         }
         guard statuses.contains(first.head.status.code) else { return first }
         do {
-            guard let other = try await other(request, .response(first)) else { return first }
-            first.body.abandon()
-            return other
+            // The first is let go of, not abandoned, where there is another: that may be made of it.
+            return try await other(request, .response(first)) ?? first
         } catch {
             first.body.abandon()
             throw error
@@ -75,6 +76,15 @@ public struct FallbackMiddleware: HTTPMiddleware {
             if Task.isCancelled || error is CancellationError { throw CancellationError() }
             return nil
         }
+    }
+}
+
+extension FallbackMiddleware.Cause {
+    /// Whether sending `request` once more can't do it twice.
+    fileprivate func allowsSending(_ request: Request) -> Bool {
+        if request.method.isIdempotent || request.head.headerFields[.idempotencyKey] != nil { return true }
+        guard case .failure(let error) = self, let failure = error as? any RequestFailure else { return false }
+        return failure.wasSent == .no || (failure as? TransportError)?.isUnprocessed == true
     }
 }
 

@@ -7,8 +7,8 @@ public import ErrandCore
 ///     .transformResponse { response in await audit.note(response.status) }
 /// ```
 ///
-/// **Place:** where you put it: it sees what the layers outside it made of the request. What the closure throws is thrown to the caller; for
-/// a response, its body is released then.
+/// **Place:** where you put it: it sees what the layers outside it made of the request. What the closure throws is thrown to the caller (in
+/// a call that was cancelled, `CancellationError` is); for a response, its body is released then.
 ///
 /// **Per request:** `request.options.transform = .off` goes past every one of them.
 public struct TransformMiddleware: HTTPMiddleware {
@@ -39,7 +39,12 @@ public struct TransformMiddleware: HTTPMiddleware {
         switch kind {
         case .request(let change):
             var request = request
-            try await change(&request)
+            do {
+                try await change(&request)
+            } catch {
+                try Task.checkCancellation()
+                throw error
+            }
             return try await next.send(request)
         case .response(let change):
             var response = try await next.send(request)
@@ -48,6 +53,7 @@ public struct TransformMiddleware: HTTPMiddleware {
                 try await change(&response)
             } catch {
                 body.abandon()
+                try Task.checkCancellation()
                 throw error
             }
             return response

@@ -75,15 +75,20 @@ public struct StatusError: RequestFailure {
         request = response.request
         head = response.head
         attempts = response.metadata.attempts
+        let limitBytes = ValidateStatusMiddleware.bodyLimitBytes
+        var (front, isWhole) = (Data(), false)
         do {
-            (bodyPrefix, bodyIsWhole) = try await response.body.prefix(ValidateStatusMiddleware.bodyLimitBytes)
+            var iterator = response.body.makeAsyncIterator()
+            while front.count <= limitBytes, !isWhole {
+                if let chunk = try await iterator.next() { front.append(chunk) } else { isWhole = true }
+            }
         } catch {
-            response.body.abandon()
             try Task.checkCancellation()
             if error is CancellationError { throw error }
             if let failure = error as? TransportError, failure.code == .timedOut { throw failure }
-            (bodyPrefix, bodyIsWhole) = (Data(), false)
         }
+        response.body.abandon()
+        (bodyPrefix, bodyIsWhole) = (front.count > limitBytes ? Data(front.prefix(limitBytes)) : front, isWhole)
         let type = head.headerFields[.contentType].flatMap { MediaType($0) }
         problem = type?.essence == ProblemDetails.mediaType ? try? JSONDecoder().decode(ProblemDetails.self, from: bodyPrefix) : nil
     }

@@ -16,6 +16,37 @@ import Testing
         MiddlewareUnderTest("validateStatus", switchOff: { $0.options.validateStatus = .off }) { $0.validateStatus() },
         MiddlewareUnderTest("redirect", switchOff: { $0.options.redirect = .off }) { $0.redirect() },
         MiddlewareUnderTest("retry", switchOff: { $0.options.retry = .off }) { $0.retry(clock: ManualClock()) },
+        MiddlewareUnderTest("transformRequest", switchOff: { $0.options.transform = .off }) {
+            $0.transformRequest { $0.head.headerFields[.acceptLanguage] = "de" }
+        },
+        MiddlewareUnderTest("transformResponse", switchOff: { $0.options.transform = .off }) {
+            $0.transformResponse { $0.head.headerFields[.server] = "x" }
+        },
+        MiddlewareUnderTest("delay", switchOff: { $0.options.delay = .off }) { $0.delay(by: .milliseconds(1)) },
+        MiddlewareUnderTest("fallback", switchOff: { $0.options.fallback = .off }) { $0.fallback(statuses: [503]) { _, _ in nil } },
+        MiddlewareUnderTest("validate", switchOff: { $0.options.validation = .off }) {
+            $0.validate(
+                ResponseValidator("not 503") { _, response, _ in
+                    response.status == .serviceUnavailable ? .retry(.immediate, atMost: 2) : .next
+                })
+        },
+        MiddlewareUnderTest("timeouts", switchOff: { $0.options.phaseTimeouts = .off }) {
+            $0.timeouts(
+                queue: .seconds(60), connect: .seconds(60), firstByte: .seconds(60), idleRead: .seconds(60), idleWrite: .seconds(60))
+        },
+        MiddlewareUnderTest(
+            "timeouts of an attempt",
+            switchOff: {
+                $0.options.phaseTimeouts = .off
+                $0.options.attemptTimeout = .off
+            }
+        ) { $0.timeouts(idleRead: .seconds(60), attempt: .seconds(60)) },
+        MiddlewareUnderTest("number, by a condition", switchOff: { $0.options.number = .off }) {
+            $0.wrapped(by: NumberMiddleware(), when: .host("*.example") && !.method(.post))
+        },
+        MiddlewareUnderTest("retry, by a condition that never holds", switchOff: { _ in }) {
+            $0.wrapped(by: RetryMiddleware(clock: ManualClock()), when: .host("b.example"))
+        },
     ]
 
     @Test(arguments: middleware, MiddlewareBehaviour.all)

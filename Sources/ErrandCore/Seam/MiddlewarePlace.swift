@@ -28,6 +28,7 @@ public struct MiddlewarePlace: Sendable, Hashable, CustomStringConvertible {
         (.validateStatus, .authenticate, "authenticate would never see a 401"),
         (.validateStatus, .redirect, "a redirect would be refused before it is followed"),
         (.validateStatus, .cache, "the cache would never see a 304"),
+        (.fallback, .retry, "retry would never see what failed"),
         (.retry, .authenticate, "a retried request would carry an expired token"),
         (.redirect, .cache, "a redirected response would be stored under the first URL"),
         (.redirect, .cookies, "cookies that a redirect sets would be lost"),

@@ -25,7 +25,7 @@ final class PhaseWatch: EventSink {
     init(_ limits: PhaseTimeouts, tellsPhases: Bool, sink: (any EventSink)?) {
         self.limits = limits
         told = sink
-        elapsed = Self.stopwatch(limits.clock)
+        elapsed = stopwatch(limits.clock)
         var state = State(since: .zero)
         if tellsPhases {
             state.phase = limits.connect == nil ? .queue : .connect
@@ -34,11 +34,6 @@ final class PhaseWatch: EventSink {
             (state.phase, state.limit, state.wasSent) = (.response, limits.firstByte, .maybe)
         }
         self.state = Mutex(state)
-    }
-
-    private static func stopwatch(_ clock: some Clock<Duration>) -> @Sendable () -> Duration {
-        let start = clock.now
-        return { start.duration(to: clock.now) }
     }
 
     private static func sum(_ first: Duration?, _ second: Duration?) -> Duration? {
@@ -53,6 +48,9 @@ final class PhaseWatch: EventSink {
         case .requestHeadSent:
             state.withLock { ($0.wasSent, $0.isSending) = (.maybe, true) }
             move(to: .send, limit: limits.idleWrite)
+        case .requestBytesSent:
+            // A part of a piece that is large: bytes in memory are one.
+            if isHeld { move(to: .send, limit: limits.idleWrite) }
         case .requestSent:
             move(to: .response, limit: limits.firstByte)
         default: break
@@ -66,7 +64,10 @@ final class PhaseWatch: EventSink {
     /// The body is asked for its next piece: what it takes does not count.
     func bodyIsAsked() { if isSending { move(to: .send, limit: nil) } }
 
+    /// Whether the request has left, by what was told.
+    var wasSent: WasSent { state.withLock(\.wasSent) }
     private var isSending: Bool { state.withLock { $0.isSending } }
+    private var isHeld: Bool { state.withLock { $0.isSending && $0.limit != nil } }
 
     private func move(to phase: ExchangePhase, limit: Duration?) {
         let now = elapsed()

@@ -16,14 +16,16 @@ public struct RequestCondition: Sendable, CustomStringConvertible {
         RequestCondition(description: description, holds: holds)
     }
 
-    /// One of these hosts; `*.example.com` is every name below `example.com`, and not that name itself. Case does not matter.
+    /// One of these hosts, at any port, or at the one that is named (`localhost:8080`); `*.example.com` is every name below `example.com`, and
+    /// not that name itself. Case does not matter, nor whether an IPv6 address has its brackets, or a name is in its ASCII form.
     public static func host(_ hosts: String...) -> RequestCondition {
-        let wanted = hosts.map { $0.lowercased() }
+        let wanted = hosts.map { HostPattern($0) }
         return RequestCondition(description: "host \(hosts.joined(separator: " or "))") { request in
-            guard let host = request.url?.host else { return false }
-            return wanted.contains {
-                $0.hasPrefix("*.") ? host.hasSuffix($0.dropFirst()) && host.utf8.count > $0.utf8.count - 1 : host == $0
-            }
+            // Without the target: one such as `*` makes no URL.
+            guard let scheme = request.head.scheme, let authority = request.head.authority,
+                let url = try? HTTPURL("\(scheme)://\(authority)/")
+            else { return false }
+            return wanted.contains { $0.matches(url) }
         }
     }
 
@@ -71,6 +73,27 @@ extension HTTPSender {
     /// ```
     public func wrapped(@MiddlewareBuilder by middleware: () -> [any HTTPMiddleware]) -> HTTPStack {
         middleware().reversed().reduce(HTTPStack(self)) { stack, next in stack.wrapped(by: next) }
+    }
+}
+
+private struct HostPattern: Sendable {
+    private let host: String
+    private let isForNamesBelow: Bool
+    private let port: Int?
+
+    init(_ text: String) {
+        isForNamesBelow = text.hasPrefix("*.")
+        let name = isForNamesBelow ? text.dropFirst(2) : text[...]
+        guard let url = try? HTTPURL("https://\(Host.isIPv6(name) ? "[\(name)]" : name)"), url.path.isEmpty, url.query == nil else {
+            preconditionFailure("no host: '\(text)'")
+        }
+        host = (isForNamesBelow ? "." : "") + url.host
+        let behindAddress = name.hasPrefix("[") ? name.drop { $0 != "]" } : name
+        port = !Host.isIPv6(name) && behindAddress.contains(":") ? url.effectivePort : nil
+    }
+
+    func matches(_ url: HTTPURL) -> Bool {
+        (isForNamesBelow ? url.host.hasSuffix(host) : url.host == host) && (port ?? url.effectivePort) == url.effectivePort
     }
 }
 

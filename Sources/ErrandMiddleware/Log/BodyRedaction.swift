@@ -42,7 +42,7 @@ struct BodyRedaction {
 
     private func json(_ bytes: [UInt8]) -> [UInt8] {
         let redaction = JSONRedaction(
-            bytes, placeholder: Self.placeholder, isSensitive: isSensitive,
+            bytes, placeholder: Self.placeholder, isSensitive: { sensitivity.isSensitive(memberName: $0) },
             rewrite: { text in
                 // JSON within JSON, or what may be a URL: other text is no query.
                 if let first = text.utf8.first, "{[".utf8.contains(first) { return String(decoding: json(Array(text.utf8)), as: UTF8.self) }

@@ -30,12 +30,7 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
     public init(reserve: Double = 5, perSuccess: Double = 0.2, perSecond: Double = 0.1, clock: any Clock<Duration> = ContinuousClock()) {
         precondition(reserve >= 0 && perSuccess >= 0 && perSecond >= 0, "\(reserve), \(perSuccess) and \(perSecond) tokens")
         (self.reserve, self.perSuccess, self.perSecond) = (reserve, perSuccess, perSecond)
-        elapsed = Self.stopwatch(clock)
-    }
-
-    private static func stopwatch(_ clock: some Clock<Duration>) -> @Sendable () -> Duration {
-        let start = clock.now
-        return { start.duration(to: clock.now) }
+        elapsed = stopwatch(clock)
     }
 
     private func within<Result: Sendable>(_ origin: String, _ body: (inout Double) -> Result) -> Result {

@@ -33,10 +33,11 @@ public struct ResponseValidator: Sendable {
         case fail(any Error)
         /// The request is sent again after a wait, at most so often by this validator; then the call fails with ``ValidationFailure``.
         case retry(Backoff, atMost: Int)
-        /// The same, without a wait, once another request was answered: one that wakes a session, say. It goes through the same stack; its answer is
-        /// dropped, and an error of it fails the call. At most once by this validator.
+        /// The same, without a wait, once another request was answered, whatever its status: one that wakes a session, say. It goes through the
+        /// layers inside this one; its answer is dropped, and an error of it fails the call. At most once by this validator.
         case retryAfterSending(Request)
-        /// The same, once some work is done, in the caller's task. At most once by this validator.
+        /// The same, once some work is done. The work is cancelled when the call is, and when its deadline passes. At most once by this
+        /// validator.
         case retryAfter(@Sendable () async throws -> Void)
     }
 }
@@ -79,7 +80,10 @@ public struct ValidationFailure: RequestFailure {
     }
 
     public var description: String {
-        "\(request.map { "\($0): " } ?? "")\(response.map { "\($0.status.code), " } ?? "")refused by '\(name)' after \(retries) retries: \(reason.rawValue)"
+        var text = request.map { "\($0): " } ?? ""
+        if let response { text += "status \(response.status.code), " }
+        text += "refused by '\(name)' after \(retries == 1 ? "1 retry" : "\(retries) retries"): \(reason.rawValue)"
+        return attempts.isEmpty ? text : text + "; " + attempts.map(\.description).joined(separator: "; ")
     }
 }
 

@@ -18,26 +18,40 @@ public struct ValidateMiddleware: HTTPMiddleware {
     public var label: String { "validate(\(validators.map(\.name).joined(separator: ", ")))" }
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
-        guard !request.options.validation.isOff else { return try await next.send(request) }
         let chain = request.options.validators + validators
+        guard !request.options.validation.isOff, !chain.isEmpty else { return try await next.send(request) }
         var retries = Array(repeating: 0, count: chain.count)
         var attempts: [AttemptRecord] = []
         while true {
-            var response = try await next.send(request)
-            if !attempts.isEmpty { response.metadata.attempts = attempts + response.metadata.attempts }
+            var response: Response
+            do {
+                response = try await next.send(request)
+            } catch {
+                throw Self.telling(attempts, in: error)
+            }
+            if !attempts.isEmpty { response.metadata.attempts = attempts.followed(by: response.metadata.attempts) }
             let ruling: (index: Int, delay: Duration)?
             do {
                 ruling = try await rule(on: &response, request: request, by: chain, retries: retries, next: next)
             } catch {
                 response.body.abandon()
-                throw error
+                // However a validator puts it: a cancelled call is over.
+                try Task.checkCancellation()
+                throw Self.telling(response.metadata.attempts, in: error)
             }
             guard let (index, delay) = ruling else { return response }
             response.body.abandon()
             retries[index] += 1
+            attempts = response.metadata.attempts
             attempts.append(AttemptRecord(number: attempts.count + 1, outcome: .status(response.head.status), delay: delay))
             if delay > .zero { try await clock.sleep(for: delay) }
         }
+    }
+
+    private static func telling(_ attempts: [AttemptRecord], in error: any Error) -> any Error {
+        guard !attempts.isEmpty, var failure = error as? any RequestFailure else { return error }
+        failure.attempts = attempts.followed(by: failure.attempts)
+        return failure
     }
 
     /// Nil to return the response; otherwise whose retry it is, and the wait before it.
@@ -50,7 +64,8 @@ public struct ValidateMiddleware: HTTPMiddleware {
             let verdict = try await validator.check(response.request, response, retries[index])
             switch verdict {
             case .next: continue
-            case .accept(let accepted):
+            case .accept(var accepted):
+                if accepted.metadata.attempts.isEmpty { accepted.metadata.attempts = response.metadata.attempts }
                 response = accepted
                 return nil
             case .fail(let error): throw error
@@ -63,14 +78,45 @@ public struct ValidateMiddleware: HTTPMiddleware {
             guard retries[index] < limit else { throw refuse(.retriesUsedUp) }
             guard request.body.canBeSent else { throw refuse(.bodyCannotBeReplayed) }
             if let remaining = request.deadline?.remaining, delay >= remaining { throw refuse(.deadlineTooNear) }
+            // Now: what comes first may need the connection, or the turn, that this answer holds.
+            response.body.abandon()
             if case .retryAfterSending(var other) = verdict {
                 other.deadline = .earlier(other.deadline, request.deadline)
                 _ = try await next.withResponse(to: other) { try await $0.body.prefix(64 * 1024) }
             }
-            if case .retryAfter(let work) = verdict { try await work() }
+            if case .retryAfter(let work) = verdict { try await perform(work, for: response.request, until: request.deadline) }
             return (index, delay)
         }
         return nil
+    }
+
+    private func perform(_ work: @escaping @Sendable () async throws -> Void, for request: Request, until deadline: Deadline?) async throws
+    {
+        guard let deadline else { return try await work() }
+        let before = deadline.remaining
+        let isDone = try await withThrowingTaskGroup(of: Bool.self) { group in
+            group.addTask {
+                try await work()
+                return true
+            }
+            group.addTask {
+                try await deadline.wait()
+                return false
+            }
+            defer { group.cancelAll() }
+            return try await group.next() ?? false
+        }
+        guard !isDone else { return }
+        throw TransportError(
+            .timedOut, phase: .backoff, message: "the work before a retry", elapsed: before - deadline.remaining, request: request,
+            wasSent: .yes)
+    }
+}
+
+extension [AttemptRecord] {
+    /// Both, numbered through.
+    fileprivate func followed(by later: [AttemptRecord]) -> [AttemptRecord] {
+        self + later.enumerated().map { AttemptRecord(number: count + $0 + 1, outcome: $1.outcome, delay: $1.delay) }
     }
 }
 

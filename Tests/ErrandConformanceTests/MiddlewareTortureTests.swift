@@ -1,0 +1,230 @@
+import Errand
+import ErrandConformance
+import Logging
+import Synchronization
+import Testing
+
+/// Each middleware of the library under cancellation at every point, over a stub with a body in pieces.
+@Suite(.serialized, .timeLimit(.minutes(1)), .leavesNothingBehind(inParallelRuns: false))
+struct MiddlewareTortureTests {
+    @Test(arguments: Scenario.all) func isCancelledAtEveryPoint(_ scenario: Scenario) async throws {
+        let stages = Stages()
+        let before = LiveWork.allCases.map(\.count)
+        let report = try await CancellationTorture().run {
+            let stage = Stage(scenario)
+            stages.latest.withLock { $0 = stage }
+            return try await stage.play()
+        } accepts: {
+            $0 == scenario.expected
+        } check: { run in
+            guard let stage = stages.latest.withLock({ $0 }) else { return #expect(run.k == 1, "\(run)") }
+            try await stage.check("\(run)")
+            // Other suites may run beside this one: then the counts are not this one's alone.
+            if !LeakTrait.isRunParallel { #expect(LiveWork.allCases.map(\.count) == before, "\(run)") }
+        }
+        #expect(report.cancelled > scenario.leastCancelled && report.uncancelled >= 2, "\(report)")
+    }
+}
+
+/// The stack of the run under way: each begins with a new one.
+private final class Stages: Sendable {
+    let latest = Mutex<Stage?>(nil)
+}
+
+/// A middleware, what its transport answers, and what must come of it.
+struct Scenario: Sendable, CustomTestStringConvertible {
+    let name: String
+    var stub = Stub().answers(pieces())
+    var method = HTTPRequest.Method.get
+    /// Whether time is moved to the next sleeper.
+    var movesTime = false
+    var expected = "200 onetwothree"
+    var leastCancelled = 3
+    let wrap: @Sendable (Stage.Parts) -> HTTPStack
+
+    var testDescription: String { name }
+
+    /// A head that is waited for, and then a body whose every piece is.
+    static func pieces(_ status: HTTPResponse.Status = .ok, headers: HTTPFields = HTTPFields()) -> StubAnswer {
+        .streaming { _, _ in
+            await Task.yield()
+            return (HTTPResponse(status: status, headerFields: headers), YieldingBodySource(["one", "two", "three"]))
+        }
+    }
+
+    private static let lost = StubAnswer.streaming { _, _ in
+        await Task.yield()
+        throw TransportError(.connectionLost, phase: .response, request: nil, wasSent: .maybe)
+    }
+    private static let quiet = Logger(label: "torture") { _ in SwiftLogNoOpLogHandler() }
+
+    private static func again(on status: HTTPResponse.Status, _ verdict: ResponseValidator.Verdict) -> ResponseValidator {
+        ResponseValidator("again") { _, response, _ in
+            await Task.yield()
+            return response.status == status ? verdict : .next
+        }
+    }
+
+    static let all: [Scenario] = [
+        Scenario(name: "server") { $0.stub.server("https://a.example", headers: [.userAgent: "x"]) },
+        Scenario(name: "number") { $0.stub.number() },
+        Scenario(name: "log") { $0.stub.log(to: quiet) },
+        Scenario(name: "timeout", leastCancelled: 10) { $0.stub.timeout(.seconds(60), clock: $0.stillClock) },
+        Scenario(name: "validateStatus", stub: Stub().answers(pieces(.notFound)), expected: "error 404 onetwothree") {
+            $0.stub.validateStatus()
+        },
+        Scenario(name: "redirect", stub: Stub().answers(pieces(.seeOther, headers: [.location: "/to"]), pieces()), method: .post) {
+            $0.stub.redirect()
+        },
+        Scenario(name: "retry", stub: Stub().answers(pieces(.serviceUnavailable), pieces()), movesTime: true) {
+            $0.stub.retry(clock: $0.clock, random: { 0.5 })
+        },
+        Scenario(name: "validate, retry", stub: Stub().answers(pieces(.serviceUnavailable), pieces()), movesTime: true) {
+            $0.stub.validate(again(on: .serviceUnavailable, .retry(.constant(.seconds(1)), atMost: 1)), clock: $0.clock)
+        },
+        Scenario(name: "validate, retry after work", stub: Stub().answers(pieces(.unauthorized), pieces())) {
+            $0.stub.validate(
+                again(
+                    on: .unauthorized,
+                    .retryAfter {
+                        for _ in 0..<3 { await Task.yield() }
+                        try Task.checkCancellation()
+                    }))
+        },
+        Scenario(
+            name: "validate, retry after work under a deadline", stub: Stub().answers(pieces(.unauthorized), pieces()), leastCancelled: 10
+        ) {
+            $0.stub.validate(again(on: .unauthorized, .retryAfter { await Task.yield() })).timeout(.seconds(60), clock: $0.stillClock)
+        },
+        Scenario(name: "validate, retry after another request", stub: Stub().answers(pieces(.unauthorized), pieces(), pieces())) {
+            let wake = Request(head: HTTPRequest(method: .get, scheme: "https", authority: "a.example", path: "/wake"))
+            return $0.stub.validate(again(on: .unauthorized, .retryAfterSending(wake)))
+        },
+        Scenario(name: "validate, accept", stub: Stub().answers(pieces(.notFound))) {
+            $0.stub.validate(
+                ResponseValidator("read") { _, response, _ in
+                    var response = try await response.buffered()
+                    response.head.status = .ok
+                    return .accept(response)
+                })
+        },
+        Scenario(name: "transform", expected: "200 other") {
+            $0.stub.transformRequest { _ in await Task.yield() }
+                .transformResponse {
+                    _ = try await $0.body.collect()
+                    $0.body = ResponseBody(Data("other".utf8))
+                }
+        },
+        Scenario(name: "delay") { $0.stub.delay(by: .zero, clock: $0.stillClock) },
+        Scenario(name: "delay of a millisecond", movesTime: true) { $0.stub.delay(by: .milliseconds(1), clock: $0.clock) },
+        Scenario(name: "fallback after a failure", stub: Stub().answers(lost)) { $0.stub.fallback(to: $0.other) },
+        Scenario(name: "fallback after a status", stub: Stub().answers(pieces(.serviceUnavailable))) {
+            $0.stub.fallback(to: $0.other, statuses: [503])
+        },
+        Scenario(name: "fallback that fails", stub: Stub().answers(pieces(.serviceUnavailable)), expected: "503 onetwothree") {
+            $0.stub.fallback(statuses: [503]) { _, _ in
+                await Task.yield()
+                throw TransportError(.cannotConnect, phase: .connect, request: nil, wasSent: .no)
+            }
+        },
+        Scenario(name: "timeouts", leastCancelled: 10) {
+            $0.stub.timeouts(
+                queue: .seconds(60), connect: .seconds(60), firstByte: .seconds(60), idleRead: .seconds(60), idleWrite: .seconds(60),
+                attempt: .seconds(60), clock: $0.stillClock)
+        },
+        Scenario(name: "by a condition") {
+            $0.stub.wrapped(by: RedirectMiddleware(), when: .host("*.example")).wrapped(by: NumberMiddleware(), when: !.method(.get))
+        },
+        Scenario(
+            name: "all of them",
+            stub: Stub().answers(
+                lost, pieces(.serviceUnavailable), pieces(.found, headers: [.location: "/to"]), pieces(.unauthorized), pieces()),
+            movesTime: true, leastCancelled: 20
+        ) { parts in
+            let (clock, still) = (parts.clock, parts.stillClock)
+            return parts.stub.wrapped {
+                ServerMiddleware("https://a.example")
+                NumberMiddleware()
+                LogMiddleware(quiet)
+                TimeoutMiddleware(.seconds(86_400), clock: still)
+                ValidateStatusMiddleware()
+                FallbackMiddleware(to: parts.other)
+                ValidateMiddleware([again(on: .unauthorized, .retry(.constant(.seconds(1)), atMost: 1))], clock: clock)
+                RetryMiddleware(clock: clock, random: { 0.5 })
+                RedirectMiddleware()
+                DelayMiddleware(by: .milliseconds(1), clock: clock)
+                TransformMiddleware.request { _ in await Task.yield() }
+                PhaseTimeoutMiddleware(PhaseTimeouts(firstByte: .seconds(60), idleRead: .seconds(60), clock: still), attempt: .seconds(60))
+            }
+        },
+    ]
+}
+
+/// Pieces, each of which is waited for.
+private final class YieldingBodySource: BodySource {
+    private let rest: Mutex<[String]>
+
+    init(_ pieces: [String]) { rest = Mutex(pieces) }
+
+    func next() async throws -> Data? {
+        await Task.yield()
+        return rest.withLock { $0.isEmpty ? nil : Data($0.removeFirst().utf8) }
+    }
+
+    func abandon() { rest.withLock { $0 = [] } }
+}
+
+/// A stack over stubs of its own.
+final class Stage: Sendable {
+    struct Parts: Sendable {
+        let stub: StubTransport
+        /// For what falls back.
+        let other = StubTransport(Stub().answers(Scenario.pieces()))
+        /// Whose time is moved.
+        let clock = ManualClock()
+        /// Whose time is not.
+        let stillClock = ManualClock()
+    }
+
+    private let scenario: Scenario
+    private let parts: Parts
+    private let stack: HTTPStack
+
+    init(_ scenario: Scenario) {
+        self.scenario = scenario
+        let next = Stub(.get, "/next").answers(Scenario.pieces())
+        parts = Parts(stub: StubTransport(next, scenario.stub))
+        stack = scenario.wrap(parts)
+    }
+
+    func play() async throws -> String {
+        guard scenario.movesTime else { return try await send() }
+        return try await parts.clock.advancingToSleepers { try await send() }
+    }
+
+    private func send() async throws -> String {
+        do {
+            let response = try await stack.send(Request(scenario.method, url: "https://a.example/x"))
+            return "\(response.status.code) \(String(decoding: try await response.body.collect(), as: UTF8.self))"
+        } catch let error as StatusError {
+            return "error \(error.status.code) \(String(decoding: error.bodyPrefix, as: UTF8.self))"
+        }
+    }
+
+    /// Nothing is open, nobody waits, and the next request through the same stack is fine.
+    func check(_ run: String) async throws {
+        checkNothingIsOpen(run)
+        let next = try Request(.get, url: "https://a.example/next")
+        let response = try await parts.clock.advancingToSleepers { try await stack.send(next) }
+        let data = try await response.body.collect()
+        #expect(
+            response.status == .ok && String(decoding: data, as: UTF8.self).hasSuffix(scenario.name == "transform" ? "other" : "three"),
+            "\(run)")
+        checkNothingIsOpen(run)
+    }
+
+    private func checkNothingIsOpen(_ run: String) {
+        #expect(parts.stub.openBodyCount == 0 && parts.other.openBodyCount == 0, "\(run)")
+        #expect(parts.clock.sleeperCount == 0 && parts.stillClock.sleeperCount == 0, "\(run)")
+    }
+}

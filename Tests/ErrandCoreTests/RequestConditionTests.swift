@@ -1,0 +1,200 @@
+import Errand
+import ErrandTesting
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct RequestConditionTests {
+    /// Notes its name in each request.
+    private struct Marking: HTTPMiddleware {
+        let name: String
+        var place: MiddlewarePlace?
+        var label: String { "mark(\(name))" }
+
+        init(_ name: String, place: MiddlewarePlace? = nil) { (self.name, self.place) = (name, place) }
+
+        func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+            var request = request
+            request.options.marks.append(name)
+            return try await next.send(request)
+        }
+    }
+
+    private let stub = StubTransport(Stub().answers(.status(.ok)))
+
+    private func marks(_ stack: HTTPStack, _ request: Request = .sample()) async throws -> [String] {
+        try await stack.send(request).request.options.marks
+    }
+
+    private func holds(_ condition: RequestCondition, for request: Request) async throws -> Bool {
+        try await marks(stub.wrapped(by: Marking("m"), when: condition), request) == ["m"]
+    }
+
+    private func holds(_ condition: RequestCondition, for url: String, _ method: HTTPRequest.Method = .get) async throws -> Bool {
+        try await holds(condition, for: Request(method, url: url))
+    }
+
+    // MARK: Conditions
+
+    @Test(arguments: [
+        ("a.example", "https://a.example/", true), ("a.example", "http://a.example:8080/x?y", true),
+        ("a.example", "https://b.example/", false),
+        ("a.example", "https://x.a.example/", false), ("a.example", "https://a.example.evil.test/", false),
+        ("A.Example", "https://a.EXAMPLE/", true),
+        ("*.example.com", "https://a.example.com/", true), ("*.example.com", "https://b.a.example.com:444/", true),
+        ("*.Example.com", "https://A.example.COM/", true), ("*.example.com", "https://example.com/", false),
+        ("*.example.com", "https://badexample.com/", false), ("*.example.com", "https://example.com.evil.test/", false),
+        ("a.example:8080", "http://a.example:8080/", true), ("a.example:8080", "http://a.example/", false),
+        ("a.example:80", "http://a.example/", true),
+        ("a.example:443", "https://a.example/", true), ("a.example:443", "http://a.example/", false),
+        ("*.example.com:8443", "https://a.example.com:8443/", true), ("*.example.com:8443", "https://a.example.com/", false),
+        ("127.0.0.1", "http://127.0.0.1:1234/", true), ("127.0.0.1", "http://127.0.0.2/", false),
+        ("[::1]", "http://[::1]:8080/", true), ("::1", "http://[::1]:8080/", true), ("[::1]:8080", "http://[::1]:8080/", true),
+        ("[::1]:8080", "http://[::1]/", false), ("[2001:DB8::1]", "https://[2001:db8::1]/", true), ("[::1]", "http://[::2]/", false),
+        ("bücher.example", "https://xn--bcher-kva.example/", true), ("xn--bcher-kva.example", "https://bücher.example/", true),
+    ])
+    func aHostIsTheOneThatIsMeant(_ host: String, url: String, expected: Bool) async throws {
+        #expect(try await holds(.host(host), for: url) == expected)
+        #expect(try await holds(!.host(host), for: url) == !expected)
+    }
+
+    @Test func severalHostsAreEither() async throws {
+        let condition = RequestCondition.host("a.example", "*.b.example")
+        #expect(try await holds(condition, for: "https://a.example/"))
+        #expect(try await holds(condition, for: "https://x.b.example/"))
+        #expect(try await holds(condition, for: "https://b.example/") == false)
+    }
+
+    /// `OPTIONS *` names no path.
+    @Test func aHostIsKnownWhateverTheTarget() async throws {
+        #expect(try await holds(.host("a.example"), for: .sample("*")))
+        #expect(try await holds(.host("b.example"), for: .sample("*")) == false)
+    }
+
+    @Test func outsideServerThereIsNoHost() async throws {
+        let request = try Request(.get, "/x")
+        let outside = stub.server("https://a.example").wrapped(by: Marking("m"), when: .host("a.example"))
+        #expect(try await marks(outside, request) == [])
+        let inside = stub.wrapped(by: Marking("m"), when: .host("a.example")).server("https://a.example")
+        #expect(try await marks(inside, request) == ["m"])
+        let negated = stub.server("https://a.example").wrapped(by: Marking("m"), when: !.host("a.example"))
+        #expect(try await marks(negated, request) == ["m"])
+    }
+
+    @Test(arguments: [
+        ("/users", "/users", true), ("/users", "/users?page=2", true), ("/users", "/users/", false), ("/users", "/users/7", false),
+        ("/users", "/Users", false), ("/users/{id}", "/users/7", true), ("/users/{id}", "/users/", false),
+        ("/users/{id}", "/users/7/posts", false),
+        ("/users/{id}/posts", "/users/a%2Fb/posts?x", true), ("/v1/**", "/v1/a/b/c", true), ("/v1/**", "/v1", true),
+        ("/v1/**", "/v1/", true),
+        ("/v1/**", "/v10/a", false), ("/**", "/", true), ("/", "/", true), ("/", "/a", false), ("/a?b", "/a", false),
+    ])
+    func aPathIsTheOneThatIsMeant(_ pattern: String, target: String, expected: Bool) async throws {
+        #expect(try await holds(.path(pattern), for: "https://a.example" + target) == expected)
+    }
+
+    @Test func aPathIsLookedAtWhereTheMiddlewareStands() async throws {
+        let request = try Request(.get, "/x")
+        let stack = stub.wrapped(by: Marking("inside"), when: .path("/v1/x")).server("https://a.example/v1")
+            .wrapped(by: Marking("outside"), when: .path("/x"))
+        #expect(try await marks(stack, request) == ["outside", "inside"])
+    }
+
+    @Test func aMethodIsOneOfThose() async throws {
+        #expect(try await holds(.method(.get, .head), for: "https://a.example/"))
+        #expect(try await holds(.method(.get, .head), for: "https://a.example/", .head))
+        #expect(try await holds(.method(.get, .head), for: "https://a.example/", .post) == false)
+    }
+
+    @Test func conditionsAreJoined() async throws {
+        let (a, get, path) = (RequestCondition.host("a.example"), RequestCondition.method(.get), RequestCondition.path("/x"))
+        let table: [(RequestCondition, String, HTTPRequest.Method, Bool)] = [
+            (a && get, "https://a.example/", .get, true), (a && get, "https://a.example/", .put, false),
+            (a && get, "https://b.example/", .get, false),
+            (a || get, "https://b.example/", .get, true), (a || get, "https://b.example/", .put, false),
+            (!a && !get, "https://b.example/", .put, true),
+            (a && get || path, "https://b.example/x", .put, true), (a && (get || path), "https://b.example/x", .put, false),
+            (!(a || get), "https://b.example/", .put, true), (!(a || get), "https://a.example/", .put, false),
+        ]
+        for (condition, url, method, expected) in table {
+            #expect(try await holds(condition, for: url, method) == expected, "\(condition), \(method) \(url)")
+        }
+    }
+
+    @Test func whateverYouLookAt() async throws {
+        let condition = RequestCondition.custom("a body") { !$0.body.isEmpty }
+        #expect(try await holds(condition, for: .sample()) == false)
+        #expect(try await holds(condition, for: Request(.put, url: "https://a.example/", body: .text("x"))))
+    }
+
+    @Test func aStackNamesMiddlewareWithItsCondition() {
+        #expect(
+            stub.wrapped(by: Marking("m"), when: .host("*.example.com") && !.method(.get, .head)).description
+                == "mark(m) when host *.example.com and not (method GET or HEAD) > StubTransport")
+        #expect(
+            ((RequestCondition.host("a.example", "b.example") || .path("/v1/**")) && .custom("a body") { _ in true }).description
+                == "(host a.example or b.example or path /v1/**) and a body")
+    }
+
+    @Test func aMiddlewareKeepsItsPlaceUnderACondition() {
+        let stack = stub.wrapped(by: Marking("status", place: .validateStatus), when: .host("a.example"))
+            .wrapped(by: Marking("retry", place: .retry), when: .method(.get))
+        #expect(stack.contains(.retry) && stack.contains(.validateStatus))
+        #expect(stack.orderProblems == ["retry stands outside validateStatus: retry would see an error where it looks for a status"])
+    }
+
+    // MARK: The builder
+
+    @Test func aListIsOutermostFirst() async throws {
+        let stack = stub.wrapped {
+            Marking("a")
+            Marking("b")
+            Marking("c")
+        }
+        #expect(try await marks(stack) == ["a", "b", "c"])
+        #expect(stack.description == "mark(a) > mark(b) > mark(c) > StubTransport")
+    }
+
+    @Test func aListGoesAroundAStack() async throws {
+        let stack = stub.wrapped(by: Marking("inner")).wrapped { Marking("outer") }
+        #expect(try await marks(stack) == ["outer", "inner"])
+        #expect(stub.wrapped {}.description == "StubTransport")
+    }
+
+    private enum Kind: CaseIterable { case plain, careful, brave }
+
+    @Test(arguments: [
+        (false, Kind.plain, 0, ["else", "plain", "end"]), (true, .careful, 2, ["if", "only if", "careful", "0", "1", "end"]),
+        (true, .brave, 1, ["if", "only if", "brave 1", "brave 2", "0", "end"]),
+    ])
+    private func choosesByTheUsualWords(_ flag: Bool, kind: Kind, count: Int, expected: [String]) async throws {
+        let list: [any HTTPMiddleware] = [Marking("brave 1"), Marking("brave 2")]
+        let stack = stub.wrapped {
+            if flag { Marking("if") } else { Marking("else") }
+            if flag { Marking("only if") }
+            switch kind {
+            case .plain: Marking("plain")
+            case .careful: Marking("careful")
+            case .brave: list
+            }
+            for index in 0..<count { Marking("\(index)") }
+            if #available(macOS 15, *) { Marking("end") }
+        }
+        #expect(try await marks(stack) == expected)
+    }
+
+    @Test func aListKnowsItsOrderProblems() {
+        let stack = stub.wrapped {
+            Marking("retry", place: .retry)
+            Marking("status", place: .validateStatus)
+        }
+        #expect(stack.orderProblems.count == 1)
+    }
+}
+
+private enum MarksKey: TypedKey { static var defaultValue: [String] { [] } }
+
+extension RequestOptions {
+    fileprivate var marks: [String] {
+        get { self[MarksKey.self] }
+        set { self[MarksKey.self] = newValue }
+    }
+}
