@@ -1,0 +1,35 @@
+/// Which of several requests goes first where they wait for the same thing.
+public struct RequestPriority: Sendable, Hashable, Comparable, CustomStringConvertible {
+    /// From 0, the most urgent, to 7 (RFC 9218, 4.1).
+    public let urgency: Int
+
+    /// - Precondition: 0 to 7.
+    public init(urgency: Int) {
+        precondition((0...7).contains(urgency), "an urgency of \(urgency)")
+        self.urgency = urgency
+    }
+
+    /// Somebody looks at the screen, and waits.
+    public static let high = RequestPriority(urgency: 1)
+    /// The default.
+    public static let normal = RequestPriority(urgency: 3)
+    /// Wanted soon, but nobody waits.
+    public static let low = RequestPriority(urgency: 5)
+    /// Whenever there is room.
+    public static let background = RequestPriority(urgency: 7)
+
+    /// The less urgent one is the smaller.
+    public static func < (first: RequestPriority, second: RequestPriority) -> Bool { first.urgency > second.urgency }
+
+    public var description: String { "u=\(urgency)" }
+}
+
+private enum PriorityKey: TypedKey { static var defaultValue: RequestPriority { .normal } }
+
+extension RequestOptions {
+    /// How urgent the request is: queues obey it.
+    public var priority: RequestPriority {
+        get { self[PriorityKey.self] }
+        set { self[PriorityKey.self] = newValue }
+    }
+}

@@ -1,0 +1,77 @@
+/// Who waits for a turn: first by priority, then by arrival. Every operation takes the same few steps on average, however many wait.
+///
+/// Who leaves is forgotten at once, and the place is passed over later; places of those who left are cleared out before they are
+/// more than those who wait.
+package struct WaitQueue<Waiter>: Sendable where Waiter: Sendable {
+    /// How many places were looked at or moved, for tests that count steps and not time.
+    package private(set) var steps = 0
+
+    private struct Lane: Sendable {
+        var places: [Int] = []
+        var first = 0
+        var left = 0  // places of those who are gone
+
+        var isEmpty: Bool { first == places.count }
+    }
+
+    private var lanes: [Lane]
+    private var waiters: [Int: (lane: Int, waiter: Waiter)] = [:]
+    private var nextID = 0
+
+    package init(lanes count: Int = 8) { lanes = Array(repeating: Lane(), count: count) }
+
+    package var count: Int { waiters.count }
+    package var isEmpty: Bool { waiters.isEmpty }
+
+    /// The number by which the waiter can leave.
+    package mutating func append(_ waiter: Waiter, lane: Int) -> Int {
+        steps += 1
+        nextID += 1
+        lanes[lane].places.append(nextID)
+        waiters[nextID] = (lane, waiter)
+        return nextID
+    }
+
+    /// Nil if it has had its turn, or left, before.
+    package mutating func remove(_ id: Int) -> Waiter? {
+        steps += 1
+        guard let (lane, waiter) = waiters.removeValue(forKey: id) else { return nil }
+        lanes[lane].left += 1
+        if lanes[lane].left > 32, lanes[lane].left * 2 > lanes[lane].places.count - lanes[lane].first { clear(lane) }
+        return waiter
+    }
+
+    /// Whose turn it is.
+    package mutating func popFirst() -> Waiter? {
+        for lane in lanes.indices {
+            while !lanes[lane].isEmpty {
+                steps += 1
+                let id = lanes[lane].places[lanes[lane].first]
+                lanes[lane].first += 1
+                if lanes[lane].first > 32, lanes[lane].first * 2 > lanes[lane].places.count { dropHead(lane) }
+                if let found = waiters.removeValue(forKey: id) { return found.waiter }
+                lanes[lane].left -= 1
+            }
+        }
+        return nil
+    }
+
+    /// Everybody, in order.
+    package mutating func removeAll() -> [Waiter] {
+        var all: [Waiter] = []
+        while let waiter = popFirst() { all.append(waiter) }
+        return all
+    }
+
+    private mutating func clear(_ lane: Int) {
+        steps += lanes[lane].places.count - lanes[lane].first
+        lanes[lane].places = lanes[lane].places[lanes[lane].first...].filter { waiters[$0] != nil }
+        (lanes[lane].first, lanes[lane].left) = (0, 0)
+    }
+
+    private mutating func dropHead(_ lane: Int) {
+        steps += lanes[lane].places.count - lanes[lane].first
+        lanes[lane].places.removeFirst(lanes[lane].first)
+        lanes[lane].first = 0
+    }
+}

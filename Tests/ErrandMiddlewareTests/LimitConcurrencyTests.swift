@@ -1,0 +1,251 @@
+import Errand
+import ErrandTesting
+import Synchronization
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct LimitConcurrencyTests {
+    /// Answers when it is told to, and knows how many are under way.
+    private final class Gate: HTTPSender {
+        private struct State {
+            var waiting: [(name: String, continuation: CheckedContinuation<Void, any Error>)] = []
+            var underWay = 0
+            var most = 0
+            var order: [String] = []
+        }
+
+        private let state = Mutex(State())
+        let isOpen: Bool
+
+        init(isOpen: Bool = false) { self.isOpen = isOpen }
+
+        var underWay: Int { state.withLock(\.underWay) }
+        var most: Int { state.withLock(\.most) }
+        var order: [String] { state.withLock(\.order) }
+
+        func send(_ request: Request) async throws -> Response {
+            let name = request.head.path ?? ""
+            state.withLock { state in
+                state.underWay += 1
+                state.most = max(state.most, state.underWay)
+                state.order.append(name)
+            }
+            defer { state.withLock { $0.underWay -= 1 } }
+            if isOpen {
+                for _ in 0..<3 { await Task.yield() }
+            } else {
+                try await withTaskCancellationHandler {
+                    try await withCheckedThrowingContinuation { continuation in
+                        state.withLock { $0.waiting.append((name, continuation)) }
+                        if Task.isCancelled { leave(name) }
+                    }
+                } onCancel: {
+                    leave(name)
+                }
+            }
+            return Response(head: HTTPResponse(status: .ok), request: request)
+        }
+
+        private func leave(_ name: String) {
+            let left = state.withLock { state in
+                state.waiting.firstIndex { $0.name == name }.map { state.waiting.remove(at: $0).continuation }
+            }
+            left?.resume(throwing: CancellationError())
+        }
+
+        /// Answers the request that came first.
+        func answerOne() async {
+            while true {
+                if let first = state.withLock({ $0.waiting.isEmpty ? nil : $0.waiting.removeFirst() }) {
+                    return first.continuation.resume()
+                }
+                await Task.yield()
+            }
+        }
+    }
+
+    private func call(_ path: String, host: String = "a.example", _ priority: RequestPriority = .normal) throws -> Request {
+        var request = try Request(.get, url: "https://\(host)\(path)")
+        request.options.priority = priority
+        return request
+    }
+
+    @Test(arguments: [1, 3, 10]) func noMoreThanTheLimitAreUnderWay(_ limit: Int) async throws {
+        let gate = Gate(isOpen: true)
+        let middleware = LimitConcurrencyMiddleware(.fixed(limit), per: .all)
+        let stack = HTTPStack(gate).wrapped(by: middleware)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 0..<200 { group.addTask { _ = try await stack.send(call("/\(number)", host: "\(number % 7).example")) } }
+            try await group.waitForAll()
+        }
+        #expect(gate.most <= limit && gate.order.count == 200)
+        #expect(middleware.load(of: "").underWay == 0 && middleware.load(of: "").waiting == 0)
+    }
+
+    @Test func eachOriginHasALineOfItsOwn() async throws {
+        let gate = Gate()
+        let stack = HTTPStack(gate).limitConcurrency(to: 1)
+        let tasks = ["a.example", "b.example"].map { host in Task { try await stack.send(call("/", host: host)) } }
+        while gate.underWay < 2 { await Task.yield() }
+        for _ in tasks { await gate.answerOne() }
+        for task in tasks { _ = try await task.value }
+    }
+
+    @Test func aKeyOfOnesOwnLimitsAndNilDoesNot() async throws {
+        let gate = Gate()
+        let stack = HTTPStack(gate).limitConcurrency(.fixed(1), per: .key { $0.head.path == "/free" ? nil : "all" })
+        let tasks = ["/free", "/one", "/free"].map { path in Task { try await stack.send(call(path)) } }
+        while gate.underWay < 3 { await Task.yield() }
+        for _ in tasks { await gate.answerOne() }
+        for task in tasks { _ = try await task.value }
+    }
+
+    /// Starts a call, and returns when it waits in line.
+    private func queued(
+        _ request: Request, on stack: HTTPStack, _ middleware: LimitConcurrencyMiddleware
+    ) async -> Task<Response, any Error> {
+        let before = middleware.load(of: "https://a.example").waiting
+        let task = Task { try await stack.send(request) }
+        while middleware.load(of: "https://a.example").waiting == before { await Task.yield() }
+        return task
+    }
+
+    @Test func turnsComeByPriorityAndThenByArrival() async throws {
+        let gate = Gate()
+        let middleware = LimitConcurrencyMiddleware(.fixed(1))
+        let stack = HTTPStack(gate).wrapped(by: middleware)
+        let first = Task { try await stack.send(call("/first")) }
+        while gate.underWay < 1 { await Task.yield() }
+        var tasks: [Task<Response, any Error>] = []
+        for (path, priority) in [
+            ("/low", RequestPriority.low), ("/normal1", .normal), ("/background", .background), ("/normal2", .normal), ("/high", .high),
+        ] {
+            tasks.append(await queued(try call(path, priority), on: stack, middleware))
+        }
+        #expect(middleware.load(of: "https://a.example").underWay == 1)
+        for _ in 0..<6 { await gate.answerOne() }
+        for task in tasks + [first] { _ = try await task.value }
+        #expect(gate.order == ["/first", "/high", "/normal1", "/normal2", "/low", "/background"])
+    }
+
+    @Test func whoIsCancelledInLineLeavesAndTheOthersStay() async throws {
+        let gate = Gate()
+        let middleware = LimitConcurrencyMiddleware(.fixed(1))
+        let stack = HTTPStack(gate).wrapped(by: middleware)
+        let first = Task { try await stack.send(call("/first")) }
+        while gate.underWay < 1 { await Task.yield() }
+        let leaving = await queued(try call("/leaving"), on: stack, middleware)
+        let staying = await queued(try call("/staying"), on: stack, middleware)
+        leaving.cancel()
+        await #expect(throws: CancellationError.self) { try await leaving.value }
+        for _ in 0..<2 { await gate.answerOne() }
+        _ = try await (first.value, staying.value)
+        #expect(gate.order == ["/first", "/staying"] && middleware.load(of: "https://a.example").isIdle)
+    }
+
+    @Test func whoseDeadlinePassesInLineLeavesAlone() async throws {
+        let clock = ManualClock()
+        let gate = Gate()
+        let middleware = LimitConcurrencyMiddleware(.fixed(1))
+        let stack = HTTPStack(gate).wrapped(by: middleware)
+        let first = Task { try await stack.send(call("/first")) }
+        while gate.underWay < 1 { await Task.yield() }
+        var short = try call("/short")
+        short.deadline = Deadline(after: .seconds(5), clock: clock)
+        let leaving = await queued(short, on: stack, middleware)
+        let staying = await queued(try call("/staying"), on: stack, middleware)
+        try await clock.sleepers(atLeast: 1)
+        clock.advance(by: .seconds(5))
+        let error = await #expect(throws: TransportError.self) { try await leaving.value }
+        #expect(error?.code == .timedOut && error?.phase == .queue && error?.wasSent == .no)
+        for _ in 0..<2 { await gate.answerOne() }
+        _ = try await (first.value, staying.value)
+        #expect(gate.order == ["/first", "/staying"] && clock.sleeperCount == 0)
+    }
+
+    @Test func aSlotIsFreedWhenTheExchangeEndsNotWhenItIsRead() async throws {
+        let stub = StubTransport(Stub(.get, "/small").answers(.status(.ok, text: "small")), Stub().answers(.stream(streamed)))
+        let stack = stub.limitConcurrency(to: 1)
+        // Two in one scope, neither read: small ones hold nothing.
+        let (one, two) = (try await stack.send(call("/small")), try await stack.send(call("/small")))
+        #expect(try await one.body.collect() == two.body.collect())
+        let large = try await stack.send(call("/large"))
+        let next = Task { try await stack.send(call("/small")).status }
+        for _ in 0..<50 { await Task.yield() }
+        #expect(stub.requests.count == 3, "the large one still holds its slot")
+        _ = try await large.body.collect()
+        #expect(try await next.value == .ok)
+    }
+
+    @Test func aFailureFreesItsSlot() async throws {
+        let stub = StubTransport(Stub().answers(.failure(Broken()), .status(.ok)))
+        let stack = stub.limitConcurrency(to: 1)
+        await #expect(throws: Broken.self) { try await stack.send(call("/")) }
+        #expect(try await stack.send(call("/")).status == .ok)
+    }
+
+    @Test func aRequestThatIsSwitchedOffGoesPastTheLine() async throws {
+        let gate = Gate()
+        let stack = HTTPStack(gate).limitConcurrency(to: 1)
+        var off = try call("/off")
+        off.options.concurrencyLimit = .off
+        let sent = off
+        let tasks = [Task { try await stack.send(call("/first")) }, Task { try await stack.send(sent) }]
+        while gate.underWay < 2 { await Task.yield() }
+        for _ in tasks { await gate.answerOne() }
+        for task in tasks { _ = try await task.value }
+    }
+
+    /// Ten thousand calls, a third of them cancelled at any moment: nobody is lost, and no slot.
+    @Test func manyWhoComeAndGoLoseNoSlot() async throws {
+        let gate = Gate(isOpen: true)
+        let middleware = LimitConcurrencyMiddleware(.fixed(5))
+        let stack = HTTPStack(gate).wrapped(by: middleware)
+        let ended = await withTaskGroup(of: Bool.self) { group in
+            for number in 0..<10_000 {
+                group.addTask {
+                    let task = Task { try await stack.send(call("/\(number)")) }
+                    if number % 3 == 0 {
+                        for _ in 0..<(number % 7) { await Task.yield() }
+                        task.cancel()
+                    }
+                    switch await task.result {
+                    case .success: return true
+                    case .failure(let error): return error is CancellationError && number % 3 == 0
+                    }
+                }
+            }
+            return await group.reduce(into: 0) { $0 += $1 ? 1 : 0 }
+        }
+        #expect(ended == 10_000 && gate.most <= 5)
+        #expect(middleware.load(of: "https://a.example").isIdle)
+    }
+
+    // MARK: - Adaptive
+
+    @Test(
+        arguments: [
+            (.answered(after: .seconds(1)), 20, 10, 21), (.answered(after: .seconds(1)), 20, 9, 20),
+            (.answered(after: .seconds(6)), 20, 20, 18),
+            (.dropped, 20, 1, 18), (.dropped, 1, 1, 1), (.answered(after: .zero), 200, 200, 200), (.cancelled, 20, 20, 20),
+        ] as [(ConcurrencyLimit.Outcome, Double, Int, Double)])
+    func anAdaptiveLimitFollowsWhatTheOtherSideBears(_ outcome: ConcurrencyLimit.Outcome, _ limit: Double, _ inUse: Int, _ next: Double) {
+        #expect(ConcurrencyLimit.adaptive().next(after: outcome, limit: limit, inUse: inUse) == next)
+        #expect(ConcurrencyLimit.fixed(20).next(after: outcome, limit: limit, inUse: inUse) == limit)
+    }
+
+    @Test func refusalsNarrowItAndAnswersWidenIt() async throws {
+        let stub = StubTransport(Stub(.get, "/busy").answers(.status(.serviceUnavailable)), Stub().answers(.status(.ok)))
+        let middleware = LimitConcurrencyMiddleware(.adaptive(initial: 10, minimum: 2), per: .all)
+        let stack = stub.wrapped(by: middleware)
+        for _ in 0..<50 { _ = try await stack.send(call("/busy")) }
+        #expect(middleware.load(of: "").limit == 2)
+        for _ in 0..<5 { _ = try await stack.send(call("/fine")) }
+        #expect(middleware.load(of: "").limit == 3, "one at a time uses half of two, and less than half of three")
+    }
+
+    private struct Broken: Error {}
+}
+
+extension LimitConcurrencyMiddleware.Load {
+    fileprivate var isIdle: Bool { underWay == 0 && waiting == 0 }
+}
