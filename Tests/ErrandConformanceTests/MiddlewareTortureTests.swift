@@ -132,6 +132,11 @@ struct Scenario: Sendable, CustomTestStringConvertible {
                 queue: .seconds(60), connect: .seconds(60), firstByte: .seconds(60), idleRead: .seconds(60), idleWrite: .seconds(60),
                 attempt: .seconds(60), clock: $0.stillClock)
         },
+        Scenario(name: "limitConcurrency") { $0.stub.limitConcurrency(to: 1) },
+        Scenario(name: "limitConcurrency under a deadline", leastCancelled: 10) {
+            $0.stub.limitConcurrency(to: 1).timeout(.seconds(60), clock: $0.stillClock)
+        },
+        Scenario(name: "circuitBreaker") { $0.stub.circuitBreaker() },
         Scenario(name: "by a condition") {
             $0.stub.wrapped(by: RedirectMiddleware(), when: .host("*.example")).wrapped(by: NumberMiddleware(), when: !.method(.get))
         },

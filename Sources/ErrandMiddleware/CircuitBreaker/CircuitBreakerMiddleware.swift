@@ -1,0 +1,176 @@
+public import ErrandCore
+internal import Synchronization
+
+/// Refuses at once what would likely fail: an origin that fails too often is left alone for a while, and then asked carefully.
+///
+/// **Place:** inside `retry`, so that it sees each attempt, outside the limits: what it refuses takes no slot. A refusal is a
+/// ``CircuitOpen``, which never left and is not retried.
+///
+/// A failure is no answer, or one of the statuses 429, 500, 502, 503 and 504. A caller who leaves says nothing about the server, and a request
+/// that can't be sent as it is doesn't either.
+///
+/// **Per request:** `request.options.circuitBreaker = .off` goes past it, and does not count.
+public struct CircuitBreakerMiddleware: HTTPMiddleware {
+    private static let failing: Set<Int> = [429, 500, 502, 503, 504]
+    private let breaker: CircuitBreaker
+
+    public init(_ breaker: CircuitBreaker) { self.breaker = breaker }
+
+    public var place: MiddlewarePlace? { .circuitBreaker }
+    public var label: String { "circuitBreaker(\(breaker.policy))" }
+
+    public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+        guard !request.options.circuitBreaker.isOff else { return try await next.send(request) }
+        let origin = request.originText
+        let (generation, began) = try breaker.enter(origin, request)
+        let response: Response
+        do {
+            response = try await next.send(request)
+        } catch {
+            breaker.leave(origin, generation, Self.outcome(of: error, after: breaker.now - began))
+            throw error
+        }
+        breaker.leave(
+            origin, generation,
+            Self.failing.contains(response.head.status.code)
+                ? .failed(retryAfter: response.head.headerFields.retryAfter) : .succeeded(after: breaker.now - began))
+        return response
+    }
+
+    private static func outcome(of error: any Error, after elapsed: Duration) -> CircuitMachine.Outcome {
+        if Task.isCancelled { return .cancelled }
+        guard let error = error as? TransportError else { return .cancelled }
+        switch error.code {
+        case .cannotFindHost, .cannotConnect, .connectionLost, .timedOut, .tls, .invalidResponse: return .failed(retryAfter: nil)
+        default: return .cancelled  // the request's own fault
+        }
+    }
+}
+
+/// The circuits of the origins that a stack talks to: to be looked at, and to be set by hand.
+public final class CircuitBreaker: Sendable {
+    /// How a circuit is now.
+    public enum State: Sendable, Hashable {
+        /// Requests go.
+        case closed
+        /// Requests are refused, for so long yet.
+        case open(for: Duration)
+        /// A few requests go, to see.
+        case halfOpen
+        /// Opened by hand.
+        case isolated
+    }
+
+    /// Origins beyond these are forgotten, those that are closed first.
+    private static let originLimit = 1_000
+
+    public let policy: CircuitPolicy
+    private let elapsed: @Sendable () -> Duration
+    private let onChange: @Sendable (String, State) -> Void
+    private let machines = Mutex<[String: CircuitMachine]>([:])
+
+    /// - Parameters:
+    ///   - clock: what windows and breaks are measured by.
+    ///   - onChange: told of each origin whose circuit changes, and what it is now; quick, and not under a lock.
+    public init(
+        _ policy: CircuitPolicy = .standard, clock: any Clock<Duration> = ContinuousClock(),
+        onChange: @escaping @Sendable (_ origin: String, _ state: State) -> Void = { _, _ in }
+    ) {
+        (self.policy, self.onChange) = (policy, onChange)
+        elapsed = stopwatch(clock)
+    }
+
+    /// The circuit of an origin, as `https://a.example`.
+    public func state(of origin: String) -> State {
+        let now = elapsed()
+        return machines.withLock { Self.shown($0[origin]?.state ?? .closed, at: now) }
+    }
+
+    /// Refuses all requests to an origin until ``close(_:)``.
+    public func isolate(_ origin: String) { change(origin) { machine, _ in machine.isolate() } }
+
+    /// Lets requests go again, and forgets what was counted.
+    public func close(_ origin: String) { change(origin) { machine, _ in machine.close() } }
+
+    var now: Duration { elapsed() }
+
+    func enter(_ origin: String, _ request: Request) throws -> (generation: Int, began: Duration) {
+        var entry = CircuitMachine.Entry.refused(for: nil)
+        entry = change(origin) { machine, now in machine.enter(at: now) }
+        switch entry {
+        case .go(let generation): return (generation, elapsed())
+        case .refused(let rest): throw CircuitOpen(request: request, retryAfter: rest)
+        }
+    }
+
+    func leave(_ origin: String, _ generation: Int, _ outcome: CircuitMachine.Outcome) {
+        change(origin) { machine, now in machine.leave(generation, outcome, at: now) }
+    }
+
+    @discardableResult
+    private func change<Result: Sendable>(_ origin: String, _ body: (inout CircuitMachine, Duration) -> Result) -> Result {
+        let now = elapsed()
+        let (result, changed) = machines.withLock { machines -> (Result, State?) in
+            if machines[origin] == nil, machines.count >= Self.originLimit,
+                let victim = machines.first(where: { $0.value.state == .closed })?.key ?? machines.first?.key
+            {
+                machines[victim] = nil
+            }
+            var machine = machines[origin] ?? CircuitMachine(policy)
+            let generation = machine.generation
+            let result = body(&machine, now)
+            machines[origin] = machine
+            return (result, machine.generation == generation ? nil : Self.shown(machine.state, at: now))
+        }
+        if let changed { onChange(origin, changed) }
+        return result
+    }
+
+    private static func shown(_ state: CircuitMachine.State, at now: Duration) -> State {
+        switch state {
+        case .closed: .closed
+        case .open(let until): now < until ? .open(for: until - now) : .halfOpen
+        case .halfOpen: .halfOpen
+        case .isolated: .isolated
+        }
+    }
+}
+
+/// A request was refused because its origin's circuit is open.
+public struct CircuitOpen: RequestFailure {
+    public let request: Request?
+    /// Until a request may go; nil where nobody knows.
+    public let retryAfter: Duration?
+    public var attempts: [AttemptRecord] = []
+
+    public var phase: ExchangePhase { .queue }
+    public var wasSent: WasSent { .no }
+
+    init(request: Request, retryAfter: Duration?) { (self.request, self.retryAfter) = (request, retryAfter) }
+
+    public var description: String {
+        "\(request.map { "\($0): " } ?? "")refused, the circuit is open" + (retryAfter.map { " for \($0.formattedSeconds) yet" } ?? "")
+            + " (not sent)"
+    }
+}
+
+extension CircuitOpen: CustomReflectable {
+    public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
+}
+
+private enum CircuitBreakerKey: TypedKey { static var defaultValue: Override<Never> { .inherited } }
+
+extension RequestOptions {
+    /// `.off` goes past the circuit breaker.
+    public var circuitBreaker: Override<Never> {
+        get { self[CircuitBreakerKey.self] }
+        set { self[CircuitBreakerKey.self] = newValue }
+    }
+}
+
+extension HTTPSender {
+    /// Refuses what would likely fail. See ``CircuitBreakerMiddleware``; keep a ``CircuitBreaker`` to look at it.
+    public func circuitBreaker(_ breaker: CircuitBreaker = CircuitBreaker()) -> HTTPStack {
+        wrapped(by: CircuitBreakerMiddleware(breaker))
+    }
+}

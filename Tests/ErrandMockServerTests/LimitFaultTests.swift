@@ -1,0 +1,102 @@
+#if AsyncHTTPClient && MockServer
+import Errand
+import ErrandMockServer
+import ErrandTesting
+import Synchronization
+import Testing
+
+/// Limits and the circuit breaker over a real socket, against a server that fails them.
+@Suite(.timeLimit(.minutes(1))) struct LimitFaultTests {
+    private final class Counter: Sendable {
+        private let state = Mutex((now: 0, most: 0))
+        var most: Int { state.withLock(\.most) }
+        func enter() {
+            state.withLock { state in
+                state.now += 1
+                state.most = max(state.most, state.now)
+            }
+        }
+        func leave() { state.withLock { $0.now -= 1 } }
+    }
+
+    @Test func theServerNeverSeesMoreThanTheLimit() async throws {
+        try await withMockServer { server in
+            let counter = Counter()
+            server.dispatch { _ in
+                counter.enter()
+                defer { counter.leave() }
+                try await Task.sleep(for: .milliseconds(2))
+                return .text("fine")
+            }
+            try await withTransport(AsyncHTTPClientTransport()) { transport async throws in
+                let stack = transport.limitConcurrency(to: 3)
+                try await withThrowingTaskGroup(of: Bool.self) { group in
+                    for number in 0..<60 {
+                        group.addTask {
+                            let response = try await stack.send(Request(.get, url: server.url("/\(number)")))
+                            return try await response.body.collect() == Data("fine".utf8)
+                        }
+                    }
+                    for try await isRight in group { #expect(isRight) }
+                }
+            }
+            #expect(counter.most <= 3 && server.requests.count == 60)
+        }
+    }
+
+    /// Whatever becomes of the exchange that holds the only slot, the next one gets it.
+    @Test(arguments: Fault.all, FaultPoint.all) func everyFaultGivesItsSlotBack(_ fault: Fault, at point: FaultPoint) async throws {
+        try await withMockServer { server in
+            server.enqueue(.data(Data(count: 200_000)).fault(fault, at: point))
+            server.dispatch { _ in .text("fine") }
+            try await withTransport(AsyncHTTPClientTransport()) { transport async throws in
+                let middleware = LimitConcurrencyMiddleware(.fixed(1), per: .all)
+                let stack = transport.wrapped(by: middleware)
+                var broken = try Request(.post, url: server.url("/broken"), body: .data(Data(count: 100_000)))
+                broken.deadline = Deadline(after: .milliseconds(400))
+                do {
+                    let response = try await stack.send(broken)
+                    _ = try await response.body.collect()
+                } catch is TransportError {
+                }
+                let next = try Request(.get, url: server.url("/next"))
+                // What the broken exchange left on its connection may fail the next one as well: the slot is there all the same.
+                let bounded = stack.timeouts(attempt: .milliseconds(500))
+                var answer: Data?
+                for _ in 0..<5 where answer == nil {
+                    do {
+                        answer = try await bounded.send(next).body.collect()
+                    } catch is TransportError {
+                    }
+                }
+                #expect(answer == Data("fine".utf8))
+                #expect(middleware.load(of: "").underWay == 0 && middleware.load(of: "").waiting == 0)
+            }
+        }
+    }
+
+    @Test(arguments: [Fault.reset, .close, .garbage]) func anOriginThatBreaksIsLeftAlone(_ fault: Fault) async throws {
+        try await withMockServer { server in
+            let isBroken = Mutex(true)
+            server.dispatch { _ in isBroken.withLock { $0 } ? .text("x").fault(fault, at: .responseStart) : .text("fine") }
+            try await withTransport(AsyncHTTPClientTransport()) { transport async throws in
+                let clock = ManualClock()
+                let stack = transport.circuitBreaker(CircuitBreaker(CircuitPolicy(minimumCalls: 5, probes: 1), clock: clock))
+                for _ in 0..<5 {
+                    await #expect(throws: TransportError.self) { () async throws -> Void in
+                        _ = try await stack.send(Request(.get, url: server.url("/x")))
+                    }
+                }
+                let asked = server.requests.count
+                await #expect(throws: CircuitOpen.self) { () async throws -> Void in
+                    _ = try await stack.send(Request(.get, url: server.url("/x")))
+                }
+                #expect(server.requests.count == asked)
+                isBroken.withLock { $0 = false }
+                clock.advance(by: .seconds(5))
+                #expect(try await stack.send(Request(.get, url: server.url("/x"))).status == .ok)
+            }
+        }
+    }
+}
+#endif
