@@ -1,7 +1,8 @@
 /// How long each phase of an exchange may take, each on its own; nil is without bounds.
 ///
 /// They stand beside the deadline, which bounds the whole. The transport's boundary holds them, whatever the transport: what takes
-/// longer is cancelled, and fails with a ``TransportError`` with the code `timedOut` that names the phase.
+/// longer is cancelled, and fails with a ``TransportError`` with the code `timedOut` that names the phase. Its `wasSent` is `maybe`, also
+/// while connecting: a request may leave at the very moment at which its time is up.
 public struct PhaseTimeouts: Sendable {
     /// Waiting for a turn. A transport that can't tell this from connecting has one phase for both, ``ExchangePhase/connect``, whose limit
     /// is the sum of the two.

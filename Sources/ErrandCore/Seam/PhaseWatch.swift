@@ -64,8 +64,6 @@ final class PhaseWatch: EventSink {
     /// The body is asked for its next piece: what it takes does not count.
     func bodyIsAsked() { if isSending { move(to: .send, limit: nil) } }
 
-    /// Whether the request has left, by what was told.
-    var wasSent: WasSent { state.withLock(\.wasSent) }
     private var isSending: Bool { state.withLock { $0.isSending } }
     private var isHeld: Bool { state.withLock { $0.isSending && $0.limit != nil } }
 
@@ -83,7 +81,8 @@ final class PhaseWatch: EventSink {
 
     // MARK: Waiting
 
-    /// Returns the failure when a phase has taken too long.
+    /// Returns the failure when a phase has taken too long. It never claims that nothing was sent: what is being connected may be leaving at the
+    /// same moment, before the transport's word of it has come.
     ///
     /// - Throws: `CancellationError`.
     func expiry(of request: Request) async throws -> TransportError {
@@ -91,7 +90,7 @@ final class PhaseWatch: EventSink {
             let (generation, rest) = state.withLock { state in (state.generation, state.limit.map { $0 + state.since - elapsed() }) }
             if let rest, rest <= .zero {
                 return state.withLock { state in
-                    .timedOut(state.phase, after: elapsed(), request: request, wasSent: state.wasSent)
+                    .timedOut(state.phase, after: elapsed(), request: request, wasSent: state.wasSent == .no ? .maybe : state.wasSent)
                 }
             }
             let clock = limits.clock

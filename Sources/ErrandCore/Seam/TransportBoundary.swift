@@ -34,15 +34,8 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
         watched.options.eventSink = watch
         if limits.idleWrite != nil { watched.body = request.body.watched(by: watch) }
         let sent = watched
-        var response: Response
-        do {
-            response = try await racing(
-                { try await watch.expiry(of: request) }, discard: { $0.body.abandon() }, operation: { try await self.sent(sent) })
-        } catch var error as TransportError where error.wasSent == .no && watch.wasSent != .no {
-            // It left while it was being cancelled.
-            error.wasSent = .maybe
-            throw error
-        }
+        var response: Response = try await racing(
+            { try await watch.expiry(of: request) }, discard: { $0.body.abandon() }, operation: { try await self.sent(sent) })
         response.request.body = request.body
         response.request.options.eventSink = request.options.eventSink
         guard let limit = limits.idleRead, response.body.bufferedData == nil else { return response }
