@@ -98,7 +98,9 @@ private struct JSONScanner {
                     throw Malformed()
                 }
             }
-        } catch {}
+        } catch {
+            // Up to `safe` it was read as it was meant; what is behind that is looked at below.
+        }
         edits.removeAll { $0.range.lowerBound >= safe }
         if let secretStart {
             edits.append(ByteEdit(secretStart..<bytes.count, quoted(placeholder)))

@@ -73,15 +73,25 @@ import Testing
         let decision = RetryPolicy.standard.decide(
             RetryPolicy.Situation(
                 attempt: row.attempt, uncounted: row.uncounted, outcome: row.outcome, method: row.method, hasKey: row.hasKey,
-                canReplay: row.canReplay, remaining: row.remaining, hasUsedFreeAttempt: row.hasUsedFreeAttempt, random: row.random))
+                canReplay: row.canReplay, remaining: row.remaining, hasUsedFreeAttempt: row.hasUsedFreeAttempt),
+            random: row.random)
         #expect(decision == row.expected)
     }
 
     @Test(arguments: 100...599) func onlyTheseStatusesAreTriedAgain(_ code: Int) {
         let decision = RetryPolicy.standard.decide(
-            RetryPolicy.Situation(attempt: 1, outcome: .status(code, retryAfter: nil), method: .get, random: 0))
+            RetryPolicy.Situation(attempt: 1, outcome: .status(code, retryAfter: nil), method: .get), random: 0)
         let isRetried = [408, 425, 429, 500, 502, 503, 504].contains(code)
         #expect(decision == (isRetried ? .again(after: .zero, counts: true) : .stop(.final)))
+    }
+
+    @Test func chanceIsAskedOnlyForAWait() {
+        let final = RetryPolicy.Situation(attempt: 1, outcome: .status(200, retryAfter: nil), method: .get)
+        func never() -> Double {
+            Issue.record("nothing was to be drawn")
+            return 0
+        }
+        #expect(RetryPolicy.standard.decide(final, random: never()) == .stop(.final))
     }
 
     static let backoffs: [(Backoff, [Double])] = [

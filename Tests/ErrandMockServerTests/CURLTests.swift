@@ -143,11 +143,11 @@ extension HTTPFields {
 /// Requests of all kinds, the same for the same seed.
 private struct RequestGenerator {
     let authority: String
-    private var random: ErrandTesting.SeededGenerator
+    private var random: SeededGenerator
 
     init(authority: String, seed: UInt64) {
         self.authority = authority
-        random = ErrandTesting.SeededGenerator(seed: seed)
+        random = SeededGenerator(seed: seed)
     }
 
     private static let methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD", "PROPFIND", "SEARCH", "REPORT"]

@@ -9,7 +9,7 @@ import Testing
 /// A POST without a key reaches the server once at most, whatever goes wrong.
 @Suite(.timeLimit(.minutes(1))) struct PostOnceTests {
     @Test func underThreeHundredScriptsOfFaults() async throws {
-        var generator = ErrandTesting.SeededGenerator(seed: 2026)
+        var generator = SeededGenerator(seed: 2026)
         let scripts = (0..<300).map { _ in Script(using: &generator) }
         let (received, answered) = try await play(scripts) { stack, _ in stack.timeouts(attempt: .milliseconds(150)) }
         #expect(received > 150 && (50..<300).contains(answered), "\(received) reached it, \(answered) were answered")
@@ -17,7 +17,7 @@ import Testing
 
     /// The time of an attempt is up while it waits for a connection, or as it leaves.
     @Test func whoseTimeIsUpAsItLeaves() async throws {
-        var generator = ErrandTesting.SeededGenerator(seed: 2027)
+        var generator = SeededGenerator(seed: 2027)
         let scripts = (0..<600).map { _ in Script(response: .text("fine"), connectionFault: nil, body: .data(.seeded(100))) }
         let microseconds = scripts.map { _ in Int.random(in: 200...6_000, using: &generator) }
         _ = try await play(scripts, atOnce: 30) { stack, number in stack.timeouts(attempt: .microseconds(microseconds[number])) }
@@ -25,7 +25,7 @@ import Testing
 
     /// The same, where the limit is one for connecting.
     @Test func whoseTimeToConnectIsUpAsItLeaves() async throws {
-        var generator = ErrandTesting.SeededGenerator(seed: 2028)
+        var generator = SeededGenerator(seed: 2028)
         let scripts = (0..<600).map { _ in Script(response: .text("fine"), connectionFault: nil, body: .data(.seeded(100))) }
         let microseconds = scripts.map { _ in Int.random(in: 200...6_000, using: &generator) }
         _ = try await play(scripts, atOnce: 30) { stack, number in stack.timeouts(connect: .microseconds(microseconds[number])) }
@@ -95,7 +95,7 @@ private struct Script: Sendable {
         (self.response, self.connectionFault, self.body) = (response, connectionFault, body)
     }
 
-    init(using generator: inout ErrandTesting.SeededGenerator) {
+    init(using generator: inout SeededGenerator) {
         let statuses: [HTTPResponse.Status] = [.ok, .ok, .serviceUnavailable, .tooManyRequests, .internalServerError]
         let status = statuses.randomElement(using: &generator) ?? .ok
         var response =

@@ -8,8 +8,6 @@ final class PhaseWatch: EventSink {
         var since: Duration
         /// Counts changes of the phase, and whatever else starts its time anew.
         var generation = 0
-        var wasSent = WasSent.no
-        var isSending = false
         var waiter: (id: Int, continuation: CheckedContinuation<Void, Never>)?
         var nextWaiter = 0
     }
@@ -31,7 +29,7 @@ final class PhaseWatch: EventSink {
             state.phase = limits.connect == nil ? .queue : .connect
             state.limit = Self.sum(limits.queue, limits.connect)
         } else {
-            (state.phase, state.limit, state.wasSent) = (.response, limits.firstByte, .maybe)
+            (state.phase, state.limit) = (.response, limits.firstByte)
         }
         self.state = Mutex(state)
     }
@@ -46,7 +44,6 @@ final class PhaseWatch: EventSink {
     func record(_ event: ExchangeEvent) {
         switch event.kind {
         case .requestHeadSent:
-            state.withLock { ($0.wasSent, $0.isSending) = (.maybe, true) }
             move(to: .send, limit: limits.idleWrite)
         case .requestBytesSent:
             // A part of a piece that is large: bytes in memory are one.
@@ -64,15 +61,14 @@ final class PhaseWatch: EventSink {
     /// The body is asked for its next piece: what it takes does not count.
     func bodyIsAsked() { if isSending { move(to: .send, limit: nil) } }
 
-    private var isSending: Bool { state.withLock { $0.isSending } }
-    private var isHeld: Bool { state.withLock { $0.isSending && $0.limit != nil } }
+    private var isSending: Bool { state.withLock { $0.phase == .send } }
+    private var isHeld: Bool { state.withLock { $0.phase == .send && $0.limit != nil } }
 
     private func move(to phase: ExchangePhase, limit: Duration?) {
         let now = elapsed()
         let waiter = state.withLock { state in
             (state.phase, state.limit, state.since) = (phase, limit, now)
             state.generation += 1
-            if phase == .response { state.isSending = false }
             defer { state.waiter = nil }
             return state.waiter
         }
@@ -90,7 +86,7 @@ final class PhaseWatch: EventSink {
             let (generation, rest) = state.withLock { state in (state.generation, state.limit.map { $0 + state.since - elapsed() }) }
             if let rest, rest <= .zero {
                 return state.withLock { state in
-                    .timedOut(state.phase, after: elapsed(), request: request, wasSent: state.wasSent == .no ? .maybe : state.wasSent)
+                    .timedOut(state.phase, after: elapsed(), request: request, wasSent: .maybe)
                 }
             }
             let clock = limits.clock
@@ -143,31 +139,4 @@ struct WatchedBodySource: BodySource {
 
     func abandon() { base.abandon() }
     var trailers: HTTPFields? { base.trailers }
-}
-
-/// A response's body, each piece of which must come in time.
-final class IdleBodySource: BodySource {
-    private let body: ResponseBody
-    private let reader: ResponseBody.Reader?
-    private let limit: Duration
-    private let clock: any Clock<Duration>
-    private let request: Request
-
-    init(reading body: ResponseBody, limit: Duration, clock: any Clock<Duration>, request: Request) {
-        (self.body, self.limit, self.clock, self.request) = (body, limit, clock, request)
-        reader = body.makeReader()
-    }
-
-    var trailers: HTTPFields? { body.trailers }
-
-    func next() async throws -> Data? {
-        guard let reader else { return nil }
-        return try await racing(
-            { [clock, limit, request] in
-                try await clock.sleep(for: limit)
-                return .timedOut(.body, after: limit, request: request, wasSent: .yes)
-            }, discard: { _ in }, operation: { try await reader.next() })
-    }
-
-    func abandon() { body.abandon() }
 }

@@ -40,8 +40,10 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
         response.request.options.eventSink = request.options.eventSink
         guard let limit = limits.idleRead, response.body.bufferedData == nil else { return response }
         response.body = ResponseBody(
-            IdleBodySource(reading: response.body, limit: limit, clock: limits.clock, request: request),
-            expectedLength: response.body.expectedLength, request: request)
+            RacedBodySource(reading: response.body) {
+                try await limits.clock.sleep(for: limit)
+                return .timedOut(.body, after: limit, request: request, wasSent: .yes)
+            }, expectedLength: response.body.expectedLength, request: request)
         return response
     }
 
@@ -70,79 +72,10 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
         guard response.body.bufferedData == nil else { return response }
         var bounded = response
         bounded.body = ResponseBody(
-            DeadlineBodySource(reading: response.body, deadline: deadline, started: started, request: request),
-            expectedLength: response.body.expectedLength, request: request)
+            RacedBodySource(reading: response.body) {
+                try await deadline.wait()
+                return .timedOut(.body, after: started - deadline.remaining, request: request, wasSent: .yes)
+            }, expectedLength: response.body.expectedLength, request: request)
         return bounded
-    }
-}
-
-/// Reads a body, each read raced against the deadline.
-private final class DeadlineBodySource: BodySource {
-    private let body: ResponseBody
-    private let reader: ResponseBody.Reader?
-    private let deadline: Deadline
-    private let started: Duration
-    private let request: Request
-
-    init(reading body: ResponseBody, deadline: Deadline, started: Duration, request: Request) {
-        (self.body, self.deadline, self.started, self.request) = (body, deadline, started, request)
-        reader = body.makeReader()
-    }
-
-    var trailers: HTTPFields? { body.trailers }
-
-    func next() async throws -> Data? {
-        guard let reader else { return nil }
-        return try await racing(
-            deadline,
-            onTimeout: { [started, deadline, request] in
-                .timedOut(.body, after: started - deadline.remaining, request: request, wasSent: .yes)
-            },
-            discard: { _ in },
-            operation: { try await reader.next() })
-    }
-
-    func abandon() { body.abandon() }
-}
-
-/// The result of `operation`, or the error of `onTimeout` if `deadline` passes first; then `operation` is cancelled and awaited.
-private func racing<Result: Sendable>(
-    _ deadline: Deadline, onTimeout: @escaping @Sendable () -> TransportError, discard: @escaping @Sendable (Result) -> Void,
-    operation: @escaping @Sendable () async throws -> Result
-) async throws -> Result {
-    try await racing(
-        {
-            try await deadline.wait()
-            return onTimeout()
-        }, discard: discard, operation: operation)
-}
-
-private enum Finisher<Result: Sendable>: Sendable {
-    case result(Result)
-    case expiry(TransportError)
-}
-
-/// The result of `operation`, or the error of `expiry` if that returns first; then `operation` is cancelled and awaited.
-func racing<Result: Sendable>(
-    _ expiry: @escaping @Sendable () async throws -> TransportError, discard: @escaping @Sendable (Result) -> Void,
-    operation: @escaping @Sendable () async throws -> Result
-) async throws -> Result {
-    try await withThrowingTaskGroup(of: Finisher<Result>.self) { group in
-        group.addTask { .result(try await operation()) }
-        group.addTask { .expiry(try await expiry()) }
-        defer { group.cancelAll() }
-        let error: TransportError
-        switch try await group.next() {
-        case .result(let result): return result
-        case .expiry(let expired): error = expired
-        case nil: throw CancellationError()  // two were added
-        }
-        group.cancelAll()
-        // The operation may have finished at the same moment: what it holds must not be lost unreleased.
-        while let late = await group.nextResult() {
-            if case .success(.result(let result)) = late { discard(result) }
-        }
-        try Task.checkCancellation()
-        throw error
     }
 }

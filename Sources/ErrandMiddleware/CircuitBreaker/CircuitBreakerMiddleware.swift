@@ -95,9 +95,7 @@ public final class CircuitBreaker: Sendable {
     var now: Duration { elapsed() }
 
     func enter(_ origin: String, _ request: Request) throws -> (generation: Int, began: Duration) {
-        var entry = CircuitMachine.Entry.refused(for: nil)
-        entry = change(origin) { machine, now in machine.enter(at: now) }
-        switch entry {
+        switch change(origin, { machine, now in machine.enter(at: now) }) {
         case .go(let generation): return (generation, elapsed())
         case .refused(let rest): throw CircuitOpen(request: request, retryAfter: rest)
         }

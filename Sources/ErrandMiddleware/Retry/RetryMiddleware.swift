@@ -56,7 +56,8 @@ public struct RetryMiddleware: HTTPMiddleware {
                 RetryPolicy.Situation(
                     attempt: attempts.count + 1, uncounted: uncounted, outcome: kind, method: request.method, hasKey: hasKey,
                     canReplay: request.body.canBeSent,
-                    remaining: request.deadline?.remaining, hasUsedFreeAttempt: hasUsedFreeAttempt, random: random()))
+                    remaining: request.deadline?.remaining, hasUsedFreeAttempt: hasUsedFreeAttempt),
+                random: random())
             guard case .again(let delay, let counts) = decision, !counts || budget?.withdraw(request.originText) ?? true else {
                 if decision == .stop(.final), case .success = result { budget?.deposit(request.originText) }
                 return try Self.final(result, after: attempts)

@@ -95,16 +95,14 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
         public var remaining: Duration?
         /// Whether the one attempt that does not count is used up.
         public var hasUsedFreeAttempt: Bool
-        /// From 0 up to, but not including, 1.
-        public var random: Double
 
         public init(
             attempt: Int, uncounted: Int = 0, outcome: Outcome, method: HTTPRequest.Method, hasKey: Bool = false, canReplay: Bool = true,
-            remaining: Duration? = nil, hasUsedFreeAttempt: Bool = false, random: Double
+            remaining: Duration? = nil, hasUsedFreeAttempt: Bool = false
         ) {
             (self.attempt, self.uncounted, self.outcome, self.method, self.hasKey) = (attempt, uncounted, outcome, method, hasKey)
             (self.canReplay, self.remaining) = (canReplay, remaining)
-            (self.hasUsedFreeAttempt, self.random) = (hasUsedFreeAttempt, random)
+            self.hasUsedFreeAttempt = hasUsedFreeAttempt
         }
     }
 
@@ -126,34 +124,35 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
         case budgetSpent
     }
 
-    public func decide(_ situation: Situation) -> Decision {
+    /// - Parameter random: from 0 up to, but not including, 1; asked for only where there is a wait to be drawn.
+    public func decide(_ situation: Situation, random: @autoclosure () -> Double) -> Decision {
         switch situation.outcome {
         case .permanent:
             return .stop(.final)
         case .unprocessed:
             guard situation.canReplay else { return .stop(.bodyCannotBeReplayed) }
             if !situation.hasUsedFreeAttempt { return .again(after: .zero, counts: false) }
-            return waiting(situation, counts: true)
+            return waiting(situation, counts: true, random)
         case .neverSent:
             // Apart by something, or a host that refuses would be asked without a pause.
-            if situation.remaining != nil { return waiting(situation, counts: false, atLeast: Self.leastPause) }
-            return waiting(situation, counts: true)
+            if situation.remaining != nil { return waiting(situation, counts: false, atLeast: Self.leastPause, random) }
+            return waiting(situation, counts: true, random)
         case .lost:
             guard situation.method.isIdempotent || situation.hasKey else { return .stop(.final) }
-            return waiting(situation, counts: true)
+            return waiting(situation, counts: true, random)
         case .status(let code, let retryAfter):
             // 409: another request with this key is under way.
             guard statuses.contains(code) || (code == 409 && situation.hasKey), situation.method.isIdempotent || situation.hasKey
             else { return .stop(.final) }
-            return waiting(situation, counts: true, atLeast: retryAfter ?? .zero)
+            return waiting(situation, counts: true, atLeast: retryAfter ?? .zero, random)
         }
     }
 
-    private func waiting(_ situation: Situation, counts: Bool, atLeast floor: Duration = .zero) -> Decision {
+    private func waiting(_ situation: Situation, counts: Bool, atLeast floor: Duration = .zero, _ random: () -> Double) -> Decision {
         guard situation.canReplay else { return .stop(.bodyCannotBeReplayed) }
         guard !counts || situation.attempt - situation.uncounted < maxAttempts else { return .stop(.attemptsUsedUp) }
         guard floor <= retryAfterCap else { return .stop(.retryAfterTooLong) }
-        let delay = floor + jitter.applied(to: backoff.wait(afterAttempt: situation.attempt), random: situation.random)
+        let delay = floor + jitter.applied(to: backoff.wait(afterAttempt: situation.attempt), random: random())
         if let remaining = situation.remaining, delay >= remaining { return .stop(.deadlineTooNear) }
         return .again(after: delay, counts: counts)
     }

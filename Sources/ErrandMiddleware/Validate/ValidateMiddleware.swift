@@ -90,26 +90,18 @@ public struct ValidateMiddleware: HTTPMiddleware {
         return nil
     }
 
-    private func perform(_ work: @escaping @Sendable () async throws -> Void, for request: Request, until deadline: Deadline?) async throws
-    {
+    private func perform(
+        _ work: @escaping @Sendable () async throws -> Void, for request: Request, until deadline: Deadline?
+    ) async throws {
         guard let deadline else { return try await work() }
         let before = deadline.remaining
-        let isDone = try await withThrowingTaskGroup(of: Bool.self) { group in
-            group.addTask {
-                try await work()
-                return true
-            }
-            group.addTask {
-                try await deadline.wait()
-                return false
-            }
-            defer { group.cancelAll() }
-            return try await group.next() ?? false
-        }
-        guard !isDone else { return }
-        throw TransportError(
-            .timedOut, phase: .backoff, message: "the work before a retry", elapsed: before - deadline.remaining, request: request,
-            wasSent: .yes)
+        try await racing(
+            deadline,
+            onTimeout: {
+                TransportError(
+                    .timedOut, phase: .backoff, message: "the work before a retry", elapsed: before - deadline.remaining, request: request,
+                    wasSent: .yes)
+            }, discard: { _ in }, operation: work)
     }
 }
 

@@ -1,0 +1,63 @@
+private enum Finisher<Result: Sendable>: Sendable {
+    case result(Result)
+    case expiry(TransportError)
+}
+
+/// The result of `operation`, or the error of `expiry` if that returns first; then `operation` is cancelled and awaited.
+///
+/// - Parameter discard: gets a result that comes too late to be returned, also where the caller is cancelled: what it holds must not be
+///   lost unreleased.
+package func racing<Result: Sendable>(
+    _ expiry: @escaping @Sendable () async throws -> TransportError, discard: @escaping @Sendable (Result) -> Void,
+    operation: @escaping @Sendable () async throws -> Result
+) async throws -> Result {
+    try await withThrowingTaskGroup(of: Finisher<Result>.self) { group in
+        group.addTask { .result(try await operation()) }
+        group.addTask { .expiry(try await expiry()) }
+        let first = await group.nextResult()
+        group.cancelAll()
+        if case .success(.result(let result)) = first { return result }
+        while let late = await group.nextResult() {
+            if case .success(.result(let result)) = late { discard(result) }
+        }
+        try Task.checkCancellation()
+        switch first {
+        case .success(.expiry(let error)): throw error
+        case .failure(let error): throw error
+        case .success(.result), nil: throw CancellationError()  // two were added, and a result was returned
+        }
+    }
+}
+
+/// The same, where a deadline is the expiry.
+package func racing<Result: Sendable>(
+    _ deadline: Deadline, onTimeout: @escaping @Sendable () -> TransportError, discard: @escaping @Sendable (Result) -> Void,
+    operation: @escaping @Sendable () async throws -> Result
+) async throws -> Result {
+    try await racing(
+        {
+            try await deadline.wait()
+            return onTimeout()
+        }, discard: discard, operation: operation)
+}
+
+/// A response's body, each read of which is raced against what would end it.
+final class RacedBodySource: BodySource {
+    private let body: ResponseBody
+    private let reader: ResponseBody.Reader?
+    private let expiry: @Sendable () async throws -> TransportError
+
+    init(reading body: ResponseBody, expiry: @escaping @Sendable () async throws -> TransportError) {
+        (self.body, self.expiry) = (body, expiry)
+        reader = body.makeReader()
+    }
+
+    var trailers: HTTPFields? { body.trailers }
+
+    func next() async throws -> Data? {
+        guard let reader else { return nil }
+        return try await racing(expiry, discard: { _ in }, operation: { try await reader.next() })
+    }
+
+    func abandon() { body.abandon() }
+}

@@ -1,0 +1,116 @@
+internal import ErrandCore
+internal import Synchronization
+
+/// Slots by key, and who waits for them.
+final class ConcurrencyLimiter: Sendable {
+    private struct Waiter: Sendable {
+        let ticket: Ticket
+        let continuation: CheckedContinuation<Void, any Error>
+    }
+
+    private struct Line: Sendable {
+        var limit: Double
+        var inUse = 0
+        var queue = WaitQueue<Waiter>()
+
+        var hasRoom: Bool { inUse < Int(limit) }
+        var isIdle: Bool { inUse == 0 && queue.isEmpty }
+    }
+
+    let limit: ConcurrencyLimit
+    private let lines = Mutex<[String: Line]>([:])
+
+    init(_ limit: ConcurrencyLimit) { self.limit = limit }
+
+    func load(of key: String) -> LimitConcurrencyMiddleware.Load {
+        lines.withLock { lines in
+            guard let line = lines[key] else { return .init(underWay: 0, waiting: 0, limit: limit.initial) }
+            return .init(underWay: line.inUse, waiting: line.queue.count, limit: Int(line.limit))
+        }
+    }
+
+    /// Returns with a slot.
+    ///
+    /// - Throws: `CancellationError`; ``TransportError`` when the deadline passes first.
+    func acquire(_ key: String, for request: Request) async throws {
+        try Task.checkCancellation()
+        if take(key) { return }
+        guard let deadline = request.deadline else { return try await wait(key, for: request) }
+        let before = deadline.remaining
+        try await racing(
+            deadline, onTimeout: { .timedOut(.queue, after: before - deadline.remaining, request: request, wasSent: .no) },
+            discard: { self.release(key, .cancelled) }, operation: { try await self.wait(key, for: request) })
+    }
+
+    /// Changes a line where it stands: a copy of a long one would cost its length.
+    private func within<Result: Sendable>(_ key: String, _ body: (inout Line) -> Result) -> Result {
+        lines.withLock { lines in
+            let result = body(&lines[key, default: Line(limit: Double(limit.initial))])
+            // An adaptive limit is remembered.
+            if limit.kind == .fixed, lines[key]?.isIdle == true { lines[key] = nil }
+            return result
+        }
+    }
+
+    private func take(_ key: String) -> Bool {
+        within(key) { line in
+            guard line.hasRoom, line.queue.isEmpty else { return false }
+            line.inUse += 1
+            return true
+        }
+    }
+
+    private func wait(_ key: String, for request: Request) async throws {
+        let ticket = Ticket()
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                let result = within(key) { line -> Result<Void, any Error>? in
+                    if ticket.isCancelled { return .failure(CancellationError()) }
+                    if line.hasRoom, line.queue.isEmpty {
+                        line.inUse += 1
+                        return .success(())
+                    }
+                    ticket.place = line.queue.append(
+                        Waiter(ticket: ticket, continuation: continuation), lane: request.options.priority.urgency)
+                    return nil
+                }
+                if let result { continuation.resume(with: result) }
+            }
+        } onCancel: {
+            let waiter = within(key) { line -> Waiter? in
+                ticket.isCancelled = true
+                return ticket.place.flatMap { line.queue.remove($0) }
+            }
+            waiter?.continuation.resume(throwing: CancellationError())
+        }
+    }
+
+    /// Gives a slot back, to whoever is next.
+    func release(_ key: String, _ outcome: ConcurrencyLimit.Outcome) {
+        let next = within(key) { line -> [Waiter] in
+            line.limit = limit.next(after: outcome, limit: line.limit, inUse: line.inUse)
+            line.inUse -= 1
+            var next: [Waiter] = []
+            while line.hasRoom, let waiter = line.queue.popFirst() {
+                line.inUse += 1
+                waiter.ticket.place = nil  // another line may give the number again
+                next.append(waiter)
+            }
+            return next
+        }
+        for waiter in next { waiter.continuation.resume() }
+    }
+
+    /// What the two sides of a wait know of each other; under the lock of the lines.
+    private final class Ticket: Sendable {
+        private let state = Mutex<(place: Int?, isCancelled: Bool)>((nil, false))
+        var place: Int? {
+            get { state.withLock(\.place) }
+            set { state.withLock { $0.place = newValue } }
+        }
+        var isCancelled: Bool {
+            get { state.withLock(\.isCancelled) }
+            set { state.withLock { $0.isCancelled = newValue } }
+        }
+    }
+}
