@@ -185,33 +185,4 @@ private struct Stage: Sendable {
         try await poll("one connection", value: { try ClientSockets.count(to: port) }) { $0 <= 1 }
     }
 }
-
-/// Gives the scenario a job whenever something happens elsewhere, on an event loop or in the task of an upload: it can be cancelled then.
-private final class Ticks: EventSink {
-    private let waiter = Mutex<AsyncStream<Void>.Continuation?>(nil)
-
-    func tick() { _ = waiter.withLock { $0 }?.yield() }
-    func record(_ event: ExchangeEvent) { tick() }
-
-    func during<Result>(_ body: () async throws -> Result) async throws -> Result {
-        let (stream, continuation) = AsyncStream<Void>.makeStream()
-        waiter.withLock { $0 = continuation }
-        // With a pause after each, or those that come at a time would be one job.
-        async let _ = { for await _ in stream { await Task.yield() } }()
-        return try await body()
-    }
-}
-
-/// Ticks at each chunk of another source.
-private struct TickingSource: BodySource {
-    let source: any BodySource
-    let ticks: Ticks
-
-    func next() async throws -> Data? {
-        ticks.tick()
-        return try await source.next()
-    }
-
-    func abandon() { source.abandon() }
-}
 #endif

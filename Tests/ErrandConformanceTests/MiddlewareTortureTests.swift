@@ -56,6 +56,8 @@ struct Scenario: Sendable, CustomTestStringConvertible {
         await Task.yield()
         throw TransportError(.connectionLost, phase: .response, request: nil, wasSent: .maybe)
     }
+    private static let hedging =
+        (try? Resilience(retry: RetryPolicy(backoff: .immediate), hedge: HedgePolicy(.fixed(.seconds(5))))) ?? .standard
     private static let quiet = Logger(label: "torture") { _ in SwiftLogNoOpLogHandler() }
 
     private static func again(on status: HTTPResponse.Status, _ verdict: ResponseValidator.Verdict) -> ResponseValidator {
@@ -137,6 +139,15 @@ struct Scenario: Sendable, CustomTestStringConvertible {
             $0.stub.limitConcurrency(to: 1).timeout(.seconds(60), clock: $0.stillClock)
         },
         Scenario(name: "circuitBreaker") { $0.stub.circuitBreaker() },
+        Scenario(name: "hedge, the first is answered", leastCancelled: 10) {
+            $0.stub.hedge(HedgePolicy(.fixed(.seconds(60))), clock: $0.stillClock)
+        },
+        Scenario(name: "hedge, the second is answered", stub: Stub().answers(.never, pieces()), movesTime: true, leastCancelled: 10) {
+            $0.stub.hedge(HedgePolicy(.fixed(.milliseconds(50))), clock: $0.clock)
+        },
+        Scenario(name: "standardResilience", stub: Stub().answers(pieces(.serviceUnavailable), pieces()), leastCancelled: 10) {
+            $0.stub.standardResilience(hedging, clock: $0.stillClock)
+        },
         Scenario(name: "by a condition") {
             $0.stub.wrapped(by: RedirectMiddleware(), when: .host("*.example")).wrapped(by: NumberMiddleware(), when: !.method(.get))
         },

@@ -59,6 +59,22 @@ struct TransportBoundaryTests {
         #expect(sent.map { $0.indexingStrategy == .disallow } == [true, false, true, true])
     }
 
+    @Test func aPriorityIsToldToTheServer() async throws {
+        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let name = try #require(HTTPField.Name("Priority"))
+        for (priority, expected) in [(RequestPriority.normal, nil), (.high, "u=1"), (.background, "u=7")] {
+            var request = Request.sample()
+            request.options.priority = priority
+            _ = try await HTTPStack(stub).send(request)
+            #expect(stub.requests.last?.headers[name] == expected)
+        }
+        var own = Request.sample()
+        own.options.priority = .high
+        own.head.headerFields[name] = "u=0, i"
+        _ = try await HTTPStack(stub).send(own)
+        #expect(stub.requests.last?.headers[name] == "u=0, i")
+    }
+
     @Test func fallbackFieldsAreAddedWhereNoneOfTheirNameIs() async throws {
         let stub = StubTransport(Stub().answers(.status(.ok)))
         var request = Request.sample()

@@ -16,6 +16,7 @@ import Testing
         MiddlewareUnderTest("validateStatus", switchOff: { $0.options.validateStatus = .off }) { $0.validateStatus() },
         MiddlewareUnderTest("redirect", switchOff: { $0.options.redirect = .off }) { $0.redirect() },
         MiddlewareUnderTest("limitConcurrency", switchOff: { $0.options.concurrencyLimit = .off }) { $0.limitConcurrency(to: 5) },
+        MiddlewareUnderTest("hedge", switchOff: { $0.options.hedge = .off }) { $0.hedge(HedgePolicy(.fixed(.seconds(60)))) },
         MiddlewareUnderTest("circuitBreaker", switchOff: { $0.options.circuitBreaker = .off }) { $0.circuitBreaker() },
         MiddlewareUnderTest("retry", switchOff: { $0.options.retry = .off }) { $0.retry(clock: ManualClock()) },
         MiddlewareUnderTest("transformRequest", switchOff: { $0.options.transform = .off }) {

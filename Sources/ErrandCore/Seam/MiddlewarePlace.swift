@@ -1,6 +1,6 @@
 /// Where a built-in middleware belongs. The canonical order, outermost first: server, number and log, timeout, validateStatus,
-/// fallback, retry, redirect, authenticate, cookies, decompress, cache, coalesce, circuitBreaker, rateLimit, limitConcurrency,
-/// attempt timeout, transport.
+/// fallback, retry, redirect, authenticate, cookies, decompress, cache, coalesce, hedge, circuitBreaker, rateLimit,
+/// limitConcurrency, attempt timeout, transport.
 public struct MiddlewarePlace: Sendable, Hashable, CustomStringConvertible {
     public let description: String
 
@@ -17,6 +17,7 @@ public struct MiddlewarePlace: Sendable, Hashable, CustomStringConvertible {
     public static let decompress = MiddlewarePlace(description: "decompress")
     public static let cache = MiddlewarePlace(description: "cache")
     public static let coalesce = MiddlewarePlace(description: "coalesce")
+    public static let hedge = MiddlewarePlace(description: "hedge")
     public static let circuitBreaker = MiddlewarePlace(description: "circuitBreaker")
     public static let rateLimit = MiddlewarePlace(description: "rateLimit")
     public static let limitConcurrency = MiddlewarePlace(description: "limitConcurrency")
@@ -35,6 +36,13 @@ public struct MiddlewarePlace: Sendable, Hashable, CustomStringConvertible {
         (.redirect, .authenticate, "credentials would not be decided anew for the next origin"),
         (.decompress, .cache, "the cache would store what was not on the wire"),
         (.cache, .coalesce, "a hit would wait for a shared exchange"),
+        (.coalesce, .hedge, "the two attempts would be taken for one"),
+        (.retry, .hedge, "one race would last through all retries"),
+        (.hedge, .circuitBreaker, "the breaker would not see the attempts"),
+        (.hedge, .rateLimit, "two attempts would count as one"),
+        (.hedge, .limitConcurrency, "two attempts would share one slot"),
+        (.retry, .rateLimit, "the attempts of a call would count as one"),
+        (.rateLimit, .limitConcurrency, "a slot would be held while the rate is waited for"),
         (.retry, .circuitBreaker, "the breaker would count a call once, not its attempts"),
         (.retry, .limitConcurrency, "a slot would be held during the backoff"),
         (.server, .authenticate, "authenticate would not know the origin"),

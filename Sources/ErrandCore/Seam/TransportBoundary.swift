@@ -1,5 +1,5 @@
 /// What every request passes just before the transport: cancellation is seen, a request without an authority is refused, secret
-/// fields get their never-index flag, and a deadline is obeyed for transports that can't do it themselves.
+/// fields get their never-index flag, a priority its field, and a deadline is obeyed for transports that can't do it themselves.
 struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
     let transport: Transport
 
@@ -13,6 +13,9 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
         let ownFields = request.head.headerFields
         for field in request.options.fallbackHeaders where !ownFields.contains(field.name) {
             request.head.headerFields.append(field)
+        }
+        if request.options.priority != .normal, !ownFields.contains(.priority) {
+            request.head.headerFields[.priority] = request.options.priority.description
         }
         request.head.headerFields = request.head.headerFields.markingSensitive(by: request.options.sensitivity)
         if case .use(let limits) = request.options.phaseTimeouts, !limits.isEmpty { return try await watched(request, by: limits) }

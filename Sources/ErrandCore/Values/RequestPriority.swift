@@ -24,10 +24,16 @@ public struct RequestPriority: Sendable, Hashable, Comparable, CustomStringConve
     public var description: String { "u=\(urgency)" }
 }
 
+extension HTTPField.Name {
+    /// RFC 9218, 5. Always a valid name.
+    static let priority = HTTPField.Name("Priority") ?? .accept
+}
+
 private enum PriorityKey: TypedKey { static var defaultValue: RequestPriority { .normal } }
 
 extension RequestOptions {
-    /// How urgent the request is: queues obey it.
+    /// How urgent the request is. The lines of this library obey it (``RequestPriority``); a server is told of any other than
+    /// ``RequestPriority/normal`` by the field `Priority` (RFC 9218, 5), unless the request has one of its own.
     public var priority: RequestPriority {
         get { self[PriorityKey.self] }
         set { self[PriorityKey.self] = newValue }

@@ -1,0 +1,205 @@
+public import ErrandCore
+internal import Synchronization
+
+/// Sends a request that is slow to be answered once more, takes what is answered first, and cancels the others.
+///
+/// It cuts the slowest answers where slowness is by chance: a server among many that stalls, a lost packet. It is for safe methods with a
+/// body that can be sent again; others pass. Each attempt beyond the first takes a token of a ``RetryBudget``: where that is empty,
+/// nothing is hedged, so that a server that is slow because it has too much to do does not get twice as much.
+///
+/// An attempt that fails while another is under way is waited out; one that fails alone is the result, for `retry` to look at. An answer with
+/// `Retry-After` (429, 503) ends the hedging of its request.
+///
+/// **Place:** inside `retry` and `coalesce` (which would take the attempts for one), outside `circuitBreaker` and the limits: each
+/// attempt takes its own slot. The race costs about 10 µs a request.
+///
+/// **Per request:** `request.options.hedge = .off`, or `.use(policy)`.
+public struct HedgeMiddleware: HTTPMiddleware {
+    private let policy: HedgePolicy
+    private let budget: RetryBudget
+    private let ownsBudget: Bool
+    private let latencies: OriginLatencies
+    private let clock: any Clock<Duration>
+
+    /// - Parameters:
+    ///   - budget: that of the `retry` of the same stack, which fills it. Nil, the default, is one of its own: 5 in reserve, and one for
+    ///     twenty calls that are answered.
+    ///   - clock: what delays and answers are measured by.
+    public init(_ policy: HedgePolicy = .standard, budget: RetryBudget? = nil, clock: any Clock<Duration> = ContinuousClock()) {
+        self.policy = policy
+        self.budget = budget ?? RetryBudget(reserve: 5, perSuccess: 0.05, perSecond: 0, clock: clock)
+        ownsBudget = budget == nil
+        latencies = OriginLatencies(clock)
+        self.clock = clock
+    }
+
+    public var place: MiddlewarePlace? { .hedge }
+    public var label: String { "hedge(\(policy))" }
+
+    public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+        guard let policy = request.options.hedge.resolved(policy), request.method.canBeHedged, request.body.replay.canRestart
+        else { return try await next.send(request) }
+        let origin = request.originText
+        let elapsed = stopwatch(clock)
+        let response: Response
+        if let delay = latencies.delay(policy.delay, of: origin) {
+            response = try await race(request, after: delay, policy, origin: origin, next)
+        } else {
+            response = try await next.send(request)
+        }
+        // The time of the call, also where another attempt won: leaving the slow ones out would shorten the delay, call by call.
+        latencies.add(elapsed(), policy.delay, of: origin)
+        if ownsBudget, !policy.failing.contains(response.head.status.code) { budget.deposit(origin) }
+        return response
+    }
+
+    private enum Finisher: Sendable {
+        case time
+        case attempt(Int, Result<Response, any Error>)
+    }
+
+    private func race(
+        _ request: Request, after delay: Duration, _ policy: HedgePolicy, origin: String, _ next: some HTTPSender
+    ) async throws -> Response {
+        try await withThrowingTaskGroup(of: Finisher.self) { group in
+            func begin(_ number: Int) {
+                var attempt = request
+                attempt.options.resendCount += number
+                group.addTask { [attempt] in
+                    do {
+                        return .attempt(number, .success(try await next.send(attempt)))
+                    } catch {
+                        return .attempt(number, .failure(error))
+                    }
+                }
+            }
+            func wait() {
+                group.addTask { [clock] in
+                    try? await clock.sleep(for: delay)
+                    return .time
+                }
+            }
+            begin(0)
+            wait()
+            var race = HedgeRace(maxAttempts: policy.maxAttempts)
+            var last: (number: Int, result: Result<Response, any Error>)?
+            while let finisher = try await group.next() {
+                if Task.isCancelled {
+                    if case .attempt(_, let result) = finisher { Self.abandon(result) }
+                    break
+                }
+                let event: HedgeRace.Event
+                switch finisher {
+                case .time:
+                    event = .timeUp
+                case .attempt(let number, let result):
+                    if let last { Self.abandon(last.result) }
+                    last = (number, result)
+                    event = Self.event(of: result, policy)
+                }
+                switch race.next(event) {
+                case .wait:
+                    continue
+                case .begin(let thenTime):
+                    guard budget.withdraw(origin) else { continue }
+                    begin(race.started)
+                    race.begun()
+                    if thenTime { wait() }
+                    continue
+                case .end:
+                    break
+                }
+                break
+            }
+            group.cancelAll()
+            for try await late in group {
+                if case .attempt(_, let result) = late { Self.abandon(result) }
+            }
+            guard !Task.isCancelled, let last else {
+                if let last { Self.abandon(last.result) }
+                throw CancellationError()
+            }
+            var response = try last.result.get()
+            if race.started > 1 { response.metadata.hedge = HedgeRecord(attempts: race.started, answeredBy: last.number + 1) }
+            return response
+        }
+    }
+
+    private static func event(of result: Result<Response, any Error>, _ policy: HedgePolicy) -> HedgeRace.Event {
+        switch result {
+        case .failure: .failed(isPushback: false)
+        case .success(let response) where policy.failing.contains(response.head.status.code):
+            .failed(isPushback: response.head.headerFields[.retryAfter] != nil)
+        case .success: .answered
+        }
+    }
+
+    private static func abandon(_ result: Result<Response, any Error>) {
+        if case .success(let response) = result { response.body.abandon() }
+    }
+}
+
+/// How an answer came about that was hedged.
+public struct HedgeRecord: Sendable, Hashable {
+    /// How many attempts were begun: 2 at least.
+    public let attempts: Int
+    /// The number of the one that was answered, from 1.
+    public let answeredBy: Int
+
+    public init(attempts: Int, answeredBy: Int) { (self.attempts, self.answeredBy) = (attempts, answeredBy) }
+}
+
+/// How long the origins took lately.
+private final class OriginLatencies: Sendable {
+    /// Origins beyond these push out one that was there.
+    private static let originLimit = 200
+
+    private let elapsed: @Sendable () -> Duration
+    private let windows = Mutex<[String: LatencyWindow]>([:])
+
+    init(_ clock: any Clock<Duration>) { elapsed = stopwatch(clock) }
+
+    func delay(_ delay: HedgePolicy.Delay, of origin: String) -> Duration? {
+        switch delay.kind {
+        case .fixed(let delay): return delay
+        case .percentile(let share, _, let minimum, let samples):
+            let now = elapsed()
+            return windows.withLock { $0[origin]?.percentile(share, of: samples, at: now) }.map { max(minimum, $0) }
+        }
+    }
+
+    func add(_ latency: Duration, _ delay: HedgePolicy.Delay, of origin: String) {
+        guard case .percentile(_, let window, _, _) = delay.kind else { return }
+        let now = elapsed()
+        windows.withLock { windows in
+            if windows[origin] == nil, windows.count >= Self.originLimit, let victim = windows.keys.first { windows[victim] = nil }
+            windows[origin, default: LatencyWindow(window: window, at: now)].add(latency, at: now)
+        }
+    }
+}
+
+private enum HedgeOptionKey: TypedKey { static var defaultValue: Override<HedgePolicy> { .inherited } }
+private enum HedgeRecordKey: TypedKey { static var defaultValue: HedgeRecord? { nil } }
+
+extension RequestOptions {
+    /// Another policy for this request, or `.off`.
+    public var hedge: Override<HedgePolicy> {
+        get { self[HedgeOptionKey.self] }
+        set { self[HedgeOptionKey.self] = newValue }
+    }
+}
+
+extension ResponseMetadata {
+    /// How the answer came about; nil where one attempt was enough.
+    public var hedge: HedgeRecord? {
+        get { self[HedgeRecordKey.self] }
+        set { self[HedgeRecordKey.self] = newValue }
+    }
+}
+
+extension HTTPSender {
+    /// Sends what is slow once more, and takes what is answered first. See ``HedgeMiddleware``.
+    public func hedge(
+        _ policy: HedgePolicy = .standard, budget: RetryBudget? = nil, clock: any Clock<Duration> = ContinuousClock()
+    ) -> HTTPStack { wrapped(by: HedgeMiddleware(policy, budget: budget, clock: clock)) }
+}

@@ -1,0 +1,66 @@
+/// How long answers took lately: a histogram of the last one to two halves of a window, each value to within one sixteenth.
+///
+/// A value type of fixed size; to add costs O(1), a percentile the number of its cells.
+package struct LatencyWindow: Sendable {
+    /// From 1 µs to the longest that is told apart, about 19 hours.
+    private static let octaves = 36
+    private static let cellsPerOctave = 16
+
+    private let half: Duration
+    private var current: [UInt32] = []
+    private var previous: [UInt32] = []
+    private var currentCount = 0
+    private var previousCount = 0
+    private var began: Duration
+
+    package init(window: Duration, at now: Duration) {
+        (half, began) = (window / 2, now)
+    }
+
+    /// How many values it holds.
+    package var count: Int { currentCount + previousCount }
+
+    package mutating func add(_ latency: Duration, at now: Duration) {
+        turn(at: now)
+        if current.isEmpty { current = Array(repeating: 0, count: Self.octaves * Self.cellsPerOctave) }
+        current[Self.cell(of: latency)] += 1
+        currentCount += 1
+    }
+
+    /// The least duration that this share of the values does not exceed; nil where there are fewer than `least`.
+    package mutating func percentile(_ share: Double, of least: Int, at now: Duration) -> Duration? {
+        turn(at: now)
+        guard count >= max(1, least) else { return nil }
+        var rest = Int((share * Double(count)).rounded(.up))
+        for cell in 0..<Self.octaves * Self.cellsPerOctave {
+            if !current.isEmpty { rest -= Int(current[cell]) }
+            if !previous.isEmpty { rest -= Int(previous[cell]) }
+            if rest <= 0 { return Self.upperBound(of: cell) }
+        }
+        return nil
+    }
+
+    private mutating func turn(at now: Duration) {
+        guard now - began >= half else { return }
+        // After a whole window without a word, what is known is too old.
+        let isStale = now - began >= half * 2
+        (previous, previousCount) = isStale ? ([], 0) : (current, currentCount)
+        (current, currentCount, began) = ([], 0, now)
+    }
+
+    /// Below 16 µs a cell for each; from there on, 16 for each doubling.
+    private static func cell(of latency: Duration) -> Int {
+        let microseconds = UInt64(max(0, min(latency / .microseconds(1), 4e10)))
+        guard microseconds >= 16 else { return Int(microseconds) }
+        let octave = 63 - microseconds.leadingZeroBitCount
+        let cell = (octave - 3) * cellsPerOctave + Int((microseconds >> UInt64(octave - 4)) & 15)
+        return min(cell, octaves * cellsPerOctave - 1)
+    }
+
+    private static func upperBound(of cell: Int) -> Duration {
+        guard cell >= 16 else { return .microseconds(cell + 1) }
+        let octave = cell / cellsPerOctave + 3
+        let step = UInt64(1) << UInt64(octave - 4)
+        return .microseconds(Int64((UInt64(cell % cellsPerOctave) + 17) * step))
+    }
+}

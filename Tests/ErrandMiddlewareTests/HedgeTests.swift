@@ -1,0 +1,318 @@
+import Errand
+import ErrandConformance
+import ErrandTesting
+import Synchronization
+import TestSupport
+import Testing
+
+/// Answers each request as the test has it, after a time on its clock.
+private final class PacedServer: HTTPSender {
+    struct Pace: Sendable {
+        var time: Duration
+        var status = 200
+        var fields = HTTPFields()
+        var failure: TransportError.Code?
+        /// It is answered although it was cancelled.
+        var isDeaf = false
+    }
+
+    struct Seen: Sendable {
+        var received = 0
+        var cancelled = 0
+        var abandoned = 0
+        var resendCounts: [Int] = []
+    }
+
+    private let state = Mutex(Seen())
+    private let clock: ManualClock
+    private let pace: @Sendable (Int) -> Pace
+
+    init(_ clock: ManualClock, _ pace: @escaping @Sendable (_ number: Int) -> Pace) { (self.clock, self.pace) = (clock, pace) }
+
+    var seen: Seen { state.withLock { $0 } }
+
+    func send(_ request: Request) async throws -> Response {
+        let number = state.withLock { state in
+            state.received += 1
+            state.resendCounts.append(request.options.resendCount)
+            return state.received
+        }
+        let pace = pace(number)
+        do {
+            try await clock.sleep(for: pace.time)
+        } catch {
+            state.withLock { $0.cancelled += 1 }
+            if !pace.isDeaf { throw error }
+        }
+        if let code = pace.failure { throw TransportError(code, phase: .connect, request: request, wasSent: .maybe) }
+        let exchange = ExchangeLifetime()
+        exchange.onEnd { [weak self] end in
+            if case .abandoned = end { self?.state.withLock { $0.abandoned += 1 } }
+        }
+        return Response(
+            head: HTTPResponse(status: .init(code: pace.status), headerFields: pace.fields),
+            body: ResponseBody(NumberSource(number: number, exchange: exchange)), request: request, exchange: exchange)
+    }
+
+    /// The number of the request, once.
+    private final class NumberSource: BodySource {
+        let text: Mutex<String?>
+        let exchange: ExchangeLifetime
+        init(number: Int, exchange: ExchangeLifetime) {
+            text = Mutex("\(number)")
+            self.exchange = exchange
+        }
+        func next() async throws -> Data? {
+            let text = text.withLock { text in
+                defer { text = nil }
+                return text
+            }
+            if text == nil { exchange.end(.complete) }
+            return text.map { Data($0.utf8) }
+        }
+        func abandon() { exchange.end(.abandoned) }
+        var trailers: HTTPFields? { nil }
+    }
+}
+
+@Suite(.timeLimit(.minutes(1)), .leavesNothingBehind) struct HedgeTests {
+    private typealias Pace = PacedServer.Pace
+
+    private struct Outcome: Sendable {
+        var text: String?
+        var status: Int?
+        var hedge: HedgeRecord?
+        var error: (any Error)?
+        var elapsed: Duration
+    }
+
+    /// One call through a hedge, to its end.
+    private static func call(
+        _ paces: [Pace], _ policy: HedgePolicy = HedgePolicy(.fixed(.milliseconds(50))), budget: RetryBudget? = nil,
+        method: HTTPRequest.Method = .get, _ change: (inout Request) -> Void = { _ in }, cancelAt: Duration? = nil
+    ) async throws -> (Outcome, PacedServer.Seen) {
+        let simulation = Simulation()
+        let server = PacedServer(simulation.clock) { paces[min($0, paces.count) - 1] }
+        let stack = HTTPStack(server).hedge(policy, budget: budget, clock: simulation.clock)
+        var request = try request(method)
+        change(&request)
+        let sent = request
+        let task = simulation.begin { () -> Outcome in
+            do {
+                let response = try await stack.send(sent)
+                let elapsed = simulation.elapsed
+                let body = try await response.body.collect()
+                return Outcome(
+                    text: String(decoding: body, as: UTF8.self), status: response.status.code, hedge: response.metadata.hedge,
+                    elapsed: elapsed)
+            } catch {
+                return Outcome(error: error, elapsed: simulation.elapsed)
+            }
+        }
+        if let cancelAt {
+            simulation.run(until: cancelAt)
+            task.cancel()
+        }
+        simulation.run()
+        return (try await task.value, server.seen)
+    }
+
+    @Test func aFastAnswerIsTakenAndNothingElseSent() async throws {
+        let (outcome, seen) = try await Self.call([Pace(time: .milliseconds(20))])
+        #expect(outcome.text == "1" && outcome.hedge == nil && outcome.elapsed == .milliseconds(20))
+        #expect(seen.received == 1)
+    }
+
+    @Test func aSlowOneIsSentOnceMoreAndTheLoserCancelled() async throws {
+        let (outcome, seen) = try await Self.call([Pace(time: .seconds(1)), Pace(time: .milliseconds(20))])
+        #expect(outcome.text == "2" && outcome.hedge == HedgeRecord(attempts: 2, answeredBy: 2))
+        #expect(outcome.elapsed == .milliseconds(70))
+        #expect(seen.received == 2 && seen.cancelled == 1 && seen.resendCounts == [0, 1])
+    }
+
+    @Test func theFirstMayStillWin() async throws {
+        let (outcome, seen) = try await Self.call([Pace(time: .milliseconds(60)), Pace(time: .seconds(1))])
+        #expect(outcome.text == "1" && outcome.hedge == HedgeRecord(attempts: 2, answeredBy: 1))
+        #expect(seen.received == 2 && seen.cancelled == 1)
+    }
+
+    @Test func aLoserThatIsAnsweredAllTheSameIsReleased() async throws {
+        let (outcome, seen) = try await Self.call([Pace(time: .seconds(1), isDeaf: true), Pace(time: .milliseconds(20))])
+        #expect(outcome.text == "2")
+        #expect(seen.abandoned == 1)
+    }
+
+    @Test func threeAttemptsEachAfterItsDelay() async throws {
+        let (outcome, seen) = try await Self.call(
+            [Pace(time: .seconds(1)), Pace(time: .seconds(1)), Pace(time: .milliseconds(20))],
+            HedgePolicy(.fixed(.milliseconds(50)), maxAttempts: 3))
+        #expect(outcome.text == "3" && outcome.elapsed == .milliseconds(120) && seen.cancelled == 2)
+    }
+
+    @Test(arguments: [HTTPRequest.Method.post, .put, .delete, .patch]) func anUnsafeMethodIsSentOnce(_ method: HTTPRequest.Method)
+        async throws
+    {
+        let (outcome, seen) = try await Self.call([Pace(time: .seconds(1))], method: method)
+        #expect(outcome.text == "1" && seen.received == 1)
+    }
+
+    @Test func aBodyThatCanBeReadOnceIsSentOnce() async throws {
+        let query = try #require(HTTPRequest.Method("QUERY"))
+        let once = AsyncStream<Data> { $0.finish() }
+        let (_, one) = try await Self.call([Pace(time: .seconds(1))], method: query) { $0.body = .stream(once) }
+        #expect(one.received == 1)
+        let (_, two) = try await Self.call([Pace(time: .seconds(1))], method: query) { $0.body = .text("{}") }
+        #expect(two.received == 2)
+    }
+
+    @Test func aRequestMaySwitchItOffOrHaveItsOwn() async throws {
+        let (_, off) = try await Self.call([Pace(time: .seconds(1))]) { $0.options.hedge = .off }
+        #expect(off.received == 1)
+        let (_, own) = try await Self.call([Pace(time: .milliseconds(30))]) {
+            $0.options.hedge = .use(HedgePolicy(.fixed(.milliseconds(5))))
+        }
+        #expect(own.received == 2)
+    }
+
+    @Test func aFailureAloneIsTheResult() async throws {
+        let (outcome, seen) = try await Self.call([Pace(time: .milliseconds(5), failure: .connectionLost)])
+        #expect((outcome.error as? TransportError)?.code == .connectionLost && seen.received == 1)
+        let (answer, _) = try await Self.call([Pace(time: .milliseconds(5), status: 503)])
+        #expect(answer.status == 503)
+    }
+
+    @Test func aFailureBesideAnotherAttemptIsWaitedOut() async throws {
+        let failing = [Pace(time: .milliseconds(60), failure: .connectionLost), Pace(time: .milliseconds(100))]
+        let (outcome, _) = try await Self.call(failing)
+        #expect(outcome.text == "2" && outcome.elapsed == .milliseconds(150))
+        let refused = [Pace(time: .milliseconds(60), status: 503), Pace(time: .milliseconds(100))]
+        let (answer, seen) = try await Self.call(refused)
+        #expect(answer.status == 200 && seen.abandoned == 1)
+    }
+
+    @Test func theLastOfSeveralFailuresIsTheResult() async throws {
+        let (outcome, seen) = try await Self.call([
+            Pace(time: .milliseconds(60), status: 503), Pace(time: .milliseconds(100), failure: .timedOut),
+        ])
+        #expect((outcome.error as? TransportError)?.code == .timedOut && seen.abandoned == 1)
+    }
+
+    @Test func aServerThatAsksForAPauseGetsNoMore() async throws {
+        let (outcome, seen) = try await Self.call(
+            [
+                Pace(time: .milliseconds(60), status: 429, fields: [.retryAfter: "5"]), Pace(time: .milliseconds(200)),
+                Pace(time: .milliseconds(10)),
+            ], HedgePolicy(.fixed(.milliseconds(50)), maxAttempts: 3))
+        #expect(outcome.text == "2" && seen.received == 2)
+    }
+
+    @Test func anEmptyBudgetHedgesNothing() async throws {
+        let (outcome, seen) = try await Self.call(
+            [Pace(time: .seconds(1))], budget: RetryBudget(reserve: 0, perSuccess: 0, perSecond: 0))
+        #expect(outcome.text == "1" && outcome.hedge == nil && seen.received == 1)
+    }
+
+    @Test func theBudgetIsOneWithRetrys() async throws {
+        let simulation = Simulation()
+        let budget = RetryBudget(reserve: 3, perSuccess: 0, perSecond: 0, clock: simulation.clock)
+        let server = PacedServer(simulation.clock) { _ in Pace(time: .milliseconds(80), status: 503) }
+        let stack = HTTPStack(server).hedge(HedgePolicy(.fixed(.milliseconds(50))), budget: budget, clock: simulation.clock)
+            .retry(RetryPolicy(maxAttempts: 10, backoff: .immediate), budget: budget, clock: simulation.clock)
+        let task = simulation.begin { try await stack.send(try request()).status.code }
+        simulation.run()
+        #expect(try await task.value == 503)
+        #expect(server.seen.received == 4, "one, and three tokens")
+    }
+
+    @Test(arguments: [10, 60]) func cancellingTheCallCancelsEveryAttempt(milliseconds: Int) async throws {
+        let (outcome, seen) = try await Self.call([Pace(time: .seconds(1))], cancelAt: .milliseconds(milliseconds))
+        #expect(outcome.error is CancellationError && seen.cancelled == seen.received && outcome.elapsed == .milliseconds(milliseconds))
+    }
+
+    @Test func thePercentileWaitsForEnoughAnswers() async throws {
+        let simulation = Simulation()
+        let server = PacedServer(simulation.clock) { Pace(time: $0 > 5 ? .seconds(1) : .milliseconds(10)) }
+        let policy = HedgePolicy(.percentile(0.9, samples: 5))
+        let stack = HTTPStack(server).hedge(policy, clock: simulation.clock)
+        for _ in 0..<5 {
+            simulation.begin { try await stack.send(try request()).body.abandon() }
+            simulation.run()
+        }
+        #expect(server.seen.received == 5)
+        let begun = simulation.elapsed
+        simulation.begin { try await stack.send(try request()).body.abandon() }
+        simulation.run(until: begun + .milliseconds(500))
+        #expect(server.seen.received == 7, "the delay is about 10 ms")
+        simulation.run()
+    }
+
+    static let races: [([HedgeRace.Event], [HedgeRace.Step])] = [
+        ([.answered], [.end]),
+        ([.failed(isPushback: false)], [.end]),
+        ([.timeUp, .answered], [.begin(thenTime: true), .end]),
+        ([.timeUp, .failed(isPushback: false), .answered], [.begin(thenTime: true), .wait, .end]),
+        ([.timeUp, .failed(isPushback: false), .failed(isPushback: false)], [.begin(thenTime: true), .wait, .end]),
+        ([.timeUp, .failed(isPushback: true), .timeUp, .answered], [.begin(thenTime: true), .wait, .wait, .end]),
+        ([.timeUp, .timeUp, .timeUp, .answered], [.begin(thenTime: true), .begin(thenTime: false), .wait, .end]),
+    ]
+
+    @Test(arguments: races) func theRaceByTable(_ events: [HedgeRace.Event], _ steps: [HedgeRace.Step]) {
+        var race = HedgeRace(maxAttempts: 3)
+        let taken = events.map { event in
+            let step = race.next(event)
+            if case .begin = step { race.begun() }
+            return step
+        }
+        #expect(taken == steps)
+    }
+
+    @Test func theWindowKnowsItsPercentilesToASixteenth() {
+        var window = LatencyWindow(window: .seconds(60), at: .zero)
+        for milliseconds in 1...1_000 { window.add(.milliseconds(milliseconds), at: .seconds(1)) }
+        for (share, exact) in [(0.5, 500.0), (0.9, 900), (0.99, 990), (0.999, 999)] {
+            let found = (window.percentile(share, of: 100, at: .seconds(1)) ?? .zero) / .milliseconds(1)
+            #expect(found >= exact && found <= exact * 1.07, "\(share): \(found)")
+        }
+        #expect(window.percentile(0.5, of: 1_001, at: .seconds(1)) == nil)
+        #expect(window.percentile(0.5, of: 1, at: .seconds(59)) != nil)
+        #expect(window.percentile(0.5, of: 1, at: .seconds(120)) == nil, "what is old is forgotten")
+        for exact in [Duration.zero, .microseconds(3), .seconds(100_000_000)] { window.add(exact, at: .seconds(200)) }
+        #expect(window.percentile(0.01, of: 1, at: .seconds(200)) == .microseconds(1))
+    }
+}
+
+/// What hedging does for a server of which one answer in fifty is slow by chance.
+@Suite(.timeLimit(.minutes(2))) struct HedgeSimulationTests {
+    /// The latencies of 20,000 calls, a hundred a second, and how many requests they made.
+    private static func latencies(seed: UInt64, hedged: Bool) -> (sorted: [Duration], requests: Int) {
+        let simulation = Simulation()
+        let random = SeededRandom(seed: seed)
+        let server = PacedServer(simulation.clock) { _ in
+            PacedServer.Pace(time: random.next() < 0.02 ? .seconds(1) : .milliseconds(8 + 4 * random.next()))
+        }
+        var stack = HTTPStack(server)
+        if hedged { stack = stack.hedge(clock: simulation.clock) }
+        let sender = stack
+        let taken = Mutex<[Duration]>([])
+        for _ in 0..<20_000 {
+            simulation.run(until: simulation.elapsed + .milliseconds(20 * random.next()))
+            let began = simulation.elapsed
+            simulation.begin {
+                try await sender.send(try request()).body.abandon()
+                taken.withLock { $0.append(simulation.elapsed - began) }
+            }
+        }
+        simulation.run()
+        return (taken.withLock { $0.sorted() }, server.seen.received)
+    }
+
+    @Test(arguments: [1, 2, 3] as [UInt64]) func cutsThe99thPercentileByFourForFivePercentMoreRequests(seed: UInt64) {
+        let plain = Self.latencies(seed: seed, hedged: false)
+        let hedged = Self.latencies(seed: seed, hedged: true)
+        #expect(plain.sorted.count == 20_000 && hedged.sorted.count == 20_000 && plain.requests == 20_000)
+        let cut = plain.sorted[19_800] / hedged.sorted[19_800]
+        let extra = Double(hedged.requests) / 20_000 - 1
+        #expect(cut >= 4, "\(cut)")
+        #expect(extra <= 0.05, "\(extra)")
+    }
+}

@@ -1,0 +1,35 @@
+public import ErrandCore
+internal import Synchronization
+
+/// Gives the scenario a job whenever something happens elsewhere, on an event loop or in the task of an upload: it can be cancelled then.
+public final class Ticks: EventSink {
+    private let waiter = Mutex<AsyncStream<Void>.Continuation?>(nil)
+
+    public init() {}
+
+    public func tick() { _ = waiter.withLock { $0 }?.yield() }
+    public func record(_ event: ExchangeEvent) { tick() }
+
+    public func during<Result>(_ body: () async throws -> Result) async throws -> Result {
+        let (stream, continuation) = AsyncStream<Void>.makeStream()
+        waiter.withLock { $0 = continuation }
+        // With a pause after each, or those that come at a time would be one job.
+        async let _ = { for await _ in stream { await Task.yield() } }()
+        return try await body()
+    }
+}
+
+/// Ticks at each chunk of another source.
+public struct TickingSource: BodySource {
+    private let source: any BodySource
+    private let ticks: Ticks
+
+    public init(source: any BodySource, ticks: Ticks) { (self.source, self.ticks) = (source, ticks) }
+
+    public func next() async throws -> Data? {
+        ticks.tick()
+        return try await source.next()
+    }
+
+    public func abandon() { source.abandon() }
+}
