@@ -77,7 +77,7 @@ extension AsyncHTTPClientTransport {
 }
 
 extension AsyncHTTPClientTransport.Configuration {
-    func clientConfiguration(tls: TLSConfiguration, decompressing: Bool) -> HTTPClient.Configuration {
+    func clientConfiguration(tls: TLSConfiguration, decompressing: Bool, _ watch: ConnectionWatch) -> HTTPClient.Configuration {
         precondition(maxDecompressionRatio > 0, "a ratio of \(maxDecompressionRatio)")
         precondition(maxConnectionsPerHost > 0, "\(maxConnectionsPerHost) connections")
         precondition(connectTimeout > .zero, "a connect timeout of \(connectTimeout)")
@@ -103,7 +103,7 @@ extension AsyncHTTPClientTransport.Configuration {
             }
         }
         customize(&settings)
-        settings.guardConnections()
+        settings.guardConnections(watch)
         return settings
     }
 }

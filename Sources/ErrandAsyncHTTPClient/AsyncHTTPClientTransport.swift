@@ -18,7 +18,7 @@ internal import Synchronization
 /// Deadlines hold to the end of the body. Bodies stream both ways with back-pressure; up to 64 KiB of a response are read ahead.
 /// It follows no redirect, and decodes content only if
 /// ``Configuration/decompresses`` says so. It does not see trailers and 1xx responses.
-public struct AsyncHTTPClientTransport: HTTPTransport, CustomStringConvertible {
+public struct AsyncHTTPClientTransport: HTTPTransport, ConnectionSource, CustomStringConvertible {
     private let owner: ClientOwner
 
     /// A transport with a client of its own, by the default ``Configuration``.
@@ -41,15 +41,16 @@ public struct AsyncHTTPClientTransport: HTTPTransport, CustomStringConvertible {
     }
 
     private init(_ configuration: Configuration, tls: TLSConfiguration) {
+        let watch = ConnectionWatch()
         func client(decompressing: Bool) -> HTTPClient {
             HTTPClient(
                 eventLoopGroup: HTTPClient.defaultEventLoopGroup,
-                configuration: configuration.clientConfiguration(tls: tls, decompressing: decompressing))
+                configuration: configuration.clientConfiguration(tls: tls, decompressing: decompressing, watch))
         }
         // A client decodes for all its requests or for none, so that those which want the bytes as they are have one of their own.
         owner = ClientOwner(
             Clients(plain: client(decompressing: false), decompressing: configuration.decompresses ? client(decompressing: true) : nil),
-            isOwned: true)
+            watch)
     }
 
     /// A transport over a client that the app has already, with that client's settings. Its redirects and its decompression, if
@@ -58,10 +59,16 @@ public struct AsyncHTTPClientTransport: HTTPTransport, CustomStringConvertible {
     /// Connections of a borrowed client are not guarded against what AsyncHTTPClient 1.37 makes of a response that is whole before its
     /// request is, of a status below 100, and of an HTTP/2 connection that is broken: requests that stand still, or the process's end.
     public init(borrowing client: HTTPClient) {
-        owner = ClientOwner(Clients(plain: client, decompressing: nil), isOwned: false)
+        owner = ClientOwner(Clients(plain: client, decompressing: nil), nil)
     }
 
-    public var capabilities: Capabilities { [.deadlines, .streamingUpload, .streamingDownload, .http2, .phaseEvents] }
+    public var capabilities: Capabilities {
+        let all: Capabilities = [.deadlines, .streamingUpload, .streamingDownload, .http2, .phaseEvents]
+        return owner.watch == nil ? all : all.union(.connectionEvents)
+    }
+
+    /// The connections of a client of its own that are open now; empty for a borrowed one.
+    public var openConnections: [OpenConnection] { owner.watch?.connections ?? [] }
 
     public var description: String { "AsyncHTTPClientTransport" }
 
@@ -98,14 +105,16 @@ struct Clients: Sendable {
     var all: [HTTPClient] { [plain] + (decompressing.map { [$0] } ?? []) }
 }
 
-/// Holds the clients, and shuts them down when nobody else has.
+/// Holds the clients, and shuts them down when nobody else has, unless they are borrowed.
 final class ClientOwner: Sendable {
     private let state: Mutex<Clients?>
-    private let isOwned: Bool
+    /// Nil where the clients are borrowed.
+    let watch: ConnectionWatch?
+    private var isOwned: Bool { watch != nil }
 
-    init(_ clients: Clients, isOwned: Bool) {
+    init(_ clients: Clients, _ watch: ConnectionWatch?) {
         state = Mutex(clients)
-        self.isOwned = isOwned
+        self.watch = watch
     }
 
     var clients: Clients? { state.withLock { $0 } }

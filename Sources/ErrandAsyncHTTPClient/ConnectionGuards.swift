@@ -21,14 +21,38 @@ final class ResponseGuard: ChannelDuplexHandler {
     typealias OutboundIn = HTTPClientRequestPart
     typealias OutboundOut = HTTPClientRequestPart
 
+    private let record: ConnectionRecord?
+    private let watch: ConnectionWatch
+    private var isBusy = false
     private var isSending = false
     private var isRefused = false
     private var hasBadStatus = false
     private var earlyEnd: NIOAny?
 
+    init(_ record: ConnectionRecord?, _ watch: ConnectionWatch) { (self.record, self.watch) = (record, watch) }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        rest()
+        context.fireChannelInactive()
+    }
+
+    private func rest() {
+        guard isBusy else { return }
+        isBusy = false
+        record?.end()
+    }
+
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         switch unwrapOutboundIn(data) {
-        case .head: (isSending, isRefused) = (true, false)
+        case .head(var head):
+            (isSending, isRefused) = (true, false)
+            rest()
+            let info = record?.begin(head)
+            isBusy = info != nil
+            if let exchange = watch.take(&head) {
+                if let info { exchange.acquired(info) }
+                return context.write(wrapOutboundOut(.head(head)), promise: promise)
+            }
         case .body: break
         case .end:
             isSending = false
@@ -56,7 +80,9 @@ final class ResponseGuard: ChannelDuplexHandler {
         case .end where isSending:
             earlyEnd = data
             return
-        case .body, .end:
+        case .end:
+            rest()
+        case .body:
             break
         }
         context.fireChannelRead(data)
@@ -65,6 +91,7 @@ final class ResponseGuard: ChannelDuplexHandler {
     private func releaseEnd(_ context: ChannelHandlerContext) {
         guard let end = earlyEnd else { return }
         earlyEnd = nil
+        rest()
         context.fireChannelRead(end)
         context.fireChannelReadComplete()
     }
@@ -77,6 +104,10 @@ final class ResponseGuard: ChannelDuplexHandler {
 final class HTTP2ErrorGuard: ChannelInboundHandler {
     typealias InboundIn = NIOAny
 
+    let record: ConnectionRecord
+
+    init(_ record: ConnectionRecord) { self.record = record }
+
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         // At once: TLS would take leave for up to 5 s, and the pool would give the connection away until then.
         let tls = try? context.pipeline.syncOperations.context(handlerType: NIOSSLClientHandler.self)
@@ -86,37 +117,40 @@ final class HTTP2ErrorGuard: ChannelInboundHandler {
 
 extension HTTPClient.Configuration {
     /// Puts the guards into every connection, before what these settings put there.
-    mutating func guardConnections() {
-        http1_1ConnectionDebugInitializer = Self.guarding(then: http1_1ConnectionDebugInitializer) { pipeline in
+    mutating func guardConnections(_ watch: ConnectionWatch) {
+        http1_1ConnectionDebugInitializer = Self.guarding(then: http1_1ConnectionDebugInitializer) { channel, pipeline in
             let last: any ChannelHandler
             if let decompressor = try? pipeline.handler(type: NIOHTTPResponseDecompressor.self) {
                 last = decompressor
             } else {
                 last = try pipeline.handler(type: ByteToMessageHandler<HTTPResponseDecoder>.self)
             }
-            try pipeline.addHandler(ResponseGuard(), position: .after(last))
+            try pipeline.addHandler(ResponseGuard(watch.opened(channel), watch), position: .after(last))
         }
-        http2ConnectionDebugInitializer = Self.guarding(then: http2ConnectionDebugInitializer) { pipeline in
-            try pipeline.addHandler(HTTP2ErrorGuard())
+        http2ConnectionDebugInitializer = Self.guarding(then: http2ConnectionDebugInitializer) { channel, pipeline in
+            try pipeline.addHandler(HTTP2ErrorGuard(watch.opened(channel)))
         }
-        http2StreamChannelDebugInitializer = Self.guarding(then: http2StreamChannelDebugInitializer, isStream: true) { pipeline in
+        http2StreamChannelDebugInitializer = Self.guarding(then: http2StreamChannelDebugInitializer, isStream: true) { channel, pipeline in
             // The client's handler is not public, and the codec before it is another package's: it is found by its name. Without it, a
             // stream goes unguarded.
             let handlers = (0..<4).compactMap { try? pipeline.context(name: "handler\($0)").handler }
-            guard let own = handlers.first(where: { "\(type(of: $0))" == "HTTP2ClientRequestHandler" }) else { return }
-            try pipeline.addHandler(ResponseGuard(), position: .before(own))
+            guard let own = handlers.first(where: { "\(type(of: $0))" == "HTTP2ClientRequestHandler" }) else {
+                return watch.foundStreamWithoutGuard()
+            }
+            let connection = try? channel.parent?.pipeline.syncOperations.handler(type: HTTP2ErrorGuard.self)
+            try pipeline.addHandler(ResponseGuard(connection?.record, watch), position: .before(own))
         }
     }
 
     private static func guarding(
         then next: (@Sendable (any Channel) -> EventLoopFuture<Void>)?, isStream: Bool = false,
-        add: @escaping @Sendable (ChannelPipeline.SynchronousOperations) throws -> Void
+        add: @escaping @Sendable (any Channel, ChannelPipeline.SynchronousOperations) throws -> Void
     ) -> @Sendable (any Channel) -> EventLoopFuture<Void> {
         { channel in
             channel.eventLoop.submit {
                 // One that has ended by now has lost its handlers, and would be told of as one that can't find them. A stream opens later.
                 guard isStream || channel.isActive else { throw ChannelError.ioOnClosedChannel }
-                try add(channel.pipeline.syncOperations)
+                try add(channel, channel.pipeline.syncOperations)
             }
             .flatMap { next?(channel) ?? channel.eventLoop.makeSucceededVoidFuture() }
         }

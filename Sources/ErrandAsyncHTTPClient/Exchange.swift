@@ -16,7 +16,7 @@ final class Exchange: HTTPClientResponseDelegate, BodySource {
 
     private let request: Request
     private let isDecompressing: Bool
-    private let events: EventLog?
+    private let events: ExchangeEventLog?
     private let started = ContinuousClock.now
     private let lifetime = ExchangeLifetime()
     private let state: Mutex<State>
@@ -27,7 +27,7 @@ final class Exchange: HTTPClientResponseDelegate, BodySource {
     init(_ request: Request, isDecompressing: Bool = false, owner: ClientOwner) {
         self.request = request
         self.isDecompressing = isDecompressing
-        events = request.options.eventSink.map { EventLog(sink: $0, request: request.id) }
+        events = request.options.eventSink.map { ExchangeEventLog($0, request: request.id) }
         var state = State()
         state.held.owner = owner
         self.state = Mutex(state)
@@ -37,11 +37,16 @@ final class Exchange: HTTPClientResponseDelegate, BodySource {
 
     /// Returns when the head of the response is there.
     func run(on client: HTTPClient) async throws -> ErrandCore.Response {
-        let message = try HTTPClient.Request(request, body: clientBody(on: client.eventLoopGroup))
+        var message = try HTTPClient.Request(request, body: clientBody(on: client.eventLoopGroup))
         if request.deadline?.hasPassed == true {
             throw TransportError(.timedOut, phase: .queue, elapsed: .zero, request: request, wasSent: .no)
         }
         events?.record(.start)
+        if events != nil, let watch = state.withLock(\.held.owner?.watch), let number = watch.expect(self) {
+            message.headers.add(name: ConnectionWatch.fieldName, value: "\(number)")
+            lifetime.onEnd { _ in watch.forget(number) }
+        }
+        let complete = message
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 let isOver = state.withLock { state in
@@ -50,7 +55,7 @@ final class Exchange: HTTPClientResponseDelegate, BodySource {
                 }
                 // Cancelled before it began.
                 guard !isOver else { return continuation.resume(throwing: CancellationError()) }
-                attach(client.execute(request: message, delegate: self), of: client.eventLoopGroup)
+                attach(client.execute(request: complete, delegate: self), of: client.eventLoopGroup)
             }
         } onCancel: {
             cancel()
@@ -166,6 +171,9 @@ final class Exchange: HTTPClientResponseDelegate, BodySource {
         events?.record(.requestHeadSent)
     }
 
+    /// The connection is about to write the head. On its event loop.
+    func acquired(_ connection: ConnectionInfo) { events?.record(.connectionAcquired, connection: connection) }
+
     func didSendRequestPart(task: HTTPClient.Task<Void>, _ part: IOData) {
         guard let events else { return }
         let sent = state.withLock { state in
@@ -201,7 +209,7 @@ final class Exchange: HTTPClientResponseDelegate, BodySource {
         }
         // A server that refuses gets nothing more: the client sends it nothing either, and closes the connection behind the response.
         if head.status.code >= 300 { upload?.cancel() }
-        events?.record(.responseHead)
+        events?.record(.responseHead, response: received)
         let body = ResponseBody(self, expectedLength: received.expectedLength(answering: request.method), request: request)
         var response = ErrandCore.Response(head: received, body: body, request: request, exchange: lifetime)
         response.metadata.httpVersion = head.version.major == 2 ? "2" : "\(head.version.major).\(head.version.minor)"
@@ -218,6 +226,13 @@ final class Exchange: HTTPClientResponseDelegate, BodySource {
                 byteTransferStrategy: buffer.readableBytes < 16 * 1024 ? .copy : .noCopy),
             !chunk.isEmpty
         else { return task.eventLoop.makeSucceededVoidFuture() }
+        if let events {
+            let received = state.withLock { state in
+                state.receivedBytes += Int64(chunk.count)
+                return state.receivedBytes
+            }
+            events.record(.responseBytesReceived, bytes: received)
+        }
         let (reader, future) = state.withLock { state -> (CheckedContinuation<Data?, any Error>?, EventLoopFuture<Void>?) in
             guard state.end == nil else { return (nil, nil) }
             state.bytesToCome = state.bytesToCome.map { $0 - Int64(chunk.count) }

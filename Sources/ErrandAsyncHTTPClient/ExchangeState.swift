@@ -16,6 +16,7 @@ extension Exchange {
         var isWithdrawing = false  // it is to end, and whether the request has left is being found out
         var isCancelled = false  // it is to end by that
         var sentBytes: Int64 = 0  // of the body; counted for a sink alone
+        var receivedBytes: Int64 = 0  // of the body; counted for a sink alone
         var head: HTTPResponse?
         var headWaiter: CheckedContinuation<ErrandCore.Response, any Error>?
         var chunks: [Data] = []

@@ -5,6 +5,7 @@ internal import Synchronization
 final class StubExchange: Sendable {
     private struct State {
         var sentBytes: Int64 = 0
+        var receivedBytes: Int64 = 0
         var isSent = false
         var isPassedOn = false
         var isOver = false
@@ -12,15 +13,19 @@ final class StubExchange: Sendable {
 
     let request: Request
     let lifetime = ExchangeLifetime()
+    private let events: ExchangeEventLog?
     private let state = Mutex(State())
 
-    init(_ request: Request) { self.request = request }
+    init(_ request: Request) {
+        self.request = request
+        events = request.options.eventSink.map { ExchangeEventLog($0, request: request.id) }
+    }
 
     var sentBytes: Int64 { state.withLock(\.sentBytes) }
 
     func tell(_ kind: ExchangeEvent.Kind, bytes: Int64? = nil, head: HTTPResponse? = nil, failure: (any Error)? = nil) {
-        guard let sink = request.options.eventSink, !state.withLock(\.isPassedOn) else { return }
-        sink.record(ExchangeEvent(kind, request: request.id, bytes: bytes, response: head, failure: failure))
+        guard let events, !state.withLock(\.isPassedOn) || kind == .end else { return }
+        events.record(kind, bytes: bytes, response: head, failure: failure)
     }
 
     func sent(_ count: Int) {
@@ -29,6 +34,15 @@ final class StubExchange: Sendable {
             return state.sentBytes
         }
         tell(.requestBytesSent, bytes: sent)
+    }
+
+    func received(_ count: Int) {
+        guard events != nil, count > 0 else { return }
+        let received = state.withLock { state in
+            state.receivedBytes += Int64(count)
+            return state.receivedBytes
+        }
+        tell(.responseBytesReceived, bytes: received)
     }
 
     /// - Parameter declared: how long the body should have been; nil where that is known to be right.

@@ -243,14 +243,15 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
             response.metadata.isRawAnswer = true
             return response
         case .data(let data):
-            exchange.tell(.responseHead)
+            exchange.tell(.responseHead, head: made.head)
             if answer.breaking == nil, conditions?.downloadBytesPerSecond == nil, answer.trailers == nil {
+                exchange.received(data.count)
                 exchange.end(.complete)
                 return Response(head: made.head, body: ResponseBody(data), request: request, exchange: exchange.lifetime)
             }
             source = ChunksBodySource([data])
         case .source(let body):
-            exchange.tell(.responseHead)
+            exchange.tell(.responseHead, head: made.head)
             source = body
         }
         if let breaking = answer.breaking {
@@ -258,7 +259,9 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
         }
         if let rate = conditions?.downloadBytesPerSecond { source = PacedBodySource(source, bytesPerSecond: rate, clock: clock) }
         state.withLock { $0.openBodies += 1 }
-        let observed = ObservedBodySource(source, trailers: answer.trailers) { [self] end in
+        let observed = ObservedBodySource(source, trailers: answer.trailers) {
+            exchange.received($0.count)
+        } onEnd: { [self] end in
             state.withLock { $0.openBodies -= 1 }
             exchange.end(end)
         }

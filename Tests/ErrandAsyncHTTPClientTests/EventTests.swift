@@ -1,5 +1,6 @@
 #if AsyncHTTPClient
 internal import Errand
+internal import ErrandConformance
 internal import ErrandTesting
 internal import Foundation
 internal import TestSupport
@@ -22,6 +23,9 @@ extension AsyncHTTPClientTransportTests {
             return sink.kinds
         }
 
+        /// Without the progress of the body.
+        private func whole() async throws -> [ExchangeEvent.Kind] { try await kinds().filter { $0 != .responseBytesReceived } }
+
         @Test(arguments: [RequestBody.empty, .data(Data.seeded(1_000)), .data(Data.seeded(500_000))])
         func aWholeExchange(body: RequestBody) async throws {
             let server = try RawServer.answering { connection, _, _ in try connection.respond(body: Data.seeded(300_000)) }
@@ -32,7 +36,10 @@ extension AsyncHTTPClientTransportTests {
                 #expect(try await response.body.collect().count == 300_000)
                 let kinds = try await kinds()
                 // A response may begin before the request is known to be written.
-                #expect(kinds.filter { $0 != .requestSent } == [.start, .requestHeadSent, .responseHead, .end])
+                let others = kinds.filter { $0 != .requestSent && $0 != .responseBytesReceived }
+                #expect(others == [.start, .connectionAcquired, .requestHeadSent, .responseHead, .end])
+                #expect(EventGrammar.violations(sink.events.value, isCall: false) == [])
+                #expect(sink.events.value.last { $0.kind == .responseBytesReceived }?.bytes == 300_000)
                 #expect(kinds.count { $0 == .requestSent } <= 1)
                 #expect(sink.events.value.allSatisfy { $0.request == request.id })
                 #expect(sink.events.value.last?.failure == nil)
@@ -58,7 +65,7 @@ extension AsyncHTTPClientTransportTests {
             try await withAHC { transport in
                 let response = try await transport.send(Request(.get, url: server.url()).telling(sink))
                 _ = try await transportError { try await response.body.collect() }
-                #expect(try await kinds() == [.start, .requestHeadSent, .requestSent, .responseHead, .end])
+                #expect(try await whole() == [.start, .connectionAcquired, .requestHeadSent, .requestSent, .responseHead, .end])
                 #expect((sink.events.value.last?.failure as? TransportError)?.code == .connectionLost)
             }
         }
@@ -73,7 +80,7 @@ extension AsyncHTTPClientTransportTests {
             try await withAHC { transport in
                 let response = try await transport.send(Request(.get, url: server.url()).telling(sink))
                 response.body.abandon()
-                #expect(try await kinds() == [.start, .requestHeadSent, .requestSent, .responseHead, .end])
+                #expect(try await whole() == [.start, .connectionAcquired, .requestHeadSent, .requestSent, .responseHead, .end])
             }
         }
 
@@ -90,7 +97,7 @@ extension AsyncHTTPClientTransportTests {
                 try await sink.wait(for: .requestSent)
                 task.cancel()
                 await #expect(throws: CancellationError.self) { try await task.value }
-                #expect(try await kinds() == [.start, .requestHeadSent, .requestSent, .end])
+                #expect(try await kinds() == [.start, .connectionAcquired, .requestHeadSent, .requestSent, .end])
                 #expect(sink.events.value.last?.failure is CancellationError)
             }
         }
@@ -99,7 +106,7 @@ extension AsyncHTTPClientTransportTests {
         @Test func cancelledAtAnyMoment() async throws {
             let server = try RawServer.answering { connection, _, _ in try connection.respond(body: Data.seeded(100_000)) }
             defer { server.stop() }
-            let whole: [ExchangeEvent.Kind] = [.start, .requestHeadSent, .responseHead]
+            let whole: [ExchangeEvent.Kind] = [.start, .connectionAcquired, .requestHeadSent, .responseHead]
             var generator = SeededGenerator(seed: 5)
             try await withAHC { transport in
                 for _ in 0..<200 {
@@ -113,11 +120,37 @@ extension AsyncHTTPClientTransportTests {
                     guard !sink.kinds.isEmpty else { continue }  // cancelled before it began
                     try await sink.wait(for: .end)
                     #expect(sink.kinds.last == .end)
+                    #expect(EventGrammar.violations(sink.events.value, isCall: false) == [])
                     // A response may begin before the request is known to be written.
-                    let others = sink.kinds.dropLast().filter { $0 != .requestSent }
+                    let others = sink.kinds.dropLast().filter { $0 != .requestSent && $0 != .responseBytesReceived }
                     #expect(others == Array(whole.prefix(others.count)))
                     #expect(sink.kinds.count { $0 == .requestSent } <= 1)
                 }
+            }
+        }
+
+        @Test func tellsNewConnectionsFromKeptOnes() async throws {
+            let server = try RawServer.answering { connection, request, _ in
+                #expect(!request.fields.contains { $0.name.lowercased().hasPrefix("errand") })
+                try connection.respond(body: Data("fine".utf8))
+            }
+            defer { server.stop() }
+            try await withAHC {
+                $0.maxConnectionsPerHost = 1
+            } _: { transport in
+                #expect(transport.capabilities.contains(.connectionEvents) && transport.openConnections.isEmpty)
+                for _ in 0..<3 {
+                    _ = try await transport.send(Request(.get, url: server.url()).telling(sink)).body.collect()
+                }
+                let connections = sink.events.value.compactMap(\.connection)
+                #expect(connections.map(\.isReused) == [false, true, true] && connections.map(\.number) == [1, 1, 1])
+                #expect(connections.allSatisfy { $0.peerAddress == "127.0.0.1" && $0.peerPort == server.port })
+                // Told on an event loop, which may be a moment behind the reader.
+                try await poll("an idle connection", value: { transport.openConnections }) {
+                    $0 == [OpenConnection(number: 1, authority: "127.0.0.1:\(server.port)", exchanges: 0, begun: 3)]
+                }
+                server.stop()
+                try await poll("no connection", value: { transport.openConnections }) { $0.isEmpty }
             }
         }
 

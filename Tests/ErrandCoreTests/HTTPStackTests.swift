@@ -126,7 +126,8 @@ struct HTTPStackTests {
         #expect(Capabilities([.http2, .deadlines, .upgrades]).description == "deadlines, http2, upgrades")
         #expect(
             Capabilities(rawValue: .max).description
-                == "deadlines, streamingUpload, streamingDownload, http2, responseTrailers, requestTrailers, informationalResponses, upgrades, phaseEvents"
+                == "deadlines, streamingUpload, streamingDownload, http2, responseTrailers, requestTrailers, informationalResponses, upgrades, phaseEvents, "
+                + "connectionEvents"
         )
     }
 

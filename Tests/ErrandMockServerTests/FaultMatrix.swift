@@ -57,6 +57,10 @@ enum FaultOutcome: Sendable, CustomStringConvertible {
         }
     }
 
+    var isWhole: Bool {
+        if case .whole = self { true } else { false }
+    }
+
     /// Sends, and reads to the end.
     static func of(_ request: Request, by transport: some HTTPSender) async -> FaultOutcome {
         var received = Data()

@@ -1,7 +1,9 @@
 #if MockServer && AsyncHTTPClient
 import Errand
+import ErrandConformance
 import ErrandMockServer
 import Foundation
+import Synchronization
 import TestSupport
 import Testing
 
@@ -37,9 +39,17 @@ extension MockServerTests {
                 server.dispatch { request in request.path == "/broken" ? row.response : .data(FaultRow.responseBody) }
                 let deadline: Duration = expected.code == .timedOut ? .milliseconds(1200) : .seconds(8)
                 let start = ContinuousClock.now
-                let outcome = await FaultOutcome.of(try row.request(server.url("/broken"), deadline: deadline), by: transport)
+                let events = CollectedEvents()
+                let outcome = await FaultOutcome.of(
+                    try row.request(server.url("/broken"), deadline: deadline), by: transport.redirect().events(to: events))
                 let took = ContinuousClock.now - start
                 #expect(expected.allows(outcome), "\(row): \(outcome)")
+                // The end may be told a moment behind the reader's.
+                try await poll("\(row): the end of the call", value: { events.all.last?.kind }) { $0 == .callEnd }
+                #expect(EventGrammar.violations(events.all) == [], "\(row)")
+                #expect(
+                    (events.all.last?.failure == nil) == outcome.isWhole,
+                    "\(row): \(outcome), told as \(String(describing: events.all.last?.failure))")
                 #expect(took < (expected.code == .timedOut ? deadline + .seconds(1) : .seconds(4)), "\(row): \(took)")
                 try await checkNext(on: server, by: transport, after: outcome, row, expected)
                 return server
@@ -106,6 +116,13 @@ extension MockServerTests {
             }
         }
     }
+}
+
+/// Remembers what it is told.
+final class CollectedEvents: EventSink {
+    private let events = Mutex<[ExchangeEvent]>([])
+    var all: [ExchangeEvent] { events.withLock { $0 } }
+    func record(_ event: ExchangeEvent) { events.withLock { $0.append(event) } }
 }
 
 /// How an exchange with a fault must end.

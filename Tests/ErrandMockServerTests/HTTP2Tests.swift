@@ -37,6 +37,23 @@ extension MockServerTests {
             }
         }
 
+        @Test func streamsTellWhichConnectionTheyShare() async throws {
+            try await withServer { server, transport in
+                server.dispatch { request in
+                    #expect(!request.headers.contains { $0.name.rawName.lowercased().hasPrefix("errand") })
+                    return .text("fine")
+                }
+                let events = CollectedEvents()
+                let stack = transport.events(to: events)
+                for _ in 0..<2 { _ = try await stack.send(Request(.get, url: server.url())).body.collect() }
+                let connections = events.all.compactMap(\.connection)
+                #expect(connections.map(\.isReused) == [false, true] && Set(connections.map(\.number)) == [1])
+                try await poll("an idle connection", value: { transport.openConnections }) {
+                    $0.count == 1 && $0[0].exchanges == 0 && $0[0].begun == 2
+                }
+            }
+        }
+
         @Test func bodiesAreSentBothWays() async throws {
             try await withServer { server, transport in
                 let content = Data.seeded(3_000_000)

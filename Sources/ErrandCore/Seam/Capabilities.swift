@@ -18,12 +18,14 @@ public struct Capabilities: OptionSet, Sendable, CustomStringConvertible {
     public static let upgrades = Capabilities(rawValue: 1 << 7)
     /// It tells the event sink when the head of the request was sent, and when all of it was: what limits per phase stand on.
     public static let phaseEvents = Capabilities(rawValue: 1 << 8)
+    /// It tells the event sink which connection an exchange goes over, and whether that is a new one.
+    public static let connectionEvents = Capabilities(rawValue: 1 << 9)
 
     private static let names: [(Capabilities, String)] = [
         (.deadlines, "deadlines"), (.streamingUpload, "streamingUpload"), (.streamingDownload, "streamingDownload"),
         (.http2, "http2"), (.responseTrailers, "responseTrailers"), (.requestTrailers, "requestTrailers"),
         (.informationalResponses, "informationalResponses"), (.upgrades, "upgrades"),
-        (.phaseEvents, "phaseEvents"),
+        (.phaseEvents, "phaseEvents"), (.connectionEvents, "connectionEvents"),
     ]
 
     public var description: String { Self.names.filter { contains($0.0) }.map(\.1).joined(separator: ", ") }

@@ -38,7 +38,7 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible {
 
     private static func bounded(_ transport: some HTTPTransport) -> any HTTPSender { TransportBoundary(transport: transport) }
 
-    private static func name(of sender: some HTTPSender) -> String {
+    static func name(of sender: some HTTPSender) -> String {
         (sender as? any CustomStringConvertible)?.description ?? String(describing: type(of: sender))
     }
 
@@ -88,5 +88,8 @@ private struct Wrapped<Middleware: HTTPMiddleware, Next: HTTPSender>: HTTPSender
     let middleware: Middleware
     let next: Next
 
-    func send(_ request: Request) async throws -> Response { try await middleware.send(request, to: next) }
+    func send(_ request: Request) async throws -> Response {
+        guard let position = request.options.profilePosition else { return try await middleware.send(request, to: next) }
+        return try await position.within(middleware.label, request) { try await middleware.send($0, to: next) }
+    }
 }

@@ -1,4 +1,4 @@
-/// Where a built-in middleware belongs. The canonical order, outermost first: server, number and log, timeout, validateStatus,
+/// Where a built-in middleware belongs. The canonical order, outermost first: server, number, log, events and profile, timeout, validateStatus,
 /// fallback, retry, redirect, authenticate, cookies, decompress, cache, coalesce, hedge, circuitBreaker, rateLimit,
 /// limitConcurrency, attempt timeout, transport.
 public struct MiddlewarePlace: Sendable, Hashable, CustomStringConvertible {
@@ -6,6 +6,8 @@ public struct MiddlewarePlace: Sendable, Hashable, CustomStringConvertible {
 
     public static let server = MiddlewarePlace(description: "server")
     public static let number = MiddlewarePlace(description: "number")
+    public static let events = MiddlewarePlace(description: "events")
+    public static let profile = MiddlewarePlace(description: "profile")
     public static let log = MiddlewarePlace(description: "log")
     public static let timeout = MiddlewarePlace(description: "timeout")
     public static let validateStatus = MiddlewarePlace(description: "validateStatus")
@@ -25,6 +27,9 @@ public struct MiddlewarePlace: Sendable, Hashable, CustomStringConvertible {
     /// Pairs in which the first must be outside the second, and what goes wrong otherwise. Orders that are merely unusual (a
     /// timeout inside a retry bounds each attempt) are not here.
     static let mustEnclose: [(outer: MiddlewarePlace, inner: MiddlewarePlace, why: String)] = [
+        (.number, .events, "the events would not have the number"),
+        (.events, .retry, "each attempt would be a call of its own"),
+        (.profile, .retry, "each attempt would have a profile of its own"),
         (.validateStatus, .retry, "retry would see an error where it looks for a status"),
         (.validateStatus, .authenticate, "authenticate would never see a 401"),
         (.validateStatus, .redirect, "a redirect would be refused before it is followed"),

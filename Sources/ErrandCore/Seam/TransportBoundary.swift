@@ -18,8 +18,23 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
             request.head.headerFields[.priority] = request.options.priority.description
         }
         request.head.headerFields = request.head.headerFields.markingSensitive(by: request.options.sensitivity)
-        if case .use(let limits) = request.options.phaseTimeouts, !limits.isEmpty { return try await watched(request, by: limits) }
-        return try await sent(request)
+        guard let position = request.options.profilePosition else { return try await timed(request) }
+        return try await position.within(HTTPStack.name(of: transport), request) { request in
+            guard let position = request.options.profilePosition else { return try await timed(request) }
+            let sink = request.options.eventSink
+            var profiled = request
+            profiled.options.eventSink = EventSinks(sink, TransactionSink(position: position, request: request))
+            var response = try await timed(profiled)
+            response.request.options.eventSink = sink
+            if let layer = position.layer { position.profile.answered(layer, version: response.metadata.httpVersion) }
+            return response
+        }
+    }
+
+    /// The answer of the transport, with a limit for each phase if there are any.
+    private func timed(_ request: Request) async throws -> Response {
+        guard case .use(let limits) = request.options.phaseTimeouts, !limits.isEmpty else { return try await sent(request) }
+        return try await watched(request, by: limits)
     }
 
     /// The answer of the transport, before the deadline.

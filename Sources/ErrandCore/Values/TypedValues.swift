@@ -47,6 +47,8 @@ struct TypedValues: Sendable {
 /// ```
 public struct RequestOptions: Sendable {
     private var values = TypedValues()
+    /// Where the request is in the profile of its call; nil, as a rule. Every layer looks, so it is no typed key.
+    package var profilePosition: ProfilePosition?
 
     public init() {}
 
@@ -97,6 +99,7 @@ public enum Override<Value: Sendable>: Sendable {
 private enum SensitivityKey: TypedKey { static var defaultValue: Sensitivity { .standard } }
 private enum EventSinkKey: TypedKey { static var defaultValue: (any EventSink)? { nil } }
 private enum URLTemplateKey: TypedKey { static var defaultValue: String? { nil } }
+private enum TagsKey: TypedKey { static var defaultValue: [String: String] { [:] } }
 private enum FallbackHeadersKey: TypedKey { static var defaultValue: HTTPFields { HTTPFields() } }
 private enum UpgradeKey: TypedKey { static var defaultValue: UpgradeRequest? { nil } }
 
@@ -117,6 +120,13 @@ extension RequestOptions {
     public var urlTemplate: String? {
         get { self[URLTemplateKey.self] }
         set { self[URLTemplateKey.self] = newValue }
+    }
+
+    /// What the app wants to find this request by, in logs and spans: the tenant, the feature. Metrics don't have them, as each value would
+    /// be a series of its own. The value of a name that is secret (``sensitivity``) is not shown.
+    public var tags: [String: String] {
+        get { self[TagsKey.self] }
+        set { self[TagsKey.self] = newValue }
     }
 
     /// Fields for the transport's boundary to add where nobody on the way has set one of that name, such as the `Accept` of a decoder.

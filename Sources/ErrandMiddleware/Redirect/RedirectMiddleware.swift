@@ -26,6 +26,7 @@ public struct RedirectMiddleware: HTTPMiddleware {
             do {
                 decision = try policy.decision(for: response.head, to: request, hops: way.count)
             } catch {
+                request.tell(.redirectDecision, decision: .init(goesOn: false, "\(response.status.code), refused"))
                 response.body.abandon()
                 throw error
             }
@@ -33,6 +34,8 @@ public struct RedirectMiddleware: HTTPMiddleware {
                 if !way.isEmpty { response.metadata.redirects = way }
                 return response
             }
+            request.tell(
+                .redirectDecision, decision: .init(goesOn: true, "\(response.status.code) to \(following.redactedURL)"))
             way.append(RedirectRecord(status: response.head.status, from: request.redactedURL))
             try await response.body.discardCourteously()
             request = following

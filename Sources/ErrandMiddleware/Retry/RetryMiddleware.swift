@@ -60,6 +60,9 @@ public struct RetryMiddleware: HTTPMiddleware {
                 random: random())
             guard case .again(let delay, let counts) = decision, !counts || budget?.withdraw(request.originText) ?? true else {
                 if decision == .stop(.final), case .success = result { budget?.deposit(request.originText) }
+                var made = decision
+                if case .again = decision { made = .stop(.budgetSpent) }
+                request.tell(.retryDecision, decision: Self.told(made, outcome))
                 return try Self.final(result, after: attempts)
             }
             if !counts {
@@ -68,8 +71,26 @@ public struct RetryMiddleware: HTTPMiddleware {
             }
             if case .success(let response) = result { response.body.abandon() }
             attempts.append(AttemptRecord(number: attempts.count + 1, outcome: outcome, delay: delay))
-            if delay > .zero { try await clock.sleep(for: delay) }
+            request.tell(.retryDecision, decision: Self.told(decision, outcome))
+            if delay > .zero {
+                request.tell(.waitStart)
+                defer { request.tell(.waitEnd) }
+                try await clock.sleep(for: delay)
+            }
             request.options.resendCount = attempts.count
+        }
+    }
+
+    private static func told(_ decision: RetryPolicy.Decision, _ outcome: AttemptRecord.Outcome) -> ExchangeEvent.Decision {
+        let what =
+            switch outcome {
+            case .status(let status): "\(status.code)"
+            case .failure(let error as TransportError): "\(error.code)"
+            case .failure(let error): "\(type(of: error))"
+            }
+        return switch decision {
+        case .again(let delay, let counts): .init(goesOn: true, after: delay, "\(what), \(counts ? "again" : "again, uncounted")")
+        case .stop(let reason): .init(goesOn: false, "\(what), \(reason)")
         }
     }
 

@@ -55,6 +55,7 @@ struct RequestArguments: ParsableArguments {
     var dumpHeader: String?
     @Flag(help: "Show the request as a curl command for sh, without secrets, and send nothing.") var curl = false
     @Option(help: "A file for what was exchanged, as an archive (HAR 1.2) that browsers open, without secrets.") var har: String?
+    @Flag(help: "Tell where the time went, on standard error: a tree of layers, attempts and phases.") var profile = false
     @Flag(name: [.short, .long], help: "Tell what is sent and received, on standard error, without secrets.") var verbose = false
     @Flag(name: [.short, .long], help: "No progress, and no message about a failure.") var silent = false
     @Flag(name: [.customShort("S"), .customLong("show-error")], help: "With --silent: messages all the same.") var showError = false

@@ -53,6 +53,13 @@ struct RequestRun {
         if arguments.retry > 0 { stack = stack.retry(RetryPolicy(maxAttempts: arguments.retry + 1), budget: nil) }
         if let seconds = arguments.maxTime { stack = stack.timeout(.seconds(seconds)) }
         let start = ContinuousClock.now
+        var request = request
+        let profile = Profile()
+        if arguments.profile {
+            stack = stack.profile()
+            request.options.profile = .use(profile)
+        }
+        defer { if arguments.profile { Terminal.say("\(profile)") } }
         return try await stack.withResponse(to: request) { response in
             let output = ResponseOutput(arguments, response: response)
             let count = try await output.write()

@@ -45,6 +45,7 @@ enum Tour {
                 try await walk(transport, port: port)
             }
             try await record("http://127.0.0.1:\(port)/v1")
+            try await control("http://127.0.0.1:\(port)/v1")
             try await serve("http://127.0.0.1:\(port)/v1/notes")
         }
         try await rehearse()
@@ -183,6 +184,54 @@ enum Tour {
             try expect(false, "no error")
         } catch let error as TransportError {
             try expect(error.phase == .response, "\(error)")
+        }
+    }
+
+    /// What keeps a client from doing too much, and a server from being done in.
+    private static func control(_ url: String) async throws {
+        step("At most two at once, the urgent one first", "transport.limitConcurrency(to: 2)")
+        try await withTransport(AsyncHTTPClientTransport()) { transport in
+            let middleware = LimitConcurrencyMiddleware(.fixed(2), per: .all)
+            let stack = transport.wrapped(by: middleware).validateStatus()
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for number in 0..<6 {
+                    group.addTask {
+                        var request = try Request(.get, url: "\(url)/notes")
+                        request.options.priority = number == 5 ? .high : .normal
+                        _ = try await stack.send(request).body.collect()
+                    }
+                }
+                try await group.waitForAll()
+            }
+            result("six answers, over \(transport.openConnections.count) connections")
+        }
+
+        step("An origin that fails is left alone", "stack.circuitBreaker(breaker)")
+        let breaker = CircuitBreaker(CircuitPolicy(minimumCalls: 3))
+        let broken = StubTransport(Stub().answers(.status(.serviceUnavailable))).circuitBreaker(breaker)
+        for _ in 0..<3 { _ = try await broken.send(Request(.get, url: "https://a.example/")) }
+        do {
+            _ = try await broken.send(Request(.get, url: "https://a.example/"))
+            try expect(false, "no error")
+        } catch let error as CircuitOpen {
+            result("\(error)")
+        }
+
+        step("What is slow by chance is sent once more", "stack.hedge(HedgePolicy(.fixed(.milliseconds(50))))")
+        let clock = ManualClock()
+        let slow = StubTransport(Stub().answers(.never, .status(.ok)), clock: clock)
+            .hedge(HedgePolicy(.fixed(.milliseconds(50))), clock: clock)
+        let hedged = try await clock.advancingToSleepers { try await slow.send(Request(.get, url: "https://a.example/")) }
+        try expect(hedged.metadata.hedge?.answeredBy == 2, "the second of \(hedged.metadata.hedge?.attempts ?? 0) attempts was answered")
+
+        step("Where the time went", "stack.profile()")
+        try await withTransport(AsyncHTTPClientTransport()) { transport in
+            let response = try await transport.redirect().standardResilience().profile().send(Request(.get, url: "\(url)/redirect/1"))
+            _ = try await response.body.collect()
+            for line in (response.metadata.profile?.description ?? "").split(separator: "\n") { print("     \(line)") }
+            try expect(
+                response.metadata.timings?.redirectCount == 1,
+                "one redirect, \(response.metadata.timings?.transactions.count ?? 0) requests")
         }
     }
 

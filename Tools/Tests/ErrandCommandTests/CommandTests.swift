@@ -48,6 +48,27 @@ import Testing
         }
     }
 
+    @Test func aProfileTellsWhereTheTimeWent() async throws {
+        try await withDemoServer { (url: String) async throws in
+            let outcome = try await CommandProcess.run("get", "-L", "--retry", "1", "--profile", "\(url)/redirect/1?token=s3cret")
+            #expect(outcome.status == 0 && !outcome.output.isEmpty)
+            let lines = outcome.errors.split(separator: "\n").map(String.init)
+            #expect(lines.first?.hasPrefix("retry(") == true && lines.dropFirst().first?.hasPrefix("  redirect(") == true, "\(lines)")
+            #expect(lines.count { $0.hasPrefix("    AsyncHTTPClientTransport") } == 2)
+            #expect(lines.contains { $0.hasSuffix(", HTTP/1.1, new connection 1") })
+            #expect(lines.contains { $0.hasSuffix(", HTTP/1.1, kept connection 1") })
+            #expect(lines.count { $0.hasPrefix("      receive ") } == 2)
+            #expect(lines.last?.hasPrefix("2 requests, 1 redirect, ") == true)
+            #expect(!outcome.errors.contains("s3cret"))
+        }
+    }
+
+    @Test func aProfileTellsAlsoWhatFailed() async throws {
+        let outcome = try await CommandProcess.run("get", "--profile", "http://127.0.0.1:1/")
+        #expect(outcome.status == 6)
+        #expect(outcome.errors.contains("AsyncHTTPClientTransport") && outcome.errors.contains("cannot connect"))
+    }
+
     @Test func anArchiveHoldsTheExchangeAndNoSecret() async throws {
         try await withDemoServer { (url: String) async throws in
             let file = temporary("archive.har")

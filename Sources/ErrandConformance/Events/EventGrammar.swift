@@ -1,0 +1,86 @@
+public import ErrandCore
+
+/// Whether the events of one call are in the order that ``ExchangeEvent`` promises.
+///
+/// ```swift
+/// #expect(EventGrammar.violations(recorder.events) == [])
+/// ```
+public enum EventGrammar {
+    /// What comes, within an exchange, after what.
+    private static let steps: [ExchangeEvent.Kind] = [
+        .start, .connectionAcquired, .requestHeadSent, .responseHead, .responseBytesReceived, .end,
+    ]
+    /// May come at any time between the request's head and the end: a response may begin before the request is whole.
+    private static let sending: Set<ExchangeEvent.Kind> = [.requestBytesSent, .requestSent]
+    private static let pairs: [(ExchangeEvent.Kind, ExchangeEvent.Kind)] = [(.queueStart, .queueEnd), (.waitStart, .waitEnd)]
+
+    /// Each a sentence; empty where all is well.
+    ///
+    /// - Parameters:
+    ///   - events: all events of one call, in the order in which they came.
+    ///   - isCall: whether they are those of a call, from `callStart` to `callEnd`; else those of exchanges alone.
+    public static func violations(_ events: [ExchangeEvent], isCall: Bool = true) -> [String] {
+        var found: [String] = []
+        let kinds = events.map(\.kind)
+        if isCall {
+            if kinds.first != .callStart || kinds.count(where: { $0 == .callStart }) != 1 {
+                found.append("callStart is not the first, or not alone")
+            }
+            if kinds.last != .callEnd || kinds.count(where: { $0 == .callEnd }) != 1 {
+                found.append("callEnd is not the last, or not alone")
+            }
+        }
+        if zip(events, events.dropFirst()).contains(where: { $0.instant > $1.instant }) { found.append("an instant goes back") }
+        if Set(events.map(\.request)).count > 1 { found.append("there is more than one request") }
+        for (start, end) in pairs {
+            var open = 0
+            for kind in kinds {
+                if kind == start { open += 1 }
+                if kind == end { open -= 1 }
+                if open < 0 { found.append("\(end) without \(start)") }
+            }
+            if open != 0 { found.append("\(start) without \(end)") }
+        }
+        var order: [Int] = []
+        var exchanges: [Int: [ExchangeEvent]] = [:]
+        for event in events {
+            guard let number = event.exchange else { continue }
+            if exchanges[number] == nil { order.append(number) }
+            exchanges[number, default: []].append(event)
+        }
+        for (index, number) in order.enumerated() {
+            found += violations(ofExchange: exchanges[number] ?? []).map { "exchange \(index + 1): \($0)" }
+        }
+        return found
+    }
+
+    private static func violations(ofExchange events: [ExchangeEvent]) -> [String] {
+        var found: [String] = []
+        let kinds = events.map(\.kind)
+        if kinds.first != .start { found.append("begins with \(kinds.first?.description ?? "nothing")") }
+        if kinds.last != .end { found.append("ends with \(kinds.last?.description ?? "nothing")") }
+        for kind in steps + [.requestSent] where kind != .responseBytesReceived && kinds.count(where: { $0 == kind }) > 1 {
+            found.append("\(kind) more than once")
+        }
+        var reached = 0
+        for kind in kinds {
+            if sending.contains(kind) {
+                if !kinds.prefix(while: { $0 != kind }).contains(.requestHeadSent) { found.append("\(kind) before the request's head") }
+            } else if kind == .informationalResponse {
+                if reached > 2 { found.append("an informational response behind the head of the final one") }
+            } else if let step = steps.firstIndex(of: kind) {
+                if step < reached { found.append("\(kind) behind \(steps[reached])") }
+                reached = max(reached, step)
+            }
+        }
+        if let sent = kinds.firstIndex(of: .requestSent), kinds[sent...].contains(.requestBytesSent) {
+            found.append("bytes are sent behind the end of the request")
+        }
+        for kind in [ExchangeEvent.Kind.requestBytesSent, .responseBytesReceived] {
+            let counts = events.filter { $0.kind == kind }.map { $0.bytes ?? -1 }
+            if counts != counts.sorted() || counts.contains(where: { $0 < 0 }) { found.append("\(kind) counts \(counts)") }
+        }
+        if kinds.contains(.responseHead), !kinds.contains(.requestHeadSent) { found.append("a response without a request") }
+        return found
+    }
+}

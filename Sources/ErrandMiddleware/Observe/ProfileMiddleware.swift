@@ -1,0 +1,58 @@
+public import ErrandCore
+
+/// Takes the time of each layer inside it, and of each phase of every exchange: a ``Profile``.
+///
+/// **Place:** outside what is to be measured. It costs a few microseconds for each layer; without it, a layer costs nothing more.
+///
+/// **Per request:** `request.options.profile = .off`, or `.use(profile)` with one that you keep, also where the call fails.
+public struct ProfileMiddleware: HTTPMiddleware {
+    public init() {}
+
+    public var place: MiddlewarePlace? { .profile }
+    public var label: String { "profile" }
+
+    public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+        guard let profile = request.options.profile.resolved(Profile()) else { return try await next.send(request) }
+        var profiled = request
+        profiled.options.profilePosition = ProfilePosition(profile, nil)
+        profiled.options.eventSink = EventSinks(request.options.eventSink, RedirectCounter(profile: profile))
+        var response = try await next.send(profiled)
+        response.metadata.profile = profile
+        return response
+    }
+
+    private struct RedirectCounter: EventSink {
+        let profile: Profile
+
+        func record(_ event: ExchangeEvent) {
+            if event.kind == .redirectDecision, event.decision?.goesOn == true { profile.redirected() }
+        }
+    }
+}
+
+private enum ProfileOptionKey: TypedKey { static var defaultValue: Override<Profile> { .inherited } }
+private enum ProfileKey: TypedKey { static var defaultValue: Profile? { nil } }
+
+extension RequestOptions {
+    /// A profile of your own for this request, or `.off`. It needs ``ProfileMiddleware`` in the stack.
+    public var profile: Override<Profile> {
+        get { self[ProfileOptionKey.self] }
+        set { self[ProfileOptionKey.self] = newValue }
+    }
+}
+
+extension ResponseMetadata {
+    /// Where the time of the call went; nil without ``ProfileMiddleware``.
+    public internal(set) var profile: Profile? {
+        get { self[ProfileKey.self] }
+        set { self[ProfileKey.self] = newValue }
+    }
+
+    /// What the exchanges of the call took, as far as they have come: whole once the body was read. Nil without ``ProfileMiddleware``.
+    public var timings: CallTimings? { profile?.timings }
+}
+
+extension HTTPSender {
+    /// Takes the time of every layer and every phase of each call. See ``ProfileMiddleware``.
+    public func profile() -> HTTPStack { wrapped(by: ProfileMiddleware()) }
+}

@@ -1,0 +1,150 @@
+import Errand
+import ErrandConformance
+import ErrandTesting
+import Synchronization
+import TestSupport
+import Testing
+
+/// Remembers what it is told.
+final class RecordedEvents: EventSink {
+    private let state = Mutex<[ExchangeEvent]>([])
+    var all: [ExchangeEvent] { state.withLock { $0 } }
+    var kinds: [ExchangeEvent.Kind] { all.map(\.kind) }
+    func record(_ event: ExchangeEvent) { state.withLock { $0.append(event) } }
+}
+
+@Suite(.timeLimit(.minutes(1))) struct EventsTests {
+    private let events = RecordedEvents()
+    private static let exchange: [ExchangeEvent.Kind] = [.start, .requestHeadSent, .requestSent, .responseHead]
+
+    @Test func aWholeCall() async throws {
+        let stack = StubTransport(Stub().answers(.status(.ok, text: "fine"))).retry().redirect().events(to: events).number()
+        var sent = try request()
+        sent.options.tags = ["feature": "search"]
+        _ = try await stack.send(sent).body.collect()
+        #expect(
+            events.kinds == [.callStart] + Self.exchange + [.responseBytesReceived, .end, .retryDecision, .callEnd]
+                || events.kinds == [.callStart] + Self.exchange + [.responseBytesReceived, .end, .callEnd], "\(events.kinds)")
+        #expect(EventGrammar.violations(events.all) == [])
+        #expect(events.all.allSatisfy { $0.request == sent.id && $0.number == 1 && $0.tags == ["feature": "search"] })
+        #expect(Set(events.all.compactMap(\.exchange)).count == 1)
+    }
+
+    @Test func aRetryWithItsWait() async throws {
+        let clock = ManualClock()
+        let stub = StubTransport(Stub().answers(.status(.serviceUnavailable), .status(.ok)))
+        let stack = stub.retry(clock: clock, random: { 0.5 }).events(to: events)
+        _ = try await clock.advancingToSleepers { try await stack.send(try request()) }
+        #expect(EventGrammar.violations(events.all) == [])
+        let decisions = events.all.compactMap(\.decision)
+        #expect(decisions.map(\.goesOn) == [true, false])
+        #expect(decisions.first?.description == "503, again" && decisions.first?.delay == .milliseconds(50))
+        #expect(events.kinds.count { $0 == .start } == 2)
+        let wait = try #require(events.kinds.firstIndex(of: .waitStart))
+        #expect(events.kinds[wait + 1] == .waitEnd)
+    }
+
+    @Test func aRedirectWithoutItsSecrets() async throws {
+        let stub = StubTransport(
+            Stub(.get, "/x").answers(.redirect(to: "https://b.example/y?token=s3cret")), Stub(.get, "/y").answers(.status(.ok)))
+        _ = try await stub.redirect().events(to: events).send(try request())
+        let decisions = events.all.compactMap(\.decision)
+        #expect(decisions.map(\.description) == ["302 to https://b.example/y?token=REDACTED"])
+        #expect(EventGrammar.violations(events.all) == [])
+    }
+
+    @Test func aTurnInALine() async throws {
+        let simulation = Simulation()
+        let stub = StubTransport(Stub().answers(.status(.ok).delayed(by: .seconds(1))), clock: simulation.clock)
+        let stack = stub.limitConcurrency(to: 1).events { [events] in $0.method == .head ? events : nil }
+        simulation.begin { try await stack.send(try request()) }
+        simulation.runUntilIdle()
+        simulation.begin { try await stack.send(try request(.head)) }
+        simulation.run()
+        #expect(events.kinds.prefix(3) == [.callStart, .queueStart, .queueEnd])
+        #expect(EventGrammar.violations(events.all) == [])
+    }
+
+    @Test func aFailureAndACancellation() async throws {
+        let lost = TransportError(.connectionLost, phase: .response, request: nil, wasSent: .maybe)
+        let stub = StubTransport(Stub(.get).answers(.failure(lost)), Stub(.head).answers(.never))
+        let stack = stub.events(to: events)
+        await #expect(throws: TransportError.self) { try await stack.send(try request()) }
+        #expect(events.kinds.suffix(2) == [.end, .callEnd])
+        #expect((events.all.last?.failure as? TransportError)?.code == .connectionLost)
+        #expect(EventGrammar.violations(events.all) == [])
+
+        let others = RecordedEvents()
+        let task = Task {
+            var request = try request(.head)
+            request.options.events = .use(others)
+            return try await stack.send(request)
+        }
+        while !others.kinds.contains(.requestHeadSent) { await Task.yield() }
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(others.all.last?.failure is CancellationError && others.kinds.last == .callEnd)
+        #expect(EventGrammar.violations(others.all) == [])
+    }
+
+    @Test func theEndOfTheCallWaitsForTheBody() async throws {
+        let stub = StubTransport(Stub().answers(.stream(streamed)))
+        let response = try await stub.events(to: events).send(try request())
+        #expect(!events.kinds.contains(.end) && !events.kinds.contains(.callEnd))
+        response.body.abandon()
+        #expect(events.kinds.suffix(2) == [.end, .callEnd])
+        #expect(EventGrammar.violations(events.all) == [])
+    }
+
+    @Test func aSinkOfTheRequestIsToldAsWell() async throws {
+        let own = RecordedEvents()
+        let stack = StubTransport(Stub().answers(.status(.ok))).events(to: events)
+        var sent = try request()
+        sent.options.eventSink = own
+        _ = try await stack.send(sent)
+        #expect(own.kinds == events.kinds && own.kinds.last == .callEnd)
+        sent.options.events = .off
+        _ = try await stack.send(sent)
+        #expect(own.kinds.count > events.kinds.count)
+    }
+
+    /// A sink may do anything, also end the exchange that it hears of.
+    @Test func aSinkMayCancelTheCall() async throws {
+        final class Canceller: EventSink {
+            let task = Mutex<Task<Void, any Error>?>(nil)
+            func record(_ event: ExchangeEvent) { if event.kind == .requestHeadSent { task.withLock { $0 }?.cancel() } }
+        }
+        let canceller = Canceller()
+        let stack = StubTransport(Stub().answers(.never)).events(to: canceller)
+        let gate = AsyncStream<Void>.makeStream()
+        let task = Task {
+            for await _ in gate.stream { break }
+            _ = try await stack.send(try request())
+        }
+        canceller.task.withLock { $0 = task }
+        gate.continuation.finish()
+        await #expect(throws: CancellationError.self) { try await task.value }
+    }
+
+    static let broken: [(kinds: [ExchangeEvent.Kind], violation: String)] = [
+        ([.callStart, .start, .callEnd], "exchange 1: ends with start"),
+        ([.callStart, .start, .end], "callEnd is not the last, or not alone"),
+        ([.start, .end, .callEnd], "callStart is not the first, or not alone"),
+        ([.callStart, .start, .end, .end, .callEnd], "exchange 1: end more than once"),
+        ([.callStart, .start, .responseHead, .end, .callEnd], "exchange 1: a response without a request"),
+        ([.callStart, .start, .requestSent, .requestHeadSent, .end, .callEnd], "exchange 1: requestSent before the request's head"),
+        (
+            [.callStart, .start, .requestHeadSent, .connectionAcquired, .end, .callEnd],
+            "exchange 1: connectionAcquired behind requestHeadSent"
+        ),
+        ([.callStart, .queueStart, .callEnd], "queueStart without queueEnd"),
+        ([.callStart, .waitEnd, .waitStart, .callEnd], "waitEnd without waitStart"),
+    ]
+
+    @Test(arguments: broken) func theGrammarFindsWhatIsWrong(_ kinds: [ExchangeEvent.Kind], _ violation: String) throws {
+        let id = RequestID()
+        let call: Set<ExchangeEvent.Kind> = [.callStart, .callEnd, .queueStart, .waitStart, .waitEnd]
+        let events = kinds.map { ExchangeEvent($0, request: id, exchange: call.contains($0) ? nil : 1) }
+        #expect(EventGrammar.violations(events).contains(violation), "\(EventGrammar.violations(events))")
+    }
+}

@@ -1,0 +1,82 @@
+import Errand
+import ErrandConformance
+import ErrandTesting
+import TestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(1)), .leavesNothingBehind) struct ProfileTests {
+    @Test func isATreeOfTheLayersWithAttemptsAndPhases() async throws {
+        let stub = StubTransport(
+            Stub(.get, "/x").answers(.status(.serviceUnavailable), .redirect(to: "/y?token=s3cret")),
+            Stub(.get, "/y").answers(.status(.ok, text: "fine")))
+        let stack = stub.redirect().retry(RetryPolicy(backoff: .immediate)).timeout(.seconds(30)).profile()
+        let response = try await stack.send(try request())
+        #expect(try await response.body.collect() == Data("fine".utf8))
+        let profile = try #require(response.metadata.profile)
+
+        let timeout = try #require(profile.layers.first)
+        #expect(profile.layers.count == 1 && timeout.name == "timeout(30.0 seconds)" && timeout.result == "200")
+        let retry = try #require(timeout.children.first)
+        #expect(retry.name.hasPrefix("retry") && retry.children.count == 2)
+        #expect(retry.children.map(\.result) == ["503", "200"])
+        #expect(retry.children.map { $0.children.map(\.name) } == [["StubTransport"], ["StubTransport", "StubTransport"]])
+        for layer in [timeout, retry] + retry.children {
+            let duration = try #require(layer.duration)
+            let own = try #require(layer.own)
+            #expect(own >= .zero && own <= duration)
+        }
+
+        let timings = try #require(response.metadata.timings)
+        #expect(timings.redirectCount == 1)
+        #expect(timings.transactions.map(\.status) == [503, 302, 200])
+        #expect(timings.transactions.map(\.url).last == "https://a.example/y?token=REDACTED")
+        #expect(timings.transactions.allSatisfy { $0.isComplete == true && $0.ended != nil })
+        #expect(timings.transactions.last?.receivedBytes == 4)
+        #expect(timings.total != nil)
+        let phases = try #require(timings.transactions.last?.phases.map(\.name))
+        #expect(phases == ["connect", "send", "wait", "receive"])
+    }
+
+    @Test func isPrintedAsATree() async throws {
+        let stub = StubTransport(Stub().answers(.status(.ok, text: "fine")))
+        let response = try await stub.retry().profile().send(try request())
+        let lines = try #require(response.metadata.profile?.description.split(separator: "\n").map(String.init))
+        #expect(lines.count == 8)
+        let shape = lines.map { line in line.prefix { $0 == " " }.count }
+        #expect(shape == [0, 2, 4, 4, 4, 4, 4, 0], "\(lines.joined(separator: "\n"))")
+        #expect(lines[0].hasPrefix("retry(") && lines[0].hasSuffix("200") && lines[0].contains(" ms  own "))
+        #expect(lines[1].hasPrefix("  StubTransport") && lines[2] == "    GET https://a.example/x")
+        #expect(lines[6].hasSuffix("4 bytes") && lines[7].hasPrefix("1 request, "))
+    }
+
+    @Test func isKeptByWhoGivesOneAlsoWhereTheCallFails() async throws {
+        let lost = TransportError(.connectionLost, phase: .response, request: nil, wasSent: .maybe)
+        let stack = StubTransport(Stub().answers(.failure(lost))).validateStatus().profile()
+        let profile = Profile()
+        var sent = try request(.post)
+        sent.options.profile = .use(profile)
+        await #expect(throws: TransportError.self) { try await stack.send(sent) }
+        #expect(profile.layers.first?.result == "connection lost")
+        #expect(profile.timings.transactions.map(\.isComplete) == [false])
+    }
+
+    @Test func isNotThereUnlessWanted() async throws {
+        let stub = StubTransport(Stub().answers(.status(.ok)))
+        #expect(try await stub.retry().send(try request()).metadata.profile == nil)
+        var off = try request()
+        off.options.profile = .off
+        let response = try await stub.retry().profile().send(off)
+        #expect(response.metadata.profile == nil && response.metadata.timings == nil)
+    }
+
+    @Test func hedgesThatRunAtOnceAreNoTimeTwice() async throws {
+        let simulation = Simulation()
+        let stub = StubTransport(Stub().answers(.never, .status(.ok)), clock: simulation.clock)
+        let stack = stub.hedge(HedgePolicy(.fixed(.milliseconds(5))), clock: simulation.clock).profile()
+        let task = simulation.begin { try await stack.send(try request()).metadata.profile }
+        simulation.run()
+        let hedge = try #require(try await task.value?.layers.first)
+        #expect(hedge.children.count == 2 && hedge.children.map(\.result) == ["cancelled", "200"])
+        #expect(try #require(hedge.own) >= .zero)
+    }
+}
