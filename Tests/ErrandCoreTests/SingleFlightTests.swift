@@ -110,6 +110,28 @@ struct SingleFlightTests {
         #expect(isCancelled.all == [false])
     }
 
+    @Test func aRunThatNobodyWaitsForGoesOnAndCanBeJoined() async throws {
+        let go = Signal()
+        flight.begin("key", work(until: go))
+        flight.begin("key", work(until: go, 2))
+        let late = await callers(1) { 3 }
+        go.fire()
+        #expect(try await late[0].value == 1)
+        #expect(runs.all == [1] && flight.count == 0)
+    }
+
+    @Test func allRunsCanBeCancelledAndLaterOnesAreNew() async throws {
+        let (begun, cancelled) = (Signal(), Signal())
+        let tasks = await callers(2, mustFinish: true, endless(begun, cancelled: cancelled))
+        flight.begin("other", endless(Signal(), cancelled: Signal()))
+        await begun.wait()
+        flight.cancelAll()
+        await cancelled.wait()
+        for task in tasks { await #expect(throws: CancellationError.self) { try await task.value } }
+        #expect(flight.count == 0)
+        #expect(try await flight.run("key") { 5 } == 5)
+    }
+
     @Test func aCallerThatIsCancelledAlreadyStartsNothing() async throws {
         let task = Task {
             withUnsafeCurrentTask { $0?.cancel() }

@@ -17,6 +17,10 @@ import Testing
         MiddlewareUnderTest("redirect", switchOff: { $0.options.redirect = .off }) { $0.redirect() },
         MiddlewareUnderTest("limitConcurrency", switchOff: { $0.options.concurrencyLimit = .off }) { $0.limitConcurrency(to: 5) },
         MiddlewareUnderTest("hedge", switchOff: { $0.options.hedge = .off }) { $0.hedge(HedgePolicy(.fixed(.seconds(60)))) },
+        // Equal calls at once would share an answer, which is what it is for.
+        MiddlewareUnderTest(
+            "coalesce", request: { try Request(.get, url: "https://a.example/\(RequestID())") }, switchOff: { $0.options.coalesce = .off }
+        ) { $0.coalesce() },
         MiddlewareUnderTest("circuitBreaker", switchOff: { $0.options.circuitBreaker = .off }) { $0.circuitBreaker() },
         MiddlewareUnderTest("retry", switchOff: { $0.options.retry = .off }) { $0.retry(clock: ManualClock()) },
         MiddlewareUnderTest("transformRequest", switchOff: { $0.options.transform = .off }) {

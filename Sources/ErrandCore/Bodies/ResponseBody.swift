@@ -102,7 +102,7 @@ public struct ResponseBody: Sendable, AsyncSequence {
     }
 
     /// A reader of the stream, for a source that wraps this body; nil where the bytes are in memory.
-    func makeReader() -> Reader? {
+    package func makeReader() -> Reader? {
         if case .stream(let owner) = storage { Reader(owner) } else { nil }
     }
 
@@ -134,7 +134,7 @@ public struct ResponseBody: Sendable, AsyncSequence {
     }
 
     /// What an iterator holds, so that a copy of it reads the same stream and the last copy abandons it.
-    final class Reader: Sendable {
+    package final class Reader: Sendable {
         private let owner: StreamOwner
         private let source: (any BodySource)?
 
@@ -143,7 +143,7 @@ public struct ResponseBody: Sendable, AsyncSequence {
             source = owner.claim()
         }
 
-        func next() async throws -> Data? {
+        package func next() async throws -> Data? {
             guard let source, !owner.isGivenUp else { throw BodyAlreadyUsed() }
             if owner.isOver { return nil }
             do {

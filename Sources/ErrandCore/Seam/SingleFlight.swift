@@ -53,6 +53,31 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
         }
     }
 
+    /// Begins a run that nobody waits for here, unless one with `key` is under way. It goes on until it is over, or ``cancelAll()``.
+    ///
+    /// It keeps the caller's priority and task-local values.
+    package func begin(_ key: Key, _ work: @escaping @Sendable () async throws -> Value) {
+        let number = newNumber()
+        let isNew = state.withLock { state in
+            guard state.flights[key] == nil else { return false }
+            state.flights[key] = Flight(number: number, mustFinish: true, waiters: [:])
+            return true
+        }
+        if isNew { start(work, flight: number, of: key) }
+    }
+
+    /// Cancels every run, also one that must finish. Who waits leaves at once with `CancellationError`; a later caller begins anew.
+    package func cancelAll() {
+        let flights = state.withLock { state in
+            defer { state.flights = [:] }
+            return Array(state.flights.values)
+        }
+        for flight in flights {
+            flight.task?.cancel()
+            for waiter in flight.waiters.values { waiter.resume(throwing: CancellationError()) }
+        }
+    }
+
     private func newNumber() -> Int {
         state.withLock { state in
             state.nextNumber += 1
@@ -74,7 +99,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
 
     /// The one unstructured task: it belongs to its flight, which ends it when the last waiter has left.
     private func start(_ work: @escaping @Sendable () async throws -> Value, flight: Int, of key: Key) {
-        guard state.withLock({ $0.flights[key]?.number == flight }) else { return }  // every waiter has left already
+        guard state.withLock({ $0.flights[key]?.number == flight }) else { return }  // every waiter has left already, or it was cancelled
         LiveWork.flight.begin()
         let task = Task {
             let result: Result<Value, any Error>

@@ -94,6 +94,9 @@ public enum Override<Value: Sendable>: Sendable {
     }
 }
 
+extension Override: Equatable where Value: Equatable {}
+extension Override: Hashable where Value: Hashable {}
+
 // MARK: - Options that every stack knows
 
 private enum SensitivityKey: TypedKey { static var defaultValue: Sensitivity { .standard } }

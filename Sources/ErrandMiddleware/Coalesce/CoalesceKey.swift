@@ -1,0 +1,129 @@
+public import ErrandCore
+
+/// What two requests must have in common to share an exchange. It holds secrets: it stays in memory, and shows none.
+struct CoalesceKey: Hashable, Sendable {
+    /// Of ``ErrandCore/PhaseTimeouts``, what can be compared.
+    private enum Limits: Hashable {
+        case inherited
+        case off
+        /// The five durations, and the kind of the clock.
+        case use([Duration?], clock: ObjectIdentifier)
+    }
+
+    private struct Options: Hashable {
+        let sensitivity: Sensitivity
+        /// Of each middleware that makes another exchange or another answer, whether it is switched off.
+        let isOff: [Bool]
+        let delay: Override<Duration>
+        let attemptTimeout: Override<Duration>
+        let phaseTimeouts: Limits
+
+        init(_ options: RequestOptions) {
+            sensitivity = options.sensitivity
+            isOff = [
+                options.hedge.isOff, options.circuitBreaker.isOff, options.concurrencyLimit.isOff, options.transform.isOff, options.server.isOff,
+                options.redirect.isOff, options.retry.isOff, options.validateStatus.isOff, options.validation.isOff, options.fallback.isOff,
+            ]
+            (delay, attemptTimeout) = (options.delay, options.attemptTimeout)
+            phaseTimeouts =
+                switch options.phaseTimeouts {
+                case .inherited: .inherited
+                case .off: .off
+                case .use(let limits):
+                    .use(
+                        [limits.queue, limits.connect, limits.firstByte, limits.idleRead, limits.idleWrite],
+                        clock: ObjectIdentifier(type(of: limits.clock)))
+                }
+        }
+    }
+
+    private let method: HTTPRequest.Method
+    private let url: [String?]
+    private let fields: [HTTPField.Name: [String]]
+    private let body: Data
+    private let options: Options
+    private let own: String?
+
+    private static let methods: Set<HTTPRequest.Method> = [.get, .head, .options, .query]
+
+    /// Fields that make another answer of the same URL, or say what the content is: no choice leaves them out.
+    private static let decisive: Set<HTTPField.Name> = [
+        .range, .ifRange, .ifMatch, .ifNoneMatch, .ifModifiedSince, .ifUnmodifiedSince, .contentType, .contentEncoding,
+    ]
+
+    /// Nil for a request that has an exchange of its own.
+    init?(_ request: Request, by choice: CoalesceMiddleware.Fields, own: String?) {
+        let options = request.options
+        guard Self.methods.contains(request.method), request.head.authority != nil, options.upgrade == nil, let body = request.body.bytes
+        else { return nil }
+        method = request.method
+        url = [request.head.scheme, request.head.authority, request.head.path]
+        self.body = body
+        self.own = own
+        var fields: [HTTPField.Name: [String]] = [:]
+        func add(_ field: HTTPField) {
+            guard choice.includes(field.name) || Self.decisive.contains(field.name) || options.sensitivity.isSensitive(field) else {
+                return
+            }
+            fields[field.name, default: []].append(field.value)
+        }
+        for field in request.head.headerFields { add(field) }
+        // As the transport's boundary will send them.
+        for field in options.fallbackHeaders where !request.head.headerFields.contains(field.name) { add(field) }
+        self.fields = fields
+        self.options = Options(options)
+    }
+}
+
+extension CoalesceKey: CustomStringConvertible, CustomReflectable {
+    var description: String { "\(method.rawValue) with \(fields.count) fields" }
+    var customMirror: Mirror { Mirror(self, children: ["key": description]) }
+}
+
+extension CoalesceMiddleware {
+    /// Which fields of two requests must be equal, in any order and whatever the case of their names.
+    ///
+    /// Whatever is chosen, these always count: every field that is sensitive (by ``Sensitivity``'s names, those declared on the request, and the
+    /// never-index flag), so that no caller is answered with another's credentials; `Range` and the conditional fields; the `Content-Type` and
+    /// `Content-Encoding` of a body.
+    public struct Fields: Sendable, CustomStringConvertible {
+        private enum Choice: Sendable {
+            case allBut(Set<HTTPField.Name>)
+            case only(Set<HTTPField.Name>)
+        }
+
+        /// Fields that every request has anew: trace contexts, and the usual names of a request's id.
+        public static let perRequest: [HTTPField.Name] =
+            [
+                "traceparent", "tracestate", "baggage", "x-request-id", "request-id", "x-correlation-id", "correlation-id", "b3",
+                "x-b3-traceid", "x-b3-spanid", "x-b3-parentspanid", "x-b3-sampled", "x-b3-flags", "x-amzn-trace-id",
+                "x-cloud-trace-context", "uber-trace-id", "sentry-trace", "x-datadog-trace-id", "x-datadog-parent-id",
+                "x-datadog-sampling-priority",
+            ].compactMap { HTTPField.Name($0) }
+
+        private let choice: Choice
+        public let description: String
+
+        /// All but those in ``perRequest``. The default.
+        public static let all = all(but: [])
+
+        /// All but these and those in ``perRequest``.
+        public static func all(but names: [HTTPField.Name]) -> Fields {
+            Fields(
+                choice: .allBut(Set(perRequest + names)),
+                description: "all fields" + (names.isEmpty ? "" : " but \(names.map(\.rawName).joined(separator: ", "))"))
+        }
+
+        /// These alone.
+        public static func only(_ names: [HTTPField.Name]) -> Fields {
+            Fields(choice: .only(Set(names)), description: "only \(names.map(\.rawName).joined(separator: ", "))")
+        }
+
+        func includes(_ name: HTTPField.Name) -> Bool {
+            switch choice {
+            case .allBut(let names): !names.contains(name)
+            case .only(let names): names.contains(name)
+            }
+        }
+    }
+}

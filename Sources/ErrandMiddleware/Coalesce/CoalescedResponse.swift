@@ -1,0 +1,150 @@
+public import ErrandCore
+
+/// A caller's request, and how long its deadline was off when it came.
+struct Caller: Sendable {
+    var request: Request
+    private let before: Duration?
+
+    init(_ request: Request) { (self.request, before) = (request, request.deadline?.remaining) }
+
+    var isTooLate: Bool { request.deadline?.hasPassed ?? false }
+
+    func timedOut(_ phase: ExchangePhase, _ wasSent: WasSent) -> TransportError {
+        .timedOut(phase, after: (before ?? .zero) - (request.deadline?.remaining ?? .zero), request: request, wasSent: wasSent)
+    }
+
+    /// What `operation` returns before the deadline.
+    func race<Result: Sendable>(
+        _ phase: ExchangePhase, _ wasSent: WasSent, late: @escaping @Sendable (Result) -> Void = { _ in },
+        _ operation: @escaping @Sendable () async throws -> Result
+    ) async throws -> Result {
+        guard let deadline = request.deadline else { return try await operation() }
+        return try await racing(deadline, onTimeout: { timedOut(phase, wasSent) }, discard: late, operation: operation)
+    }
+}
+
+/// A caller's place in a shared exchange.
+struct SharedSeat: Sendable {
+    let exchange: SharedExchange
+    let member: Int
+    /// Whether the exchange was begun for this caller.
+    let isFirst: Bool
+
+    /// The caller's own response.
+    ///
+    /// - Throws: what the exchange failed by; ``CancelledBelow``; `CancellationError` when the task is cancelled.
+    func response(to caller: Caller) async throws -> Response {
+        let shared: Response
+        let lifetime: ExchangeLifetime
+        do {
+            (shared, lifetime) = try await caller.race(.response, .maybe, late: { _ in leave(.abandoned) }) {
+                try await exchange.answer(to: member)
+            }
+        } catch {
+            throw own(error, caller.request)
+        }
+        let request = own(shared.request, caller.request)
+        let body: ResponseBody
+        if let data = shared.body.bufferedData {
+            body = ResponseBody(data)
+            shared.exchange.onEnd { lifetime.end($0) }
+            leave(nil)
+        } else {
+            var caller = caller
+            caller.request = request
+            body = ResponseBody(BodyView(self, caller), expectedLength: shared.body.expectedLength, request: request)
+        }
+        var response = Response(head: shared.head, body: body, request: request, exchange: lifetime)
+        response.metadata = shared.metadata
+        if !isFirst { response.metadata.coalescedInto = exchange.sent }
+        return response
+    }
+
+    func leave(_ end: ExchangeLifetime.End?) { exchange.leave(member, end) }
+
+    /// The request as it was finally sent: the caller's own, where it was not sent elsewhere by then.
+    private func own(_ sent: Request, _ request: Request) -> Request {
+        if isFirst {
+            var sent = sent
+            sent.deadline = request.deadline
+            return sent
+        }
+        var own = request
+        let isElsewhere =
+            sent.head.method != own.head.method || sent.head.path != own.head.path || sent.head.authority != own.head.authority
+            || sent.head.scheme != own.head.scheme
+        if isElsewhere { (own.head, own.body) = (sent.head, sent.body) }
+        return own
+    }
+
+    /// The failure, with the caller's own request in it where it can be.
+    fileprivate func own(_ error: any Error, _ request: Request) -> any Error {
+        if error is CancellationError, !isFirst, !Task.isCancelled { return CancelledBelow() }
+        if var error = error as? ReaderFellBehind {
+            error.request = request
+            return error
+        }
+        guard var error = error as? TransportError, let sent = error.request else { return error }
+        error.request = own(sent, request)
+        return error
+    }
+}
+
+/// The shared exchange was cancelled below, and by none of those who share it: for others than the first this is no cancellation of theirs.
+struct CancelledBelow: Error {
+    func failure(of request: Request, _ phase: ExchangePhase) -> TransportError {
+        TransportError(
+            .connectionLost, phase: phase, message: "the shared exchange was cancelled", underlying: CancellationError(), request: request,
+            wasSent: phase == .body ? .yes : .maybe)
+    }
+}
+
+/// One caller's view of a shared body.
+private final class BodyView: BodySource {
+    private let seat: SharedSeat
+    private let caller: Caller
+
+    init(_ seat: SharedSeat, _ caller: Caller) { (self.seat, self.caller) = (seat, caller) }
+
+    var trailers: HTTPFields? { seat.exchange.trailers }
+
+    func next() async throws -> Data? {
+        do {
+            guard caller.request.deadline != nil else { return try await seat.exchange.next(for: seat.member) }
+            if caller.isTooLate { throw caller.timedOut(.body, .yes) }
+            // A race costs more than to look.
+            if let chunk = seat.exchange.chunkAtHand(for: seat.member) { return chunk }
+            return try await caller.race(.body, .yes) { [seat] in try await seat.exchange.next(for: seat.member) }
+        } catch {
+            seat.leave(error is CancellationError ? .abandoned : .failed(error))
+            let own = seat.own(error, caller.request)
+            throw (own as? CancelledBelow)?.failure(of: caller.request, .body) ?? own
+        }
+    }
+
+    func abandon() { seat.leave(.abandoned) }
+}
+
+/// A caller read a shared body so much more slowly than another that it would have kept more than the limit. The others go on.
+public struct ReaderFellBehind: RequestFailure {
+    /// The most that is kept for one caller.
+    public let limitBytes: Int
+    public internal(set) var request: Request?
+    public let response: HTTPResponse?
+    public var attempts: [AttemptRecord] = []
+
+    public var phase: ExchangePhase { .body }
+    public var wasSent: WasSent { .yes }
+
+    init(limitBytes: Int, request: Request?, response: HTTPResponse?) {
+        (self.limitBytes, self.request, self.response) = (limitBytes, request, response)
+    }
+
+    public var description: String {
+        "\(request.map { "\($0): " } ?? "")another caller reads the shared body so fast that more than \(limitBytes) bytes were to be kept (sent)"
+    }
+}
+
+extension ReaderFellBehind: CustomReflectable {
+    public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
+}
