@@ -65,6 +65,10 @@ struct Scenario: Sendable, CustomTestStringConvertible {
     }
     private static let hedging =
         (try? Resilience(retry: RetryPolicy(backoff: .immediate), hedge: HedgePolicy(.fixed(.seconds(5))))) ?? .standard
+    private static let atOnce = RetryPolicy(backoff: .immediate)
+    /// No more for five seconds.
+    private static let refusedFirst = Stub().answers(
+        pieces(.tooManyRequests, headers: [HTTPField.Name("RateLimit") ?? .retryAfter: #""all";r=0;t=5"#]), pieces())
     private static let quiet = Logger(label: "torture") { _ in SwiftLogNoOpLogHandler() }
 
     private static func again(on status: HTTPResponse.Status, _ verdict: ResponseValidator.Verdict) -> ResponseValidator {
@@ -154,6 +158,20 @@ struct Scenario: Sendable, CustomTestStringConvertible {
         {
             $0.stub.limitConcurrency(to: 1).coalesce().timeout(.seconds(60), clock: $0.stillClock)
         },
+        Scenario(name: "rateLimit") { $0.stub.rateLimit(.perSecond(1), clock: $0.clock) },
+        Scenario(name: "rateLimit, waiting for the server", stub: refusedFirst, movesTime: true) {
+            $0.stub.rateLimit(.perSecond(1), clock: $0.clock).retry(atOnce, clock: $0.clock, random: { 0.5 })
+        },
+        Scenario(name: "rateLimit, waiting under a deadline", stub: refusedFirst, movesTime: true, leastCancelled: 10) {
+            $0.stub.rateLimit(.perSecond(1), clock: $0.clock).retry(atOnce, clock: $0.clock, random: { 0.5 })
+                .timeout(.seconds(60), clock: $0.stillClock)
+        },
+        Scenario(name: "rateLimit, three in line", movesTime: true, leastCancelled: 10) {
+            $0.stub.rateLimit(.perSecond(1), clock: $0.clock).wrapped(by: Thrice())
+        },
+        Scenario(name: "rateLimit, three in line under a deadline", movesTime: true, leastCancelled: 20) {
+            $0.stub.rateLimit(.perSecond(1), clock: $0.clock).wrapped(by: Thrice()).timeout(.seconds(60), clock: $0.stillClock)
+        },
         Scenario(name: "circuitBreaker") { $0.stub.circuitBreaker() },
         Scenario(name: "hedge, the first is answered", leastCancelled: 10) {
             $0.stub.hedge(HedgePolicy(.fixed(.seconds(60))), clock: $0.stillClock)
@@ -190,6 +208,22 @@ struct Scenario: Sendable, CustomTestStringConvertible {
             }
         },
     ]
+}
+
+/// Sends each request three times at once, and takes the answer that comes last.
+private struct Thrice: HTTPMiddleware {
+    func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+        try await withThrowingTaskGroup(of: Response.self) { group in
+            for _ in 0..<3 { group.addTask { try await next.send(request) } }
+            var last: Response?
+            for try await response in group {
+                last?.body.abandon()
+                last = response
+            }
+            guard let last else { throw CancellationError() }
+            return last
+        }
+    }
 }
 
 /// Pieces, each of which is waited for.

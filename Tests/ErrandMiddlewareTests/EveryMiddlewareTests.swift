@@ -21,6 +21,8 @@ import Testing
         MiddlewareUnderTest(
             "coalesce", request: { try Request(.get, url: "https://a.example/\(RequestID())") }, switchOff: { $0.options.coalesce = .off }
         ) { $0.coalesce() },
+        MiddlewareUnderTest("rateLimit", switchOff: { $0.options.rateLimit = .off }) { $0.rateLimit(.perSecond(1_000)) },
+        MiddlewareUnderTest("rateLimit, as the server says", switchOff: { $0.options.rateLimit = .off }) { $0.rateLimit() },
         MiddlewareUnderTest("circuitBreaker", switchOff: { $0.options.circuitBreaker = .off }) { $0.circuitBreaker() },
         MiddlewareUnderTest("retry", switchOff: { $0.options.retry = .off }) { $0.retry(clock: ManualClock()) },
         MiddlewareUnderTest("transformRequest", switchOff: { $0.options.transform = .off }) {

@@ -29,14 +29,20 @@ import Testing
             case 0, 1, 2:
                 let lane = Int.random(in: 0..<8, using: &generator)
                 plain.append((queue.append(name, lane: lane), lane, name))
+            case 3 where name % 50 == 0:
+                let isLeaving = { (name: Int) in name % 5 == 0 }
+                #expect(queue.removeAll(where: isLeaving) == plain.filter { isLeaving($0.name) }.map(\.name))
+                plain.removeAll { isLeaving($0.name) }
             case 3:
                 guard let gone = plain.indices.randomElement(using: &generator) else { continue }
                 #expect(queue.remove(plain[gone].id) == plain.remove(at: gone).name)
             default:
-                let next = plain.indices.min { (plain[$0].lane, $0) < (plain[$1].lane, $1) }
-                #expect(queue.popFirst() == next.map { plain.remove(at: $0).name })
+                let end = Int.random(in: 0...8, using: &generator)
+                let next = plain.indices.filter { plain[$0].lane < end }.min { (plain[$0].lane, $0) < (plain[$1].lane, $1) }
+                #expect(queue.popFirst(before: end == 8 ? nil : end) == next.map { plain.remove(at: $0).name })
             }
-            #expect(queue.count == plain.count)
+            let lane = name % 8
+            #expect(queue.count == plain.count && queue.count(upTo: lane) == plain.filter { $0.lane <= lane }.count)
         }
     }
 

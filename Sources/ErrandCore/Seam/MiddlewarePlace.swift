@@ -46,14 +46,16 @@ public struct MiddlewarePlace: Sendable, Hashable, CustomStringConvertible {
         (.hedge, .circuitBreaker, "the breaker would not see the attempts"),
         (.hedge, .rateLimit, "two attempts would count as one"),
         (.hedge, .limitConcurrency, "two attempts would share one slot"),
-        (.retry, .rateLimit, "the attempts of a call would count as one"),
-        (.rateLimit, .limitConcurrency, "a slot would be held while the rate is waited for"),
         (.retry, .circuitBreaker, "the breaker would count a call once, not its attempts"),
+        (.retry, .rateLimit, "the attempts behind the first would go past the limit"),
         (.retry, .limitConcurrency, "a slot would be held during the backoff"),
+        (.cache, .rateLimit, "a hit would use up the limit"),
+        (.rateLimit, .limitConcurrency, "a slot would be held while its request waits for the limit"),
         (.server, .authenticate, "authenticate would not know the origin"),
         (.server, .cache, "the cache would not know the URL"),
         (.server, .coalesce, "two servers' paths would be taken for one"),
         (.server, .redirect, "a relative Location could not be resolved"),
+        (.server, .rateLimit, "the limiter would not know the origin"),
         (.server, .limitConcurrency, "the limiter would not know the origin"),
     ]
 }

@@ -10,27 +10,14 @@ public import ErrandCore
 ///
 /// **Per request:** `request.options.concurrencyLimit = .off` goes past the line; `request.options.priority` moves it forward.
 public struct LimitConcurrencyMiddleware: HTTPMiddleware {
-    /// What a limit is for.
-    public struct Scope: Sendable, CustomStringConvertible {
-        public let description: String
-        let key: @Sendable (Request) -> String?
-
-        /// All requests together.
-        public static let all = Scope(description: "all") { _ in "" }
-        /// Each origin for itself.
-        public static let origin = Scope(description: "origin") { $0.originText }
-        /// What the closure names; nil is without a limit.
-        public static func key(_ description: String = "key", _ key: @escaping @Sendable (Request) -> String?) -> Scope {
-            Scope(description: description, key: key)
-        }
-    }
+    public typealias Scope = RequestScope
 
     private let limiter: ConcurrencyLimiter
-    private let scope: Scope
+    private let scope: RequestScope
     private let clock: any Clock<Duration>
 
     /// - Parameter clock: what an adaptive limit measures answers by.
-    public init(_ limit: ConcurrencyLimit, per scope: Scope = .origin, clock: any Clock<Duration> = ContinuousClock()) {
+    public init(_ limit: ConcurrencyLimit, per scope: RequestScope = .origin, clock: any Clock<Duration> = ContinuousClock()) {
         (limiter, self.scope, self.clock) = (ConcurrencyLimiter(limit), scope, clock)
     }
 
@@ -79,12 +66,12 @@ extension RequestOptions {
 
 extension HTTPSender {
     /// Lets at most `count` exchanges be under way at once. See ``LimitConcurrencyMiddleware``.
-    public func limitConcurrency(to count: Int, per scope: LimitConcurrencyMiddleware.Scope = .origin) -> HTTPStack {
+    public func limitConcurrency(to count: Int, per scope: RequestScope = .origin) -> HTTPStack {
         limitConcurrency(.fixed(count), per: scope)
     }
 
     /// Lets as many exchanges be under way at once as the limit has it. See ``LimitConcurrencyMiddleware``.
     public func limitConcurrency(
-        _ limit: ConcurrencyLimit, per scope: LimitConcurrencyMiddleware.Scope = .origin, clock: any Clock<Duration> = ContinuousClock()
+        _ limit: ConcurrencyLimit, per scope: RequestScope = .origin, clock: any Clock<Duration> = ContinuousClock()
     ) -> HTTPStack { wrapped(by: LimitConcurrencyMiddleware(limit, per: scope, clock: clock)) }
 }

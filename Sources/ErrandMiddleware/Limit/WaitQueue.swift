@@ -41,9 +41,12 @@ package struct WaitQueue<Waiter>: Sendable where Waiter: Sendable {
         return waiter
     }
 
-    /// Whose turn it is.
-    package mutating func popFirst() -> Waiter? {
-        for lane in lanes.indices {
+    /// How many wait in the lanes up to `lane`: who comes to its end has all of them in front.
+    package func count(upTo lane: Int) -> Int { lanes[...lane].reduce(0) { $0 + $1.places.count - $1.first - $1.left } }
+
+    /// Whose turn it is; nil if nobody waits in the lanes before `end`, which is behind the last by default.
+    package mutating func popFirst(before end: Int? = nil) -> Waiter? {
+        for lane in 0..<(end ?? lanes.count) {
             while !lanes[lane].isEmpty {
                 steps += 1
                 let id = lanes[lane].places[lanes[lane].first]
@@ -61,6 +64,12 @@ package struct WaitQueue<Waiter>: Sendable where Waiter: Sendable {
         var all: [Waiter] = []
         while let waiter = popFirst() { all.append(waiter) }
         return all
+    }
+
+    /// Those for whom the condition holds, by arrival; they have left. It looks at everybody.
+    package mutating func removeAll(where isLeaving: (Waiter) -> Bool) -> [Waiter] {
+        steps += waiters.count
+        return waiters.filter { isLeaving($0.value.waiter) }.keys.sorted().compactMap { remove($0) }
     }
 
     private mutating func clear(_ lane: Int) {

@@ -1,0 +1,234 @@
+/// Reads structured fields, byte by byte and each byte once (RFC 9651, 4.2).
+struct StructuredFieldParser {
+    private let bytes: [UInt8]
+    private var offset = 0
+
+    init(_ text: some StringProtocol) {
+        bytes = Array(text.utf8)
+        skipSpaces()
+    }
+
+    private var next: UInt8? { offset < bytes.count ? bytes[offset] : nil }
+
+    private func error(_ message: String, at place: Int? = nil) -> StructuredFieldError {
+        StructuredFieldError(message: message, offset: place ?? offset)
+    }
+
+    /// Whether the next byte is this one, which is then passed.
+    mutating func skip(_ byte: Unicode.Scalar) -> Bool {
+        guard next == UInt8(ascii: byte) else { return false }
+        offset += 1
+        return true
+    }
+
+    private mutating func skipSpaces() { while next == 0x20 { offset += 1 } }
+    private mutating func skipOptionalWhitespace() { while next == 0x20 || next == 0x09 { offset += 1 } }
+
+    /// Nothing but spaces may be left.
+    mutating func end() throws(StructuredFieldError) {
+        skipSpaces()
+        if next != nil { throw error("something behind the value") }
+    }
+
+    // MARK: Members
+
+    /// Has `read` read each member, up to the end.
+    mutating func members(
+        _ read: (inout StructuredFieldParser) throws(StructuredFieldError) -> Void
+    ) throws(StructuredFieldError) {
+        guard next != nil else { return }
+        while true {
+            try read(&self)
+            skipOptionalWhitespace()
+            if next == nil { return }
+            guard skip(",") else { throw error("no comma behind a member") }
+            skipOptionalWhitespace()
+            if next == nil { throw error("a comma at the end") }
+        }
+    }
+
+    mutating func member() throws(StructuredFieldError) -> StructuredMember {
+        next == UInt8(ascii: "(") ? .innerList(try innerList()) : .item(try item())
+    }
+
+    private mutating func innerList() throws(StructuredFieldError) -> StructuredInnerList {
+        offset += 1
+        var items: [StructuredItem] = []
+        while true {
+            skipSpaces()
+            if skip(")") { return StructuredInnerList(items, parameters: try parameters()) }
+            items.append(try item())
+            guard next == 0x20 || next == UInt8(ascii: ")") else { throw error("neither a space nor the end behind an inner item") }
+        }
+    }
+
+    mutating func item() throws(StructuredFieldError) -> StructuredItem {
+        let value = try bareItem()
+        return StructuredItem(value, parameters: try parameters())
+    }
+
+    mutating func parameters() throws(StructuredFieldError) -> StructuredParameters {
+        var parameters = StructuredParameters()
+        while skip(";") {
+            skipSpaces()
+            let key = try key()
+            parameters[key] = skip("=") ? try bareItem() : true
+        }
+        return parameters
+    }
+
+    mutating func key() throws(StructuredFieldError) -> String {
+        guard next?.beginsStructuredKey == true else { throw error("no key") }
+        return text { $0.continuesStructuredKey }
+    }
+
+    /// From the next byte, whatever it is, as far as the condition holds.
+    private mutating func text(while isPart: (UInt8) -> Bool) -> String {
+        let start = offset
+        offset += 1
+        while let byte = next, isPart(byte) { offset += 1 }
+        return String(decoding: bytes[start..<offset], as: UTF8.self)
+    }
+
+    // MARK: Bare items
+
+    private mutating func bareItem() throws(StructuredFieldError) -> StructuredBareItem {
+        guard let next else { throw error("no value") }
+        switch next {
+        case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): return try number()
+        case UInt8(ascii: "\""): return .string(try string())
+        case UInt8(ascii: ":"): return .byteSequence(try byteSequence())
+        case UInt8(ascii: "?"): return .boolean(try boolean())
+        case UInt8(ascii: "@"): return try date()
+        case UInt8(ascii: "%"): return .displayString(try displayString())
+        case _ where next.beginsStructuredToken: return .token(text { $0.continuesStructuredToken })
+        default: throw error("no such value")
+        }
+    }
+
+    private mutating func number() throws(StructuredFieldError) -> StructuredBareItem {
+        let start = offset
+        let isNegative = skip("-")
+        func signed(_ value: Int64) -> Int64 { isNegative ? -value : value }
+        let whole = try digits()
+        guard skip(".") else {
+            guard whole.count <= 15 else { throw error("an integer of more than 15 digits", at: start) }
+            return .integer(signed(whole.value))
+        }
+        guard whole.count <= 12 else { throw error("a decimal of more than 12 digits before the point", at: start) }
+        var fraction = try digits()
+        guard fraction.count <= 3 else { throw error("a decimal of more than 3 digits behind the point", at: start) }
+        for _ in fraction.count..<3 { fraction.value *= 10 }
+        // Both are whole and small: the quotient is the number next to what was written.
+        return .decimal(Double(signed(whole.value * 1000 + fraction.value)) / 1000)
+    }
+
+    /// At least one digit. The value counts for up to 15 only.
+    private mutating func digits() throws(StructuredFieldError) -> (value: Int64, count: Int) {
+        let start = offset
+        var value: Int64 = 0
+        while let byte = next, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) {
+            if offset - start < 15 { value = value * 10 + Int64(byte - UInt8(ascii: "0")) }
+            offset += 1
+        }
+        guard offset > start else { throw error("no digit") }
+        return (value, offset - start)
+    }
+
+    private mutating func string() throws(StructuredFieldError) -> String {
+        offset += 1
+        var text: [UInt8] = []
+        while let byte = next {
+            offset += 1
+            switch byte {
+            case UInt8(ascii: "\""): return String(decoding: text, as: UTF8.self)
+            case UInt8(ascii: "\\"):
+                guard let escaped = next, escaped == UInt8(ascii: "\"") || escaped == UInt8(ascii: "\\") else {
+                    throw error("neither a quotation mark nor a backslash behind a backslash")
+                }
+                offset += 1
+                text.append(escaped)
+            case 0x20...0x7E: text.append(byte)
+            default: throw error("a character that a string can't have", at: offset - 1)
+            }
+        }
+        throw error("a string without its end")
+    }
+
+    private mutating func displayString() throws(StructuredFieldError) -> String {
+        let start = offset
+        offset += 1
+        guard skip("\"") else { throw error("no quotation mark behind a percent sign") }
+        var text: [UInt8] = []
+        while let byte = next {
+            offset += 1
+            switch byte {
+            case UInt8(ascii: "\""):
+                guard let whole = String(validating: text, as: UTF8.self) else {
+                    throw error("a display string that is no UTF-8", at: start)
+                }
+                return whole
+            case UInt8(ascii: "%"):
+                guard offset + 2 <= bytes.count, let high = bytes[offset].lowerHexValue, let low = bytes[offset + 1].lowerHexValue else {
+                    throw error("no two lower-case hexadecimal digits behind a percent sign")
+                }
+                offset += 2
+                text.append(high << 4 | low)
+            case 0x20...0x7E: text.append(byte)
+            default: throw error("a character that a display string can't have", at: offset - 1)
+            }
+        }
+        throw error("a display string without its end")
+    }
+
+    private mutating func byteSequence() throws(StructuredFieldError) -> [UInt8] {
+        offset += 1
+        let start = offset
+        while let byte = next {
+            if byte == UInt8(ascii: ":") {
+                guard let decoded = Base64.decode(bytes[start..<offset]) else {
+                    throw error("a byte sequence that is no Base64", at: start)
+                }
+                offset += 1
+                return decoded
+            }
+            offset += 1
+        }
+        throw error("a byte sequence without its end")
+    }
+
+    private mutating func boolean() throws(StructuredFieldError) -> Bool {
+        offset += 1
+        if skip("1") { return true }
+        guard skip("0") else { throw error("neither 0 nor 1 behind a question mark") }
+        return false
+    }
+
+    private mutating func date() throws(StructuredFieldError) -> StructuredBareItem {
+        offset += 1
+        let start = offset
+        guard case .integer(let seconds) = try number() else { throw error("a date that is not whole", at: start) }
+        return .date(secondsSinceEpoch: seconds)
+    }
+}
+
+extension UInt8 {
+    private var isLowerLetter: Bool { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self) }
+
+    var beginsStructuredKey: Bool { isLowerLetter || self == UInt8(ascii: "*") }
+    var continuesStructuredKey: Bool {
+        isLowerLetter || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) || "_-.*".utf8.contains(self)
+    }
+    var beginsStructuredToken: Bool {
+        isLowerLetter || (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(self) || self == UInt8(ascii: "*")
+    }
+    var continuesStructuredToken: Bool { isTokenOctet || self == UInt8(ascii: ":") || self == UInt8(ascii: "/") }
+
+    fileprivate var lowerHexValue: UInt8? {
+        switch self {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): self - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): self - UInt8(ascii: "a") + 10
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,157 @@
+public import ErrandCore
+internal import ErrandFormats
+
+/// Lets no more requests go in a time than a limit has it, and than the server says it bears; the others wait in line: by
+/// ``RequestPriority`` first, then by arrival.
+///
+/// **Place:** inside `retry` (each attempt counts), the cache, `coalesce` and `circuitBreaker`, outside `limitConcurrency`: no slot is held by one who waits.
+///
+/// What the server says is read of every response (``RateLimitFields``): after a 429 or 503 with `Retry-After` no request of that key goes
+/// until then, and of a quota no more than remain. Responses come back as they are.
+///
+/// Who waits can be cancelled at any time, and obeys its deadline: it fails with the code `timedOut`, in the phase `queue`. Where the
+/// wait is known to be too long, it fails at once with ``RateLimited``. Better news from the server does not end a wait that has begun.
+///
+/// **Per request:** `request.options.rateLimit = .off` goes past the line, and its answer is not looked at; `request.options.priority` moves it forward.
+public struct RateLimitMiddleware: HTTPMiddleware {
+    /// What becomes of requests when the ``RateLimitStore`` fails.
+    public enum StoreFailure: Sendable, Hashable {
+        /// They go, without a limit: a failure of the store is none of the client.
+        case failOpen
+        /// They fail with ``RateLimitStoreFailed``.
+        case failClosed
+    }
+
+    private let limiter: RateLimiter
+    private let limit: RateLimit?
+    private let scope: RequestScope
+    private let obeysServer: Bool
+
+    /// - Parameters:
+    ///   - limit: nil for what the server says alone.
+    ///   - scope: which requests are counted together, and what an answer's fields are held to be about.
+    ///   - store: shared by all that hold one limit together; nil is a ``MemoryRateLimitStore`` of its own, on `clock`.
+    ///   - maxWait: the longest wait; nil is without bounds but the deadline, and zero has nobody wait.
+    ///   - obeysServer: whether the server's fields are read.
+    ///   - longestServerWait: if the server wants to be left alone for longer, requests fail at once: an hour by default.
+    ///   - clock: what the waits are measured by.
+    public init(
+        _ limit: RateLimit? = nil, per scope: RequestScope = .origin, store: (any RateLimitStore)? = nil, maxWait: Duration? = nil,
+        obeysServer: Bool = true, longestServerWait: Duration = .seconds(3600), storeFailure: StoreFailure = .failOpen,
+        clock: any Clock<Duration> = ContinuousClock()
+    ) {
+        precondition(maxWait ?? .zero >= .zero && longestServerWait >= .zero, "waits of \(maxWait ?? .zero) and \(longestServerWait)")
+        (self.limit, self.scope, self.obeysServer) = (limit, scope, obeysServer)
+        limiter = RateLimiter(
+            RateLimiter.Settings(
+                limit: limit, maxWait: maxWait, longestServerWait: longestServerWait, storeFailure: storeFailure),
+            store: store ?? MemoryRateLimitStore(clock: clock), clock: clock)
+    }
+
+    public var place: MiddlewarePlace? { .rateLimit }
+    public var label: String { "rateLimit(\(limit.map(\.description) ?? "as the server says") per \(scope))" }
+
+    public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+        guard !request.options.rateLimit.isOff, let key = scope.key(request) else { return try await next.send(request) }
+        let grant = try await limiter.acquire(key, for: request)
+        let response = try await next.send(request)
+        guard obeysServer else { return response }
+        let fields = RateLimitFields(response.head, now: HTTPDate(secondsSinceEpoch: Int64(Date.now.timeIntervalSince1970)))
+        if !fields.isEmpty { await limiter.observe(fields, key, after: grant, within: request.deadline) }
+        return response
+    }
+
+    /// What goes on behind a key.
+    public struct State: Sendable, Hashable {
+        /// Requests in line.
+        public let waiting: Int
+        /// How many could go now; nil where nothing limits them, or the store does not tell.
+        public let available: Int?
+
+        package init(waiting: Int, available: Int?) { (self.waiting, self.available) = (waiting, available) }
+    }
+
+    /// What goes on behind a key: an origin, as `https://a.example`, or an empty text where all requests have one limit. For a gauge.
+    public func state(of key: String) async -> State {
+        State(waiting: waiting(for: key), available: try? await limiter.available(key))
+    }
+
+    package func waiting(for key: String) -> Int { limiter.waiting(for: key) }
+}
+
+/// A request was refused because it would have to wait for too long.
+public struct RateLimited: RequestFailure {
+    public let request: Request?
+    /// At least until a request may go, as far as is known; nil where it has waited for as long as it might.
+    public let retryAfter: Duration?
+    /// Who would make it wait.
+    public let cause: RateLimitDecision.Cause
+    public var attempts: [AttemptRecord] = []
+
+    public var phase: ExchangePhase { .queue }
+    public var wasSent: WasSent { .no }
+
+    init(request: Request, retryAfter: Duration?, cause: RateLimitDecision.Cause) {
+        (self.request, self.retryAfter, self.cause) = (request, retryAfter, cause)
+    }
+
+    public var description: String {
+        "\(request.map { "\($0): " } ?? "")refused by the rate limit\(cause == .server ? " of the server" : "")"
+            + (retryAfter.map { ", which lets nothing go for \($0.formattedSeconds) yet" } ?? "") + " (not sent)"
+    }
+}
+
+extension RateLimited: CustomReflectable {
+    public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
+}
+
+/// The ``RateLimitStore`` failed, and requests don't go without it.
+public struct RateLimitStoreFailed: RequestFailure {
+    public let request: Request?
+    /// What the store threw.
+    public let underlying: any Error
+    public var attempts: [AttemptRecord] = []
+
+    public var phase: ExchangePhase { .queue }
+    public var wasSent: WasSent { .no }
+
+    init(request: Request, underlying: any Error) { (self.request, self.underlying) = (request, underlying) }
+
+    /// Of the store's error, only the type is known to be without secrets.
+    public var description: String {
+        "\(request.map { "\($0): " } ?? "")refused, the store of the rate limit failed: \(type(of: underlying)) (not sent)"
+    }
+}
+
+extension RateLimitStoreFailed: CustomReflectable {
+    public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
+}
+
+private enum RateLimitKey: TypedKey { static var defaultValue: Override<Never> { .inherited } }
+
+extension RequestOptions {
+    /// `.off` goes past every rate limit.
+    public var rateLimit: Override<Never> {
+        get { self[RateLimitKey.self] }
+        set { self[RateLimitKey.self] = newValue }
+    }
+}
+
+extension HTTPSender {
+    /// Lets no more requests go in a time than the limit has it, and than the server says it bears; without a limit, the server alone.
+    /// See ``RateLimitMiddleware``.
+    ///
+    /// ```swift
+    /// transport.rateLimit(.perSecond(50, burst: 10), per: .origin)
+    /// ```
+    public func rateLimit(
+        _ limit: RateLimit? = nil, per scope: RequestScope = .origin, store: (any RateLimitStore)? = nil, maxWait: Duration? = nil,
+        obeysServer: Bool = true, longestServerWait: Duration = .seconds(3600),
+        storeFailure: RateLimitMiddleware.StoreFailure = .failOpen, clock: any Clock<Duration> = ContinuousClock()
+    ) -> HTTPStack {
+        wrapped(
+            by: RateLimitMiddleware(
+                limit, per: scope, store: store, maxWait: maxWait, obeysServer: obeysServer, longestServerWait: longestServerWait,
+                storeFailure: storeFailure, clock: clock))
+    }
+}

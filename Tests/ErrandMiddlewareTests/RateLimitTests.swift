@@ -1,0 +1,375 @@
+import Errand
+import ErrandFormats
+import ErrandTesting
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct RateLimitTests {
+    private let clock = ManualClock()
+    private let origin = "https://a.example"
+
+    private func call(_ path: String = "/x", host: String = "a.example", _ priority: RequestPriority = .normal) throws -> Request {
+        var request = try Request(.get, url: "https://\(host)\(path)")
+        request.options.priority = priority
+        return request
+    }
+
+    /// Starts a call, and returns when it waits in line, and whoever leads sleeps.
+    private func queued(
+        _ request: Request, on stack: HTTPStack, _ middleware: RateLimitMiddleware
+    ) async -> Task<Response, any Error> {
+        let before = middleware.waiting(for: origin)
+        let task = Task { try await stack.send(request) }
+        while middleware.waiting(for: origin) == before || clock.sleeperCount == 0 { await Task.yield() }
+        return task
+    }
+
+    private func paths(_ stub: StubTransport) -> [String] { stub.requests.map { $0.request.head.path ?? "" } }
+
+    // MARK: The line
+
+    @Test func moreThanTheLimitWaitForTheirTurn() async throws {
+        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let middleware = RateLimitMiddleware(.perSecond(2), clock: clock)
+        let stack = stub.wrapped(by: middleware)
+        for _ in 0..<2 { _ = try await stack.send(call()) }
+        #expect(await middleware.state(of: origin) == .init(waiting: 0, available: 0))
+        let third = await queued(try call(), on: stack, middleware)
+        #expect(await middleware.state(of: origin) == .init(waiting: 1, available: 0))
+        #expect(clock.nextSleeper == .seconds(1) && stub.requests.count == 2)
+        clock.advance(by: .seconds(1))
+        #expect(try await third.value.status == .ok)
+        #expect(await middleware.state(of: origin) == .init(waiting: 0, available: 1))
+    }
+
+    @Test func eachOriginHasALimitOfItsOwnAndAKeyOfNoneHasNone() async throws {
+        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stack = stub.rateLimit(.perHour(1), clock: clock)
+        for host in ["a.example", "b.example"] { _ = try await stack.send(call(host: host)) }
+        let free = stub.rateLimit(.perHour(1), per: .key { $0.head.path == "/free" ? nil : "all" }, clock: clock)
+        for path in ["/free", "/x", "/free"] { _ = try await free.send(call(path)) }
+        #expect(clock.sleeperCount == 0 && stub.requests.count == 5)
+    }
+
+    @Test func turnsComeByPriorityAndThenByArrival() async throws {
+        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let middleware = RateLimitMiddleware(.perSecond(1), clock: clock)
+        let stack = stub.wrapped(by: middleware)
+        _ = try await stack.send(call("/first"))
+        var tasks: [Task<Response, any Error>] = []
+        for (path, priority) in [
+            ("/low", RequestPriority.low), ("/normal1", .normal), ("/background", .background), ("/normal2", .normal), ("/high", .high),
+        ] {
+            tasks.append(await queued(try call(path, priority), on: stack, middleware))
+        }
+        for count in 2...6 {
+            #expect(clock.sleeperCount == 1, "the leader sleeps, and nobody else")
+            clock.advance(by: .seconds(1))
+            while stub.requests.count < count || (count < 6 && clock.sleeperCount == 0) { await Task.yield() }
+        }
+        for task in tasks { _ = try await task.value }
+        #expect(paths(stub) == ["/first", "/high", "/normal1", "/normal2", "/low", "/background"])
+    }
+
+    @Test(arguments: [0, 1, 2]) func whoIsCancelledLeavesAndTheOthersStay(_ leaving: Int) async throws {
+        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let middleware = RateLimitMiddleware(.perSecond(1), clock: clock)
+        let stack = stub.wrapped(by: middleware)
+        _ = try await stack.send(call("/first"))
+        var tasks: [Task<Response, any Error>] = []
+        for number in 0..<3 { tasks.append(await queued(try call("/\(number)"), on: stack, middleware)) }
+        tasks[leaving].cancel()
+        await #expect(throws: CancellationError.self) { try await tasks[leaving].value }
+        while clock.sleeperCount != 1 { await Task.yield() }  // the first of them led
+        #expect(middleware.waiting(for: origin) == 2 && clock.nextSleeper == .seconds(1))
+        try await clock.advancingToSleepers {
+            for number in 0..<3 where number != leaving { _ = try await tasks[number].value }
+        }
+        #expect(paths(stub) == ["/first"] + (0..<3).filter { $0 != leaving }.map { "/\($0)" })
+        #expect(middleware.waiting(for: origin) == 0 && clock.sleeperCount == 0)
+    }
+
+    @Test func aGrantWhoseOwnerLeavesGoesToTheNext() async throws {
+        let store = ScriptedStore(.granted, .never)
+        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let middleware = RateLimitMiddleware(.perSecond(1), store: store, clock: clock)
+        let stack = stub.wrapped(by: middleware)
+        let task = Mutex<Task<Response, any Error>?>(nil)
+        let other = Mutex<Task<Response, any Error>?>(nil)
+        // Just before it is granted, another one comes into line, and its owner leaves.
+        await store.whenAsked {
+            other.withLock { $0 = Task { try await stack.send(try call("/next")) } }
+            while middleware.waiting(for: origin) < 2 { await Task.yield() }
+            task.withLock { $0?.cancel() }
+        }
+        task.withLock { $0 = Task { try await stack.send(try call("/leaving")) } }
+        while other.withLock({ $0 }) == nil { await Task.yield() }
+        let (leaving, next) = (try #require(task.withLock { $0 }), try #require(other.withLock { $0 }))
+        await #expect(throws: CancellationError.self) { try await leaving.value }
+        #expect(try await next.value.status == .ok)
+        #expect(paths(stub) == ["/next"] && middleware.waiting(for: origin) == 0 && store.asked == 1)
+    }
+
+    // MARK: Waits that are too long
+
+    @Test func aDeadlineThatWouldPassFailsAtOnce() async throws {
+        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let middleware = RateLimitMiddleware(.perMinute(1), clock: clock)
+        let stack = stub.wrapped(by: middleware)
+        _ = try await stack.send(call())
+        let waiting = await queued(try call(), on: stack, middleware)
+        var short = try call()
+        short.deadline = Deadline(after: .seconds(59), clock: clock)
+        let bounded = short
+        let refused = await #expect(throws: RateLimited.self) { try await stack.send(bounded) }
+        #expect(refused?.retryAfter == .seconds(120), "one is in front of it")
+        #expect(refused?.cause == .limit && refused?.wasSent == .no && refused?.phase == .queue)
+        #expect(
+            refused?.description == "GET https://a.example/x: refused by the rate limit, which lets nothing go for 120.0 s yet (not sent)")
+        waiting.cancel()
+        _ = await waiting.result
+        let alone = await #expect(throws: RateLimited.self) { try await stack.send(bounded) }
+        #expect(alone?.retryAfter == .seconds(60), "and who would lead is told the same way")
+        #expect(clock.sleeperCount == 0 && stub.requests.count == 1)
+    }
+
+    @Test func aDeadlineThatPassesInLineIsATimeout() async throws {
+        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let middleware = RateLimitMiddleware(.perMinute(60, burst: 30), clock: clock)
+        let stack = stub.wrapped(by: middleware)
+        for _ in 0..<30 { _ = try await stack.send(call()) }
+        var ahead: [Task<Response, any Error>] = []
+        for _ in 0..<5 { ahead.append(await queued(try call(), on: stack, middleware)) }
+        var short = try call("/short")
+        short.deadline = Deadline(after: .milliseconds(2500), clock: clock)
+        let leaving = await queued(short, on: stack, middleware)
+        for _ in 0..<2 {
+            while clock.sleeperCount < 2 { await Task.yield() }
+            clock.advance(by: .seconds(1))
+        }
+        while clock.sleeperCount < 2 { await Task.yield() }
+        clock.advance(by: .milliseconds(500))
+        let error = await #expect(throws: TransportError.self) { try await leaving.value }
+        #expect(error?.code == .timedOut && error?.phase == .queue && error?.wasSent == .no)
+        try await clock.advancingToSleepers { for task in ahead { _ = try await task.value } }
+        #expect(!paths(stub).contains("/short") && middleware.waiting(for: origin) == 0 && clock.sleeperCount == 0)
+    }
+
+    @Test func aWaitBeyondTheLongestFails() async throws {
+        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let middleware = RateLimitMiddleware(.perSecond(1), maxWait: .milliseconds(2500), clock: clock)
+        let stack = stub.wrapped(by: middleware)
+        _ = try await stack.send(call("/0"))
+        var tasks: [Task<Response, any Error>] = []
+        for number in 1...2 { tasks.append(await queued(try call("/\(number)"), on: stack, middleware)) }
+        let refused = await #expect(throws: RateLimited.self) { try await stack.send(call("/3")) }
+        #expect(refused?.retryAfter == .seconds(3))
+        // The urgent ones go first, and the last in line, which could hope before, finds out when its time is up.
+        let urgent = await queued(try call("/urgent", .high), on: stack, middleware)
+        while clock.sleeperCount < 4 { await Task.yield() }
+        clock.advance(by: .seconds(1))
+        #expect(try await urgent.value.status == .ok)
+        while clock.sleeperCount < 3 { await Task.yield() }
+        clock.advance(by: .seconds(1))
+        #expect(try await tasks[0].value.status == .ok)
+        let late = await #expect(throws: RateLimited.self) {
+            // As it leads, it learns that it is too late.
+            try await tasks[1].value
+        }
+        #expect(late?.retryAfter == .seconds(1) && clock.sleeperCount == 0 && middleware.waiting(for: origin) == 0)
+    }
+
+    @Test func withoutAWaitNobodyIsInLine() async throws {
+        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let store = ScriptedStore(.granted, .wait(.seconds(7)), .failure)
+        let stack = stub.rateLimit(.perSecond(1), store: store, maxWait: .zero, clock: clock)
+        _ = try await stack.send(call())
+        var bounded = try call()
+        bounded.deadline = Deadline(after: .seconds(60), clock: clock)
+        let sent = bounded
+        let refused = await #expect(throws: RateLimited.self) { try await stack.send(sent) }
+        #expect(refused?.retryAfter == .seconds(7) && clock.sleeperCount == 0)
+        _ = try await stack.send(call())
+        #expect(stub.requests.count == 2, "and where the store fails, they go")
+    }
+
+    @Test func aRequestThatIsSwitchedOffGoesPastTheLine() async throws {
+        let stub = StubTransport(Stub().answers(.status(.tooManyRequests, headers: [.retryAfter: "60"])))
+        let stack = stub.rateLimit(.perHour(1), clock: clock)
+        var off = try call()
+        off.options.rateLimit = .off
+        for _ in 0..<3 { #expect(try await stack.send(off).status == .tooManyRequests) }
+        _ = try await stack.send(call())
+        #expect(stub.requests.count == 4 && clock.sleeperCount == 0)
+    }
+
+    // MARK: The server
+
+    @Test(arguments: [HTTPResponse.Status.tooManyRequests, .serviceUnavailable])
+    func aRefusalWithRetryAfterStopsThoseThatFollow(_ status: HTTPResponse.Status) async throws {
+        let stub = StubTransport(Stub().answers(.status(status, headers: [.retryAfter: "30"], text: "later"), .status(.ok)))
+        let middleware = RateLimitMiddleware(clock: clock)
+        let stack = stub.wrapped(by: middleware)
+        let refused = try await stack.send(call())
+        #expect(refused.status == status && refused.head.headerFields[.retryAfter] == "30")
+        #expect(try await refused.body.collect() == Data("later".utf8), "it comes back as it is")
+        let next = await queued(try call(), on: stack, middleware)
+        #expect(clock.nextSleeper == .seconds(30) && stub.requests.count == 1)
+        clock.advance(by: .seconds(30))
+        #expect(try await next.value.status == .ok)
+    }
+
+    @Test func aPauseThatIsTooLongFailsAtOnceThoseInLineAsWell() async throws {
+        let stub = StubTransport(Stub().answers(.status(.tooManyRequests, headers: [.retryAfter: "3601"])))
+        let store = MemoryRateLimitStore(clock: clock)
+        let middleware = RateLimitMiddleware(.perSecond(1), store: store, clock: clock)
+        let stack = stub.wrapped(by: middleware)
+        store.observe(origin, RateLimitFields(retryAfter: .seconds(10)), after: nil)
+        let leader = await queued(try call(), on: stack, middleware)
+        var short = try call()
+        short.deadline = Deadline(after: .seconds(100), clock: clock)
+        let (parked, bounded) = (await queued(try call(), on: stack, middleware), await queued(short, on: stack, middleware))
+        store.observe(origin, RateLimitFields(retryAfter: .seconds(3700)), after: nil)
+        clock.advance(by: .seconds(10))
+        for task in [leader, parked, bounded] {
+            let refused = await #expect(throws: RateLimited.self) { try await task.value }
+            #expect(refused?.retryAfter == .seconds(3690) && refused?.cause == .server)
+            #expect(refused?.description.contains("refused by the rate limit of the server") == true)
+        }
+        #expect(stub.requests.isEmpty && clock.sleeperCount == 0 && middleware.waiting(for: origin) == 0)
+    }
+
+    @Test func theServersQuotaIsNotExceededBeforeItsTime() async throws {
+        let stub = StubTransport(
+            Stub().answers(.status(.ok, headers: [HTTPField.Name("RateLimit")!: #""default";r=2;t=30"#]), .status(.ok), repeatingLast: true)
+        )
+        let middleware = RateLimitMiddleware(clock: clock)
+        let stack = stub.wrapped(by: middleware)
+        for _ in 0..<3 { _ = try await stack.send(call()) }
+        #expect(await middleware.state(of: origin).available == 0)
+        let next = await queued(try call(), on: stack, middleware)
+        #expect(clock.nextSleeper == .seconds(30) && stub.requests.count == 3)
+        clock.advance(by: .seconds(30))
+        #expect(try await next.value.status == .ok)
+    }
+
+    @Test func whatTheServerSaysIsNotAskedForWhereItIsNotWanted() async throws {
+        let stub = StubTransport(Stub().answers(.status(.tooManyRequests, headers: [.retryAfter: "30"])))
+        let stack = stub.rateLimit(.perSecond(10), obeysServer: false, clock: clock)
+        for _ in 0..<5 { _ = try await stack.send(call()) }
+        #expect(stub.requests.count == 5)
+    }
+
+    /// Retry waits as long as the server asks, and the limit beside it no longer than that.
+    @Test func itStandsInsideRetry() async throws {
+        let stub = StubTransport(Stub().answers(.status(.tooManyRequests, headers: [.retryAfter: "5"]), .status(.ok)))
+        let stack = stub.rateLimit(.perSecond(10), clock: clock).retry(clock: clock, random: { 0 })
+        let start = clock.now
+        let response = try await clock.advancingToSleepers { try await stack.send(call()) }
+        #expect(response.status == .ok && start.duration(to: clock.now) == .seconds(5))
+        #expect(stack.orderProblems.isEmpty && !stub.retry().rateLimit().orderProblems.isEmpty)
+        #expect(!stub.rateLimit().limitConcurrency(to: 1).orderProblems.isEmpty)
+    }
+
+    // MARK: The store
+
+    @Test func aStoreThatFailsLetsEverybodyGo() async throws {
+        let store = ScriptedStore(.wait(.seconds(1)), .failure)
+        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let middleware = RateLimitMiddleware(.perHour(1), store: store, clock: clock)
+        let stack = stub.wrapped(by: middleware)
+        var tasks: [Task<Response, any Error>] = []
+        for _ in 0..<5 { tasks.append(await queued(try call(), on: stack, middleware)) }
+        clock.advance(by: .seconds(1))
+        for task in tasks { #expect(try await task.value.status == .ok) }
+        #expect(store.asked == 2, "one asks for all of them")
+        #expect(middleware.waiting(for: origin) == 0)
+        #expect(await middleware.state(of: origin) == .init(waiting: 0, available: nil))
+    }
+
+    @Test func orItFailsThemWhereThatIsWanted() async throws {
+        let store = ScriptedStore(.wait(.seconds(1)), .failure)
+        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let middleware = RateLimitMiddleware(.perHour(1), store: store, storeFailure: .failClosed, clock: clock)
+        let stack = stub.wrapped(by: middleware)
+        var tasks: [Task<Response, any Error>] = []
+        for _ in 0..<3 { tasks.append(await queued(try call(), on: stack, middleware)) }
+        clock.advance(by: .seconds(1))
+        for task in tasks {
+            let failed = await #expect(throws: RateLimitStoreFailed.self) { try await task.value }
+            #expect(failed?.wasSent == .no && failed?.underlying is ScriptedStore.Broken)
+            #expect(failed?.description == "GET https://a.example/x: refused, the store of the rate limit failed: Broken (not sent)")
+        }
+        #expect(stub.requests.isEmpty && store.asked == 2)
+    }
+
+    @Test func aStoreThatCannotBeToldIsNoneOfTheCallersBusiness() async throws {
+        let stub = StubTransport(Stub().answers(.status(.tooManyRequests, headers: [.retryAfter: "60"])))
+        let stack = stub.rateLimit(store: ScriptedStore(.granted), clock: clock)
+        var bounded = try call()
+        #expect(try await stack.send(bounded).status == .tooManyRequests)
+        bounded.deadline = Deadline(after: .seconds(60), clock: clock)
+        #expect(try await stack.send(bounded).status == .tooManyRequests)
+    }
+
+    @Test func aStoreThatHangsIsNotWaitedForBeyondTheDeadline() async throws {
+        let middleware = RateLimitMiddleware(.perHour(1), store: ScriptedStore(.never), clock: clock)
+        let stack = StubTransport(Stub().answers(.status(.ok))).wrapped(by: middleware)
+        var bounded = try call()
+        bounded.deadline = Deadline(after: .seconds(5), clock: clock)
+        let task = await queued(bounded, on: stack, middleware)
+        clock.advance(by: .seconds(5))
+        let error = await #expect(throws: TransportError.self) { try await task.value }
+        #expect(error?.code == .timedOut && error?.phase == .queue && middleware.waiting(for: origin) == 0)
+    }
+
+    @Test func whatOneStackIsToldHoldsForTheOtherWithTheSameStore() async throws {
+        let store = MemoryRateLimitStore(clock: clock)
+        let refusing = StubTransport(Stub().answers(.status(.tooManyRequests, headers: [.retryAfter: "30"])))
+        let other = StubTransport(Stub().answers(.status(.ok)))
+        _ = try await refusing.rateLimit(store: store, clock: clock).send(call())
+        let middleware = RateLimitMiddleware(store: store, clock: clock)
+        let task = await queued(try call(), on: other.wrapped(by: middleware), middleware)
+        #expect(other.requests.isEmpty && clock.nextSleeper == .seconds(30))
+        clock.advance(by: .seconds(30))
+        #expect(try await task.value.status == .ok)
+    }
+}
+
+/// Answers in order, the last again and again; it can't be told anything.
+private final class ScriptedStore: RateLimitStore {
+    struct Broken: Error {}
+
+    enum Answer: Sendable {
+        case granted, failure, never, wait(Duration)
+    }
+
+    private let state: Mutex<(answers: [Answer], asked: Int, hook: (@Sendable () async -> Void)?)>
+
+    init(_ answers: Answer...) { state = Mutex((answers, 0, nil)) }
+
+    var asked: Int { state.withLock(\.asked) }
+
+    /// Runs it when the store is asked for the first time, before the answer.
+    func whenAsked(_ hook: @escaping @Sendable () async -> Void) async { state.withLock { $0.hook = hook } }
+
+    func take(_ key: String, limit: RateLimit?) async throws -> RateLimitDecision {
+        let (answer, number, hook) = state.withLock { state in
+            state.asked += 1
+            defer { state.hook = nil }
+            return (state.answers.count > 1 ? state.answers.removeFirst() : state.answers[0], state.asked, state.hook)
+        }
+        await hook?()
+        switch answer {
+        case .granted: return .granted(RateLimitGrant(number: number))
+        case .failure: throw Broken()
+        case .wait(let wait): return .wait(wait, cause: .limit)
+        case .never:
+            try await Task.sleep(for: .seconds(600))
+            throw Broken()
+        }
+    }
+
+    func observe(_ key: String, _ fields: RateLimitFields, after grant: RateLimitGrant?) async throws { throw Broken() }
+}
