@@ -35,6 +35,8 @@ let package = Package(
     dependencies: [
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
+        .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
         // Behind the traits `AsyncHTTPClient` and `MockServer`.
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
@@ -63,7 +65,11 @@ let package = Package(
         // MARK: Middleware and typed calls
         .target(
             name: "ErrandMiddleware",
-            dependencies: ["ErrandCore", "ErrandFormats", .product(name: "Logging", package: "swift-log")]
+            dependencies: [
+                "ErrandCore", "ErrandFormats", .product(name: "Logging", package: "swift-log"),
+                .product(name: "Metrics", package: "swift-metrics"),
+                .product(name: "Tracing", package: "swift-distributed-tracing"),
+            ]
         ),
         .target(name: "ErrandAPI", dependencies: ["ErrandCore", "ErrandFormats", "ErrandMiddleware"]),
 
@@ -131,13 +137,22 @@ let package = Package(
         .target(name: "ErrandConformance", dependencies: ["ErrandCore", "ErrandTesting"]),
 
         // MARK: Tests
-        .target(name: "TestSupport", dependencies: ["ErrandCore", "ErrandTesting"], path: "Tests/TestSupport"),
+        .target(
+            name: "TestSupport",
+            dependencies: [
+                "ErrandCore", "ErrandTesting", .product(name: "Metrics", package: "swift-metrics"),
+                .product(name: "Tracing", package: "swift-distributed-tracing"),
+            ],
+            path: "Tests/TestSupport"
+        ),
         .testTarget(name: "ErrandCoreTests", dependencies: ["Errand", "ErrandTesting", "TestSupport"]),
         .testTarget(name: "ErrandFormatsTests", dependencies: ["ErrandFormats", "TestSupport"]),
         .testTarget(
             name: "ErrandMiddlewareTests",
             dependencies: [
-                "Errand", "ErrandConformance", "ErrandTesting", "TestSupport", .product(name: "Logging", package: "swift-log"),
+                "Errand", "ErrandConformance", "ErrandTesting", "TestSupport",
+                .product(name: "Logging", package: "swift-log"), .product(name: "Metrics", package: "swift-metrics"),
+                .product(name: "Tracing", package: "swift-distributed-tracing"),
             ]
         ),
         .testTarget(name: "ErrandAPITests", dependencies: ["Errand", "ErrandTesting", "TestSupport"]),
@@ -145,14 +160,17 @@ let package = Package(
         .testTarget(
             name: "ErrandConformanceTests",
             dependencies: [
-                "Errand", "ErrandConformance", "ErrandTesting", "TestSupport", .product(name: "Logging", package: "swift-log"),
+                "Errand", "ErrandConformance", "ErrandTesting", "TestSupport",
+                .product(name: "Logging", package: "swift-log"), .product(name: "Metrics", package: "swift-metrics"),
+                .product(name: "Tracing", package: "swift-distributed-tracing"),
             ]
         ),
         .testTarget(
             name: "ErrandMockServerTests",
             dependencies: [
                 "Errand", "ErrandConformance", "ErrandMockServer", "ErrandTesting", "TestSupport",
-                .product(name: "Logging", package: "swift-log"),
+                .product(name: "Logging", package: "swift-log"), .product(name: "Metrics", package: "swift-metrics"),
+                .product(name: "Tracing", package: "swift-distributed-tracing"),
             ]
         ),
         .testTarget(

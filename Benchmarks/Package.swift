@@ -6,13 +6,18 @@ import PackageDescription
 let package = Package(
     name: "ErrandBenchmarks",
     platforms: [.macOS(.v15)],
-    dependencies: [.package(name: "Errand", path: "..", traits: [])],
+    dependencies: [
+        .package(name: "Errand", path: "..", traits: []),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
+        .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
+    ],
     targets: [
         .target(name: "CAllocations"),
         .executableTarget(
             name: "StackBenchmarks",
             dependencies: [
                 "CAllocations", .product(name: "ErrandMiddleware", package: "Errand"), .product(name: "ErrandCore", package: "Errand"),
+                .product(name: "Metrics", package: "swift-metrics"), .product(name: "Tracing", package: "swift-distributed-tracing"),
             ]
         ),
     ],

@@ -175,12 +175,11 @@ final class Exchange: HTTPClientResponseDelegate, BodySource {
     func acquired(_ connection: ConnectionInfo) { events?.record(.connectionAcquired, connection: connection) }
 
     func didSendRequestPart(task: HTTPClient.Task<Void>, _ part: IOData) {
-        guard let events else { return }
         let sent = state.withLock { state in
             state.sentBytes += Int64(part.readableBytes)
             return state.sentBytes
         }
-        events.record(.requestBytesSent, bytes: sent)
+        events?.record(.requestBytesSent, bytes: sent)
     }
 
     func didSendRequest(task: HTTPClient.Task<Void>) {
@@ -203,6 +202,7 @@ final class Exchange: HTTPClientResponseDelegate, BodySource {
             state.head = received
             state.phase = .body
             state.wasSent = .yes
+            state.isDecoded = coding != nil
             state.bytesToCome = received.bodyLength(answering: request.method)
             defer { state.headWaiter = nil }
             return (state.headWaiter, state.held.upload)
@@ -226,13 +226,8 @@ final class Exchange: HTTPClientResponseDelegate, BodySource {
                 byteTransferStrategy: buffer.readableBytes < 16 * 1024 ? .copy : .noCopy),
             !chunk.isEmpty
         else { return task.eventLoop.makeSucceededVoidFuture() }
-        if let events {
-            let received = state.withLock { state in
-                state.receivedBytes += Int64(chunk.count)
-                return state.receivedBytes
-            }
-            events.record(.responseBytesReceived, bytes: received)
-        }
+        // Told before the reader is woken, who may end the exchange.
+        if let received = state.withLock({ $0.receive(chunk.count) }) { events?.record(.responseBytesReceived, bytes: received) }
         let (reader, future) = state.withLock { state -> (CheckedContinuation<Data?, any Error>?, EventLoopFuture<Void>?) in
             guard state.end == nil else { return (nil, nil) }
             state.bytesToCome = state.bytesToCome.map { $0 - Int64(chunk.count) }
@@ -265,7 +260,7 @@ final class Exchange: HTTPClientResponseDelegate, BodySource {
         release.held.upload?.cancel()
         release.held.sent?.fail(CancellationError())
         events?.record(.end)
-        lifetime.end(.complete)
+        lifetime.end(.complete, sizes: release.sizes)
         release.reader?.resume(returning: nil)
     }
 
@@ -365,7 +360,7 @@ final class Exchange: HTTPClientResponseDelegate, BodySource {
         release.held.task?.0.fail(reason: error)
         release.demand?.fail(error)
         events?.record(.end, failure: error)
-        lifetime.end(end)
+        lifetime.end(end, sizes: release.sizes)
         release.headWaiter?.resume(throwing: error)
         release.reader?.resume(throwing: error)
     }

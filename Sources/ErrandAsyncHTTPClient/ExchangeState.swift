@@ -15,8 +15,9 @@ extension Exchange {
         var wasSent = WasSent.no
         var isWithdrawing = false  // it is to end, and whether the request has left is being found out
         var isCancelled = false  // it is to end by that
-        var sentBytes: Int64 = 0  // of the body; counted for a sink alone
-        var receivedBytes: Int64 = 0  // of the body; counted for a sink alone
+        var sentBytes: Int64 = 0  // of the request's body
+        var receivedBytes: Int64 = 0  // of the response's body
+        var isDecoded = false  // what is received is not what was on the wire
         var head: HTTPResponse?
         var headWaiter: CheckedContinuation<ErrandCore.Response, any Error>?
         var chunks: [Data] = []
@@ -45,12 +46,21 @@ extension Exchange {
             let reader: CheckedContinuation<Data?, any Error>?
             let demand: EventLoopPromise<Void>?
             let held: Held
+            let sizes: ExchangeLifetime.BodySizes
         }
 
         mutating func finish(_ end: End) -> Release {
             self.end = end
             defer { (headWaiter, reader, demand, held) = (nil, nil, nil, Held()) }
-            return Release(headWaiter: headWaiter, reader: reader, demand: demand, held: held)
+            let sizes = ExchangeLifetime.BodySizes(requestBytes: sentBytes, responseBytes: isDecoded ? nil : receivedBytes)
+            return Release(headWaiter: headWaiter, reader: reader, demand: demand, held: held, sizes: sizes)
+        }
+
+        /// How much of the response's body has come by now; nil where nobody waits for it any more.
+        mutating func receive(_ count: Int) -> Int64? {
+            guard end == nil else { return nil }
+            receivedBytes += Int64(count)
+            return receivedBytes
         }
 
         mutating func popChunk() -> Data? {

@@ -37,7 +37,7 @@ final class StubExchange: Sendable {
     }
 
     func received(_ count: Int) {
-        guard events != nil, count > 0 else { return }
+        guard count > 0 else { return }
         let received = state.withLock { state in
             state.receivedBytes += Int64(count)
             return state.receivedBytes
@@ -61,9 +61,12 @@ final class StubExchange: Sendable {
     }
 
     func end(_ end: ExchangeLifetime.End) {
-        let isFirst = state.withLock { state in
+        let (isFirst, sizes) = state.withLock { state in
             defer { state.isOver = true }
-            return !state.isOver
+            return (
+                !state.isOver,
+                ExchangeLifetime.BodySizes(requestBytes: state.sentBytes, responseBytes: state.receivedBytes)
+            )
         }
         guard isFirst else { return }
         switch end {
@@ -71,6 +74,6 @@ final class StubExchange: Sendable {
         case .failed(let error): tell(.end, failure: error)
         case .abandoned: tell(.end, failure: CancellationError())
         }
-        lifetime.end(end)
+        lifetime.end(end, sizes: sizes)
     }
 }

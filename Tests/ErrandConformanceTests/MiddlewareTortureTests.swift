@@ -2,6 +2,7 @@ import Errand
 import ErrandConformance
 import Logging
 import Synchronization
+import TestSupport
 import Testing
 
 /// Each middleware of the library under cancellation at every point, over a stub with a body in pieces.
@@ -182,6 +183,9 @@ struct Scenario: Sendable, CustomTestStringConvertible {
         Scenario(name: "standardResilience", stub: Stub().answers(pieces(.serviceUnavailable), pieces()), leastCancelled: 10) {
             $0.stub.standardResilience(hedging, clock: $0.stillClock)
         },
+        Scenario(name: "metrics") { $0.stub.metrics(factory: $0.metrics) },
+        Scenario(name: "trace") { $0.stub.trace(tracer: $0.tracer) },
+        Scenario(name: "traceCall") { $0.stub.traceCall(tracer: $0.tracer) },
         Scenario(name: "by a condition") {
             $0.stub.wrapped(by: RedirectMiddleware(), when: .host("*.example")).wrapped(by: NumberMiddleware(), when: !.method(.get))
         },
@@ -195,6 +199,7 @@ struct Scenario: Sendable, CustomTestStringConvertible {
             return parts.stub.wrapped {
                 ServerMiddleware("https://a.example")
                 NumberMiddleware()
+                TraceCallMiddleware(tracer: parts.tracer)
                 LogMiddleware(quiet)
                 TimeoutMiddleware(.seconds(86_400), clock: still)
                 ValidateStatusMiddleware()
@@ -204,6 +209,8 @@ struct Scenario: Sendable, CustomTestStringConvertible {
                 RedirectMiddleware()
                 DelayMiddleware(by: .milliseconds(1), clock: clock)
                 TransformMiddleware.request { _ in await Task.yield() }
+                MetricsMiddleware(factory: parts.metrics)
+                TraceMiddleware(tracer: parts.tracer)
                 PhaseTimeoutMiddleware(PhaseTimeouts(firstByte: .seconds(60), idleRead: .seconds(60), clock: still), attempt: .seconds(60))
             }
         },
@@ -250,6 +257,8 @@ final class Stage: Sendable {
         let clock = ManualClock()
         /// Whose time is not.
         let stillClock = ManualClock()
+        let metrics = RecordingMetrics()
+        let tracer = RecordingTracer()
     }
 
     private let scenario: Scenario
@@ -306,6 +315,8 @@ final class Stage: Sendable {
 
     private func checkNothingIsOpen(_ run: String) {
         #expect(parts.stub.openBodyCount == 0 && parts.other.openBodyCount == 0, "\(run)")
+        #expect(parts.tracer.spans.allSatisfy { $0.endCount == 1 }, "\(run)")
+        #expect(parts.metrics.level("http.client.active_requests") == 0, "\(run)")
         #expect(parts.clock.sleeperCount == 0 && parts.stillClock.sleeperCount == 0, "\(run)")
     }
 }

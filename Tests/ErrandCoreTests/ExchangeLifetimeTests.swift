@@ -31,6 +31,18 @@ struct ExchangeLifetimeTests {
         #expect(told.all == ["abandoned"])
     }
 
+    @Test func theSizesOfTheFirstEndAreTold() {
+        let lifetime = ExchangeLifetime()
+        let told = Recorder<ExchangeLifetime.BodySizes>()
+        lifetime.onEnd { told.record($1) }
+        lifetime.end(.complete, sizes: ExchangeLifetime.BodySizes(requestBytes: 1, responseBytes: 2))
+        lifetime.end(.complete, sizes: ExchangeLifetime.BodySizes(requestBytes: 3))
+        lifetime.onEnd { told.record($1) }
+        ExchangeLifetime(ended: .complete).onEnd { told.record($1) }
+        let sizes = ExchangeLifetime.BodySizes(requestBytes: 1, responseBytes: 2)
+        #expect(told.all == [sizes, sizes, ExchangeLifetime.BodySizes()])
+    }
+
     @Test func aHandlerMayAskTheLifetimeItself() {
         let lifetime = ExchangeLifetime()
         let told = Recorder<String>()

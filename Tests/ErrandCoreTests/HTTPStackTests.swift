@@ -70,9 +70,10 @@ struct HTTPStackTests {
 
     @Test func theCanonicalOrderIsSound() {
         let canonical = stack(
-            .limitConcurrency, .rateLimit, .circuitBreaker, .coalesce, .cache, .decompress, .cookies, .authenticate, .redirect, .retry,
+            .trace, .metrics, .limitConcurrency, .rateLimit, .circuitBreaker, .coalesce, .cache, .decompress, .cookies, .authenticate,
+            .redirect, .retry,
             .fallback,
-            .validateStatus, .timeout, .log, .number, .server)
+            .validateStatus, .timeout, .log, .traceCall, .number, .server)
         #expect(canonical.orderProblems == [])
     }
 

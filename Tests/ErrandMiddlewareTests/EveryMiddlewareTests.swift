@@ -2,6 +2,7 @@ import Errand
 import ErrandConformance
 import ErrandTesting
 import Logging
+import TestSupport
 import Testing
 
 /// What holds for each middleware of the library, whatever it does.
@@ -50,6 +51,9 @@ import Testing
                 $0.options.attemptTimeout = .off
             }
         ) { $0.timeouts(idleRead: .seconds(60), attempt: .seconds(60)) },
+        MiddlewareUnderTest("metrics", switchOff: { $0.options.metrics = .off }) { $0.metrics(factory: RecordingMetrics()) },
+        MiddlewareUnderTest("trace", switchOff: { $0.options.trace = .off }) { $0.trace(tracer: RecordingTracer()) },
+        MiddlewareUnderTest("traceCall", switchOff: { $0.options.trace = .off }) { $0.traceCall(tracer: RecordingTracer()) },
         MiddlewareUnderTest("number, by a condition", switchOff: { $0.options.number = .off }) {
             $0.wrapped(by: NumberMiddleware(), when: .host("*.example") && !.method(.post))
         },

@@ -1,6 +1,8 @@
 import CAllocations
 import ErrandCore
 import ErrandMiddleware
+import Metrics
+import Tracing
 
 /// What the layers cost: time and allocations for each call, the median of several rounds, beside the same call without them.
 @main
@@ -36,6 +38,18 @@ struct StackBenchmarks {
         let relative = try Request(.get, "/")
         _ = try await measure("  + the same five at work") { _ = try await working.send(relative) }
 
+        let observed = bare.metrics(factory: NOOPMetricsHandler.instance).trace(tracer: CountingTracer())
+        var unobservedRequest = request
+        (unobservedRequest.options.metrics, unobservedRequest.options.trace) = (.off, .off)
+        let unobserved = try await measure("  + metrics and trace, switched off for the request") { [unobservedRequest] in
+            _ = try await observed.send(unobservedRequest)
+        }
+        let noBackEnd = bare.metrics(factory: NOOPMetricsHandler.instance).trace(tracer: NoOpTracer())
+        _ = try await measure("  + metrics and trace without a back end") { _ = try await noBackEnd.send(request) }
+        let metered = bare.metrics(factory: NOOPMetricsHandler.instance)
+        _ = try await measure("  + metrics") { _ = try await metered.send(request) }
+        let watched = try await measure("  + metrics and trace, over back ends that keep nothing") { _ = try await observed.send(request) }
+
         print("\na body of 1,000 chunks, each after a turn of the executor: for each chunk\n")
         let streaming = HTTPStack(Streaming(enforcesDeadlines: true))
         let racing = HTTPStack(Streaming(enforcesDeadlines: false))
@@ -57,12 +71,16 @@ struct StackBenchmarks {
             \((eight.microseconds / generic.microseconds).rounded3) times the nested generics
             timeout: \((timed.microseconds - base.microseconds).rounded3) µs and \((timed.allocations - base.allocations).rounded3) \
             allocations (budget 3 and 10)
+            metrics and trace: \((watched.microseconds - base.microseconds).rounded3) µs (budget 5), switched off \
+            \((unobserved.microseconds - base.microseconds).rounded3) µs
             a deadline over a slow body: \((enforced.microseconds / plain.microseconds).rounded3) times without one where the transport \
             enforces it, \((raced.microseconds / plain.microseconds).rounded3) times where it is raced
             """)
         if isCheck {
             // Time is noisy on shared machines, so only allocations are held exactly; time with a factor of four.
-            guard cost <= 6, eight.allocations - base.allocations < 0.01, timed.allocations - base.allocations <= 10 else {
+            guard cost <= 6, eight.allocations - base.allocations < 0.01, timed.allocations - base.allocations <= 10,
+                unobserved.allocations - base.allocations < 0.01, watched.allocations - base.allocations <= 12
+            else {
                 print("over budget")
                 throw OverBudget()
             }

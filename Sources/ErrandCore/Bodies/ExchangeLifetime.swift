@@ -16,9 +16,22 @@ public final class ExchangeLifetime: Sendable {
         case abandoned
     }
 
+    /// How long the bodies were on the wire, coded as they were sent; without heads, framing and trailers.
+    public struct BodySizes: Sendable, Hashable {
+        /// What was sent; nil where the transport does not say.
+        public var requestBytes: Int64?
+        /// What was received; nil where the transport does not say.
+        public var responseBytes: Int64?
+
+        public init(requestBytes: Int64? = nil, responseBytes: Int64? = nil) {
+            (self.requestBytes, self.responseBytes) = (requestBytes, responseBytes)
+        }
+    }
+
     private struct State {
         var end: End?
-        var handlers: [@Sendable (End) -> Void] = []
+        var sizes = BodySizes()
+        var handlers: [@Sendable (End, BodySizes) -> Void] = []
     }
 
     private let state: Mutex<State>
@@ -36,25 +49,30 @@ public final class ExchangeLifetime: Sendable {
     public var ended: End? { state.withLock(\.end) }
 
     /// Calls `handler` once, when the exchange ends; at once if it has. Handlers run where the end is told, and must not block.
-    public func onEnd(_ handler: @escaping @Sendable (End) -> Void) {
-        let end = state.withLock { state in
+    public func onEnd(_ handler: @escaping @Sendable (End) -> Void) { onEnd { end, _ in handler(end) } }
+
+    /// The same, with the sizes of the bodies.
+    public func onEnd(_ handler: @escaping @Sendable (End, BodySizes) -> Void) {
+        let (end, sizes) = state.withLock { state in
             if state.end == nil { state.handlers.append(handler) }
-            return state.end
+            return (state.end, state.sizes)
         }
-        if let end { handler(end) }
+        if let end { handler(end, sizes) }
     }
 
     /// Ends the exchange; the first call counts, later ones do nothing. For transports.
-    public func end(_ end: End) {
-        let handlers = state.withLock { state -> [@Sendable (End) -> Void]? in
+    ///
+    /// - Parameter sizes: of the bodies so far, as far as the transport knows them.
+    public func end(_ end: End, sizes: BodySizes = BodySizes()) {
+        let handlers = state.withLock { state -> [@Sendable (End, BodySizes) -> Void]? in
             guard state.end == nil else { return nil }
-            state.end = end
+            (state.end, state.sizes) = (end, sizes)
             defer { state.handlers = [] }
             return state.handlers
         }
         guard let handlers else { return }
         LiveWork.exchange.end()
-        for handler in handlers { handler(end) }
+        for handler in handlers { handler(end, sizes) }
     }
 
     deinit { if ended == nil { LiveWork.exchange.end() } }

@@ -1,6 +1,6 @@
-/// Where a built-in middleware belongs. The canonical order, outermost first: server, number, log, events and profile, timeout, validateStatus,
-/// fallback, retry, redirect, authenticate, cookies, decompress, cache, coalesce, hedge, circuitBreaker, rateLimit,
-/// limitConcurrency, attempt timeout, transport.
+/// Where a built-in middleware belongs. The canonical order, outermost first: server, number, call span, log, events and profile, timeout,
+/// validateStatus, fallback, retry, redirect, authenticate, cookies, decompress, cache, coalesce, hedge, circuitBreaker, rateLimit,
+/// limitConcurrency, metrics and trace, attempt timeout, transport.
 public struct MiddlewarePlace: Sendable, Hashable, CustomStringConvertible {
     public let description: String
 
@@ -23,6 +23,9 @@ public struct MiddlewarePlace: Sendable, Hashable, CustomStringConvertible {
     public static let circuitBreaker = MiddlewarePlace(description: "circuitBreaker")
     public static let rateLimit = MiddlewarePlace(description: "rateLimit")
     public static let limitConcurrency = MiddlewarePlace(description: "limitConcurrency")
+    public static let metrics = MiddlewarePlace(description: "metrics")
+    public static let trace = MiddlewarePlace(description: "trace")
+    public static let traceCall = MiddlewarePlace(description: "traceCall")
 
     /// Pairs in which the first must be outside the second, and what goes wrong otherwise. Orders that are merely unusual (a
     /// timeout inside a retry bounds each attempt) are not here.
@@ -57,5 +60,19 @@ public struct MiddlewarePlace: Sendable, Hashable, CustomStringConvertible {
         (.server, .redirect, "a relative Location could not be resolved"),
         (.server, .rateLimit, "the limiter would not know the origin"),
         (.server, .limitConcurrency, "the limiter would not know the origin"),
+        (.server, .metrics, "the metrics would not know the server"),
+        (.server, .trace, "the span would not know the server"),
+        (.traceCall, .retry, "each attempt would pass for a call"),
+        (.traceCall, .trace, "the call's span would be within that of an attempt"),
+        (.retry, .metrics, "what is sent again would be counted once"),
+        (.redirect, .metrics, "what is sent again would be counted once"),
+        (.authenticate, .metrics, "what is sent again would be counted once"),
+        (.retry, .trace, "what is sent again would have one span for all"),
+        (.redirect, .trace, "what is sent again would have one span for all"),
+        (.authenticate, .trace, "what is sent again would have one span for all"),
+        (.cache, .metrics, "a hit would be counted as a request"),
+        (.cache, .trace, "a hit would pass for a request"),
+        (.coalesce, .metrics, "a shared exchange would be counted several times"),
+        (.coalesce, .trace, "a shared exchange would have several spans"),
     ]
 }

@@ -58,7 +58,7 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
         response.request.options.eventSink = request.options.eventSink
         guard let limit = limits.idleRead, response.body.bufferedData == nil else { return response }
         response.body = ResponseBody(
-            RacedBodySource(reading: response.body) {
+            RacedBodySource(reading: response.body, of: response.exchange) {
                 try await limits.clock.sleep(for: limit)
                 return .timedOut(.body, after: limit, request: request, wasSent: .yes)
             }, expectedLength: response.body.expectedLength, request: request)
@@ -90,7 +90,7 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
         guard response.body.bufferedData == nil else { return response }
         var bounded = response
         bounded.body = ResponseBody(
-            RacedBodySource(reading: response.body) {
+            RacedBodySource(reading: response.body, of: response.exchange) {
                 try await deadline.wait()
                 return .timedOut(.body, after: started - deadline.remaining, request: request, wasSent: .yes)
             }, expectedLength: response.body.expectedLength, request: request)

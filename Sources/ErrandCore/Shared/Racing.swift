@@ -5,16 +5,20 @@ private enum Finisher<Result: Sendable>: Sendable {
 
 /// The result of `operation`, or the error of `expiry` if that returns first; then `operation` is cancelled and awaited.
 ///
-/// - Parameter discard: gets a result that comes too late to be returned, also where the caller is cancelled: what it holds must not be
-///   lost unreleased.
+/// - Parameters:
+///   - onExpiry: told of the expiry's error where that is first, before the operation is cancelled.
+///   - discard: gets a result that comes too late to be returned, also where the caller is cancelled: what it holds must not be lost
+///     unreleased.
 package func racing<Result: Sendable>(
-    _ expiry: @escaping @Sendable () async throws -> TransportError, discard: @escaping @Sendable (Result) -> Void,
+    _ expiry: @escaping @Sendable () async throws -> TransportError, onExpiry: @Sendable (TransportError) -> Void = { _ in },
+    discard: @escaping @Sendable (Result) -> Void,
     operation: @escaping @Sendable () async throws -> Result
 ) async throws -> Result {
     try await withThrowingTaskGroup(of: Finisher<Result>.self) { group in
         group.addTask { .result(try await operation()) }
         group.addTask { .expiry(try await expiry()) }
         let first = await group.nextResult()
+        if case .success(.expiry(let error)) = first { onExpiry(error) }
         group.cancelAll()
         if case .success(.result(let result)) = first { return result }
         while let late = await group.nextResult() {
@@ -45,10 +49,14 @@ package func racing<Result: Sendable>(
 final class RacedBodySource: BodySource {
     private let body: ResponseBody
     private let reader: ResponseBody.Reader?
+    private let exchange: ExchangeLifetime
     private let expiry: @Sendable () async throws -> TransportError
 
-    init(reading body: ResponseBody, expiry: @escaping @Sendable () async throws -> TransportError) {
-        (self.body, self.expiry) = (body, expiry)
+    /// - Parameter exchange: ends with the expiry's error, where the transport would know of a cancellation alone.
+    init(
+        reading body: ResponseBody, of exchange: ExchangeLifetime, expiry: @escaping @Sendable () async throws -> TransportError
+    ) {
+        (self.body, self.exchange, self.expiry) = (body, exchange, expiry)
         reader = body.makeReader()
     }
 
@@ -56,7 +64,7 @@ final class RacedBodySource: BodySource {
 
     func next() async throws -> Data? {
         guard let reader else { return nil }
-        return try await racing(expiry, discard: { _ in }, operation: { try await reader.next() })
+        return try await racing(expiry, onExpiry: { exchange.end(.failed($0)) }, discard: { _ in }, operation: { try await reader.next() })
     }
 
     func abandon() { body.abandon() }

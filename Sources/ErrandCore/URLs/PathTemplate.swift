@@ -20,13 +20,16 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
     }
 
     let parts: [Part]
+    /// Whether it is data, of which there may be any number.
+    let isVerbatim: Bool
 
-    public init(stringLiteral value: String) { parts = [.literal(value)] }
+    public init(stringLiteral value: String) { (parts, isVerbatim) = ([.literal(value)], false) }
 
-    public init(stringInterpolation: StringInterpolation) { parts = stringInterpolation.parts }
+    public init(stringInterpolation: StringInterpolation) { (parts, isVerbatim) = (stringInterpolation.parts, false) }
 
-    /// A path (and query) that is percent-encoded already, such as one that a server sent; its template is the path itself.
-    public init(verbatim text: String) { parts = [.literal(text)] }
+    /// A path (and query) that is percent-encoded already, such as one that a server sent; its template is the path itself, and a request
+    /// for it has no ``RequestOptions/urlTemplate``.
+    public init(verbatim text: String) { (parts, isVerbatim) = ([.literal(text)], true) }
 
     /// A path and query that are ready to be sent.
     public struct Resolved: Sendable, Hashable {

@@ -32,7 +32,7 @@ public struct Request: Sendable {
         let resolved = try path.resolved(query: query)
         self.init(
             head: HTTPRequest(method: method, scheme: nil, authority: nil, path: resolved.target, headerFields: headers), body: body)
-        options.urlTemplate = resolved.template
+        if !path.isVerbatim { options.urlTemplate = resolved.template }
     }
 
     /// A request for an absolute URL.

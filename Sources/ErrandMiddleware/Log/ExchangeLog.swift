@@ -23,6 +23,7 @@ struct ExchangeLog: Sendable {
         ]
         if let number = request.options.requestNumber { metadata["errand.request.number"] = "\(number)" }
         if let template = request.options.urlTemplate { metadata["url.template"] = "\(template.onOneLine)" }
+        for (name, value) in Conventions.tags(of: request) { metadata[name] = "\(value.onOneLine)" }
         return metadata
     }
 
@@ -76,7 +77,7 @@ struct ExchangeLog: Sendable {
         guard logger.logLevel <= level else { return }
         var metadata = metadata
         metadata["errand.elapsed"] = "\(elapsed())"
-        metadata["error.type"] = "\(type(of: error))"
+        metadata["error.type"] = "\(Conventions.errorType(of: error))"
         var text = LogText(headline: number + Self.described(error, of: request))
         // As far as it came: with the base URL, and what else was added on the way.
         if carriesCURL, let command = try? ((error as? any RequestFailure)?.request ?? request).curl() {
@@ -102,7 +103,7 @@ struct ExchangeLog: Sendable {
         case .failed(let error) where error is CancellationError: title = "cancelled after \(read.count) bytes in \(elapsed)"
         case .failed(let error):
             level = max(level, .warning)
-            metadata["error.type"] = "\(type(of: error))"
+            metadata["error.type"] = "\(Conventions.errorType(of: error))"
             title = "broken off after \(read.count) bytes in \(elapsed) (\(Self.described(error)))"
         }
         var isWhole = false

@@ -15,8 +15,9 @@ public import Logging
 /// Control characters from outside are escaped: nothing that a server sends begins a line of the log.
 ///
 /// Metadata, for back ends that search: `http.request.method`, `url.full` (redacted), `http.response.status_code`,
-/// `http.response.body.size`, `errand.request.id`, `errand.request.number`, `url.template`, `errand.elapsed`, `error.type`. A cancelled
-/// call is logged as such, at the same level; a failure one level up, at `warning` or above.
+/// `http.response.body.size`, `errand.request.id`, `errand.request.number`, `url.template`, `errand.elapsed`, `error.type` (as spans and
+/// metrics have it: see ``TraceMiddleware``), and `errand.tag.NAME` for each of `request.options.tags`. A cancelled call is logged as
+/// such, at the same level; a failure one level up, at `warning` or above.
 ///
 /// **Per request:** `request.options.log = .off`, or `.use(.debug)`; `request.options.logDetail = .use(.body())`.
 public struct LogMiddleware: HTTPMiddleware {

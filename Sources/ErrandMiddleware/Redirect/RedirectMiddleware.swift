@@ -38,7 +38,9 @@ public struct RedirectMiddleware: HTTPMiddleware {
                 .redirectDecision, decision: .init(goesOn: true, "\(response.status.code) to \(following.redactedURL)"))
             way.append(RedirectRecord(status: response.head.status, from: request.redactedURL))
             try await response.body.discardCourteously()
+            let count = request.resendCount(after: .success(response))
             request = following
+            request.options.resendCount = count
         }
     }
 }

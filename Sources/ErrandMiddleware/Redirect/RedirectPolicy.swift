@@ -61,7 +61,10 @@ public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
         next.head.path = target.target
         // A template tells of the first path, not of where the server sends it.
         next.options.urlTemplate = nil
-        if target.origin != current.origin { next.dropSensitiveFields() }
+        if target.origin != current.origin {
+            next.dropSensitiveFields()
+            next.options.hasLeftOrigin = true
+        }
         if current.scheme == "https", target.scheme == "http" { next.head.headerFields[.referer] = nil }
         return .follow(next)
     }
@@ -79,6 +82,16 @@ public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
     private static let contentFields: Set<HTTPField.Name> = [
         .contentEncoding, .contentLanguage, .contentLength, .contentLocation, .contentType, .transferEncoding,
     ]
+}
+
+private enum HasLeftOriginKey: TypedKey { static var defaultValue: Bool { false } }
+
+extension RequestOptions {
+    /// Whether a redirect led to another origin on the way.
+    var hasLeftOrigin: Bool {
+        get { self[HasLeftOriginKey.self] }
+        set { self[HasLeftOriginKey.self] = newValue }
+    }
 }
 
 extension Request {

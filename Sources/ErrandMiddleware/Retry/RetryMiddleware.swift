@@ -77,7 +77,7 @@ public struct RetryMiddleware: HTTPMiddleware {
                 defer { request.tell(.waitEnd) }
                 try await clock.sleep(for: delay)
             }
-            request.options.resendCount = attempts.count
+            request.options.resendCount = request.resendCount(after: result)
         }
     }
 
@@ -128,6 +128,16 @@ extension HTTPFields {
 }
 
 extension Request {
+    /// The count for the next attempt, after what came of this one: the layers below may have sent it several times.
+    func resendCount(after result: Result<Response, any Error>) -> Int {
+        let last: Request? =
+            switch result {
+            case .success(let response): response.request
+            case .failure(let error): (error as? any RequestFailure)?.request
+            }
+        return max(options.resendCount, last?.id == id ? last?.options.resendCount ?? 0 : 0) + 1
+    }
+
     /// Scheme and authority as text; empty while there is none.
     package var originText: String { "\(head.scheme ?? "")://\(head.authority ?? "")" }
 }
@@ -142,7 +152,8 @@ extension RequestOptions {
         set { self[RetryOptionKey.self] = newValue }
     }
 
-    /// How many times the request was sent before, for the layers inside retry: 0 on the first attempt.
+    /// How many times the request was sent before, for the layers that see each attempt: 0 on the first. Retries, redirects and whatever
+    /// else sends it again count.
     public internal(set) var resendCount: Int {
         get { self[ResendCountKey.self] }
         set { self[ResendCountKey.self] = newValue }

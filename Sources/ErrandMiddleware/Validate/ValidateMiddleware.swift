@@ -20,6 +20,7 @@ public struct ValidateMiddleware: HTTPMiddleware {
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         let chain = request.options.validators + validators
         guard !request.options.validation.isOff, !chain.isEmpty else { return try await next.send(request) }
+        var request = request
         var retries = Array(repeating: 0, count: chain.count)
         var attempts: [AttemptRecord] = []
         while true {
@@ -45,6 +46,7 @@ public struct ValidateMiddleware: HTTPMiddleware {
             attempts = response.metadata.attempts
             attempts.append(AttemptRecord(number: attempts.count + 1, outcome: .status(response.head.status), delay: delay))
             if delay > .zero { try await clock.sleep(for: delay) }
+            request.options.resendCount = request.resendCount(after: .success(response))
         }
     }
 
