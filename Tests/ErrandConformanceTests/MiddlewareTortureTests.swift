@@ -186,6 +186,8 @@ struct Scenario: Sendable, CustomTestStringConvertible {
         Scenario(name: "metrics") { $0.stub.metrics(factory: $0.metrics) },
         Scenario(name: "trace") { $0.stub.trace(tracer: $0.tracer) },
         Scenario(name: "traceCall") { $0.stub.traceCall(tracer: $0.tracer) },
+        Scenario(name: "events", leastCancelled: 3) { $0.stub.events { _ in Forgetful() } },
+        Scenario(name: "profile") { $0.stub.retry(clock: $0.clock).profile() },
         Scenario(name: "by a condition") {
             $0.stub.wrapped(by: RedirectMiddleware(), when: .host("*.example")).wrapped(by: NumberMiddleware(), when: !.method(.get))
         },
@@ -231,6 +233,11 @@ private struct Thrice: HTTPMiddleware {
             return last
         }
     }
+}
+
+/// A sink that keeps nothing.
+private struct Forgetful: EventSink {
+    func record(_ event: ExchangeEvent) {}
 }
 
 /// Pieces, each of which is waited for.

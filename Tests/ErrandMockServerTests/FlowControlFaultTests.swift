@@ -22,10 +22,16 @@ extension MockServerTests {
 
         static let flows = [
             Flow("limitConcurrency") { $0.limitConcurrency(to: 1) },
+            Flow("rateLimit") { $0.rateLimit(.perSecond(1_000)) },
             Flow("circuitBreaker") { $0.circuitBreaker() },
+            Flow("coalesce") { $0.coalesce() },
             Flow("hedge, late") { $0.hedge(HedgePolicy(.fixed(.seconds(20)))) },
             Flow("hedge, early") { $0.hedge(HedgePolicy(.fixed(.milliseconds(3)), maxAttempts: 3)) },
             Flow("standardResilience") { $0.standardResilience() },
+            Flow("all of them") {
+                $0.limitConcurrency(to: 4).rateLimit(.perSecond(1_000)).circuitBreaker().hedge(HedgePolicy(.fixed(.milliseconds(30))))
+                    .coalesce()
+            },
         ]
 
         @Test(arguments: flows) func endsAsTheTransportAloneUnderEveryFault(_ flow: Flow) async throws {

@@ -43,6 +43,8 @@ import Tracing
                 _ = try await stack.send(Request(.get, url: server.url("/y"))).body.collect()
             }
             try await allIsTold(2)
+            #expect(metrics.level("http.client.open_connections", ["http.connection.state": "idle"]) == 1)
+            #expect(metrics.level("http.client.open_connections", ["http.connection.state": "active"]) == 0)
             let version = isHTTP2 ? "2" : "1.1"
             #expect(tracer.spans.map { $0.texts["network.protocol.version"] } == [version, version])
             #expect(tracer.spans.map { $0.texts["http.response.body.size"] } == ["100001", "2"])

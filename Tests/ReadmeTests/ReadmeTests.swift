@@ -96,5 +96,14 @@ struct ReadmeTests {
         #expect(stub.requests.last?.request.head.path == "/backups/mon%2Fday")
         #expect(stub.requests.last?.request.head.headerFields[.userAgent] == "Notes/1.0")
         #expect(stub.requests.last?.body == Data("archive".utf8))
+        let fine = StubTransport(Stub().answers(.status(.ok, text: "fine")))
+        #expect(resilient(fine).orderProblems.isEmpty && seen(fine, by: Silence()).orderProblems.isEmpty)
+        let response = try await seen(resilient(fine), by: Silence()).send(Request(.get, url: "https://a.example/"))
+        #expect(try await response.body.collect() == Data("fine".utf8))
+        #expect(response.metadata.profile?.layers.first?.name == "events")
     }
+}
+
+private struct Silence: EventSink {
+    func record(_ event: ExchangeEvent) {}
 }

@@ -70,3 +70,27 @@ func named(_ stack: HTTPStack) -> HTTPStack {
     let named = stack.wrapped(by: UserAgent(name: "Notes/1.0"))
     return named
 }
+
+// swift-format-ignore
+func resilient(_ transport: some HTTPSender) -> HTTPStack {
+    let resilient = transport
+        .limitConcurrency(to: 6)                // per origin, by priority; freed when the exchange ends on the wire
+        .rateLimit(.perSecond(50, burst: 10))   // and what RateLimit and Retry-After say
+        .circuitBreaker()                       // an origin that fails is left alone for a while
+        .hedge()                                // what is slower than usual is sent once more, within a budget
+        .coalesce()                             // equal requests at a time share one exchange
+        .retry()
+    return resilient
+}
+
+// swift-format-ignore
+func seen(_ transport: some HTTPSender, by sink: some EventSink) -> HTTPStack {
+    let seen = transport
+        .metrics()                              // http.client.request.duration and the others, by OpenTelemetry's names
+        .trace()                                // a span for each attempt, with its traceparent sent along
+        .redirect()
+        .retry()
+        .events(to: sink)                       // every step of a call, in an order that has a grammar
+        .profile()                              // response.metadata.profile: where the time went, as a tree
+    return seen
+}

@@ -1,8 +1,6 @@
 import CAllocations
 import ErrandCore
 import ErrandMiddleware
-import Metrics
-import Tracing
 
 /// What the layers cost: time and allocations for each call, the median of several rounds, beside the same call without them.
 @main
@@ -38,17 +36,8 @@ struct StackBenchmarks {
         let relative = try Request(.get, "/")
         _ = try await measure("  + the same five at work") { _ = try await working.send(relative) }
 
-        let observed = bare.metrics(factory: NOOPMetricsHandler.instance).trace(tracer: CountingTracer())
-        var unobservedRequest = request
-        (unobservedRequest.options.metrics, unobservedRequest.options.trace) = (.off, .off)
-        let unobserved = try await measure("  + metrics and trace, switched off for the request") { [unobservedRequest] in
-            _ = try await observed.send(unobservedRequest)
-        }
-        let noBackEnd = bare.metrics(factory: NOOPMetricsHandler.instance).trace(tracer: NoOpTracer())
-        _ = try await measure("  + metrics and trace without a back end") { _ = try await noBackEnd.send(request) }
-        let metered = bare.metrics(factory: NOOPMetricsHandler.instance)
-        _ = try await measure("  + metrics") { _ = try await metered.send(request) }
-        let watched = try await measure("  + metrics and trace, over back ends that keep nothing") { _ = try await observed.send(request) }
+        let flow = try await measureFlow(over: bare, request, base)
+        let observers = try await measureObservers(over: bare, request, base)
 
         print("\na body of 1,000 chunks, each after a turn of the executor: for each chunk\n")
         let streaming = HTTPStack(Streaming(enforcesDeadlines: true))
@@ -71,15 +60,16 @@ struct StackBenchmarks {
             \((eight.microseconds / generic.microseconds).rounded3) times the nested generics
             timeout: \((timed.microseconds - base.microseconds).rounded3) µs and \((timed.allocations - base.allocations).rounded3) \
             allocations (budget 3 and 10)
-            metrics and trace: \((watched.microseconds - base.microseconds).rounded3) µs (budget 5), switched off \
-            \((unobserved.microseconds - base.microseconds).rounded3) µs
+            observers: metrics, trace and events \(observers.all.microseconds.rounded3) µs and \(observers.all.allocations.rounded3) allocations \
+            (budget 5 and 30), switched off \(observers.off.microseconds.rounded3) µs and \(observers.off.allocations.rounded3) allocations (budget 0)
+            flow control, idle: \(flow.map { "\($0) \($1.microseconds.rounded3) µs" }.joined(separator: ", "))
             a deadline over a slow body: \((enforced.microseconds / plain.microseconds).rounded3) times without one where the transport \
             enforces it, \((raced.microseconds / plain.microseconds).rounded3) times where it is raced
             """)
         if isCheck {
             // Time is noisy on shared machines, so only allocations are held exactly; time with a factor of four.
             guard cost <= 6, eight.allocations - base.allocations < 0.01, timed.allocations - base.allocations <= 10,
-                unobserved.allocations - base.allocations < 0.01, watched.allocations - base.allocations <= 12
+                observers.off.allocations < 0.01, observers.all.allocations <= 30, observers.all.microseconds <= 20
             else {
                 print("over budget")
                 throw OverBudget()
@@ -94,10 +84,14 @@ struct StackBenchmarks {
     struct Figure {
         let microseconds: Double
         let allocations: Double
+
+        static func - (first: Figure, second: Figure) -> Figure {
+            Figure(microseconds: first.microseconds - second.microseconds, allocations: first.allocations - second.allocations)
+        }
     }
 
     /// Off the main actor, as a server's or a model's code is: a stack's `send` then hops nowhere.
-    @concurrent private static func measure(
+    @concurrent static func measure(
         _ name: String, calls: Int = 20_000, per units: Int = 1, _ body: @Sendable () async throws -> Void
     ) async throws -> Figure {
         for _ in 0..<max(1, calls / 10) { try await body() }

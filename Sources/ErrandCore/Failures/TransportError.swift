@@ -56,9 +56,9 @@ public struct TransportError: RequestFailure {
     }
 
     package static func timedOut(
-        _ phase: ExchangePhase, after elapsed: Duration, request: Request?, wasSent: WasSent
+        _ phase: ExchangePhase, after elapsed: Duration, request: Request?, response: HTTPResponse? = nil, wasSent: WasSent
     ) -> TransportError {
-        TransportError(.timedOut, phase: phase, elapsed: elapsed, request: request, wasSent: wasSent)
+        TransportError(.timedOut, phase: phase, elapsed: elapsed, request: request, response: response, wasSent: wasSent)
     }
 
     package static func bodyTooLarge(limitBytes: Int, request: Request?) -> TransportError {

@@ -57,10 +57,11 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
         response.request.body = request.body
         response.request.options.eventSink = request.options.eventSink
         guard let limit = limits.idleRead, response.body.bufferedData == nil else { return response }
+        let head = response.head
         response.body = ResponseBody(
             RacedBodySource(reading: response.body, of: response.exchange) {
                 try await limits.clock.sleep(for: limit)
-                return .timedOut(.body, after: limit, request: request, wasSent: .yes)
+                return .timedOut(.body, after: limit, request: request, response: head, wasSent: .yes)
             }, expectedLength: response.body.expectedLength, request: request)
         return response
     }
@@ -92,7 +93,8 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
         bounded.body = ResponseBody(
             RacedBodySource(reading: response.body, of: response.exchange) {
                 try await deadline.wait()
-                return .timedOut(.body, after: started - deadline.remaining, request: request, wasSent: .yes)
+                return .timedOut(
+                    .body, after: started - deadline.remaining, request: request, response: response.head, wasSent: .yes)
             }, expectedLength: response.body.expectedLength, request: request)
         return bounded
     }

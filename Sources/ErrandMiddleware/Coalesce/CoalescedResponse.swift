@@ -3,6 +3,8 @@ public import ErrandCore
 /// A caller's request, and how long its deadline was off when it came.
 struct Caller: Sendable {
     var request: Request
+    /// Once it is there.
+    var head: HTTPResponse?
     private let before: Duration?
 
     init(_ request: Request) { (self.request, before) = (request, request.deadline?.remaining) }
@@ -10,7 +12,8 @@ struct Caller: Sendable {
     var isTooLate: Bool { request.deadline?.hasPassed ?? false }
 
     func timedOut(_ phase: ExchangePhase, _ wasSent: WasSent) -> TransportError {
-        .timedOut(phase, after: (before ?? .zero) - (request.deadline?.remaining ?? .zero), request: request, wasSent: wasSent)
+        .timedOut(
+            phase, after: (before ?? .zero) - (request.deadline?.remaining ?? .zero), request: request, response: head, wasSent: wasSent)
     }
 
     /// What `operation` returns before the deadline.
@@ -51,7 +54,7 @@ struct SharedSeat: Sendable {
             leave(nil)
         } else {
             var caller = caller
-            caller.request = request
+            (caller.request, caller.head) = (request, shared.head)
             body = ResponseBody(BodyView(self, caller), expectedLength: shared.body.expectedLength, request: request)
         }
         var response = Response(head: shared.head, body: body, request: request, exchange: lifetime)
