@@ -155,6 +155,8 @@ let package = Package(
                 .product(name: "Tracing", package: "swift-distributed-tracing"),
             ]
         ),
+        // Much load over much time, on clocks of their own: one after the other.
+        .testTarget(name: "ErrandSimulationTests", dependencies: ["Errand", "ErrandTesting", "TestSupport"]),
         .testTarget(name: "ErrandAPITests", dependencies: ["Errand", "ErrandTesting", "TestSupport"]),
         .testTarget(name: "ErrandTestingTests", dependencies: ["Errand", "ErrandTesting", "TestSupport"]),
         .testTarget(

@@ -137,7 +137,7 @@ func expectCancellation(
 ) async throws {
     let task = Task { try await operation() }
     do {
-        try await withDeadline(.seconds(10), "what is to be cancelled to begin") { try await moment.wait() }
+        try await withDeadline(.seconds(30), "what is to be cancelled to begin") { try await moment.wait() }
     } catch {
         task.cancel()
         throw error
@@ -145,7 +145,8 @@ func expectCancellation(
     let start = ContinuousClock.now
     task.cancel()
     await #expect(throws: CancellationError.self, sourceLocation: sourceLocation) { try await task.value }
-    #expect(ContinuousClock.now - start < .seconds(5), "cancelling took its time", sourceLocation: sourceLocation)
+    // Less than what the work would take; a machine with other work may need seconds for a turn.
+    #expect(ContinuousClock.now - start < .seconds(30), "cancelling took its time", sourceLocation: sourceLocation)
 }
 
 /// What was waited for did not come.

@@ -336,7 +336,7 @@ import Testing
         let body = HandBody()
         let responses = try await responses(count, body)
         body.write("some")
-        body.finish(TransportError(.connectionLost, phase: .body, request: responses[0].request, wasSent: .yes))
+        body.finish(TransportError(.connectionLost, phase: .body, request: desk.requests[0], wasSent: .yes))
         for response in responses {
             var iterator = response.body.makeAsyncIterator()
             #expect(try await iterator.next() == Data("some".utf8))

@@ -5,76 +5,6 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Answers each request as the test has it, after a time on its clock.
-private final class PacedServer: HTTPSender {
-    struct Pace: Sendable {
-        var time: Duration
-        var status = 200
-        var fields = HTTPFields()
-        var failure: TransportError.Code?
-        /// It is answered although it was cancelled.
-        var isDeaf = false
-    }
-
-    struct Seen: Sendable {
-        var received = 0
-        var cancelled = 0
-        var abandoned = 0
-        var resendCounts: [Int] = []
-    }
-
-    private let state = Mutex(Seen())
-    private let clock: ManualClock
-    private let pace: @Sendable (Int) -> Pace
-
-    init(_ clock: ManualClock, _ pace: @escaping @Sendable (_ number: Int) -> Pace) { (self.clock, self.pace) = (clock, pace) }
-
-    var seen: Seen { state.withLock { $0 } }
-
-    func send(_ request: Request) async throws -> Response {
-        let number = state.withLock { state in
-            state.received += 1
-            state.resendCounts.append(request.options.resendCount)
-            return state.received
-        }
-        let pace = pace(number)
-        do {
-            try await clock.sleep(for: pace.time)
-        } catch {
-            state.withLock { $0.cancelled += 1 }
-            if !pace.isDeaf { throw error }
-        }
-        if let code = pace.failure { throw TransportError(code, phase: .connect, request: request, wasSent: .maybe) }
-        let exchange = ExchangeLifetime()
-        exchange.onEnd { [weak self] end in
-            if case .abandoned = end { self?.state.withLock { $0.abandoned += 1 } }
-        }
-        return Response(
-            head: HTTPResponse(status: .init(code: pace.status), headerFields: pace.fields),
-            body: ResponseBody(NumberSource(number: number, exchange: exchange)), request: request, exchange: exchange)
-    }
-
-    /// The number of the request, once.
-    private final class NumberSource: BodySource {
-        let text: Mutex<String?>
-        let exchange: ExchangeLifetime
-        init(number: Int, exchange: ExchangeLifetime) {
-            text = Mutex("\(number)")
-            self.exchange = exchange
-        }
-        func next() async throws -> Data? {
-            let text = text.withLock { text in
-                defer { text = nil }
-                return text
-            }
-            if text == nil { exchange.end(.complete) }
-            return text.map { Data($0.utf8) }
-        }
-        func abandon() { exchange.end(.abandoned) }
-        var trailers: HTTPFields? { nil }
-    }
-}
-
 @Suite(.timeLimit(.minutes(1))) struct HedgeTests {
     private typealias Pace = PacedServer.Pace
 
@@ -127,7 +57,7 @@ private final class PacedServer: HTTPSender {
         let (outcome, seen) = try await Self.call([Pace(time: .seconds(1)), Pace(time: .milliseconds(20))])
         #expect(outcome.text == "2" && outcome.hedge == HedgeRecord(attempts: 2, answeredBy: 2))
         #expect(outcome.elapsed == .milliseconds(70))
-        #expect(seen.received == 2 && seen.cancelled == 1 && seen.resendCounts == [0, 1])
+        #expect(seen.received == 2 && seen.cancelled == 1 && seen.requests.map(\.options.resendCount) == [0, 1])
     }
 
     @Test func theFirstMayStillWin() async throws {
@@ -278,41 +208,5 @@ private final class PacedServer: HTTPSender {
         #expect(window.percentile(0.5, of: 1, at: .seconds(120)) == nil, "what is old is forgotten")
         for exact in [Duration.zero, .microseconds(3), .seconds(100_000_000)] { window.add(exact, at: .seconds(200)) }
         #expect(window.percentile(0.01, of: 1, at: .seconds(200)) == .microseconds(1))
-    }
-}
-
-/// What hedging does for a server of which one answer in fifty is slow by chance.
-@Suite(.timeLimit(.minutes(2))) struct HedgeSimulationTests {
-    /// The latencies of 20,000 calls, a hundred a second, and how many requests they made.
-    private static func latencies(seed: UInt64, hedged: Bool) -> (sorted: [Duration], requests: Int) {
-        let simulation = Simulation()
-        let random = SeededRandom(seed: seed)
-        let server = PacedServer(simulation.clock) { _ in
-            PacedServer.Pace(time: random.next() < 0.02 ? .seconds(1) : .milliseconds(8 + 4 * random.next()))
-        }
-        var stack = HTTPStack(server)
-        if hedged { stack = stack.hedge(clock: simulation.clock) }
-        let sender = stack
-        let taken = Mutex<[Duration]>([])
-        for _ in 0..<20_000 {
-            simulation.run(until: simulation.elapsed + .milliseconds(20 * random.next()))
-            let began = simulation.elapsed
-            simulation.begin {
-                try await sender.send(try request()).body.abandon()
-                taken.withLock { $0.append(simulation.elapsed - began) }
-            }
-        }
-        simulation.run()
-        return (taken.withLock { $0.sorted() }, server.seen.received)
-    }
-
-    @Test(arguments: [1, 2, 3] as [UInt64]) func cutsThe99thPercentileByFourForFivePercentMoreRequests(seed: UInt64) {
-        let plain = Self.latencies(seed: seed, hedged: false)
-        let hedged = Self.latencies(seed: seed, hedged: true)
-        #expect(plain.sorted.count == 20_000 && hedged.sorted.count == 20_000 && plain.requests == 20_000)
-        let cut = plain.sorted[19_800] / hedged.sorted[19_800]
-        let extra = Double(hedged.requests) / 20_000 - 1
-        #expect(cut >= 4, "\(cut)")
-        #expect(extra <= 0.05, "\(extra)")
     }
 }

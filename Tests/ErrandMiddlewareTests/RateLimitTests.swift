@@ -21,7 +21,7 @@ import Testing
     ) async -> Task<Response, any Error> {
         let before = middleware.waiting(for: origin)
         let task = Task { try await stack.send(request) }
-        while middleware.waiting(for: origin) == before || clock.sleeperCount == 0 { await Task.yield() }
+        while !Task.isCancelled, middleware.waiting(for: origin) == before || clock.sleeperCount == 0 { await Task.yield() }
         return task
     }
 
@@ -66,7 +66,7 @@ import Testing
         for count in 2...6 {
             #expect(clock.sleeperCount == 1, "the leader sleeps, and nobody else")
             clock.advance(by: .seconds(1))
-            while stub.requests.count < count || (count < 6 && clock.sleeperCount == 0) { await Task.yield() }
+            while !Task.isCancelled, stub.requests.count < count || (count < 6 && clock.sleeperCount == 0) { await Task.yield() }
         }
         for task in tasks { _ = try await task.value }
         #expect(paths(stub) == ["/first", "/high", "/normal1", "/normal2", "/low", "/background"])
@@ -81,7 +81,7 @@ import Testing
         for number in 0..<3 { tasks.append(await queued(try call("/\(number)"), on: stack, middleware)) }
         tasks[leaving].cancel()
         await #expect(throws: CancellationError.self) { try await tasks[leaving].value }
-        while clock.sleeperCount != 1 { await Task.yield() }  // the first of them led
+        while !Task.isCancelled, clock.sleeperCount != 1 { await Task.yield() }  // the first of them led
         #expect(middleware.waiting(for: origin) == 2 && clock.nextSleeper == .seconds(1))
         try await clock.advancingToSleepers {
             for number in 0..<3 where number != leaving { _ = try await tasks[number].value }
@@ -100,7 +100,7 @@ import Testing
         // Just before it is granted, another one comes into line, and its owner leaves.
         await store.whenAsked {
             other.withLock { $0 = Task { try await stack.send(try call("/next")) } }
-            while middleware.waiting(for: origin) < 2 { await Task.yield() }
+            while !Task.isCancelled, middleware.waiting(for: origin) < 2 { await Task.yield() }
             task.withLock { $0?.cancel() }
         }
         task.withLock { $0 = Task { try await stack.send(try call("/leaving")) } }
@@ -145,10 +145,10 @@ import Testing
         short.deadline = Deadline(after: .milliseconds(2500), clock: clock)
         let leaving = await queued(short, on: stack, middleware)
         for _ in 0..<2 {
-            while clock.sleeperCount < 2 { await Task.yield() }
+            while !Task.isCancelled, clock.sleeperCount < 2 { await Task.yield() }
             clock.advance(by: .seconds(1))
         }
-        while clock.sleeperCount < 2 { await Task.yield() }
+        while !Task.isCancelled, clock.sleeperCount < 2 { await Task.yield() }
         clock.advance(by: .milliseconds(500))
         let error = await #expect(throws: TransportError.self) { try await leaving.value }
         #expect(error?.code == .timedOut && error?.phase == .queue && error?.wasSent == .no)
@@ -167,10 +167,10 @@ import Testing
         #expect(refused?.retryAfter == .seconds(3))
         // The urgent ones go first, and the last in line, which could hope before, finds out when its time is up.
         let urgent = await queued(try call("/urgent", .high), on: stack, middleware)
-        while clock.sleeperCount < 4 { await Task.yield() }
+        while !Task.isCancelled, clock.sleeperCount < 4 { await Task.yield() }
         clock.advance(by: .seconds(1))
         #expect(try await urgent.value.status == .ok)
-        while clock.sleeperCount < 3 { await Task.yield() }
+        while !Task.isCancelled, clock.sleeperCount < 3 { await Task.yield() }
         clock.advance(by: .seconds(1))
         #expect(try await tasks[0].value.status == .ok)
         let late = await #expect(throws: RateLimited.self) {

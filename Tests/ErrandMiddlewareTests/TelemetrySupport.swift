@@ -9,6 +9,10 @@ struct TelemetryCase: Sendable, CustomTestStringConvertible {
     enum Course: Sendable {
         /// The body is read.
         case read
+        /// The time is up before the head.
+        case timedOut
+        /// The time is up within the body.
+        case timedOutReading
         /// The response is dropped unread.
         case dropped
         /// The caller is cancelled while it waits for the head.
@@ -47,10 +51,10 @@ struct TelemetryCase: Sendable, CustomTestStringConvertible {
         TelemetryCase(name: "refused", answer: transport(.cannotConnect), attributes: ["error.type": "cannot_connect"]),
         TelemetryCase(name: "no such host", answer: transport(.cannotFindHost), attributes: ["error.type": "cannot_find_host"]),
         TelemetryCase(name: "TLS", answer: transport(.tls), attributes: ["error.type": "tls_failure"]),
-        TelemetryCase(name: "timeout for the head", answer: .never, attributes: ["error.type": "timeout"]),
+        TelemetryCase(name: "timeout for the head", answer: .never, course: .timedOut, attributes: ["error.type": "timeout"]),
         TelemetryCase(
             name: "timeout within the body", answer: .streaming { _, _ in (HTTPResponse(status: .ok), StillBodySource()) },
-            attributes: ["http.response.status_code": "200", "error.type": "timeout"]),
+            course: .timedOutReading, attributes: ["http.response.status_code": "200", "error.type": "timeout"]),
         TelemetryCase(
             name: "body that breaks off", answer: .data(Data(count: 10)).breaking(afterBytes: 5),
             attributes: ["http.response.status_code": "200", "error.type": "connection_lost"]),
@@ -91,7 +95,12 @@ struct TelemetryCase: Sendable, CustomTestStringConvertible {
         let request = try Request(method, url: url)
         switch course {
         case .read:
-            _ = try? await clock.advancingToSleepers { try await stack.send(request).body.collect() }
+            _ = try? await stack.send(request).body.collect()
+        case .timedOut:
+            _ = try? await clock.advancingToSleepers { try await stack.send(request) }
+        case .timedOutReading:
+            let response = try await stack.send(request)
+            _ = try? await clock.advancingToSleepers { try await response.body.collect() }
         case .dropped:
             try await stack.send(request).body.abandon()
         case .cancelled, .cancelledReading:

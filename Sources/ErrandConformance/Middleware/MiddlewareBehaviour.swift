@@ -136,7 +136,7 @@ extension MiddlewareBehaviour {
                 })
             let request = try subject.request()
             try await expectCancellation(when: isBelow) { _ = try await stack.send(request) }
-            try await withDeadline(.seconds(10), "the work below to stop") { try await hasStopped.wait() }
+            try await withDeadline(.seconds(30), "the work below to stop") { try await hasStopped.wait() }
         },
         MiddlewareBehaviour("CancelledBefore", "A caller that is cancelled already reaches nobody.") { subject in
             let stub = StubTransport(Stub().answers(.status(.ok)))

@@ -1,10 +1,12 @@
+import Dispatch
 import Errand
 import ErrandFormats
 import ErrandTesting
 import Synchronization
+import TestSupport
 import Testing
 
-/// Ten minutes and more of load, in a few seconds. One after the other: they keep the machine busy.
+/// Ten minutes and more of load, in a few seconds: one test after the other, and most on a queue of their own, where what is ready runs in turn.
 @Suite(.serialized, .timeLimit(.minutes(1))) struct RateLimitSimulationTests {
     /// Notes when each request came, and who sent it.
     private final class Record: HTTPSender {
@@ -29,15 +31,25 @@ import Testing
     private let origin = "https://a.example"
 
     /// Returns when all that were sent have come through or wait, and whoever leads them sleeps.
-    private func settle(_ sent: Int, _ record: Record, _ middleware: RateLimitMiddleware) async {
-        while true {
+    private func settle(_ sent: Int, _ record: Record, _ middleware: RateLimitMiddleware) async throws {
+        try await until {
             let waiting = middleware.waiting(for: origin)
-            if record.count + waiting == sent, waiting == 0 || clock.sleeperCount == 1 { return }
+            return record.count + waiting == sent && (waiting == 0 || clock.sleeperCount == 1)
+        }
+    }
+
+    private func until(_ condition: () -> Bool) async throws {
+        while !condition() {
+            try Task.checkCancellation()
             await Task.yield()
         }
     }
 
     @Test func fiftyASecondAreNeverExceeded() async throws {
+        try await withTaskExecutorPreference(QueueExecutor()) { try await self.fiftyASecondAreNeverExceededOnItsQueue() }
+    }
+
+    private func fiftyASecondAreNeverExceededOnItsQueue() async throws {
         let record = Record(clock)
         let middleware = RateLimitMiddleware(.perSecond(50, burst: 10), clock: clock)
         let stack = HTTPStack(record).wrapped(by: middleware)
@@ -56,13 +68,13 @@ import Testing
                     }
                     nextArrival = clock.now.advanced(by: .microseconds(Int.random(in: 1..<1_600_000, using: &random)))
                 }
-                await settle(sent, record, middleware)
+                try await settle(sent, record, middleware)
                 clock.advance(by: min(clock.nextSleeper ?? .seconds(600), clock.now.duration(to: nextArrival)))
-                await settle(sent, record, middleware)
+                try await settle(sent, record, middleware)
             }
             while middleware.waiting(for: origin) > 0 {
                 clock.advanceToNextSleeper()
-                await settle(sent, record, middleware)
+                try await settle(sent, record, middleware)
             }
             try await group.waitForAll()
             #expect(record.count == sent)
@@ -75,19 +87,23 @@ import Testing
 
     /// A hundred callers, each of whom sends again as soon as it may.
     @Test func underOverloadEachGetsTheSameAndNothingIsWasted() async throws {
+        try await withTaskExecutorPreference(QueueExecutor()) { try await self.underOverloadEachGetsTheSameAndNothingIsWastedOnItsQueue() }
+    }
+
+    private func underOverloadEachGetsTheSameAndNothingIsWastedOnItsQueue() async throws {
         let record = Record(clock)
         let middleware = RateLimitMiddleware(.perSecond(50, burst: 10), clock: clock)
         let stack = HTTPStack(record).wrapped(by: middleware)
         let seconds = 60
         // What is saved up goes to whoever comes first.
         for _ in 0..<10 { _ = try await stack.send(try Request(.get, url: "\(origin)/first")) }
-        await withTaskGroup(of: Void.self) { group in
+        try await withThrowingTaskGroup(of: Void.self) { group in
             for caller in 0..<100 {
                 group.addTask { while (try? await stack.send(try Request(.get, url: "\(origin)/\(caller)"))) != nil {} }
             }
             let start = clock.now
             while start.duration(to: clock.now) < .seconds(seconds) {
-                while middleware.waiting(for: origin) < 100 || clock.sleeperCount < 1 { await Task.yield() }
+                try await until { middleware.waiting(for: origin) == 100 && clock.sleeperCount == 1 }
                 clock.advanceToNextSleeper()
             }
             group.cancelAll()
@@ -100,17 +116,21 @@ import Testing
     }
 
     @Test func twoStacksWithOneStoreHoldTheLimitTogether() async throws {
+        try await withTaskExecutorPreference(QueueExecutor()) { try await self.twoStacksWithOneStoreHoldTheLimitTogetherOnItsQueue() }
+    }
+
+    private func twoStacksWithOneStoreHoldTheLimitTogetherOnItsQueue() async throws {
         let record = Record(clock)
         let store = MemoryRateLimitStore(clock: clock)
         let both = (0..<2).map { _ in RateLimitMiddleware(.perSecond(20, burst: 5), store: store, clock: clock) }
-        await withTaskGroup(of: Void.self) { group in
+        try await withThrowingTaskGroup(of: Void.self) { group in
             for caller in 0..<20 {
                 let stack = HTTPStack(record).wrapped(by: both[caller % 2])
                 group.addTask { while (try? await stack.send(try Request(.get, url: "\(origin)/\(caller)"))) != nil {} }
             }
             let start = clock.now
             while start.duration(to: clock.now) < .seconds(30) {
-                while both.contains(where: { $0.waiting(for: origin) < 10 }) || clock.sleeperCount < 2 { await Task.yield() }
+                try await until { both.allSatisfy { $0.waiting(for: origin) == 10 } && clock.sleeperCount == 2 }
                 clock.advanceToNextSleeper()
             }
             group.cancelAll()
@@ -165,5 +185,15 @@ private struct RemoteStore: RateLimitStore {
     func observe(_ key: String, _ fields: RateLimitFields, after grant: RateLimitGrant?) async throws {
         await Task.yield()
         memory.observe(key, fields, after: grant)
+    }
+}
+
+/// Runs its jobs one after the other, in the order in which they are ready.
+private final class QueueExecutor: TaskExecutor {
+    private let queue = DispatchQueue(label: "simulation")
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
     }
 }
