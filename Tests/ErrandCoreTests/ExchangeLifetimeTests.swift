@@ -43,6 +43,16 @@ struct ExchangeLifetimeTests {
         #expect(told.all == [sizes, sizes, ExchangeLifetime.BodySizes()])
     }
 
+    @Test func oneThatIsLetGoOfWithoutAnEndWasGivenUp() {
+        let told = Recorder<String>()
+        do {
+            let lifetime = ExchangeLifetime()
+            lifetime.onEnd { told.record(name($0)) }
+            #expect(told.all.isEmpty)
+        }
+        #expect(told.all == ["abandoned"])
+    }
+
     @Test func aHandlerMayAskTheLifetimeItself() {
         let lifetime = ExchangeLifetime()
         let told = Recorder<String>()

@@ -165,6 +165,14 @@ import Testing
         }
     }
 
+    @Test func aTurnThatDoesNotComeInTimeSaysNothingAboutTheServer() async throws {
+        let breaker = CircuitBreaker(policy, clock: clock)
+        let late = TransportError(.timedOut, phase: .queue, request: nil, wasSent: .no)
+        let stack = StubTransport(Stub().answers(.failure(late))).circuitBreaker(breaker)
+        for _ in 0..<10 { await #expect(throws: TransportError.self) { try await stack.send(call()) } }
+        #expect(breaker.state(of: "https://a.example") == .closed)
+    }
+
     @Test func callersWhoLeaveSayNothingAboutTheServer() async throws {
         let breaker = CircuitBreaker(policy, clock: clock)
         let stub = StubTransport(Stub().answers(.never))

@@ -20,13 +20,14 @@ final class RecordedEvents: EventSink {
     @Test func aWholeCall() async throws {
         let stack = StubTransport(Stub().answers(.status(.ok, text: "fine"))).retry().redirect().events(to: events).number()
         var sent = try request()
-        sent.options.tags = ["feature": "search"]
+        sent.options.tags = ["feature": "search", "api_key": "s3cret"]
         _ = try await stack.send(sent).body.collect()
         #expect(
             events.kinds == [.callStart] + Self.exchange + [.responseBytesReceived, .end, .retryDecision, .callEnd]
                 || events.kinds == [.callStart] + Self.exchange + [.responseBytesReceived, .end, .callEnd], "\(events.kinds)")
         #expect(EventGrammar.violations(events.all) == [])
-        #expect(events.all.allSatisfy { $0.request == sent.id && $0.number == 1 && $0.tags == ["feature": "search"] })
+        #expect(
+            events.all.allSatisfy { $0.request == sent.id && $0.number == 1 && $0.tags == ["feature": "search", "api_key": "REDACTED"] })
         #expect(Set(events.all.compactMap(\.exchange)).count == 1)
     }
 

@@ -1,5 +1,6 @@
 import Errand
 import ErrandTesting
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct RetryMiddlewareTests {
@@ -124,14 +125,16 @@ import Testing
     }
 
     @Test func whatNeverLeftIsSentUntilTheDeadline() async throws {
-        let clock = ManualClock()
+        let simulation = Simulation()
+        let clock = simulation.clock
         let stub = StubTransport(Stub().answers(.failure(lost(.no, .cannotConnect))))
-        let task = Task {
+        let task = simulation.begin {
             var request = try request(.post, body: .text("x"))
             request.deadline = Deadline(after: .seconds(60), clock: clock)
             return try await stub.retry(clock: clock, random: { 0.5 }).send(request)
         }
-        let error = await clock.advancingToSleepers { await #expect(throws: TransportError.self) { try await task.value } }
+        simulation.run()
+        let error = await #expect(throws: TransportError.self) { try await task.value }
         // Half of 0.1, 0.2, … 12.8 and then 20 s, each with 10 ms on top, are 13 waits within a minute.
         #expect(error?.attempts.count == 12 && stub.requests.count == 13)
     }

@@ -75,5 +75,6 @@ public final class ExchangeLifetime: Sendable {
         for handler in handlers { handler(end, sizes) }
     }
 
-    deinit { if ended == nil { LiveWork.exchange.end() } }
+    /// One that a transport let go of without an end was given up.
+    deinit { end(.abandoned) }
 }

@@ -64,7 +64,7 @@ public struct ExchangeEvent: Sendable {
     public let decision: Decision?
     /// What ``HTTPSender/number()`` gave the request; nil where it has none.
     public package(set) var number: Int?
-    /// The request's own.
+    /// The request's own, without secrets.
     public package(set) var tags: [String: String] = [:]
     /// What broke it off; only with ``Kind/end`` and ``Kind/callEnd``.
     public let failure: (any Error)?

@@ -75,7 +75,8 @@ struct StructuredFieldWriter {
 
     private mutating func write(decimal number: Double) throws(StructuredFieldError) {
         let thousandths = (number * 1000).rounded(.toNearestOrEven)
-        guard abs(thousandths) < 1e15 else { throw error("a decimal of more than 12 digits before the point") }  // nor one that is no number
+        // Nor one that is no number.
+        guard abs(thousandths) < 1e15 else { throw error("a decimal of more than 12 digits before the point") }
         let (whole, rest) = Int64(abs(thousandths)).quotientAndRemainder(dividingBy: 1000)
         var fraction = "\(rest + 1000)".dropFirst()
         while fraction.count > 1, fraction.last == "0" { fraction.removeLast() }

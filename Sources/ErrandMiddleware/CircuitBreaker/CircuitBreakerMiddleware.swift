@@ -7,7 +7,7 @@ internal import Synchronization
 /// ``CircuitOpen``, which never left and is not retried.
 ///
 /// A failure is no answer, or one of the statuses 429, 500, 502, 503 and 504. A caller who leaves says nothing about the server, and a request
-/// that can't be sent as it is doesn't either.
+/// that can't be sent as it is, or gets no turn in time, doesn't either.
 ///
 /// **Per request:** `request.options.circuitBreaker = .off` goes past it, and does not count.
 public struct CircuitBreakerMiddleware: HTTPMiddleware {
@@ -39,7 +39,8 @@ public struct CircuitBreakerMiddleware: HTTPMiddleware {
 
     private static func outcome(of error: any Error, after elapsed: Duration) -> CircuitMachine.Outcome {
         if Task.isCancelled { return .cancelled }
-        guard let error = error as? TransportError else { return .cancelled }
+        // A turn that did not come in time, under a limit inside, says nothing about the server either.
+        guard let error = error as? TransportError, error.code != .timedOut || error.phase != .queue else { return .cancelled }
         switch error.code {
         case .cannotFindHost, .cannotConnect, .connectionLost, .timedOut, .tls, .invalidResponse: return .failed(retryAfter: nil)
         default: return .cancelled  // the request's own fault

@@ -21,7 +21,8 @@ struct CoalesceKey: Hashable, Sendable {
         init(_ options: RequestOptions) {
             sensitivity = options.sensitivity
             isOff = [
-                options.hedge.isOff, options.circuitBreaker.isOff, options.concurrencyLimit.isOff, options.transform.isOff,
+                options.hedge.isOff, options.rateLimit.isOff, options.circuitBreaker.isOff, options.concurrencyLimit.isOff,
+                options.transform.isOff,
                 options.server.isOff,
                 options.redirect.isOff, options.retry.isOff, options.validateStatus.isOff, options.validation.isOff, options.fallback.isOff,
             ]

@@ -26,7 +26,11 @@ public struct EventsMiddleware: HTTPMiddleware {
             case .use(let sink): sink
             }
         guard let own, let both = EventSinks(request.options.eventSink, own) else { return try await next.send(request) }
-        let log = CallEventLog(both, request: request.id, number: request.options.requestNumber, tags: request.options.tags)
+        let sensitivity = request.options.sensitivity
+        let tags = request.options.tags.reduce(into: [:]) { tags, tag in
+            tags[tag.key] = sensitivity.isSensitive(memberName: tag.key) ? Sensitivity.placeholder : tag.value
+        }
+        let log = CallEventLog(both, request: request.id, number: request.options.requestNumber, tags: tags)
         var told = request
         told.options.eventSink = log
         do {
