@@ -27,7 +27,9 @@ final class RecordedEvents: EventSink {
                 || events.kinds == [.callStart] + Self.exchange + [.responseBytesReceived, .end, .callEnd], "\(events.kinds)")
         #expect(EventGrammar.violations(events.all) == [])
         #expect(
-            events.all.allSatisfy { $0.request == sent.id && $0.number == 1 && $0.tags == ["feature": "search", "api_key": "REDACTED"] })
+            events.all.allSatisfy {
+                $0.request == sent.id && $0.number == 1 && $0.tags == ["feature": "search", "api_key": Sensitivity.placeholder]
+            })
         #expect(Set(events.all.compactMap(\.exchange)).count == 1)
     }
 

@@ -4,32 +4,48 @@ internal import Synchronization
 ///
 /// Events come from event loops, from tasks and from whoever cancels, at the same moment. A sink may itself end what it hears of;
 /// therefore it is never called under a lock.
-struct SerialSink: ~Copyable {
-    private struct State {
+private struct SerialSink<Progress: Sendable>: ~Copyable {
+    private struct State: Sendable {
+        /// What the maker of the events keeps in mind.
+        var progress: Progress
         var waiting: [ExchangeEvent] = []
         var isTelling = false
         var last: ContinuousClock.Instant?
+
+        /// No event is before the one before it.
+        mutating func stamp(_ event: inout ExchangeEvent?) {
+            guard let instant = event?.instant else { return }
+            if let last, instant < last { event?.instant = last } else { last = instant }
+        }
     }
 
     private let sink: any EventSink
-    private let state = Mutex(State())
+    private let state: Mutex<State>
 
-    init(_ sink: any EventSink) { self.sink = sink }
+    init(_ sink: any EventSink, _ progress: Progress) {
+        self.sink = sink
+        state = Mutex(State(progress: progress))
+    }
 
-    /// - Parameter make: called under a lock; nil tells nothing.
-    func record(_ make: () -> [ExchangeEvent]) {
-        let mustTell = state.withLock { state in
-            for var event in make() {
-                if let last = state.last, event.instant < last { event.instant = last }
-                state.last = event.instant
-                state.waiting.append(event)
+    /// - Parameter make: called under a lock: the event, if there is one, and what comes right behind it.
+    func record(_ make: (inout Progress) -> (ExchangeEvent?, then: ExchangeEvent?)) {
+        // Whoever finds nobody telling tells its own at once, and then what others have left meanwhile.
+        var (event, then) = state.withLock { state -> (ExchangeEvent?, ExchangeEvent?) in
+            var (event, then) = make(&state.progress)
+            state.stamp(&event)
+            state.stamp(&then)
+            guard state.isTelling || event == nil else {
+                state.isTelling = true
+                return (event, then)
             }
-            guard !state.isTelling, !state.waiting.isEmpty else { return false }
-            state.isTelling = true
-            return true
+            if let event { state.waiting.append(event) }
+            if let then { state.waiting.append(then) }
+            return (nil, nil)
         }
-        guard mustTell else { return }
-        while let event = next() { sink.record(event) }
+        while let next = event {
+            sink.record(next)
+            (event, then) = then.map { ($0, nil) } ?? (self.next(), nil)
+        }
     }
 
     private func next() -> ExchangeEvent? {
@@ -46,13 +62,14 @@ struct SerialSink: ~Copyable {
 
 /// The events of one exchange: in order, one at a time, and none after the end. For transports.
 package final class ExchangeEventLog: Sendable {
-    private let serial: SerialSink
+    private struct Progress: Sendable { var hasEnded = false }
+
+    private let serial: SerialSink<Progress>
     private let request: RequestID
     private let exchange = ExchangeEvent.nextExchange()
-    private let hasEnded = Mutex(false)
 
     package init(_ sink: any EventSink, request: RequestID) {
-        serial = SerialSink(sink)
+        serial = SerialSink(sink, Progress())
         self.request = request
     }
 
@@ -60,72 +77,66 @@ package final class ExchangeEventLog: Sendable {
         _ kind: ExchangeEvent.Kind, bytes: Int64? = nil, response: HTTPResponse? = nil, connection: ConnectionInfo? = nil,
         failure: (any Error)? = nil
     ) {
-        serial.record {
-            let isLate = hasEnded.withLock { hasEnded in
-                defer { if kind == .end { hasEnded = true } }
-                return hasEnded
-            }
-            guard !isLate else { return [] }
-            return [
-                ExchangeEvent(
-                    kind, request: request, exchange: exchange, bytes: bytes, response: response, connection: connection, failure: failure)
-            ]
+        serial.record { progress in
+            guard !progress.hasEnded else { return (nil, nil) }
+            progress.hasEnded = kind == .end
+            let event = ExchangeEvent(
+                kind, request: request, exchange: exchange, bytes: bytes, response: response, connection: connection, failure: failure)
+            return (event, nil)
         }
     }
 }
 
 /// The events of one call and of its exchanges: from `callStart` to `callEnd`, which waits for the end of every exchange.
 package final class CallEventLog: EventSink {
-    private struct State {
+    private struct Progress: Sendable {
         var open = 0
         var end: ExchangeEvent?
         var isOver = false
     }
 
-    private let serial: SerialSink
+    private let serial: SerialSink<Progress>
     private let request: RequestID
-    private let number: Int?
-    private let tags: [String: String]
-    private let state = Mutex(State())
+    private let labels: ExchangeEvent.Labels?
 
     package init(_ sink: any EventSink, request: RequestID, number: Int?, tags: [String: String]) {
-        serial = SerialSink(sink)
-        (self.request, self.number, self.tags) = (request, number, tags)
-        serial.record { [labelled(ExchangeEvent(.callStart, request: request))] }
+        serial = SerialSink(sink, Progress())
+        self.request = request
+        labels = number == nil && tags.isEmpty ? nil : ExchangeEvent.Labels(number: number, tags: tags)
+        serial.record { _ in (labelled(ExchangeEvent(.callStart, request: request)), nil) }
     }
 
     private func labelled(_ event: ExchangeEvent) -> ExchangeEvent {
+        guard let labels else { return event }
         var event = event
-        (event.number, event.tags) = (number, tags)
+        event.labels = labels
         return event
     }
 
     package func record(_ event: ExchangeEvent) {
         let event = labelled(event)
-        serial.record {
-            state.withLock { state in
-                guard !state.isOver else { return [] }
-                if event.kind == .start { state.open += 1 }
-                if event.kind == .end { state.open -= 1 }
-                guard state.open == 0, var end = state.end else { return [event] }
-                state.isOver = true
-                end.instant = max(end.instant, event.instant)
-                return [event, end]
-            }
+        serial.record { progress in
+            guard !progress.isOver else { return (nil, nil) }
+            if event.kind == .start { progress.open += 1 }
+            if event.kind == .end { progress.open -= 1 }
+            guard progress.open == 0, var end = progress.end else { return (event, nil) }
+            progress.isOver = true
+            end.instant = max(end.instant, event.instant)
+            return (event, end)
         }
     }
 
     /// The call has its result, and its last exchange is over.
     package func end(_ failure: (any Error)?) {
-        serial.record {
-            state.withLock { state in
-                guard !state.isOver, state.end == nil else { return [] }
-                let end = labelled(ExchangeEvent(.callEnd, request: request, failure: failure))
-                state.end = end
-                guard state.open == 0 else { return [] }
-                state.isOver = true
-                return [end]
+        let end = labelled(ExchangeEvent(.callEnd, request: request, failure: failure))
+        serial.record { progress in
+            guard !progress.isOver, progress.end == nil else { return (nil, nil) }
+            guard progress.open == 0 else {
+                progress.end = end
+                return (nil, nil)
             }
+            progress.isOver = true
+            return (end, nil)
         }
     }
 }
@@ -134,10 +145,10 @@ package final class CallEventLog: EventSink {
 package struct EventSinks: EventSink {
     private let sinks: [any EventSink]
 
-    /// Nil without any.
-    package init?(_ sinks: (any EventSink)?...) {
-        self.sinks = sinks.compactMap { $0 }
-        if self.sinks.isEmpty { return nil }
+    /// Both, or the one that there is.
+    package static func together(_ first: (any EventSink)?, _ second: some EventSink) -> any EventSink {
+        guard let first else { return second }
+        return EventSinks(sinks: [first, second])
     }
 
     package func record(_ event: ExchangeEvent) { for sink in sinks { sink.record(event) } }

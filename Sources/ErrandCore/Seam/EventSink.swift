@@ -57,17 +57,40 @@ public struct ExchangeEvent: Sendable {
     /// Of the body, so far; only with ``Kind/requestBytesSent`` and ``Kind/responseBytesReceived``.
     public let bytes: Int64?
     /// Only with ``Kind/informationalResponse`` and ``Kind/responseHead``.
-    public let response: HTTPResponse?
+    public var response: HTTPResponse? { details?.response }
     /// Only with ``Kind/connectionAcquired``.
-    public let connection: ConnectionInfo?
+    public var connection: ConnectionInfo? { details?.connection }
     /// Only with ``Kind/retryDecision`` and ``Kind/redirectDecision``.
-    public let decision: Decision?
+    public var decision: Decision? { details?.decision }
     /// What ``HTTPSender/number()`` gave the request; nil where it has none.
-    public package(set) var number: Int?
+    public var number: Int? { labels?.number }
     /// The request's own, without secrets.
-    public package(set) var tags: [String: String] = [:]
+    public var tags: [String: String] { labels?.tags ?? [:] }
     /// What broke it off; only with ``Kind/end`` and ``Kind/callEnd``.
     public let failure: (any Error)?
+
+    /// What few events have, apart: most are small.
+    private final class Details: Sendable {
+        let response: HTTPResponse?
+        let connection: ConnectionInfo?
+        let decision: Decision?
+
+        init(_ response: HTTPResponse?, _ connection: ConnectionInfo?, _ decision: Decision?) {
+            (self.response, self.connection, self.decision) = (response, connection, decision)
+        }
+    }
+
+    /// What all events of a call have in common.
+    package final class Labels: Sendable {
+        let number: Int?
+        let tags: [String: String]
+
+        package init(number: Int?, tags: [String: String]) { (self.number, self.tags) = (number, tags) }
+    }
+
+    private let details: Details?
+    /// Nil where there are none.
+    var labels: Labels?
 
     /// What is done about an answer, or about there being none.
     public struct Decision: Sendable, Hashable, CustomStringConvertible {
@@ -88,7 +111,9 @@ public struct ExchangeEvent: Sendable {
         connection: ConnectionInfo? = nil, decision: Decision? = nil, failure: (any Error)? = nil
     ) {
         (self.kind, self.request, self.exchange, self.bytes) = (kind, request, exchange, bytes)
-        (self.response, self.connection, self.decision, self.failure) = (response, connection, decision, failure)
+        self.failure = failure
+        let isPlain = response == nil && connection == nil && decision == nil
+        details = isPlain ? nil : Details(response, connection, decision)
         instant = .now
     }
 

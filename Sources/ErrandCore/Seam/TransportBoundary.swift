@@ -23,7 +23,7 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
             guard let position = request.options.profilePosition else { return try await timed(request) }
             let sink = request.options.eventSink
             var profiled = request
-            profiled.options.eventSink = EventSinks(sink, TransactionSink(position: position, request: request))
+            profiled.options.eventSink = EventSinks.together(sink, TransactionSink(position: position, request: request))
             var response = try await timed(profiled)
             response.request.options.eventSink = sink
             if let layer = position.layer { position.profile.answered(layer, version: response.metadata.httpVersion) }

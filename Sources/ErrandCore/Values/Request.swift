@@ -77,7 +77,12 @@ public struct Request: Sendable {
     public var redactedURL: String {
         let target = head.path ?? ""
         guard let authority = head.authority else { return options.sensitivity.redactedURL(target) }
-        return options.sensitivity.redactedURL("\(head.scheme ?? "http")://\(authority)\(target)")
+        var url = head.scheme ?? "http"
+        url.reserveCapacity(url.utf8.count + 3 + authority.utf8.count + target.utf8.count)
+        url += "://"
+        url += authority
+        url += target
+        return options.sensitivity.redactedURL(url)
     }
 }
 
@@ -95,8 +100,13 @@ public struct RequestID: Sendable, Hashable, CustomStringConvertible {
     }
 
     public var description: String {
-        let digits = String(rawValue, radix: 16)
-        return String(repeating: "0", count: 16 - digits.count) + digits
+        String(unsafeUninitializedCapacity: 16) { digits in
+            for index in 0..<16 {
+                let digit = UInt8(truncatingIfNeeded: rawValue >> UInt64(60 - 4 * index)) & 15
+                digits[index] = digit + (digit < 10 ? UInt8(ascii: "0") : UInt8(ascii: "a") - 10)
+            }
+            return 16
+        }
     }
 }
 

@@ -21,15 +21,18 @@ struct TypedValues: Sendable {
     private var storage: [ObjectIdentifier: any Sendable]?
 
     subscript<Key: TypedKey>(_ key: Key.Type) -> Key.Value {
-        get {
-            // Unwrapped first: no value at all would pass for the nil of an optional `Value`.
-            guard let value = storage?[ObjectIdentifier(key)] else { return Key.defaultValue }
-            return value as? Key.Value ?? Key.defaultValue
-        }
+        get { storage == nil ? Key.defaultValue : stored(key) }
         set {
             if storage == nil { storage = [:] }
             storage?.updateValue(newValue, forKey: ObjectIdentifier(key))
         }
+    }
+
+    /// By itself, as it needs to know more of the type: most requests have no values, and every layer asks.
+    private func stored<Key: TypedKey>(_ key: Key.Type) -> Key.Value {
+        // Unwrapped first: no value at all would pass for the nil of an optional `Value`.
+        guard let value = storage?[ObjectIdentifier(key)] else { return Key.defaultValue }
+        return value as? Key.Value ?? Key.defaultValue
     }
 
     /// True if nothing was ever set.
@@ -49,6 +52,8 @@ public struct RequestOptions: Sendable {
     private var values = TypedValues()
     /// Where the request is in the profile of its call; nil, as a rule. Every layer looks, so it is no typed key.
     package var profilePosition: ProfilePosition?
+    /// Who is told of this exchange's events; nil (the default) costs nothing.
+    public var eventSink: (any EventSink)?
 
     public init() {}
 
@@ -100,7 +105,6 @@ extension Override: Hashable where Value: Hashable {}
 // MARK: - Options that every stack knows
 
 private enum SensitivityKey: TypedKey { static var defaultValue: Sensitivity { .standard } }
-private enum EventSinkKey: TypedKey { static var defaultValue: (any EventSink)? { nil } }
 private enum URLTemplateKey: TypedKey { static var defaultValue: String? { nil } }
 private enum TagsKey: TypedKey { static var defaultValue: [String: String] { [:] } }
 private enum FallbackHeadersKey: TypedKey { static var defaultValue: HTTPFields { HTTPFields() } }
@@ -111,12 +115,6 @@ extension RequestOptions {
     public var sensitivity: Sensitivity {
         get { self[SensitivityKey.self] }
         set { self[SensitivityKey.self] = newValue }
-    }
-
-    /// Who is told of this exchange's events; nil (the default) costs nothing.
-    public var eventSink: (any EventSink)? {
-        get { self[EventSinkKey.self] }
-        set { self[EventSinkKey.self] = newValue }
     }
 
     /// The endpoint's path with names in place of values, for logs, spans and metrics; nil where the request has no template.

@@ -25,12 +25,10 @@ public struct EventsMiddleware: HTTPMiddleware {
             case .off: nil
             case .use(let sink): sink
             }
-        guard let own, let both = EventSinks(request.options.eventSink, own) else { return try await next.send(request) }
-        let sensitivity = request.options.sensitivity
-        let tags = request.options.tags.reduce(into: [:]) { tags, tag in
-            tags[tag.key] = sensitivity.isSensitive(memberName: tag.key) ? Sensitivity.placeholder : tag.value
-        }
-        let log = CallEventLog(both, request: request.id, number: request.options.requestNumber, tags: tags)
+        guard let own else { return try await next.send(request) }
+        let log = CallEventLog(
+            EventSinks.together(request.options.eventSink, own), request: request.id, number: request.options.requestNumber,
+            tags: request.shownTags)
         var told = request
         told.options.eventSink = log
         do {

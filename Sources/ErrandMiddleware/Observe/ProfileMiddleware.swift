@@ -12,10 +12,15 @@ public struct ProfileMiddleware: HTTPMiddleware {
     public var label: String { "profile" }
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
-        guard let profile = request.options.profile.resolved(Profile()) else { return try await next.send(request) }
+        let profile: Profile
+        switch request.options.profile {
+        case .off: return try await next.send(request)
+        case .inherited: profile = Profile()
+        case .use(let own): profile = own
+        }
         var profiled = request
         profiled.options.profilePosition = ProfilePosition(profile, nil)
-        profiled.options.eventSink = EventSinks(request.options.eventSink, RedirectCounter(profile: profile))
+        profiled.options.eventSink = EventSinks.together(request.options.eventSink, RedirectCounter(profile: profile))
         var response = try await next.send(profiled)
         response.metadata.profile = profile
         return response

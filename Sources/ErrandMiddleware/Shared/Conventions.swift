@@ -37,9 +37,16 @@ enum Conventions {
 
     /// The request's tags as attributes, without secrets.
     static func tags(of request: Request) -> [(name: String, value: String)] {
-        request.options.tags.map { name, value in
-            ("errand.tag.\(name)", request.options.sensitivity.isSensitive(memberName: name) ? Sensitivity.placeholder : value)
-        }
+        request.shownTags.map { ("errand.tag.\($0.key)", $0.value) }
+    }
+}
+
+extension Request {
+    /// Its tags, without secrets.
+    var shownTags: [String: String] {
+        var tags = options.tags
+        for name in tags.keys where options.sensitivity.isSensitive(memberName: name) { tags[name] = Sensitivity.placeholder }
+        return tags
     }
 }
 
@@ -57,6 +64,11 @@ struct ServerAddress {
     }
 
     init(_ authority: String, scheme: String?) {
+        // The usual: a name alone.
+        guard authority.utf8.contains(where: { ":@[".utf8.contains($0) }) else {
+            (host, port) = (authority, Self.port(of: scheme))
+            return
+        }
         var rest = authority[...]
         // Credentials are none of a host's.
         if let at = rest.utf8.lastIndex(of: UInt8(ascii: "@")) { rest = rest[rest.utf8.index(after: at)...] }
@@ -67,10 +79,14 @@ struct ServerAddress {
         host = String(isBracketed ? rest[..<end].dropFirst() : rest[..<end])
         let behind = rest[end...].drop { $0 == "]" }
         let named = behind.utf8.first == UInt8(ascii: ":") ? Int(behind.dropFirst()) : nil
+        port = named ?? Self.port(of: scheme)
+    }
+
+    private static func port(of scheme: String?) -> Int? {
         switch scheme {
-        case "https": port = named ?? 443
-        case "http": port = named ?? 80
-        default: port = named
+        case "https": 443
+        case "http": 80
+        default: nil
         }
     }
 }
