@@ -6,7 +6,7 @@ extension Profile: CustomStringConvertible {
         let timings = timings
         var last = "\(timings.transactions.count) \(timings.transactions.count == 1 ? "request" : "requests")"
         if timings.redirectCount > 0 { last += ", \(timings.redirectCount) \(timings.redirectCount == 1 ? "redirect" : "redirects")" }
-        if let total = timings.total { last += ", \(total.formattedMilliseconds) from the first byte out to the last byte in" }
+        if let total = timings.total { last += ", \(total.formattedMilliseconds) from the first request to the last byte" }
         return (lines + [last]).joined(separator: "\n")
     }
 
