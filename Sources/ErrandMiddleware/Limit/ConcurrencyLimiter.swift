@@ -63,27 +63,22 @@ final class ConcurrencyLimiter: Sendable {
     }
 
     private func wait(_ key: String, for request: Request) async throws {
-        let ticket = Ticket()
-        try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                let result = within(key) { line -> Result<Void, any Error>? in
-                    if ticket.isCancelled { return .failure(CancellationError()) }
-                    if line.hasRoom, line.queue.isEmpty {
-                        line.inUse += 1
-                        return .success(())
-                    }
-                    ticket.place = line.queue.append(
-                        Waiter(ticket: ticket, continuation: continuation), lane: request.options.priority.urgency)
-                    return nil
+        try await parked { (ticket, continuation: CheckedContinuation<Void, any Error>) in
+            within(key) { line in
+                if ticket.isCancelled { return .failure(CancellationError()) }
+                if line.hasRoom, line.queue.isEmpty {
+                    line.inUse += 1
+                    return .success(())
                 }
-                if let result { continuation.resume(with: result) }
+                ticket.place = line.queue.append(
+                    Waiter(ticket: ticket, continuation: continuation), lane: request.options.priority.urgency)
+                return nil
             }
-        } onCancel: {
-            let waiter = within(key) { line -> Waiter? in
+        } leave: { [self] ticket in
+            within(key) { line in
                 ticket.isCancelled = true
-                return ticket.place.flatMap { line.queue.remove($0) }
+                return ticket.place.flatMap { line.queue.remove($0) }?.continuation
             }
-            waiter?.continuation.resume(throwing: CancellationError())
         }
     }
 
@@ -101,18 +96,5 @@ final class ConcurrencyLimiter: Sendable {
             return next
         }
         for waiter in next { waiter.continuation.resume() }
-    }
-
-    /// What the two sides of a wait know of each other; under the lock of the lines.
-    private final class Ticket: Sendable {
-        private let state = Mutex<(place: Int?, isCancelled: Bool)>((nil, false))
-        var place: Int? {
-            get { state.withLock(\.place) }
-            set { state.withLock { $0.place = newValue } }
-        }
-        var isCancelled: Bool {
-            get { state.withLock(\.isCancelled) }
-            set { state.withLock { $0.isCancelled = newValue } }
-        }
     }
 }

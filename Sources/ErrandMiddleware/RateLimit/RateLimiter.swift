@@ -146,27 +146,22 @@ final class RateLimiter: Sendable {
 
     /// Parks the call until it is granted or leads.
     private func enter(_ key: String, _ call: Call) async throws -> Turn {
-        let ticket = Ticket()
-        return try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                let result = within(key) { line -> Result<Turn, any Error>? in
-                    if ticket.isCancelled { return .failure(CancellationError()) }
-                    if line.leader == nil {
-                        (line.leader, line.opening) = (call.lane, nil)
-                        return .success(.lead)
-                    }
-                    if let (wait, cause) = knownWait(call, in: line), let refusal = refusal(call, wait, cause) { return .failure(refusal) }
-                    ticket.place = line.queue.append(Waiter(ticket: ticket, call: call, continuation: continuation), lane: call.lane)
-                    return nil
+        try await parked { ticket, continuation in
+            within(key) { line in
+                if ticket.isCancelled { return .failure(CancellationError()) }
+                if line.leader == nil {
+                    (line.leader, line.opening) = (call.lane, nil)
+                    return .success(.lead)
                 }
-                if let result { continuation.resume(with: result) }
+                if let (wait, cause) = knownWait(call, in: line), let refusal = refusal(call, wait, cause) { return .failure(refusal) }
+                ticket.place = line.queue.append(Waiter(ticket: ticket, call: call, continuation: continuation), lane: call.lane)
+                return nil
             }
-        } onCancel: {
-            let waiter = within(key) { line -> Waiter? in
+        } leave: { [self] ticket in
+            within(key) { line in
                 ticket.isCancelled = true
-                return ticket.place.flatMap { line.queue.remove($0) }
+                return ticket.place.flatMap { line.queue.remove($0) }?.continuation
             }
-            waiter?.continuation.resume(throwing: CancellationError())
         }
     }
 
@@ -287,19 +282,6 @@ final class RateLimiter: Sendable {
             let result = body(&lines[key, default: Line()])
             if lines[key]?.isEmpty == true { lines[key] = nil }
             return result
-        }
-    }
-
-    /// What the two sides of a wait know of each other; under the lock of the lines.
-    private final class Ticket: Sendable {
-        private let state = Mutex<(place: Int?, isCancelled: Bool)>((nil, false))
-        var place: Int? {
-            get { state.withLock(\.place) }
-            set { state.withLock { $0.place = newValue } }
-        }
-        var isCancelled: Bool {
-            get { state.withLock(\.isCancelled) }
-            set { state.withLock { $0.isCancelled = newValue } }
         }
     }
 }
