@@ -49,8 +49,8 @@ final class ResponseGuard: ChannelDuplexHandler {
             rest()
             let info = record?.begin(head)
             isBusy = info != nil
-            if let exchange = watch.take(&head) {
-                if let info { exchange.acquired(info) }
+            if let taken = watch.take(&head) {
+                if let info { taken.exchange?.acquired(info) }
                 return context.write(wrapOutboundOut(.head(head)), promise: promise)
             }
         case .body: break

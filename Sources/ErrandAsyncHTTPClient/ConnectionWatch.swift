@@ -21,8 +21,8 @@ final class ConnectionWatch: Sendable {
     }
 
     private let state = Mutex(State())
-    /// Whether a head may have the field.
-    private let expectedCount = Atomic(0)
+    /// Whether a head may have the field. For ever: one may be written when its exchange has ended.
+    private let mayHaveField = Atomic(false)
 
     var connections: [OpenConnection] {
         state.withLock { $0.open.values.sorted { $0.number < $1.number } }.map(\.shown)
@@ -47,27 +47,25 @@ final class ConnectionWatch: Sendable {
 
     /// A number for the field; nil where it could not be taken out again.
     func expect(_ exchange: Exchange) -> Int? {
-        let number = state.withLock { state -> Int? in
+        mayHaveField.store(true, ordering: .relaxed)
+        return state.withLock { state in
             guard !state.isBlind else { return nil }
             state.lastExchange += 1
             state.expected[state.lastExchange] = exchange
             return state.lastExchange
         }
-        if number != nil { expectedCount.add(1, ordering: .relaxed) }
-        return number
     }
 
     func forget(_ number: Int) {
-        let isKnown = state.withLock { $0.expected.removeValue(forKey: number) != nil }
-        if isKnown { expectedCount.subtract(1, ordering: .relaxed) }
+        let forgotten = state.withLock { $0.expected.removeValue(forKey: number) }
+        _ = forgotten
     }
 
-    /// Takes the field out of a head that is about to be written.
-    func take(_ head: inout HTTPRequestHead) -> Exchange? {
-        guard expectedCount.load(ordering: .relaxed) > 0, let value = head.headers.first(name: Self.fieldName), let number = Int(value)
-        else { return nil }
+    /// Takes the field out of a head that is about to be written; nil where it has none, no exchange where that has ended.
+    func take(_ head: inout HTTPRequestHead) -> (exchange: Exchange?, Void)? {
+        guard mayHaveField.load(ordering: .relaxed), let value = head.headers.first(name: Self.fieldName) else { return nil }
         head.headers.remove(name: Self.fieldName)
-        return state.withLock { $0.expected[number] }
+        return (Int(value).flatMap { number in state.withLock { $0.expected[number] } }, ())
     }
 }
 

@@ -154,6 +154,36 @@ extension AsyncHTTPClientTransportTests {
             }
         }
 
+        /// A head may be written when its exchange has ended and is forgotten: here, with the number of one that has.
+        @Test(arguments: [false, true]) func theNumberOfAnExchangeThatHasEndedIsNotSentEither(besideAnother: Bool) async throws {
+            let server = try RawServer.answering { connection, request, _ in
+                if request.target == "/slow" {
+                    connection.waitForEnd()
+                    return
+                }
+                #expect(!request.fields.contains { $0.name.lowercased().hasPrefix("errand") })
+                try connection.respond(body: Data("fine".utf8))
+            }
+            defer { server.stop() }
+            try await withAHC { transport in
+                _ = try await transport.send(Request(.get, url: server.url()).telling(sink)).body.collect()
+                let slow = RecordingEventSink()
+                let slowRequest = try Request(.get, url: server.url("/slow")).telling(slow)
+                let other = besideAnother ? Task { try await transport.send(slowRequest) } : nil
+                if besideAnother { try await slow.wait(for: .requestSent) }
+                let name = try #require(HTTPField.Name("errand-exchange-number"))
+                for value in ["1", "no number"] {
+                    _ = try await transport.send(Request(.get, url: server.url(), headers: [name: value])).body.collect()
+                }
+                // A field of the app's own does not pass for the number of another exchange.
+                _ = try await transport.send(Request(.get, url: server.url(), headers: [name: "2"]).telling(sink)).body.collect()
+                #expect(slow.kinds.count { $0 == .connectionAcquired } <= 1)
+                #expect(sink.kinds.count { $0 == .connectionAcquired } == 2)
+                other?.cancel()
+                _ = await other?.result
+            }
+        }
+
         /// A sink is not called under a lock: it may end the exchange that it hears of.
         @Test(arguments: [ExchangeEvent.Kind.start, .requestHeadSent, .requestSent, .responseHead])
         func aSinkMayCancelTheExchange(kind: ExchangeEvent.Kind) async throws {

@@ -111,6 +111,64 @@ final class RecordedEvents: EventSink {
         #expect(own.kinds.count > events.kinds.count)
     }
 
+    @Test func twoSinksAreToldOfOneCallEach() async throws {
+        let others = RecordedEvents()
+        let stub = StubTransport(Stub().answers(.status(.serviceUnavailable), .status(.ok)))
+        let stack = stub.retry(RetryPolicy(backoff: .immediate)).events(to: events).events(to: others)
+        _ = try await stack.send(try request())
+        #expect(events.kinds == others.kinds && events.kinds.count { $0 == .start } == 2)
+        #expect(EventGrammar.violations(events.all) == [] && EventGrammar.violations(others.all) == [])
+    }
+
+    /// As the first caller of a coalesced exchange may leave while that waits for its turn.
+    @Test(arguments: [(ExchangeEvent.Kind.queueStart, ExchangeEvent.Kind.queueEnd), (.waitStart, .waitEnd)])
+    func theEndOfTheCallWaitsForTheEndOfAWait(start: ExchangeEvent.Kind, end: ExchangeEvent.Kind) {
+        let id = RequestID()
+        let log = CallEventLog(events, request: id, number: nil, tags: [:])
+        log.record(ExchangeEvent(start, request: id))
+        log.end(CancellationError())
+        #expect(events.kinds == [.callStart, start])
+        log.record(ExchangeEvent(end, request: id))
+        #expect(events.kinds == [.callStart, start, end, .callEnd])
+        log.record(ExchangeEvent(.start, request: id, exchange: 1))
+        #expect(EventGrammar.violations(events.all) == [])
+    }
+
+    @Test func theRequestComesBackWithoutTheLogOfItsCall() async throws {
+        let stack = StubTransport(Stub().answers(.status(.ok))).profile().events(to: events)
+        let first = try await stack.send(try request())
+        #expect(first.request.options.eventSink == nil && first.request.options.profilePosition == nil)
+        let second = try await stack.send(first.request)
+        #expect(first.metadata.timings?.transactions.count == 1 && second.metadata.timings?.transactions.count == 1)
+        #expect(events.kinds.count { $0 == .callStart } == 2)
+    }
+
+    @Test func aRedirectThatIsGivenBackIsToldOf() async throws {
+        let stub = StubTransport(Stub().answers(.redirect(to: "/y", status: .temporaryRedirect)))
+        let once = AsyncStream<Data> { $0.finish() }
+        let response = try await stub.redirect().events(to: events).send(try request(.post, body: .stream(once)))
+        #expect(response.status == .temporaryRedirect)
+        #expect(events.all.compactMap(\.decision).map(\.description) == ["307, given back"])
+    }
+
+    @Test func anEventShowsNoSecret() throws {
+        struct AppError: Error { let password = "s3cret" }
+        let head = HTTPResponse(status: .ok, headerFields: [.setCookie: "session=s3cret"])
+        let url = try Request(.get, url: "https://a.example/?token=s3cret")
+        let lost = TransportError(.connectionLost, phase: .response, request: url, wasSent: .maybe)
+        let all = [
+            ExchangeEvent(.responseHead, request: url.id, exchange: 7, response: head),
+            ExchangeEvent(.end, request: url.id, exchange: 7, failure: lost),
+            ExchangeEvent(.callEnd, request: url.id, failure: AppError()),
+        ]
+        #expect(all[0].description == "responseHead of exchange 7, status 200" && all[2].description == "callEnd, AppError")
+        for event in all {
+            var dumped = ""
+            dump(event, to: &dumped)
+            #expect(!"\(event) \(String(reflecting: event)) \(dumped)".contains("s3cret"))
+        }
+    }
+
     /// A sink may do anything, also end the exchange that it hears of.
     @Test func aSinkMayCancelTheCall() async throws {
         final class Canceller: EventSink {

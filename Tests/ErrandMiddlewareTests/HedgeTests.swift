@@ -95,6 +95,22 @@ import Testing
         #expect(two.received == 2)
     }
 
+    @Test func anUpgradeIsSentOnce() async throws {
+        let (_, seen) = try await Self.call([Pace(time: .seconds(1))]) { $0.options.upgrade = UpgradeRequest(protocolName: "websocket") }
+        #expect(seen.received == 1)
+    }
+
+    @Test func refusalsDoNotCountAsAnswers() async throws {
+        let simulation = Simulation()
+        let server = PacedServer(simulation.clock) { $0 > 5 ? Pace(time: .seconds(1)) : Pace(time: .milliseconds(1), status: 503) }
+        let stack = HTTPStack(server).hedge(HedgePolicy(.percentile(0.9, samples: 5)), clock: simulation.clock)
+        for _ in 0..<6 {
+            simulation.begin { try await stack.send(try request()).body.abandon() }
+            simulation.run()
+        }
+        #expect(server.seen.received == 6)
+    }
+
     @Test func aRequestMaySwitchItOffOrHaveItsOwn() async throws {
         let (_, off) = try await Self.call([Pace(time: .seconds(1))]) { $0.options.hedge = .off }
         #expect(off.received == 1)

@@ -243,6 +243,13 @@ import Testing
         #expect(middleware.load(of: "").limit == 3, "one at a time uses half of two, and less than half of three")
     }
 
+    @Test func anAdaptiveLimitForgetsKeysThatAreIdle() async throws {
+        let middleware = LimitConcurrencyMiddleware(.adaptive())
+        let stack = StubTransport(Stub().answers(.status(.ok))).wrapped(by: middleware)
+        for number in 0..<1_100 { _ = try await stack.send(call("/", host: "\(number).example")) }
+        #expect(middleware.keyCount == 1_000)
+    }
+
     private struct Broken: Error {}
 }
 

@@ -58,6 +58,23 @@ import Testing
         await #expect(throws: TransportError.self) { try await stack.send(sent) }
         #expect(profile.layers.first?.result == "connection lost")
         #expect(profile.timings.transactions.map(\.isComplete) == [false])
+        #expect(profile.timings.transactions.first?.phases.map(\.name) == ["connect", "send", "wait"])
+    }
+
+    @Test(
+        arguments: [
+            ([], ["connect"]), ([.connectionAcquired], ["connect", "send"]),
+            ([.connectionAcquired, .requestHeadSent, .requestSent], ["connect", "send", "wait"]),
+            ([.connectionAcquired, .requestHeadSent, .responseHead], ["connect", "send", "wait", "receive"]),
+        ] as [([ExchangeEvent.Kind], [String])])
+    func whatFailsEndsInThePhaseThatItHadReached(_ reached: [ExchangeEvent.Kind], _ phases: [String]) throws {
+        let profile = Profile()
+        let request = try request()
+        let layer = profile.begin("transport", in: nil)
+        for kind in [.start] + reached + [.end] {
+            profile.record(ExchangeEvent(kind, request: request.id, exchange: 1), of: request, in: layer)
+        }
+        #expect(profile.timings.transactions.first?.phases.map(\.name) == phases)
     }
 
     @Test func isNotThereUnlessWanted() async throws {

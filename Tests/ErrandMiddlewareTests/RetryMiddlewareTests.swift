@@ -35,6 +35,17 @@ import Testing
         #expect(stub.requests.count == 3)
     }
 
+    @Test func aPOSTThatIsRefusedGivesTheBudgetNothing() async throws {
+        let budget = RetryBudget(perSecond: 0, clock: ManualClock())
+        let stub = StubTransport(Stub(.post).answers(.status(.serviceUnavailable)), Stub(.get).answers(.status(.ok)))
+        let stack = stub.retry(budget: budget, clock: ManualClock())
+        #expect(budget.withdraw("https://a.example"))
+        _ = try await stack.send(try request(.post, body: .text("x")))
+        #expect(budget.balance(of: "https://a.example") == 4)
+        _ = try await stack.send(try request())
+        #expect(budget.balance(of: "https://a.example") == 4.2)
+    }
+
     @Test func throwsTheLastErrorWithTheEarlierOnes() async throws {
         let stub = StubTransport(Stub().answers(.failure(lost(.maybe))))
         let error = await #expect(throws: TransportError.self) {

@@ -63,7 +63,7 @@ public struct TransactionTimings: Sendable, Hashable {
         }
     }
 
-    /// The phases that it went through, each with how long it took.
+    /// The phases that it went through, each with how long it took: `connect`, `send`, `wait` and `receive`. The last is the one that it ended in.
     public var phases: [(name: String, duration: Duration)] {
         var phases: [(String, Duration)] = []
         var since = began
@@ -77,7 +77,8 @@ public struct TransactionTimings: Sendable, Hashable {
         // A response may begin before the request is whole: the rest of the sending is none of the call's time then.
         add("send", [requestSent, responseHead].compactMap { $0 }.min())
         add("wait", responseHead)
-        add("receive", ended)
+        let last = responseHead != nil ? "receive" : requestSent != nil ? "wait" : connected ?? requestHeadSent != nil ? "send" : "connect"
+        add(last, ended)
         return phases
     }
 }

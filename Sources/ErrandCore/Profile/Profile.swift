@@ -3,7 +3,8 @@ internal import Synchronization
 /// Where the time of one call went: a tree of the layers that it passed, and under each exchange its phases.
 ///
 /// It goes on until the last exchange is over: read it when the body was read. ``HTTPSender/profile()`` makes one for each call, found in
-/// `response.metadata.profile`; to keep that of a call that fails, give the request one: `request.options.profile = .use(Profile())`.
+/// `response.metadata.profile`; to keep that of a call that fails, give the request one: `request.options.profile = .use(Profile())`. It is for
+/// one call, whose beginning is when it was made.
 ///
 /// ```swift
 /// let response = try await stack.profile().send(request)

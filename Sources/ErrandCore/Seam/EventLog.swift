@@ -87,9 +87,12 @@ package final class ExchangeEventLog: Sendable {
     }
 }
 
-/// The events of one call and of its exchanges: from `callStart` to `callEnd`, which waits for the end of every exchange.
+/// The events of one call and of its exchanges: from `callStart` to `callEnd`, which waits for the end of every exchange and every wait.
+///
+/// Of a call within it, as where two logs stand around each other, it tells all but the beginning and the end.
 package final class CallEventLog: EventSink {
     private struct Progress: Sendable {
+        /// What has begun and not ended: a coalesced exchange may go on when the call whose log it has is over.
         var open = 0
         var end: ExchangeEvent?
         var isOver = false
@@ -114,11 +117,15 @@ package final class CallEventLog: EventSink {
     }
 
     package func record(_ event: ExchangeEvent) {
+        if event.kind == .callStart || event.kind == .callEnd { return }
         let event = labelled(event)
         serial.record { progress in
             guard !progress.isOver else { return (nil, nil) }
-            if event.kind == .start { progress.open += 1 }
-            if event.kind == .end { progress.open -= 1 }
+            switch event.kind {
+            case .start, .queueStart, .waitStart: progress.open += 1
+            case .end, .queueEnd, .waitEnd: progress.open = max(0, progress.open - 1)  // a transport may forget to begin
+            default: break
+            }
             guard progress.open == 0, var end = progress.end else { return (event, nil) }
             progress.isOver = true
             end.instant = max(end.instant, event.instant)

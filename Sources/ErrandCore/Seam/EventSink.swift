@@ -123,6 +123,21 @@ public struct ExchangeEvent: Sendable {
     public static func nextExchange() -> Int { lastExchange.add(1, ordering: .relaxed).newValue }
 }
 
+extension ExchangeEvent: CustomStringConvertible, CustomReflectable {
+    /// The kind, the exchange, and what belongs to them, without secrets: of a response the status, of a failure of the app's own its type.
+    public var description: String {
+        var parts = [kind.description + (exchange.map { " of exchange \($0)" } ?? "")]
+        if let bytes { parts.append("\(bytes) bytes") }
+        if let response { parts.append("status \(response.status.code)") }
+        if let connection { parts.append("\(connection.isReused ? "kept" : "new") connection \(connection.number)") }
+        if let decision { parts.append(decision.description) }
+        if let failure { parts.append((failure as? any RequestFailure)?.description ?? "\(type(of: failure))") }
+        return parts.joined(separator: ", ")
+    }
+
+    public var customMirror: Mirror { Mirror(self, children: ["event": description]) }
+}
+
 /// The connection that an exchange goes over.
 public struct ConnectionInfo: Sendable, Hashable {
     /// One that no other connection of the transport has, from 1.

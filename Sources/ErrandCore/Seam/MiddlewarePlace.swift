@@ -32,6 +32,8 @@ public struct MiddlewarePlace: Sendable, Hashable, CustomStringConvertible {
     static let mustEnclose: [(outer: MiddlewarePlace, inner: MiddlewarePlace, why: String)] = [
         (.number, .events, "the events would not have the number"),
         (.events, .retry, "each attempt would be a call of its own"),
+        (.events, .redirect, "each hop would be a call of its own"),
+        (.profile, .redirect, "each hop would have a profile of its own"),
         (.profile, .retry, "each attempt would have a profile of its own"),
         (.validateStatus, .retry, "retry would see an error where it looks for a status"),
         (.validateStatus, .authenticate, "authenticate would never see a 401"),

@@ -4,7 +4,7 @@ internal import Synchronization
 /// Sends a request that is slow to be answered once more, takes what is answered first, and cancels the others.
 ///
 /// It cuts the slowest answers where slowness is by chance: a server among many that stalls, a lost packet. It is for safe methods with a
-/// body that can be sent again; others pass. Each attempt beyond the first takes a token of a ``RetryBudget``: where that is empty,
+/// body that can be sent again, and no upgrade; others pass. Each attempt beyond the first takes a token of a ``RetryBudget``: where that is empty,
 /// nothing is hedged, so that a server that is slow because it has too much to do does not get twice as much.
 ///
 /// An attempt that fails while another is under way is waited out; one that fails alone is the result, for `retry` to look at. An answer with
@@ -37,7 +37,9 @@ public struct HedgeMiddleware: HTTPMiddleware {
     public var label: String { "hedge(\(policy))" }
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
-        guard let policy = request.options.hedge.resolved(policy), request.method.canBeHedged, request.body.replay.canRestart
+        // The loser of two upgrades would be a connection that nobody closes.
+        guard let policy = request.options.hedge.resolved(policy), request.method.canBeHedged, request.body.replay.canRestart,
+            request.options.upgrade == nil
         else { return try await next.send(request) }
         let origin = request.originText
         let elapsed = stopwatch(clock)
@@ -47,9 +49,11 @@ public struct HedgeMiddleware: HTTPMiddleware {
         } else {
             response = try await next.send(request)
         }
+        // A refusal tells nothing of how long an answer takes.
+        guard !policy.failing.contains(response.head.status.code) else { return response }
         // The time of the call, also where another attempt won: leaving the slow ones out would shorten the delay, call by call.
         latencies.add(elapsed(), policy.delay, of: origin)
-        if ownsBudget, !policy.failing.contains(response.head.status.code) { budget.deposit(origin) }
+        if ownsBudget { budget.deposit(origin) }
         return response
     }
 

@@ -2,7 +2,7 @@
 ///
 /// A value type of fixed size; to add costs O(1), a percentile the number of its cells.
 package struct LatencyWindow: Sendable {
-    /// From 1 µs to the longest that is told apart, about 19 hours.
+    /// From 1 µs to the longest that is told apart, about 11 hours.
     private static let octaves = 36
     private static let cellsPerOctave = 16
 

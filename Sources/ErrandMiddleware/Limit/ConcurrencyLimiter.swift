@@ -17,10 +17,15 @@ final class ConcurrencyLimiter: Sendable {
         var isIdle: Bool { inUse == 0 && queue.isEmpty }
     }
 
+    /// Keys beyond these push out one of an adaptive limit that is idle.
+    private static let keyLimit = 1_000
+
     let limit: ConcurrencyLimit
     private let lines = Mutex<[String: Line]>([:])
 
     init(_ limit: ConcurrencyLimit) { self.limit = limit }
+
+    var keyCount: Int { lines.withLock(\.count) }
 
     func load(of key: String) -> LimitConcurrencyMiddleware.Load {
         lines.withLock { lines in
@@ -47,8 +52,13 @@ final class ConcurrencyLimiter: Sendable {
     /// Changes a line where it stands: a copy of a long one would cost its length.
     private func within<Result: Sendable>(_ key: String, _ body: (inout Line) -> Result) -> Result {
         lines.withLock { lines in
+            if limit.kind != .fixed, lines.count >= Self.keyLimit, lines[key] == nil,
+                let idle = lines.first(where: { $0.value.isIdle })?.key
+            {
+                lines[idle] = nil
+            }
             let result = body(&lines[key, default: Line(limit: Double(limit.initial))])
-            // An adaptive limit is remembered.
+            // An adaptive limit is remembered, as long as there is room.
             if limit.kind == .fixed, lines[key]?.isIdle == true { lines[key] = nil }
             return result
         }

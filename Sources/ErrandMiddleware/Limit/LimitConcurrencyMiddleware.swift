@@ -52,6 +52,9 @@ public struct LimitConcurrencyMiddleware: HTTPMiddleware {
 
     /// What goes on behind a key: an origin, as `https://a.example`, or an empty text where all requests have one limit. For a gauge.
     public func load(of key: String) -> Load { limiter.load(of: key) }
+
+    /// How many keys are remembered now.
+    package var keyCount: Int { limiter.keyCount }
 }
 
 private enum ConcurrencyLimitKey: TypedKey { static var defaultValue: Override<Never> { .inherited } }

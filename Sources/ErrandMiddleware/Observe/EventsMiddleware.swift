@@ -32,7 +32,9 @@ public struct EventsMiddleware: HTTPMiddleware {
         var told = request
         told.options.eventSink = log
         do {
-            let response = try await next.send(told)
+            var response = try await next.send(told)
+            // Who sends that request once more must not tell this call's log.
+            response.request.options.eventSink = request.options.eventSink
             response.exchange.onEnd { end in
                 if case .failed(let error) = end { log.end(error) } else { log.end(nil) }
             }

@@ -23,6 +23,9 @@ public struct ProfileMiddleware: HTTPMiddleware {
         profiled.options.eventSink = EventSinks.together(request.options.eventSink, RedirectCounter(profile: profile))
         var response = try await next.send(profiled)
         response.metadata.profile = profile
+        // Who sends that request once more must not write into this profile.
+        response.request.options.profilePosition = request.options.profilePosition
+        response.request.options.eventSink = request.options.eventSink
         return response
     }
 

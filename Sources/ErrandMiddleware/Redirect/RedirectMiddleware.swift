@@ -31,6 +31,9 @@ public struct RedirectMiddleware: HTTPMiddleware {
                 throw error
             }
             guard case .follow(let following) = decision else {
+                if RedirectPolicy.isRedirect(response.head) {
+                    request.tell(.redirectDecision, decision: .init(goesOn: false, "\(response.status.code), given back"))
+                }
                 if !way.isEmpty { response.metadata.redirects = way }
                 return response
             }

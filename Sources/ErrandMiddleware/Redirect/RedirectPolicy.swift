@@ -32,9 +32,7 @@ public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
     /// - Parameter hops: how many redirects were followed already.
     /// - Throws: ``RedirectError``: too many hops, a `Location` that is no `http` or `https` URL, a downgrade that is not allowed.
     public func decision(for head: HTTPResponse, to request: Request, hops: Int) throws(RedirectError) -> Decision {
-        guard [301, 302, 303, 307, 308].contains(head.status.code), let location = head.headerFields[.location], !location.isEmpty,
-            let current = request.url
-        else { return .giveBack }
+        guard Self.isRedirect(head), let location = head.headerFields[.location], let current = request.url else { return .giveBack }
         func refused(_ reason: RedirectError.Reason) -> RedirectError { RedirectError(reason, request: request, head: head) }
 
         let target: HTTPURL
@@ -67,6 +65,11 @@ public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
         }
         if current.scheme == "https", target.scheme == "http" { next.head.headerFields[.referer] = nil }
         return .follow(next)
+    }
+
+    /// Whether a response asks to be followed.
+    static func isRedirect(_ head: HTTPResponse) -> Bool {
+        [301, 302, 303, 307, 308].contains(head.status.code) && head.headerFields[.location]?.isEmpty == false
     }
 
     /// Where a `Location` leads: resolved against the URL that was fetched, whose fragment it inherits if it has none

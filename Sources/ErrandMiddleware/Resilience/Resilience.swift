@@ -87,7 +87,8 @@ extension HTTPSender {
     /// the breaker, and shares its budget with retry. Each part has its own switch per request.
     ///
     /// - Parameters:
-    ///   - budget: shared by retry and hedging; one of its own by default, nil is without bounds.
+    ///   - budget: shared by retry and hedging; one of its own by default. Nil retries without bounds, and hedges by a budget of
+    ///     its own.
     ///   - breaker: to look at the circuits; one of its own by default, with the policy of `resilience`, which it replaces.
     ///   - clock: what all of it is measured by.
     public func standardResilience(

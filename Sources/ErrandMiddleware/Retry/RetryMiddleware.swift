@@ -59,7 +59,10 @@ public struct RetryMiddleware: HTTPMiddleware {
                     remaining: request.deadline?.remaining, hasUsedFreeAttempt: hasUsedFreeAttempt),
                 random: random())
             guard case .again(let delay, let counts) = decision, !counts || budget?.withdraw(request.originText) ?? true else {
-                if decision == .stop(.final), case .success = result { budget?.deposit(request.originText) }
+                // A POST that is refused is final as well, and no success.
+                if decision == .stop(.final), case .success(let response) = result, !policy.statuses.contains(response.head.status.code) {
+                    budget?.deposit(request.originText)
+                }
                 var made = decision
                 if case .again = decision { made = .stop(.budgetSpent) }
                 request.tell(.retryDecision, decision: Self.told(made, outcome))
