@@ -57,6 +57,7 @@ final class ConnectionWatch: Sendable {
     }
 
     func forget(_ number: Int) {
+        // It is let go of outside the lock.
         let forgotten = state.withLock { $0.expected.removeValue(forKey: number) }
         _ = forgotten
     }

@@ -20,6 +20,15 @@ import Testing
         #expect(built.description == Resilience.standard.description)
     }
 
+    /// As the type's documentation has it.
+    @Test func theSampleIsSound() throws {
+        let transport = StubTransport()
+        let stack = transport.standardResilience()
+        let patient = try Resilience(total: .seconds(60), attempt: .seconds(15))
+        let other = transport.standardResilience(patient)
+        #expect(stack.orderProblems.isEmpty && other.description.hasPrefix("timeout(60.0 seconds)"))
+    }
+
     static let unsound: [(what: String, build: @Sendable () throws -> Resilience, problem: String)] = [
         ("attempt", { try Resilience(total: .seconds(5), attempt: .seconds(5)) }, "an attempt of 5.0 seconds would use up"),
         ("window", { try Resilience(total: .seconds(90), attempt: .seconds(20)) }, "less than two attempts of 20.0 seconds"),

@@ -25,8 +25,8 @@ public struct RequestPriority: Sendable, Hashable, Comparable, CustomStringConve
 }
 
 extension HTTPField.Name {
-    /// RFC 9218, 5. Always a valid name.
-    static let priority = HTTPField.Name("Priority") ?? .accept
+    /// RFC 9218, 5.
+    static let priority = known("Priority")
 }
 
 private enum PriorityKey: TypedKey { static var defaultValue: RequestPriority { .normal } }

@@ -46,8 +46,6 @@ struct CoalesceKey: Hashable, Sendable {
     private let options: Options
     private let own: String?
 
-    private static let methods: Set<HTTPRequest.Method> = [.get, .head, .options, .query]
-
     /// Fields that make another answer of the same URL, or say what the content is: no choice leaves them out.
     private static let decisive: Set<HTTPField.Name> = [
         .range, .ifRange, .ifMatch, .ifNoneMatch, .ifModifiedSince, .ifUnmodifiedSince, .contentType, .contentEncoding,
@@ -56,7 +54,7 @@ struct CoalesceKey: Hashable, Sendable {
     /// Nil for a request that has an exchange of its own.
     init?(_ request: Request, by choice: CoalesceMiddleware.Fields, own: String?) {
         let options = request.options
-        guard Self.methods.contains(request.method), request.head.authority != nil, options.upgrade == nil, let body = request.body.bytes
+        guard request.method.isSafe, request.head.authority != nil, options.upgrade == nil, let body = request.body.bytes
         else { return nil }
         method = request.method
         url = [request.head.scheme, request.head.authority, request.head.path]

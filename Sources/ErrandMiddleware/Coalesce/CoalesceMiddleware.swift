@@ -109,6 +109,7 @@ private final class SharedExchanges: Sendable {
     }
 
     private func close(_ key: CoalesceKey, _ number: Int) {
+        // It is let go of outside the lock.
         let closed = state.withLock { state in
             state.open[key]?.number == number ? state.open.removeValue(forKey: key) : nil
         }
@@ -116,6 +117,7 @@ private final class SharedExchanges: Sendable {
     }
 
     private func remove(_ number: Int) {
+        // It is let go of outside the lock.
         let removed = state.withLock { $0.all.removeValue(forKey: number) }
         _ = removed
     }

@@ -38,7 +38,7 @@ public struct HedgeMiddleware: HTTPMiddleware {
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         // The loser of two upgrades would be a connection that nobody closes.
-        guard let policy = request.options.hedge.resolved(policy), request.method.canBeHedged, request.body.replay.canRestart,
+        guard let policy = request.options.hedge.resolved(policy), request.method.isSafe, request.body.replay.canRestart,
             request.options.upgrade == nil
         else { return try await next.send(request) }
         let origin = request.originText

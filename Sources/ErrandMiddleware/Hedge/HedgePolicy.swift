@@ -1,5 +1,3 @@
-internal import HTTPTypes
-
 /// When a request that is slow to be answered is sent once more, beside the first.
 public struct HedgePolicy: Sendable, CustomStringConvertible {
     /// How long an answer may take before the next attempt begins.
@@ -57,11 +55,6 @@ public struct HedgePolicy: Sendable, CustomStringConvertible {
     public static let standard = HedgePolicy()
 
     public var description: String { "after \(delay), \(maxAttempts) attempts" }
-}
-
-extension HTTPRequest.Method {
-    /// Whether it asks for no change on the server (RFC 9110, 9.2.1; RFC 10008 for `QUERY`), and may be sent twice at once.
-    var canBeHedged: Bool { [.get, .head, .options].contains(self) || rawValue == "QUERY" }
 }
 
 /// What becomes of the attempts of one request, step by step. It decides; ``HedgeMiddleware`` does it.

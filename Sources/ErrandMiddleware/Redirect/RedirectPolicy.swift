@@ -114,7 +114,7 @@ extension HTTPFields {
 }
 
 extension HTTPField.Name {
-    fileprivate static let host = HTTPField.Name("Host") ?? .origin
+    fileprivate static let host = known("Host")
 }
 
 /// A redirect that can't be followed.

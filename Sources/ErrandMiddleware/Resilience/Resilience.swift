@@ -4,7 +4,7 @@ public import ErrandCore
 ///
 /// ```swift
 /// let stack = transport.standardResilience()                              // 30 s in all, 3 attempts of at most 10 s
-/// let patient = try Resilience(total: .seconds(120), attempt: .seconds(40))
+/// let patient = try Resilience(total: .seconds(60), attempt: .seconds(15))
 /// let other = transport.standardResilience(patient)
 /// ```
 public struct Resilience: Sendable, CustomStringConvertible {

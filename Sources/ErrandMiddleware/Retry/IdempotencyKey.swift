@@ -36,10 +36,7 @@ extension RequestOptions {
 }
 
 extension HTTPField.Name {
-    static let idempotencyKey: HTTPField.Name = {
-        guard let name = HTTPField.Name("Idempotency-Key") else { preconditionFailure("a token is a field name") }
-        return name
-    }()
+    static let idempotencyKey = known("Idempotency-Key")
 }
 
 extension Request {

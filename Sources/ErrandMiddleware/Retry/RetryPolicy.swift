@@ -166,4 +166,8 @@ extension HTTPRequest.Method {
         default: false
         }
     }
+
+    /// It asks for no change on the server (RFC 9110, 9.2.1; QUERY: RFC 10008), and its answer is for whoever asks: TRACE, which echoes a
+    /// request, is left out.
+    var isSafe: Bool { [.get, .head, .options, .query].contains(self) }
 }

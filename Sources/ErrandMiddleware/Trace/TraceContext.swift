@@ -33,9 +33,4 @@ extension HTTPField.Name {
     fileprivate static let traceparent = known("traceparent")
     fileprivate static let tracestate = known("tracestate")
     fileprivate static let baggage = known("baggage")
-
-    private static func known(_ name: String) -> HTTPField.Name {
-        guard let name = HTTPField.Name(name) else { preconditionFailure("no name of a field: '\(name)'") }
-        return name
-    }
 }
