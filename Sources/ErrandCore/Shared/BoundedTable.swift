@@ -1,0 +1,123 @@
+/// A dictionary with a bound: beyond it, the entry that was used least recently is evicted.
+///
+/// State by key (origins, rate-limit keys, series of metrics) uses this type, so that one eviction rule holds everywhere. An entry whose
+/// value is pinned is never evicted and does not count toward the bound: it carries a decision made by hand, or work in progress.
+/// Every operation takes constant time, whatever the number of entries and pins.
+package struct BoundedTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
+    private struct Slot: Sendable {
+        var key: Key
+        var value: Value
+        var isPinned = false
+        /// The neighbors in the order of use, by index. -1 where there is no neighbor, and for a pinned entry.
+        var older = -1
+        var newer = -1
+    }
+
+    /// The largest number of entries that are not pinned.
+    package let limit: Int
+    private let isPinned: @Sendable (Value) -> Bool
+    private var indices: [Key: Int] = [:]
+    private var slots: [Slot?] = []
+    private var free: [Int] = []
+    private var oldest = -1
+    private var newest = -1
+    private var pinnedCount = 0
+
+    /// Creates an empty table.
+    ///
+    /// - Parameters:
+    ///   - limit: the largest number of entries that are not pinned, at least 1.
+    ///   - isPinned: whether a value must be kept. It is asked after each change of the value.
+    package init(limit: Int, isPinned: @escaping @Sendable (Value) -> Bool = { _ in false }) {
+        precondition(limit >= 1, "limit must be at least 1 (is \(limit))")
+        (self.limit, self.isPinned) = (limit, isPinned)
+    }
+
+    /// The number of entries, those that are pinned included.
+    package var count: Int { indices.count }
+
+    package var isEmpty: Bool { indices.isEmpty }
+
+    package var keys: some Collection<Key> { indices.keys }
+
+    /// The value of `key`, or `nil`. Reading it here does not count as a use.
+    package subscript(key: Key) -> Value? { indices[key].flatMap { slots[$0]?.value } }
+
+    /// Changes the value of `key` in place, which counts as a use of it. A new key may evict the entry that was used least recently.
+    ///
+    /// - Returns: what `body` returns.
+    @discardableResult
+    package mutating func update<Result>(
+        _ key: Key, default value: @autoclosure () -> Value, _ body: (inout Value) throws -> Result
+    ) rethrows -> Result {
+        let index = indices[key] ?? insert(key, value())
+        defer { settle(index) }
+        return try body(&slots[index]!.value)
+    }
+
+    /// Changes the value of `key` in place if there is one, which counts as a use of it.
+    ///
+    /// - Returns: what `body` returns; `nil` if the table has no such key.
+    @discardableResult
+    package mutating func updateIfPresent<Result>(_ key: Key, _ body: (inout Value) throws -> Result) rethrows -> Result? {
+        guard let index = indices[key] else { return nil }
+        defer { settle(index) }
+        return try body(&slots[index]!.value)
+    }
+
+    @discardableResult
+    package mutating func removeValue(forKey key: Key) -> Value? {
+        guard let index = indices.removeValue(forKey: key) else { return nil }
+        unlink(index)
+        let slot = slots[index]
+        if slot?.isPinned == true { pinnedCount -= 1 }
+        slots[index] = nil
+        free.append(index)
+        return slot?.value
+    }
+
+    // MARK: The order of use
+
+    private mutating func insert(_ key: Key, _ value: Value) -> Int {
+        let slot = Slot(key: key, value: value)
+        let index: Int
+        if let last = free.popLast() {
+            index = last
+            slots[index] = slot
+        } else {
+            index = slots.count
+            slots.append(slot)
+        }
+        indices[key] = index
+        link(index)
+        return index
+    }
+
+    /// Puts a used entry where it belongs now, and evicts what is too many.
+    private mutating func settle(_ index: Int) {
+        guard let slot = slots[index] else { return }
+        let pins = isPinned(slot.value)
+        if !slot.isPinned { unlink(index) }
+        if pins != slot.isPinned {
+            slots[index]?.isPinned = pins
+            pinnedCount += pins ? 1 : -1
+        }
+        if !pins { link(index) }
+        while indices.count - pinnedCount > limit, oldest >= 0, oldest != index, let key = slots[oldest]?.key {
+            removeValue(forKey: key)
+        }
+    }
+
+    private mutating func link(_ index: Int) {
+        slots[index]?.older = newest
+        slots[index]?.newer = -1
+        if newest >= 0 { slots[newest]?.newer = index } else { oldest = index }
+        newest = index
+    }
+
+    private mutating func unlink(_ index: Int) {
+        guard let slot = slots[index], !slot.isPinned else { return }
+        if slot.older >= 0 { slots[slot.older]?.newer = slot.newer } else if oldest == index { oldest = slot.newer }
+        if slot.newer >= 0 { slots[slot.newer]?.older = slot.older } else if newest == index { newest = slot.older }
+    }
+}

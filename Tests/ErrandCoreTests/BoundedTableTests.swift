@@ -1,0 +1,85 @@
+import ErrandCore
+import Testing
+
+@Suite struct BoundedTableTests {
+    @Test func evictsTheEntryUsedLeastRecently() {
+        var table = BoundedTable<String, Int>(limit: 3)
+        for key in ["a", "b", "c"] { table.update(key, default: 0) { $0 += 1 } }
+        table.update("a", default: 0) { $0 += 1 }
+        table.update("d", default: 0) { $0 += 1 }
+        #expect(Set(table.keys) == ["a", "c", "d"])
+        #expect(table["a"] == 2)
+        #expect(table["b"] == nil)
+    }
+
+    @Test func lookingDoesNotCountAsAUse() {
+        var table = BoundedTable<String, Int>(limit: 2)
+        table.update("a", default: 1) { _ in }
+        table.update("b", default: 2) { _ in }
+        #expect(table["a"] == 1)
+        table.update("c", default: 3) { _ in }
+        #expect(table["a"] == nil)
+    }
+
+    @Test func keepsWhatIsPinnedAboveTheBound() {
+        var table = BoundedTable<Int, Bool>(limit: 2, isPinned: { $0 })
+        for key in 0..<100 { table.update(key, default: true) { _ in } }
+        for key in 100..<200 { table.update(key, default: false) { _ in } }
+        #expect(table.count == 102)
+        #expect((0..<100).allSatisfy { table[$0] == true })
+        // One that is not pinned any more counts again, as the latest.
+        table.updateIfPresent(7) { $0 = false }
+        #expect(table.count == 101)
+        #expect(table[7] == false)
+        #expect(table[198] == nil)
+        #expect(table[199] == false)
+    }
+
+    @Test func aPinThatIsSetTakesAnEntryOutOfTheOrder() {
+        var table = BoundedTable<String, Bool>(limit: 2, isPinned: { $0 })
+        for key in ["a", "b"] { table.update(key, default: false) { _ in } }
+        table.updateIfPresent("a") { $0 = true }
+        for key in ["c", "d", "e"] { table.update(key, default: false) { _ in } }
+        #expect(Set(table.keys) == ["a", "d", "e"])
+    }
+
+    @Test func removedEntriesLeaveTheOrder() {
+        var table = BoundedTable<Int, Int>(limit: 3)
+        for key in 0..<3 { table.update(key, default: key) { _ in } }
+        #expect(table.removeValue(forKey: 1) == 1)
+        #expect(table.removeValue(forKey: 1) == nil)
+        for key in 3..<5 { table.update(key, default: key) { _ in } }
+        #expect(Set(table.keys) == [2, 3, 4])
+        #expect(table.updateIfPresent(9) { $0 } == nil)
+    }
+
+    /// Against a model that is slow and plain, over many random operations.
+    @Test func agreesWithAPlainModel() {
+        var generator = SystemRandomNumberGenerator()
+        var table = BoundedTable<Int, Int>(limit: 8, isPinned: { $0 % 5 == 0 })
+        var order: [Int] = []  // keys by use, oldest first
+        var values: [Int: Int] = [:]
+        for _ in 0..<20_000 {
+            let key = Int.random(in: 0..<24, using: &generator)
+            if Int.random(in: 0..<8, using: &generator) == 0 {
+                #expect(table.removeValue(forKey: key) == values.removeValue(forKey: key))
+                order.removeAll { $0 == key }
+                continue
+            }
+            let value = Int.random(in: 0..<20, using: &generator)
+            table.update(key, default: 0) { $0 = value }
+            values[key] = value
+            order.removeAll { $0 == key }
+            order.append(key)
+            let loose = order.filter { values[$0]! % 5 != 0 }
+            for victim in loose.dropLast(8) {
+                values[victim] = nil
+                order.removeAll { $0 == victim }
+            }
+            guard table.count == values.count, values.allSatisfy({ table[$0.key] == $0.value }) else {
+                Issue.record("the table has \(table.count) entries, the model \(values.count)")
+                return
+            }
+        }
+    }
+}
