@@ -2,14 +2,22 @@ import Foundation
 
 /// JSON for eyes: indented, names and values in colour; numbers and texts exactly as they came. What is no JSON is left as it is.
 enum JSONColoring {
-    static func text(of data: Data) -> String {
+    /// Deeper levels are not indented further, so that no text becomes many times its length.
+    private static let deepestIndent = 16
+
+    /// - Parameter limitBytes: where the text becomes longer, the rest stays as it came; 8 MiB by default.
+    static func text(of data: Data, limitBytes: Int = 8 * 1024 * 1024) -> String {
         let plain = String(decoding: data, as: UTF8.self)
         guard (try? JSONSerialization.jsonObject(with: data, options: .fragmentsAllowed)) != nil else { return plain }
         var text = ""
         var depth = 0
         var scalars = plain.unicodeScalars[...]
-        func newline() { text += "\n" + String(repeating: "  ", count: depth) }
+        func newline() { text += "\n" + String(repeating: "  ", count: min(depth, deepestIndent)) }
         while let scalar = scalars.first {
+            if text.utf8.count > limitBytes {
+                text.unicodeScalars += scalars
+                break
+            }
             switch scalar {
             case " ", "\n", "\r", "\t": scalars.removeFirst()
             case "{", "[":

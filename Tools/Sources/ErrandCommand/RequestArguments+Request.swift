@@ -13,7 +13,7 @@ extension RequestArguments {
             let (name, value) = split(item, at: "=")
             if let value { query.append(name, value) } else { query.appendFlag(name) }
         }
-        var url = try HTTPURL(absolute(self.url))
+        var url = try HTTPURL(Self.absolute(self.url))
         if dataInQuery, let bytes = body?.body.bytes {
             url = try url.joined(with: "?" + String(decoding: bytes, as: UTF8.self))
             body = nil
@@ -36,7 +36,21 @@ extension RequestArguments {
         return uploadFile != nil ? "PUT" : hasBody ? "POST" : "GET"
     }
 
-    private func absolute(_ url: String) -> String { url.contains("://") ? url : "http://" + url }
+    /// With `http://` before what begins with no scheme (RFC 3986, 3.1). One within the query is not the URL's own.
+    static func absolute(_ url: String) -> String {
+        guard let colon = url.utf8.firstIndex(of: UInt8(ascii: ":")), url.utf8[colon...].starts(with: "://".utf8) else {
+            return "http://" + url
+        }
+        let scheme = url.utf8[..<colon]
+        let hasScheme =
+            scheme.allSatisfy { byte in
+                switch byte | 0x20 {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"): true
+                default: "0123456789+-.".utf8.contains(byte)
+                }
+            } && !scheme.isEmpty
+        return hasScheme ? url : "http://" + url
+    }
 
     private func addFields(to request: inout Request, contentType: String?) throws {
         request.head.headerFields[.userAgent] = userAgent ?? "errand/0.1"
@@ -146,7 +160,7 @@ extension RequestArguments {
     }
 
     private static func proxy(_ text: String) throws -> AsyncHTTPClientTransport.Proxy {
-        guard let parts = URLComponents(string: text.contains("://") ? text : "http://" + text), let host = parts.host, !host.isEmpty else {
+        guard let parts = URLComponents(string: absolute(text)), let host = parts.host, !host.isEmpty else {
             throw ValidationError("--proxy wants a URL")
         }
         switch parts.scheme {

@@ -39,9 +39,15 @@ struct ResponseOutput {
     private func writeToFile(_ path: String) async throws -> Int {
         var status = stat()
         let isSpecial = stat(path, &status) == 0 && status.st_mode & S_IFMT != S_IFREG
-        let target = isSpecial ? path : path + ".errand-\(ProcessInfo.processInfo.processIdentifier)"
-        let descriptor = open(target, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
-        guard descriptor >= 0 else { throw WriteError(target: path, code: errno) }
+        let target: String
+        let descriptor: Int32
+        if isSpecial {
+            target = path
+            descriptor = open(path, O_WRONLY | O_CLOEXEC)
+            guard descriptor >= 0 else { throw WriteError(target: path, code: errno) }
+        } else {
+            (target, descriptor) = try TemporaryFile.open(beside: path)
+        }
         var progress = ProgressBar(total: response.body.expectedLength, isShown: Terminal.errorIsTerminal && !arguments.silent)
         var count = 0
         do {
@@ -64,6 +70,25 @@ struct ResponseOutput {
             throw WriteError(target: path, code: code)
         }
         return count
+    }
+}
+
+/// A new file beside another, which later takes that one's place.
+enum TemporaryFile {
+    /// Opens a file that was not there before, under a name that nobody can foresee. A link of that name is not followed.
+    ///
+    /// - Parameter suffix: makes a suffix; another one is asked for where the name is taken, eight times in all.
+    /// - Throws: ``WriteError``.
+    static func open(
+        beside path: String, suffix: () -> String = { String(UInt64.random(in: .min ... .max), radix: 36) }
+    ) throws -> (path: String, descriptor: Int32) {
+        for _ in 0..<8 {
+            let name = "\(path).errand-\(suffix())"
+            let descriptor = Foundation.open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o644)
+            if descriptor >= 0 { return (name, descriptor) }
+            guard errno == EEXIST || errno == EINTR else { throw WriteError(target: path, code: errno) }
+        }
+        throw WriteError(target: path, code: EEXIST)
     }
 }
 
