@@ -6,8 +6,8 @@ public import ErrandCore
 /// one's, and a field that the request, or an outer server, has set is kept.
 ///
 /// A request that names another origin by itself than that of the base URL is passed on untouched, so that default fields, which
-/// may hold credentials, never reach a server that they were not meant for. A server without a base URL knows no origin: its
-/// fields go wherever the request goes.
+/// may hold credentials, never reach a server that they were not meant for. A redirect to another origin drops them. A server without
+/// a base URL or a path knows no origin: its fields go wherever the request goes, and of those a redirect drops the sensitive ones.
 ///
 /// **Per request:** `request.options.server = .off` passes the request on as it is.
 public struct ServerMiddleware: HTTPMiddleware {
@@ -54,7 +54,7 @@ public struct ServerMiddleware: HTTPMiddleware {
         switch base {
         case .url(.success(let url)): "server(\(Sensitivity.standard.redactedURL(url.description)))"
         case .url(.failure(let error)): "server(\(error))"
-        case .path(let path): "server(path: \(path))"
+        case .path(let path): "server(path: \(Sensitivity.standard.redactedURL(path)))"
         case .none: "server"
         }
     }
@@ -88,10 +88,14 @@ public struct ServerMiddleware: HTTPMiddleware {
                 request.head.path = query.isEmpty ? target : Self.withDefaults(query, target)
             }
         }
+        var added: Set<HTTPField.Name> = []
         for field in headers where !request.head.headerFields.contains(field.name) {
             // All values of a name that comes several times.
             request.head.headerFields[fields: field.name] = headers[fields: field.name]
+            if case .none = base { continue }
+            added.insert(field.name)
         }
+        if !added.isEmpty { request.options.fieldsOfServer.formUnion(added) }
         return request
     }
 
@@ -101,13 +105,26 @@ public struct ServerMiddleware: HTTPMiddleware {
     }
 }
 
+extension ServerMiddleware: CustomStringConvertible, CustomReflectable {
+    /// The label: default fields and query items may be secret.
+    public var description: String { label }
+    public var customMirror: Mirror { Mirror(self, children: ["server": label]) }
+}
+
 private enum ServerOptionKey: TypedKey { static var defaultValue: Override<Never> { .inherited } }
+private enum FieldsOfServerKey: TypedKey { static var defaultValue: Set<HTTPField.Name> { [] } }
 
 extension RequestOptions {
     /// `.off` sends the request without base URL, default fields and default query.
     public var server: Override<Never> {
         get { self[ServerOptionKey.self] }
         set { self[ServerOptionKey.self] = newValue }
+    }
+
+    /// The names of the fields that a server added for its origin alone.
+    var fieldsOfServer: Set<HTTPField.Name> {
+        get { self[FieldsOfServerKey.self] }
+        set { self[FieldsOfServerKey.self] = newValue }
     }
 }
 

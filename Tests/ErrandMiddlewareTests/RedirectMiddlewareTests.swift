@@ -177,4 +177,98 @@ private struct Vectors: Decodable {
             #expect(error?.description.contains("\n") == false)
         }
     }
+
+    // MARK: - Other origins
+
+    @Test func defaultFieldsOfAServerStayWithItsOrigin() async throws {
+        let (first, second) = (try #require(HTTPField.Name("X-Plain")), try #require(HTTPField.Name("X-Other")))
+        let stub = StubTransport(
+            Stub(nil, "/v1/a").answers(moved(to: "/v1/b")), Stub(nil, "/v1/b").answers(moved(to: "https://b.example/c")),
+            Stub(nil, "/c").answers(moved(to: "https://a.example/d")), Stub(nil, "/d").answers(.status(.ok)))
+        let stack = stub.redirect().server("https://a.example", headers: [first: "default", .userAgent: "default"])
+            .server(path: "/v1", headers: [second: "default"]).server(headers: [.acceptLanguage: "everywhere"])
+        _ = try await stack.send(try Request(.get, "/a", headers: [.userAgent: "its own"]))
+        let fields = stub.requests.map(\.request.head.headerFields)
+        #expect(fields.map { $0[first] } == ["default", "default", nil, nil])
+        #expect(fields.map { $0[second] } == ["default", "default", nil, nil])
+        #expect(fields.map { $0[.userAgent] } == Array(repeating: "its own", count: 4))
+        #expect(fields.map { $0[.acceptLanguage] } == Array(repeating: "everywhere", count: 4))
+    }
+
+    @Test(arguments: [
+        "X-Auth-Key", "X-Functions-Key", "Ocp-Apim-Subscription-Key", "DD-Application-Key", "X-Honeycomb-Team", "Referer",
+    ]) func isDroppedAcrossOrigins(name: String) async throws {
+        let name = try #require(HTTPField.Name(name))
+        let stub = StubTransport(
+            Stub(nil, "/x").answers(moved(to: "/y")), Stub(nil, "/y").answers(moved(to: "https://b.example/z")),
+            Stub(nil, "/z").answers(.status(.ok)))
+        var request = try request()
+        request.head.headerFields[name] = "https://a.example/?q=hunter2"
+        request.options.fallbackHeaders = [name: "https://a.example/?q=hunter2"]
+        _ = try await stub.redirect().send(request)
+        #expect(stub.requests.map { $0.request.head.headerFields.contains(name) } == [true, true, false])
+    }
+
+    /// Not each name that ends in `-key` is a secret.
+    @Test func anIdempotencyKeyGoesWithItsRequest() async throws {
+        let stub = StubTransport(
+            Stub(nil, "/x").answers(moved(.temporaryRedirect, to: "https://b.example/y")), Stub(nil, "/y").answers(.status(.ok)))
+        var request = try request(.post, body: .text("body"))
+        request.options.idempotencyKey = .value("order-1")
+        _ = try await stub.redirect().retry(clock: ManualClock()).send(request)
+        let name = try #require(HTTPField.Name("Idempotency-Key"))
+        #expect(stub.requests.map { $0.request.head.headerFields[name] } == ["\"order-1\"", "\"order-1\""])
+    }
+
+    // MARK: - The body of a redirect
+
+    /// Declares 10 bytes, of which none come.
+    private struct Stingy: HTTPSender {
+        let body: StillBodySource
+        let sent: Watched<Int>
+
+        func send(_ request: Request) async throws -> Response {
+            sent.change { $0 += 1 }
+            guard request.head.path == "/x" else { return Response(head: HTTPResponse(status: .ok), data: Data(), request: request) }
+            return Response(
+                head: HTTPResponse(status: .found, headerFields: [.location: "/y"]),
+                body: ResponseBody(body, expectedLength: 10, request: request), request: request,
+                exchange: ExchangeLifetime(ended: .complete))
+        }
+    }
+
+    @Test func aBodyThatDoesNotComeHoldsTheCallFor100Milliseconds() async throws {
+        let clock = ManualClock()
+        let sent = Watched(0)
+        let stack = Stingy(body: StillBodySource(), sent: sent).redirect(clock: clock)
+        async let response = stack.send(try request())
+        try await clock.sleepers(atLeast: 1)
+        #expect(clock.nextSleeper == .milliseconds(100))
+        clock.advance(by: .milliseconds(99))
+        #expect(sent.value == 1)
+        clock.advance(by: .milliseconds(1))
+        #expect(try await response.status == .ok)
+        #expect(sent.value == 2)
+        #expect(clock.sleeperCount == 0)
+    }
+
+    @Test func whoIsCancelledMeanwhileGoesNoFurther() async throws {
+        let clock = ManualClock()
+        let sent = Watched(0)
+        let stack = Stingy(body: StillBodySource(), sent: sent).redirect(clock: clock)
+        let request = try request()
+        let task = Task { try await stack.send(request) }
+        try await clock.sleepers(atLeast: 1)
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(sent.value == 1)
+        #expect(clock.sleeperCount == 0)
+    }
+
+    @Test func aBodyThatIsThereIsNotWaitedFor() async throws {
+        let clock = ManualClock()
+        let stub = StubTransport(Stub(nil, "/x").answers(moved(to: "/y")), Stub(nil, "/y").answers(.status(.ok)))
+        #expect(try await stub.redirect(clock: clock).send(try request()).status == .ok)
+        #expect(stub.openBodyCount == 0 && clock.sleeperCount == 0)
+    }
 }

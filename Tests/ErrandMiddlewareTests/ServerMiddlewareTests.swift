@@ -85,4 +85,20 @@ import Testing
         #expect(error?.description.contains("pw") == false)
         #expect(stub.requests.isEmpty)
     }
+
+    @Test(arguments: [
+        ServerMiddleware(path: "/v1?token=hunter2"), ServerMiddleware("https://a.example/?token=hunter2"),
+        ServerMiddleware(
+            "https://a.example", headers: [.authorization: "Bearer hunter2", .userAgent: "hunter2"], query: ["sig": "hunter2"]),
+        ServerMiddleware(headers: [.cookie: "a=hunter2"], query: ["sig": "hunter2"]), ServerMiddleware("https://joe:hunter2@a.example/"),
+    ]) func isShownWithoutSecrets(middleware: ServerMiddleware) {
+        var dumped = ""
+        dump(middleware, to: &dumped)
+        for text in [
+            middleware.label, "\(middleware)", String(reflecting: middleware), dumped, "\(StubTransport().wrapped(by: middleware))",
+        ] {
+            #expect(text.contains("server"))
+            #expect(!text.contains("hunter2"), "\(text)")
+        }
+    }
 }

@@ -62,7 +62,9 @@ public struct Sensitivity: Sendable, Hashable {
     private static let knownFields: Set<String> = [
         "authorization", "proxy-authorization", "authentication-info", "proxy-authentication-info", "cookie", "set-cookie",
         "cookie2", "set-cookie2", "x-api-key", "x-auth", "x-session-id", "x-amz-signature", "dpop", "x-goog-iap-jwt-assertion",
-        "x-jwt-assertion", "x-ms-authorization-auxiliary",
+        "x-jwt-assertion", "x-ms-authorization-auxiliary", "x-auth-key", "x-functions-key", "ocp-apim-subscription-key",
+        "dd-application-key",
+        "x-honeycomb-team",
     ]
 
     private static let knownQueryNames: Set<String> = [

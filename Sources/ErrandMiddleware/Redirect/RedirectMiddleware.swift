@@ -5,13 +5,23 @@ public import ErrandCore
 /// **Place:** inside `validateStatus` and `retry`, outside `authenticate`, `cookies` and `cache`, which decide anew for each hop. The
 /// request's deadline holds for all hops together.
 ///
-/// The response's `request` is the last one, and `metadata.redirects` tells the way. A redirect's own body is not read.
+/// The response's `request` is the last one, and `metadata.redirects` tells the way. Nothing is made of a redirect's own body: one that
+/// declares 16 KiB at most and comes within 100 ms leaves its connection to be used again, and any other is abandoned.
 ///
 /// **Per request:** `request.options.redirect = .off` gives the redirect itself back; `.use(policy)`.
 public struct RedirectMiddleware: HTTPMiddleware {
-    private let policy: RedirectPolicy
+    /// How long the body of a redirect is waited for, so that its connection can be kept. A new connection costs about as much.
+    static let courtesy: Duration = .milliseconds(100)
 
-    public init(_ policy: RedirectPolicy = .standard) { self.policy = policy }
+    private let policy: RedirectPolicy
+    private let clock: any Clock<Duration>
+
+    /// - Parameters:
+    ///   - policy: which redirects are followed.
+    ///   - clock: what the wait for a redirect's own body is measured by, which is 100 ms at most.
+    public init(_ policy: RedirectPolicy = .standard, clock: any Clock<Duration> = ContinuousClock()) {
+        (self.policy, self.clock) = (policy, clock)
+    }
 
     public var place: MiddlewarePlace? { .redirect }
     public var label: String { "redirect(\(policy))" }
@@ -40,7 +50,7 @@ public struct RedirectMiddleware: HTTPMiddleware {
             request.tell(
                 .redirectDecision, decision: .init(goesOn: true, "\(response.status.code) to \(following.redactedURL)"))
             way.append(RedirectRecord(status: response.head.status, from: request.redactedURL))
-            try await response.body.discardCourteously()
+            try await response.body.discardCourteously(within: Self.courtesy, on: clock)
             let count = request.resendCount(after: .success(response))
             request = following
             request.options.resendCount = count
@@ -57,11 +67,19 @@ public struct RedirectRecord: Sendable, Hashable {
 }
 
 extension ResponseBody {
-    /// Reads a short body to its end, so that the connection can be kept, and abandons any other.
-    func discardCourteously() async throws {
+    /// Reads a short body to its end, so that the connection can be kept, and abandons any other, and one that takes longer than `limit`.
+    ///
+    /// - Throws: `CancellationError` alone.
+    func discardCourteously(within limit: Duration, on clock: any Clock<Duration>) async throws {
+        if bufferedData != nil { return }
         guard let expectedLength, expectedLength <= 16 * 1024 else { return abandon() }
         do {
-            _ = try await prefix(16 * 1024)
+            _ = try await racing(
+                {
+                    try await clock.sleep(for: limit)
+                    return TransportError(.timedOut, phase: .response, request: nil, wasSent: .yes)
+                },
+                onExpiry: { _ in abandon() }, discard: { _ in }, operation: { try await prefix(16 * 1024) })
         } catch {
             abandon()
             try Task.checkCancellation()
@@ -90,5 +108,7 @@ extension ResponseMetadata {
 
 extension HTTPSender {
     /// Follows redirects. See ``RedirectMiddleware``.
-    public func redirect(_ policy: RedirectPolicy = .standard) -> HTTPStack { wrapped(by: RedirectMiddleware(policy)) }
+    public func redirect(_ policy: RedirectPolicy = .standard, clock: any Clock<Duration> = ContinuousClock()) -> HTTPStack {
+        wrapped(by: RedirectMiddleware(policy, clock: clock))
+    }
 }

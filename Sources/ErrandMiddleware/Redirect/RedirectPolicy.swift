@@ -5,8 +5,8 @@ public import ErrandCore
 /// 301, 302, 303, 307 and 308 with a `Location` are followed. 303 turns every method but HEAD into GET; 301 and 302 turn POST
 /// alone; all others keep method and body, and where the body can't be sent again the response is given back.
 ///
-/// Where the origin changes (scheme, host or port), every sensitive field is dropped, with `Origin`, `WWW-Authenticate` and `Host`, and
-/// stays dropped on later hops. From https to http `Referer` goes as well.
+/// Where the origin changes (scheme, host or port), every sensitive field is dropped, with `Origin`, `Referer`, `WWW-Authenticate`, `Host`
+/// and each default field that a ``ServerMiddleware`` with a base URL added. They stay dropped on later hops.
 public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
     /// How many redirects are followed in one call: 20.
     public var maxHops: Int
@@ -63,7 +63,6 @@ public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
             next.dropSensitiveFields()
             next.options.hasLeftOrigin = true
         }
-        if current.scheme == "https", target.scheme == "http" { next.head.headerFields[.referer] = nil }
         return .follow(next)
     }
 
@@ -101,11 +100,14 @@ extension Request {
     /// Without what must not reach another origin.
     fileprivate mutating func dropSensitiveFields() {
         let sensitivity = options.sensitivity
+        let fieldsOfServer = options.fieldsOfServer
         func mayCross(_ field: HTTPField) -> Bool {
-            !sensitivity.isSensitive(field) && ![.origin, .wwwAuthenticate, .host].contains(field.name)
+            !sensitivity.isSensitive(field) && ![.origin, .referer, .wwwAuthenticate, .host].contains(field.name)
+                && !fieldsOfServer.contains(field.name)
         }
         head.headerFields = HTTPFields(head.headerFields.filter(mayCross))
         options.fallbackHeaders = HTTPFields(options.fallbackHeaders.filter(mayCross))
+        options.fieldsOfServer = []
     }
 }
 
