@@ -24,6 +24,12 @@ public struct IdempotencyKey: Sendable, Hashable {
     }
 }
 
+extension IdempotencyKey: CustomStringConvertible, CustomReflectable {
+    /// Whether it is a random one. The value of another is not shown, as whoever has it can ask what became of the call.
+    public var description: String { value == nil ? "attached" : "value(\(Sensitivity.urlPlaceholder))" }
+    public var customMirror: Mirror { Mirror(self, children: ["key": description]) }
+}
+
 private enum IdempotencyKeyOption: TypedKey { static var defaultValue: IdempotencyKey? { nil } }
 
 extension RequestOptions {
