@@ -135,6 +135,43 @@ struct RecordingSecretTests {
         }
     }
 
+    // MARK: Hostile bodies
+
+    private func nested(_ depth: Int, _ innermost: String) -> String {
+        let heads = (0..<depth).map { "--\(100_000 + $0)\r\nContent-Type: multipart/x; boundary=\(100_001 + $0)\r\n\r\n" }
+        return heads.joined() + innermost
+    }
+
+    @Test func multipartBodiesWithinOneAnotherAreLookedIntoToADepth() async throws {
+        let folder = try TestFolder("recording")
+        for (depth, expected) in [(7, "{\"token\":\"REDACTED\"}"), (8, "REDACTED"), (3_000, "REDACTED")] {
+            let last = "--\(100_000 + depth)\r\nContent-Type: application/json\r\n\r\n{\"token\":\"S3cret\"}"
+            let live = ScriptedTransport(
+                headers: [.contentType: "multipart/x; boundary=100000"], data: Data(nested(depth, depth == 3_000 ? "S3cret" : last).utf8))
+            let log = try await folder.record([get("/")], over: live)
+            let text = try #require(log.entries[0].response.content.text)
+            #expect(text.hasSuffix("\r\n\r\n" + expected) && !text.contains("S3cret"), "\(depth): \(text.suffix(200))")
+            #expect(text.utf8.count { $0 == UInt8(ascii: ":") } <= 9)
+        }
+    }
+
+    @Test func aBoundaryThatIsTooLongHidesItsBody() async throws {
+        let folder = try TestFolder("recording")
+        let boundary = String(repeating: "b", count: 71)
+        let live = ScriptedTransport(
+            headers: [.contentType: "multipart/form-data; boundary=\(boundary)"],
+            data: Data("--\(boundary)\r\nContent-Disposition: form-data; name=password\r\n\r\nS3cret\r\n--\(boundary)--".utf8))
+        #expect(try await folder.record([get("/")], over: live).entries[0].response.content.text == "REDACTED")
+    }
+
+    @Test func manyLearntValuesAreABoundedMemory() async throws {
+        let folder = try TestFolder("recording")
+        let tokens = (0..<4_000).map { "\"S3cret-\(String(repeating: "x", count: 100))-\(100_000 + $0)\"" }
+        let live = ScriptedTransport(
+            headers: [.contentType: "application/json"], data: Data("{\"token\":[\(tokens.joined(separator: ","))]}".utf8))
+        #expect(try await folder.record([get("/")], over: live).entries[0].response.content.text == #"{"token":[]}"#)
+    }
+
     @Test func basicCredentialsAreNotInTheFileInAnyForm() async throws {
         let folder = try TestFolder("recording")
         let request = try get("/", headers: [.authorization: "Basic " + Self.base64("joe:Pa55word-long")])

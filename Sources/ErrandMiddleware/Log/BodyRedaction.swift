@@ -7,6 +7,9 @@ struct BodyRedaction {
     /// Letters alone, so that it can stand in any syntax.
     static let placeholder = Sensitivity.urlPlaceholder
 
+    /// How deep JSON within the strings of JSON is looked into.
+    private static let deepestText = 4
+
     let sensitivity: Sensitivity
 
     /// - Parameters:
@@ -14,9 +17,17 @@ struct BodyRedaction {
     ///   - isCut: whether more follows, so that the last word may be the front of a secret.
     ///   - type: nil where nothing is known. Then, and in any type that has no syntax of its own here, JSON is recognised by its front.
     func redacted(_ bytes: [UInt8], isCut: Bool = false, type: MediaType?) -> [UInt8] {
+        redacted(bytes, isCut: isCut, type: type, depth: 0)
+    }
+
+    /// - Parameter depth: of one multipart body within another.
+    private func redacted(_ bytes: [UInt8], isCut: Bool, type: MediaType?, depth: Int) -> [UInt8] {
         if type?.type == "multipart" {
-            let parts = BodyPart.parts(of: bytes, boundary: type?[parameter: "boundary"])
-            if !parts.isEmpty { return multipart(bytes, parts, isCut: isCut) }
+            let boundary = type?[parameter: "boundary"]
+            // What is not looked into may hold anything.
+            if depth == MultipartSection.deepest || MultipartSection.isTooLong(boundary: boundary) { return Array(Self.placeholder.utf8) }
+            let parts = MultipartSection.parts(of: bytes, boundary: boundary)
+            if !parts.isEmpty { return multipart(bytes, parts, isCut: isCut, depth: depth) }
         }
         return TextRedaction.withoutCredentials(named(bytes, type), isCut: isCut, sensitivity: sensitivity)
     }
@@ -40,12 +51,16 @@ struct BodyRedaction {
         sensitivity.isSensitive(queryName: name) || HTTPField.Name(name).map { sensitivity.isSensitive($0) } ?? false
     }
 
-    private func json(_ bytes: [UInt8]) -> [UInt8] {
+    /// - Parameter depth: of JSON within the strings of JSON.
+    private func json(_ bytes: [UInt8], depth: Int = 0) -> [UInt8] {
         let redaction = JSONRedaction(
             bytes, placeholder: Self.placeholder, isSensitive: { sensitivity.isSensitive(memberName: $0) },
             rewrite: { text in
                 // JSON within JSON, or what may be a URL: other text is no query.
-                if let first = text.utf8.first, "{[".utf8.contains(first) { return String(decoding: json(Array(text.utf8)), as: UTF8.self) }
+                if let first = text.utf8.first, "{[".utf8.contains(first) {
+                    guard depth < Self.deepestText else { return Self.placeholder }
+                    return String(decoding: json(Array(text.utf8), depth: depth + 1), as: UTF8.self)
+                }
                 guard text.hasPrefix("/") || text.utf8.firstRange(of: "://".utf8) != nil else { return nil }
                 return sensitivity.redactedURL(text)
             })
@@ -82,7 +97,7 @@ struct BodyRedaction {
         return redacted
     }
 
-    private func multipart(_ bytes: [UInt8], _ parts: [BodyPart], isCut: Bool) -> [UInt8] {
+    private func multipart(_ bytes: [UInt8], _ parts: [MultipartSection], isCut: Bool, depth: Int) -> [UInt8] {
         var redacted: [UInt8] = []
         var done = 0
         for part in parts {
@@ -92,7 +107,7 @@ struct BodyRedaction {
             } else {
                 redacted += self.redacted(
                     Array(bytes[part.content]), isCut: isCut && part.content.upperBound == bytes.count,
-                    type: part.type.flatMap { MediaType($0) })
+                    type: part.type.flatMap { MediaType($0) }, depth: depth + 1)
             }
             done = part.content.upperBound
         }

@@ -15,7 +15,7 @@ struct BodyText {
         let bytes = Array(front)
         let type = contentType.flatMap { MediaType($0) }
         if type?.type == "multipart" {
-            let names = BodyPart.parts(of: bytes, boundary: type?[parameter: "boundary"]).map { part in
+            let names = MultipartSection.parts(of: bytes, boundary: type?[parameter: "boundary"]).map { part in
                 (part.name.map { "'\($0)'" } ?? "a part") + (part.type.map { " (\($0))" } ?? "")
             }
             summary = "multipart" + (names.isEmpty ? "" : ": " + names.joined(separator: ", ").onOneLine) + (isWhole ? "" : ", …")
@@ -83,9 +83,12 @@ enum JSONLayout {
     /// Deeper levels are not indented further, so that no text becomes many times its length.
     private static let deepestIndent = 16
 
+    /// - Parameter isPretty: a line for each member and element, unless that makes the text more than 8 times as long (and 4 KiB).
     static func lines(of bytes: [UInt8], isPretty: Bool) -> [[UInt8]] {
         var lines: [[UInt8]] = []
         var line: [UInt8] = []
+        var count = 0
+        let limit = 8 * bytes.count + 4096
         var depth = 0
         var isInString = false
         var isEscaped = false
@@ -93,9 +96,12 @@ enum JSONLayout {
         func breakLine() {
             guard isPretty else { return }
             lines.append(line)
+            // What each line of a note begins with counts as well.
+            count += line.count + 5
             line = Array(repeating: 0x20, count: 2 * max(0, min(depth, deepestIndent)))
         }
         for byte in bytes {
+            if count > limit { return Self.lines(of: bytes, isPretty: false) }
             if isInString {
                 line.append(byte)
                 if isEscaped {

@@ -154,7 +154,7 @@ struct ExchangeLog: Sendable {
     private static func described(_ error: any Error) -> String {
         switch error {
         case let failure as any RequestFailure: failure.description.onOneLine
-        case let error as InvalidURL: "\(error)"
+        case let error as InvalidURL: error.description.onOneLine
         default: "\(type(of: error))"
         }
     }

@@ -47,7 +47,12 @@ struct LogText {
         notes.reduce(into: headline) { text, note in
             switch style {
             case .oneLine: text += " | " + note.title + (note.lines.isEmpty ? "" : ": " + note.lines.joined(separator: "\\n"))
-            case .pretty: text += note.lines.reduce("\n  " + note.title + (note.lines.isEmpty ? "" : ":")) { $0 + "\n    " + $1 }
+            case .pretty:
+                text += "\n  " + note.title + (note.lines.isEmpty ? "" : ":")
+                for line in note.lines {
+                    text += "\n    "
+                    text += line
+                }
             }
         }
     }

@@ -115,11 +115,12 @@ struct TextRedaction {
     /// Drops an authority that breaks off, or whose port is none and so may be the front of a password; whether there was one.
     private static func dropUnfinishedAuthority(_ word: inout ArraySlice<UInt8>) -> Bool {
         var rest = word
+        let at = word.lastIndex(of: UInt8(ascii: "@"))
         while let slashes = rest.firstRange(of: "//".utf8) {
             rest = rest[slashes.upperBound...]
             let authority = rest.prefix { !"/?#".utf8.contains($0) }
             let port = authority.first == UInt8(ascii: "[") ? [] : authority.drop { $0 != UInt8(ascii: ":") }.dropFirst()
-            guard authority.endIndex == word.endIndex || !port.allSatisfy(\.isASCIIDigit), !rest.contains(UInt8(ascii: "@")) else {
+            guard authority.endIndex == word.endIndex || !port.allSatisfy(\.isASCIIDigit), at.map({ $0 < rest.startIndex }) ?? true else {
                 continue
             }
             word = word[..<slashes.upperBound]

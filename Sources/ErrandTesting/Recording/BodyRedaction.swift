@@ -15,14 +15,21 @@ struct BodyRedaction {
     /// - Parameter mimeType: of the body. Where it says nothing, a body that looks like JSON is taken for JSON.
     init(_ bytes: [UInt8], mimeType: String, sensitivity: Sensitivity) {
         self.sensitivity = sensitivity
+        add(bytes, 0..<bytes.count, mimeType: mimeType, depth: 0)
+    }
+
+    /// - Parameters:
+    ///   - range: where in `bytes` the body stands.
+    ///   - depth: of one multipart body within another.
+    private mutating func add(_ bytes: [UInt8], _ range: Range<Int>, mimeType: String, depth: Int) {
         let type = MediaType(mimeType)
         switch type?.essence {
-        case FormURLEncoded.mediaType: addForm(bytes)
-        case "text/event-stream": addLines(bytes, after: "data:")
-        case let name? where Self.lineTypes.contains(name): addLines(bytes, after: "")
-        case _ where type?.type == "multipart": if let boundary = type?[parameter: "boundary"] { addParts(bytes, boundary) }
-        case _ where type?.isJSON == true: addJSON(bytes)
-        default: if let first = bytes.first(where: { !$0.isSpace }), "{[".utf8.contains(first) { addJSON(bytes) }
+        case FormURLEncoded.mediaType: addForm(bytes, range)
+        case "text/event-stream": addLines(bytes, range, after: "data:")
+        case let name? where Self.lineTypes.contains(name): addLines(bytes, range, after: "")
+        case _ where type?.type == "multipart": addParts(bytes, range, boundary: type?[parameter: "boundary"], depth: depth)
+        case _ where type?.isJSON == true: addJSON(bytes, range)
+        default: if let first = bytes[range].first(where: { !$0.isSpace }), "{[".utf8.contains(first) { addJSON(bytes, range) }
         }
     }
 
@@ -34,10 +41,11 @@ struct BodyRedaction {
         sensitivity.isSensitive(queryName: name) || HTTPField.Name(name).map { sensitivity.isSensitive($0) } ?? false
     }
 
-    private mutating func addJSON(_ bytes: [UInt8], at offset: Int = 0) {
+    private mutating func addJSON(_ bytes: [UInt8], _ range: Range<Int>) {
         var secrets: Set<String> = []
         let redaction = JSONRedaction(
-            bytes, placeholder: Self.placeholder, isSensitive: { sensitivity.isSensitive(memberName: $0) },
+            range.count == bytes.count ? bytes : Array(bytes[range]), placeholder: Self.placeholder,
+            isSensitive: { sensitivity.isSensitive(memberName: $0) },
             rewrite: { text in
                 guard text.utf8.contains(UInt8(ascii: "=")) || text.utf8.contains(UInt8(ascii: "@")),
                     text.hasPrefix("/") || text.utf8.firstRange(of: "://".utf8) != nil
@@ -46,27 +54,27 @@ struct BodyRedaction {
                 if redacted != text { secrets.formUnion(sensitivity.secretValues(inURL: text)) }
                 return redacted
             })
-        edits += redaction.edits.map { ByteEdit($0.range.shifted(by: offset), $0.replacement) }
+        edits += redaction.edits.map { ByteEdit($0.range.shifted(by: range.lowerBound), $0.replacement) }
         values += redaction.values + secrets
     }
 
-    private mutating func addLines(_ bytes: [UInt8], after prefix: String) {
-        var start = 0
-        while start < bytes.count {
-            let end = bytes[start...].firstIndex { $0 == 0x0A || $0 == 0x0D } ?? bytes.count
+    private mutating func addLines(_ bytes: [UInt8], _ range: Range<Int>, after prefix: String) {
+        var start = range.lowerBound
+        while start < range.upperBound {
+            let end = bytes[start..<range.upperBound].firstIndex { $0 == 0x0A || $0 == 0x0D } ?? range.upperBound
             if bytes[start..<end].starts(with: prefix.utf8) {
                 var text = start + prefix.utf8.count
                 while text < end, bytes[text].isSpace || bytes[text] == 0x1E { text += 1 }
-                if text < end { addJSON(Array(bytes[text..<end]), at: text) }
+                if text < end { addJSON(bytes, text..<end) }
             }
             start = end + 1
         }
     }
 
-    private mutating func addForm(_ bytes: [UInt8]) {
-        var start = 0
-        while start < bytes.count {
-            let end = bytes[start...].firstIndex(of: UInt8(ascii: "&")) ?? bytes.count
+    private mutating func addForm(_ bytes: [UInt8], _ range: Range<Int>) {
+        var start = range.lowerBound
+        while start < range.upperBound {
+            let end = bytes[start..<range.upperBound].firstIndex(of: UInt8(ascii: "&")) ?? range.upperBound
             if let equals = bytes[start..<end].firstIndex(of: UInt8(ascii: "=")), equals + 1 < end,
                 let pair = Pairs.decode(String(decoding: bytes[start..<end], as: UTF8.self), isForm: true).first, isSensitive(pair.name)
             {
@@ -77,60 +85,20 @@ struct BodyRedaction {
         }
     }
 
-    private mutating func addParts(_ bytes: [UInt8], _ boundary: String) {
-        for part in MultipartParts.ranges(in: bytes, boundary: boundary) {
-            let fields = String(decoding: bytes[part.head], as: UTF8.self)
-            let content = Array(bytes[part.content])
-            if let name = MultipartParts.name(in: fields), isSensitive(name) {
+    private mutating func addParts(_ bytes: [UInt8], _ range: Range<Int>, boundary: String?, depth: Int) {
+        // What is not looked into may hold anything.
+        guard depth < MultipartSection.deepest, !MultipartSection.isTooLong(boundary: boundary) else {
+            edits.append(ByteEdit(range, Array(Self.placeholder.utf8)))
+            return
+        }
+        for part in MultipartSection.parts(of: bytes, in: range, boundary: boundary) {
+            if let name = part.name, isSensitive(name) {
                 edits.append(ByteEdit(part.content, Array(Self.placeholder.utf8)))
-                values.append(String(decoding: content, as: UTF8.self))
+                values.append(String(decoding: bytes[part.content], as: UTF8.self))
             } else {
-                let inner = BodyRedaction(content, mimeType: MultipartParts.mediaType(in: fields), sensitivity: sensitivity)
-                edits += inner.edits.map { ByteEdit($0.range.shifted(by: part.content.lowerBound), $0.replacement) }
-                values += inner.values
+                add(bytes, part.content, mimeType: part.type ?? "text/plain", depth: depth + 1)
             }
         }
-    }
-}
-
-/// The parts of a multipart body (RFC 2046, 5.1), as far as redaction needs them.
-private enum MultipartParts {
-    static func ranges(in bytes: [UInt8], boundary: String) -> [(head: Range<Int>, content: Range<Int>)] {
-        let delimiter = Array("--\(boundary)".utf8)
-        var starts: [Range<Int>] = []
-        var rest = bytes[...]
-        while let range = rest.firstRange(of: delimiter) {
-            starts.append(range)
-            rest = bytes[range.upperBound...]
-        }
-        return starts.indices.compactMap { index in
-            // The last part of a body that broke off ends with it.
-            let end = index + 1 < starts.count ? starts[index + 1].lowerBound : bytes.count
-            let part = bytes[starts[index].upperBound..<end]
-            guard let blank = part.firstRange(of: Array("\r\n\r\n".utf8)) ?? part.firstRange(of: Array("\n\n".utf8)) else { return nil }
-            var content = blank.upperBound..<end
-            if index + 1 < starts.count {
-                if bytes[content].last == 0x0A { content = content.lowerBound..<(content.upperBound - 1) }
-                if bytes[content].last == 0x0D { content = content.lowerBound..<(content.upperBound - 1) }
-            }
-            return (part.startIndex..<blank.lowerBound, content)
-        }
-    }
-
-    /// The name of a form's part.
-    static func name(in fields: String) -> String? {
-        value(of: "content-disposition", in: fields).flatMap { MediaType("part/" + $0)?[parameter: "name"] }
-    }
-
-    static func mediaType(in fields: String) -> String { value(of: "content-type", in: fields) ?? "text/plain" }
-
-    private static func value(of name: String, in fields: String) -> String? {
-        for line in fields.utf8.split(whereSeparator: { $0 == 0x0A || $0 == 0x0D }) {
-            let line = String(Substring(line))
-            guard let colon = line.utf8.firstIndex(of: UInt8(ascii: ":")), line[..<colon].lowercased() == name else { continue }
-            return String(line[line.utf8.index(after: colon)...].drop { $0 == " " })
-        }
-        return nil
     }
 }
 

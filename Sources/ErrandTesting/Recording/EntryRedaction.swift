@@ -5,9 +5,12 @@ internal import ErrandFormats
 struct EntryRedaction {
     /// A value that is shorter says nothing by itself, and is replaced only where a name says that it is secret.
     static let shortestScrubbed = 8
+    /// How many bytes of values are learnt of one exchange. What goes beyond that is replaced only where a name says that it is secret.
+    static let learntLimitBytes = 256 * 1024
 
     let sensitivity: Sensitivity
     private var secrets: Set<String> = []
+    private var secretBytes = 0
 
     init(_ sensitivity: Sensitivity) { self.sensitivity = sensitivity }
 
@@ -88,7 +91,8 @@ struct EntryRedaction {
         guard value.utf8.count >= Self.shortestScrubbed, value != Sensitivity.placeholder, value != Sensitivity.urlPlaceholder,
             value != "\(Sensitivity.urlPlaceholder):\(Sensitivity.urlPlaceholder)"
         else { return }
-        secrets.insert(value)
+        guard secretBytes + value.utf8.count <= Self.learntLimitBytes, secrets.insert(value).inserted else { return }
+        secretBytes += value.utf8.count
     }
 
     private mutating func learn(_ field: HTTPField) {

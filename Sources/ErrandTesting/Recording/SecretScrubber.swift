@@ -1,39 +1,40 @@
 internal import ErrandCore
 internal import ErrandFormats
 
-/// Replaces secrets in texts, however they are written (``SecretPattern``). Thousands of them cost little more than one.
+/// Replaces secrets in texts however they are written: as they are, percent-encoded (also several times), as a form has it, with the
+/// escapes of JSON (also within JSON), or within base64 (both alphabets) at any alignment.
+///
+/// The work is in proportion to the bytes, however many secrets there are. Three escapes within one another are resolved.
 struct SecretScrubber {
     /// So many bytes of each secret are looked up at once.
     private static let keyBytes = 8
+    /// The front of a secret at the end of what was cut counts from so many bytes on.
+    private static let shortestFront = 6
+    /// Shorter ones would be found in any long base64.
+    private static let shortestInBase64 = 5
+    private static let deepestEscapes = 3
 
-    private let patterns: [(pattern: SecretPattern, replacement: [UInt8])]
-    /// The patterns by the first bytes of each of their spellings.
-    private let byKey: [UInt64: [Int]]
-    /// Whether a key ends so.
-    private let keyEnds: [Bool]
-    /// Those that no key finds for certain: too short, or with a character at the front that escapes are made of.
-    private let unkeyed: [Int]
+    private let replacements: [[UInt8]]
+    private let automaton: SecretAutomaton
+    private let keys: KeySet
+    private let base64Keys: KeySet
+    /// Whether some secret is too short for a key.
+    private let hasShort: Bool
+    private let hasShortInBase64: Bool
 
     init(_ secrets: some Sequence<String>) {
-        patterns = secrets.sorted { ($1.utf8.count, $0) < ($0.utf8.count, $1) }.map { secret in
+        let secrets = Set(secrets).filter { !$0.isEmpty }.sorted { ($1.utf8.count, $0) < ($0.utf8.count, $1) }
+        replacements = secrets.map { secret in
             // A number stays one, so that JSON stays JSON.
             let isNumber = secret.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
-            return (SecretPattern(secret), isNumber ? [UInt8(ascii: "0")] : Array(BodyRedaction.placeholder.utf8))
+            return isNumber ? [UInt8(ascii: "0")] : Array(BodyRedaction.placeholder.utf8)
         }
-        var (byKey, unkeyed) = ([UInt64: [Int]](), [Int]())
-        var keyEnds = [Bool](repeating: false, count: 1 << 16)
-        for (index, (pattern, _)) in patterns.enumerated() {
-            let fronts = pattern.beginnings.map { $0.prefix(Self.keyBytes) }
-            guard fronts.allSatisfy({ $0.count == Self.keyBytes && !$0.contains { $0 < 0x20 || "%\\".utf8.contains($0) } }) else {
-                unkeyed.append(index)
-                continue
-            }
-            for key in Set(fronts.map { $0.reduce(0) { $0 << 8 | UInt64($1) } }) {
-                byKey[key, default: []].append(index)
-                keyEnds[Int(key & 0xFFFF)] = true
-            }
-        }
-        (self.byKey, self.unkeyed, self.keyEnds) = (byKey, unkeyed, keyEnds)
+        automaton = SecretAutomaton(secrets.map { Array($0.utf8) })
+        hasShort = secrets.contains { $0.utf8.count < Self.keyBytes }
+        keys = KeySet(secrets.map { $0.utf8.prefix(Self.keyBytes).map(SecretAutomaton.folded) }.filter { $0.count == Self.keyBytes })
+        let cores = secrets.flatMap { secret in (0..<3).map { Self.core(of: Array(secret.utf8.prefix(12)), after: $0) } }
+        base64Keys = KeySet(cores.filter { $0.count >= Self.keyBytes }.map { Array($0.prefix(Self.keyBytes)) })
+        hasShortInBase64 = secrets.contains { (Self.shortestInBase64...6).contains($0.utf8.count) }
     }
 
     /// `text` without the secrets.
@@ -45,20 +46,16 @@ struct SecretScrubber {
 
     /// - Parameter isCut: `bytes` may end within a secret.
     func edits(in bytes: [UInt8], isCut: Bool = false) -> [ByteEdit] {
+        var steps = 0
+        return edits(in: bytes, isCut: isCut, steps: &steps)
+    }
+
+    /// - Parameter steps: grows by one for each byte that is looked at, and for each move of the automaton.
+    func edits(in bytes: [UInt8], isCut: Bool, steps: inout Int) -> [ByteEdit] {
+        guard !replacements.isEmpty, !bytes.isEmpty else { return [] }
         var found: [ByteEdit] = []
-        func add(_ index: Int, _ ranges: [Range<Int>]) { found += ranges.map { ByteEdit($0, patterns[index].replacement) } }
-        if isCut {
-            for index in patterns.indices { add(index, patterns[index].pattern.cutRange(in: bytes).map { [$0] } ?? []) }
-        }
-        if patterns.count * bytes.count <= 1 << 12 {
-            for index in patterns.indices { add(index, patterns[index].pattern.ranges(in: bytes)) }
-        } else {
-            for index in unkeyed { add(index, patterns[index].pattern.ranges(in: bytes)) }
-            if !byKey.isEmpty {
-                for (start, index) in candidates(in: bytes) {
-                    if let range = patterns[index].pattern.range(in: bytes, from: start) { add(index, [range]) }
-                }
-            }
+        search(UnescapedText(bytes), depth: 0, isCut: isCut, steps: &steps) { range, index in
+            found.append(ByteEdit(range, index < 0 ? Array(BodyRedaction.placeholder.utf8) : replacements[index]))
         }
         // Where two overlap, both go: a part that sticks out must not stay.
         return found.sorted { $0.range.lowerBound < $1.range.lowerBound }.reduce(into: []) { edits, edit in
@@ -74,123 +71,173 @@ struct SecretScrubber {
     /// Whether a secret is in `bytes`.
     func finds(in bytes: [UInt8]) -> Bool { !edits(in: bytes).isEmpty }
 
-    /// Where a secret may begin, and which.
-    private func candidates(in bytes: [UInt8]) -> [(start: Int, index: Int)] {
-        var found = candidates(in: bytes, origin: { $0 })
-        if let escaped = UnescapedBytes(bytes) { found += candidates(in: escaped.text, origin: escaped.origin(of:)) }
-        return found
+    // MARK: - One text
+
+    /// Looks through `text`, and through what its escapes stand for.
+    private func search(_ text: UnescapedText, depth: Int, isCut: Bool, steps: inout Int, found: (Range<Int>, Int) -> Void) {
+        let bytes = text.bytes
+        let candidates = candidates(in: bytes, steps: &steps)
+        var start = hasShort ? 0 : candidates.first
+        if isCut { start = min(start ?? .max, max(0, bytes.count - automaton.longest)) }
+        if let start {
+            for match in automaton.matches(in: bytes, from: start, cut: isCut ? Self.shortestFront : nil, steps: &steps) {
+                found(text.origin(of: match.range), match.index)
+            }
+        }
+        for run in candidates.runs(in: bytes, all: hasShortInBase64, isCut: isCut, steps: &steps) {
+            searchBase64(bytes, run, isCut: isCut && run.upperBound == bytes.count, steps: &steps) { found(text.origin(of: $0), $1) }
+        }
+        guard depth < Self.deepestEscapes else { return }
+        for syntax in UnescapedText.Syntax.allCases {
+            steps += bytes.count
+            guard let unescaped = text.resolving(syntax, isCut: isCut) else { continue }
+            search(unescaped, depth: depth + 1, isCut: isCut, steps: &steps, found: found)
+        }
     }
 
-    private func candidates(in text: [UInt8], origin: (Int) -> Int) -> [(start: Int, index: Int)] {
-        var found: [(start: Int, index: Int)] = []
+    /// Looks through what `run` stands for, at each alignment. The whole run is given, as a part of it could not be decoded; but for what
+    /// may belong to an escape before it.
+    private func searchBase64(_ bytes: [UInt8], _ run: Range<Int>, isCut: Bool, steps: inout Int, found: (Range<Int>, Int) -> Void) {
+        for offset in 0..<4 where run.count >= offset + Self.shortestInBase64 {
+            let decoded = Base64Text.decoded(bytes, (run.lowerBound + offset)..<run.upperBound)
+            steps += run.count
+            let matches = automaton.matches(
+                in: decoded, shortest: Self.shortestInBase64, cut: isCut ? Self.shortestFront : nil, steps: &steps)
+            guard let first = matches.first else { continue }
+            var end = run.upperBound
+            while end < bytes.count, bytes[end] == UInt8(ascii: "=") { end += 1 }
+            return found(min(run.lowerBound + Self.escapeCount(bytes, before: run), run.upperBound)..<end, first.index)
+        }
+    }
+
+    /// How many characters at the front of `run` an escape before it may take: `\n`, `\u0041`, `%41`.
+    private static func escapeCount(_ bytes: [UInt8], before run: Range<Int>) -> Int {
+        switch run.lowerBound > 0 ? bytes[run.lowerBound - 1] : 0 {
+        case UInt8(ascii: "%"): 2
+        case UInt8(ascii: "\\"): bytes[run.lowerBound] == UInt8(ascii: "u") ? 5 : 1
+        default: 0
+        }
+    }
+
+    /// The characters of base64 that `secret` alone decides when `offset` bytes stand before it, in the first alphabet.
+    private static func core(of secret: [UInt8], after offset: Int) -> [UInt8] {
+        let whole = Data([UInt8](repeating: 0, count: offset) + secret).base64EncodedString().utf8
+        return Array(Array(whole).prefix((offset + secret.count) * 8 / 6).dropFirst((offset * 8 + 5) / 6))
+    }
+
+    // MARK: - Where to look
+
+    private struct Candidates {
+        /// Where a secret may begin first; nil where none does.
+        var first: Int?
+        /// Where secrets in base64 may begin, in order.
+        var base64: [Int] = []
+
+        /// The base64 around those places, or all that there is.
+        func runs(in bytes: [UInt8], all: Bool, isCut: Bool, steps: inout Int) -> [Range<Int>] {
+            var runs: [Range<Int>] = []
+            func add(around position: Int) {
+                let done = runs.last?.upperBound ?? 0
+                guard position >= done else { return }
+                var (start, end) = (position, position)
+                while start > done, Base64Text.value(bytes[start - 1]) != nil { start -= 1 }
+                while end < bytes.count, Base64Text.value(bytes[end]) != nil { end += 1 }
+                steps += end - start
+                if end > start { runs.append(start..<end) }
+            }
+            if all {
+                var position = 0
+                while position < bytes.count {
+                    steps += 1
+                    add(around: position)
+                    position = max(position + 1, runs.last?.upperBound ?? 0)
+                }
+            } else {
+                for position in base64 { add(around: position) }
+                if isCut, let last = bytes.indices.last, Base64Text.value(bytes[last]) != nil { add(around: last) }
+            }
+            return runs
+        }
+    }
+
+    private func candidates(in bytes: [UInt8], steps: inout Int) -> Candidates {
+        var found = Candidates()
+        steps += bytes.count
         // By pointers, as tests run without optimization, and bodies may be long.
-        text.withUnsafeBufferPointer { text in
-            keyEnds.withUnsafeBufferPointer { keyEnds in
-                var (position, last) = (0, 0)
-                while position < text.count {
-                    last = (last & 0xFF) << 8 | Int(text[position])
-                    if keyEnds[last], position >= Self.keyBytes - 1 {
-                        let start = position - Self.keyBytes + 1
-                        let key = text[start...position].reduce(0) { $0 << 8 | UInt64($1) }
-                        for index in byKey[key] ?? [] { found.append((origin(start), index)) }
-                    }
-                    position += 1
-                }
+        bytes.withUnsafeBufferPointer { bytes in
+            keys.search(bytes, folding: SecretAutomaton.folded) { start in
+                found.first = start
+                return false
+            }
+            base64Keys.search(bytes, folding: Base64Text.folded) { start in
+                found.base64.append(start)
+                return true
             }
         }
         return found
     }
 }
 
-/// Bytes with escapes of URLs (also twice) and of JSON (also several times) resolved.
-private struct UnescapedBytes {
-    private(set) var text: [UInt8] = []
-    /// From where in the text on each byte has its origin so far from where it is.
-    private var runs: [(start: Int, origin: Int)] = []
+/// The first eight bytes of many texts.
+private struct KeySet: Sendable {
+    private let keys: Set<UInt64>
+    /// Whether a key ends with these two bytes.
+    private let endings: [Bool]
 
-    private static let escapes = ByteSet { "%\\".utf8.contains($0) }
-
-    /// Nil where there are no escapes.
-    init?(_ bytes: [UInt8]) {
-        guard var next = bytes.firstIndex(in: Self.escapes) else { return nil }
-        var index = 0
-        while true {
-            runs.append((text.count, index))
-            text += bytes[index..<next]
-            index = next
-            guard index < bytes.count else { return }
-            if text.count > runs[runs.count - 1].start { runs.append((text.count, index)) }
-            let (resolved, end) = Self.resolve(bytes, at: index)
-            text += resolved
-            index = end
-            next = bytes.firstIndex(in: Self.escapes, from: index) ?? bytes.count
-        }
+    init(_ texts: [[UInt8]]) {
+        keys = Set(texts.map { $0.reduce(0) { $0 << 8 | UInt64($1) } })
+        var endings = [Bool](repeating: false, count: 1 << 16)
+        for key in keys { endings[Int(key & 0xFFFF)] = true }
+        self.endings = endings
     }
 
-    /// Where the byte at `position` of the text begins. Of several that stand for one escape, where that begins.
-    func origin(of position: Int) -> Int {
-        var (low, high) = (0, runs.count)
-        while high - low > 1 {
-            let middle = (low + high) / 2
-            if runs[middle].start <= position { low = middle } else { high = middle }
-        }
-        return runs[low].origin + position - runs[low].start
-    }
-
-    /// What the escape at `start` stands for, and where it ends.
-    private static func resolve(_ bytes: [UInt8], at start: Int) -> ([UInt8], end: Int) {
-        func hex(_ start: Int, _ count: Int) -> UInt32? {
-            guard start + count <= bytes.count else { return nil }
-            return bytes[start..<(start + count)].reduce(0 as UInt32?) { value, byte in
-                value.flatMap { value in PercentEncoding.hexValue(byte).map { value << 4 | UInt32($0) } }
+    /// Calls `found` with each place where a key stands in the folded bytes, in order, until it returns false.
+    func search(_ bytes: UnsafeBufferPointer<UInt8>, folding: (UInt8) -> UInt8, found: (Int) -> Bool) {
+        guard !keys.isEmpty else { return }
+        endings.withUnsafeBufferPointer { endings in
+            var (position, key) = (0, UInt64(0))
+            while position < bytes.count {
+                key = key << 8 | UInt64(folding(bytes[position]))
+                position += 1
+                if endings[Int(key & 0xFFFF)], position >= 8, keys.contains(key), !found(position - 8) { return }
             }
         }
-        func unit(_ start: Int) -> UInt16? {
-            guard start < bytes.count, bytes[start] == UInt8(ascii: "u") else { return nil }
-            return hex(start + 1, 4).map { UInt16($0) }
-        }
-        func behindBackslashes(_ start: Int) -> Int {
-            var end = start
-            while end < bytes.count, bytes[end] == UInt8(ascii: "\\") { end += 1 }
-            return end
-        }
-        if bytes[start] == UInt8(ascii: "%") {
-            if hex(start + 1, 2) == 0x25, let byte = hex(start + 3, 2) { return ([UInt8(byte)], start + 5) }
-            if let byte = hex(start + 1, 2) { return ([UInt8(byte)], start + 3) }
-            return ([bytes[start]], start + 1)
-        }
-        let end = behindBackslashes(start)
-        if let first = unit(end) {
-            let next = behindBackslashes(end + 5)
-            if UTF16.isLeadSurrogate(first), let second = unit(next) {
-                return (Array(String(decoding: [first, second], as: UTF16.self).utf8), next + 5)
-            }
-            return (Array(String(decoding: [first], as: UTF16.self).utf8), end + 5)
-        }
-        if end < bytes.count, "\"/".utf8.contains(bytes[end]) { return ([bytes[end]], end + 1) }
-        return ([bytes[start]], start + 1)
     }
 }
 
-/// Some of the 256 bytes.
-struct ByteSet: Sendable {
-    fileprivate let members: [Bool]
+/// Base64 in either alphabet (RFC 4648, 4 and 5).
+private enum Base64Text {
+    static func value(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case UInt8(ascii: "A")...UInt8(ascii: "Z"): byte - UInt8(ascii: "A")
+        case UInt8(ascii: "a")...UInt8(ascii: "z"): byte - UInt8(ascii: "a") + 26
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0") + 52
+        case UInt8(ascii: "+"), UInt8(ascii: "-"): 62
+        case UInt8(ascii: "/"), UInt8(ascii: "_"): 63
+        default: nil
+        }
+    }
 
-    init(_ isMember: (UInt8) -> Bool) { members = (UInt8.min...UInt8.max).map(isMember) }
-}
+    /// The same in the first alphabet.
+    static func folded(_ byte: UInt8) -> UInt8 {
+        byte == UInt8(ascii: "-") ? UInt8(ascii: "+") : byte == UInt8(ascii: "_") ? UInt8(ascii: "/") : byte
+    }
 
-extension [UInt8] {
-    /// The first byte from `start` on that is in `set`. Quick without optimization, too.
-    func firstIndex(in set: ByteSet, from start: Int = 0) -> Int? {
-        withUnsafeBufferPointer { bytes in
-            set.members.withUnsafeBufferPointer { members in
-                var index = start
-                while index < bytes.count {
-                    if members[Int(bytes[index])] { return index }
-                    index += 1
+    /// What the characters in `range` stand for; bits at the end that make no byte are left out.
+    static func decoded(_ bytes: [UInt8], _ range: Range<Int>) -> [UInt8] {
+        var decoded: [UInt8] = []
+        decoded.reserveCapacity(range.count * 3 / 4)
+        bytes.withUnsafeBufferPointer { bytes in
+            var (bits, count) = (UInt32(0), 0)
+            for index in range {
+                bits = bits << 6 | UInt32(value(bytes[index]) ?? 0)
+                count += 6
+                if count >= 8 {
+                    count -= 8
+                    decoded.append(UInt8(truncatingIfNeeded: bits >> UInt32(count)))
                 }
-                return nil
             }
         }
+        return decoded
     }
 }

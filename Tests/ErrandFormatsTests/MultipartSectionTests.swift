@@ -1,0 +1,50 @@
+import ErrandFormats
+import Testing
+
+struct MultipartSectionTests {
+    private func sections(_ body: String, _ boundary: String?) -> [String] {
+        let bytes = Array(body.utf8)
+        return MultipartSection.parts(of: bytes, boundary: boundary).map { part in
+            "\(part.name ?? "-") \(part.type ?? "-") \(String(decoding: bytes[part.content], as: UTF8.self))"
+        }
+    }
+
+    @Test func readsNameTypeAndContent() {
+        let body =
+            "preamble\r\n--b\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\none\r\n--b \r\ncontent-type: text/plain\r\n\r\ntwo\r\nlines\r\n--b--\r\n"
+        #expect(sections(body, "b") == ["a - one", "- text/plain two\r\nlines"])
+        #expect(sections("--b\nContent-Disposition: form-data; name=a\n\none\n--b--", "b") == ["a - one"])
+        #expect(sections("--b\r\n\r\nno fields\r\n--b--", "b") == ["- - no fields"])
+        #expect(sections("--b\r\nContent-Type: x/y\r\n\r\nbroken o", "b") == ["- x/y broken o"])
+    }
+
+    @Test func aDelimiterIsNoneWithinALineOrWithinAnother() {
+        #expect(sections("--b\r\n\r\none --b\r\n--bc\r\n\r\ntwo\r\n--b--", "b") == ["- - one --b\r\n--bc\r\n\r\ntwo"])
+        #expect(sections("--\r\n\r\none", "").isEmpty)
+        #expect(sections("--b\r\n\r\none", nil).isEmpty)
+    }
+
+    @Test func aBoundaryHasSeventyOctetsAtMost() {
+        for (count, isOne) in [(70, true), (71, false)] {
+            let boundary = String(repeating: "b", count: count)
+            #expect(sections("--\(boundary)\r\n\r\none\r\n--\(boundary)--", boundary).isEmpty == !isOne)
+            #expect(MultipartSection.isTooLong(boundary: boundary) == !isOne)
+        }
+    }
+
+    @Test func aRangeOfTheBytesIsABodyOfItsOwn() {
+        let bytes = Array("xx--b\r\n\r\none\r\n--b--\r\n\r\nyy".utf8)
+        #expect(MultipartSection.parts(of: bytes, in: 2..<13, boundary: "b").map(\.content) == [9..<13])
+    }
+
+    @Test(arguments: ["-", "\n", "--b\n", "--b", "-\n", "--bb\n", "\r\n--"]) func looksAtEachByteABoundedNumberOfTimes(_ unit: String) {
+        for count in [1_000, 2_000, 4_000] {
+            let bytes = Array(String(repeating: unit, count: count).utf8)
+            for boundary in ["b", "-", String(repeating: "-", count: 70)] {
+                var steps = 0
+                _ = MultipartSection.delimiters(of: boundary, in: bytes, range: 0..<bytes.count, steps: &steps)
+                #expect(steps <= 3 * bytes.count + 3)
+            }
+        }
+    }
+}
