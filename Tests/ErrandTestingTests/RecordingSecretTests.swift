@@ -265,6 +265,15 @@ struct RecordingSecretTests {
         #expect(try folder.text("a.har") == "an older file")
     }
 
+    @Test func aRegisteredSecretIsNotInTheMirror() throws {
+        let folder = try TestFolder("recording")
+        var dumped = ""
+        dump(try Recording(path: folder.file("a.har"), secrets: ["r3gistered"]), to: &dumped)
+        #expect(dumped.contains("count: 1"))
+        // Nor what it is looked up by.
+        #expect(!dumped.contains("r3gistered") && !dumped.contains("edges"), "\(dumped)")
+    }
+
     @Test func aRegisteredSecretThatIsReplacedIsNoFailure() async throws {
         let folder = try TestFolder("recording")
         let request = try get("/?token=\(Self.percent)", headers: [.authorization: "Bearer t0ken-registered"])

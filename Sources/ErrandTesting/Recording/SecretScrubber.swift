@@ -178,6 +178,12 @@ struct SecretScrubber {
     }
 }
 
+extension SecretScrubber: CustomStringConvertible, CustomReflectable {
+    /// How many secrets it has, and nothing of them.
+    var description: String { "\(replacements.count) secrets" }
+    var customMirror: Mirror { Mirror(self, children: ["count": replacements.count]) }
+}
+
 /// The first eight bytes of many texts.
 private struct KeySet: Sendable {
     private let keys: Set<UInt64>
@@ -186,7 +192,7 @@ private struct KeySet: Sendable {
 
     init(_ texts: [[UInt8]]) {
         keys = Set(texts.map { $0.reduce(0) { $0 << 8 | UInt64($1) } })
-        var endings = [Bool](repeating: false, count: 1 << 16)
+        var endings = [Bool](repeating: false, count: keys.isEmpty ? 0 : 1 << 16)
         for key in keys { endings[Int(key & 0xFFFF)] = true }
         self.endings = endings
     }
