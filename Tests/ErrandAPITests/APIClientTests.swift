@@ -1,5 +1,6 @@
 import Errand
 import ErrandTesting
+import TestSupport
 import Testing
 
 private struct User: Codable, Sendable, Equatable {
@@ -229,7 +230,7 @@ private enum Users {
     @Test func cancellingACallStopsIt() async throws {
         let (client, stub) = client(Stub().answers(.never))
         let task = Task { try await client.value(Users.all) }
-        while stub.requests.isEmpty { await Task.yield() }
+        try await poll("the call to begin", value: { stub.requests.count }) { $0 == 1 }
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
     }

@@ -8,12 +8,12 @@ extension AsyncHTTPClientTransportTests {
     /// Whoever is cancelled is told at once, always by `CancellationError`, and what was under way is given up.
     @Suite
     struct CancellationTests {
-        /// Cancels, and expects the task to end within a second.
+        /// Cancels, and expects the task to end long before what it waits for.
         private func cancel(_ task: Task<some Sendable, any Error>, sourceLocation: SourceLocation = #_sourceLocation) async {
             let started = ContinuousClock.now
             task.cancel()
             await #expect(throws: CancellationError.self, sourceLocation: sourceLocation) { _ = try await task.value }
-            #expect(ContinuousClock.now - started < .seconds(1), sourceLocation: sourceLocation)
+            #expect(ContinuousClock.now - started < .seconds(20), sourceLocation: sourceLocation)
         }
 
         @Test func aTaskThatIsCancelledBeforehandSendsNothing() async throws {
@@ -156,7 +156,7 @@ extension AsyncHTTPClientTransportTests {
                 let task = Task { try await transport.send(Request(.put, url: server.url(), body: body)) }
                 _ = try await source.producedAtRest()
                 await cancel(task)
-                try await source.progress.wait("the source to be given up", upTo: .seconds(1)) { $0.isAbandoned }
+                try await source.progress.wait("the source to be given up") { $0.isAbandoned }
                 mayEnd.change { $0 = true }
                 try await server.counts.wait("the server to see it") { $0.seenEnds == 1 && $0.open == 0 }
             }

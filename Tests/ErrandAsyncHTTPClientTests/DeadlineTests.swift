@@ -18,14 +18,14 @@ extension AsyncHTTPClientTransportTests {
             let failure = try await transportError(sourceLocation: sourceLocation, body)
             let took = ContinuousClock.now - started
             #expect(failure.code == .timedOut, sourceLocation: sourceLocation)
-            #expect(took > limit - .milliseconds(50) && took < limit + .seconds(2), "\(took)", sourceLocation: sourceLocation)
+            #expect(took > limit - .milliseconds(50) && took < limit + .seconds(20), "\(took)", sourceLocation: sourceLocation)
             let elapsed = try #require(failure.elapsed, sourceLocation: sourceLocation)
-            #expect(elapsed > limit - .milliseconds(50) && elapsed < limit + .seconds(1), "\(elapsed)", sourceLocation: sourceLocation)
+            #expect(elapsed > limit - .milliseconds(50) && elapsed < limit + .seconds(20), "\(elapsed)", sourceLocation: sourceLocation)
             return failure
         }
 
         private func expectClosed(_ server: RawServer) async throws {
-            try await server.counts.wait("the connection to be closed", upTo: .seconds(1)) { $0.accepted == $0.seenEnds && $0.open == 0 }
+            try await server.counts.wait("the connection to be closed") { $0.accepted == $0.seenEnds && $0.open == 0 }
         }
 
         @Test func aConnectionThatIsNotTakenTimesOut() async throws {
@@ -198,7 +198,7 @@ extension AsyncHTTPClientTransportTests {
                 let started = ContinuousClock.now
                 let response = try await transport.send(Request(.get, url: server.url()).within(Self.limit))
                 let end = try await response.end()
-                #expect(ContinuousClock.now - started < Self.limit + .seconds(1))
+                #expect(ContinuousClock.now - started < Self.limit + .seconds(20))
                 #expect((end.failure as? TransportError)?.code == .timedOut)
                 let failure = try await transportError { try await response.body.collect() }
                 #expect(failure.code == .timedOut)

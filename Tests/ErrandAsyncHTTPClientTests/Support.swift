@@ -73,7 +73,7 @@ extension Request {
 
 extension Response {
     /// Waits for the end of the exchange; how it ended.
-    func end(upTo limit: Duration = .seconds(10)) async throws -> ExchangeLifetime.End {
+    func end(upTo limit: Duration = .seconds(30)) async throws -> ExchangeLifetime.End {
         let ended = Watched<ExchangeLifetime.End?>(nil)
         exchange.onEnd { end in ended.change { $0 = end } }
         return try #require(try await ended.wait("the end of the exchange", upTo: limit) { $0 != nil })

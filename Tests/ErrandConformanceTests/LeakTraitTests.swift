@@ -44,7 +44,7 @@ struct LeakTraitTests {
     // MARK: What is left
 
     #if AsyncHTTPClient
-    @Test(.enabled(if: ClientSockets.areKnown))
+    @Test(.enabled(if: ClientSockets.areKnown, Comment(rawValue: ClientSockets.unknown)))
     func theKeptConnectionOfATransportThatWasNotShutDown() async throws {
         let server = try RawServer.answering { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
         defer { server.stop() }
@@ -71,16 +71,21 @@ struct LeakTraitTests {
     }
     #endif
 
-    @Test(.enabled(if: ClientSockets.areKnown), arguments: ["127.0.0.1", "::1"])
-    func aSocketThatListens(host: String) async throws {
-        guard host == "127.0.0.1" || LoopbackPorts.haveIPv6 else { return }
+    @Test(.enabled(if: ClientSockets.areKnown, Comment(rawValue: ClientSockets.unknown)))
+    func aSocketThatListens() async throws { try await expectListener(on: "127.0.0.1", shown: "127.0.0.1:") }
+
+    @Test(
+        .enabled(if: ClientSockets.areKnown, Comment(rawValue: ClientSockets.unknown)),
+        .enabled(if: LoopbackPorts.haveIPv6, "no IPv6 on the loopback interface"))
+    func aSocketThatListensOnIPv6() async throws { try await expectListener(on: "::1", shown: "[::1]:") }
+
+    private func expectListener(on host: String, shown address: String) async throws {
         let kept = Kept<RawServer>()
-        let address = host == "::1" ? "[::1]:" : "127.0.0.1:"
         try await expectLeft("a TCP socket \(address)", " (listening)") { kept.keep(try RawServer(host: host) { $0.waitForEnd() }) }
         kept.take()?.stop()
     }
 
-    @Test(.enabled(if: ClientSockets.areKnown))
+    @Test(.enabled(if: ClientSockets.areKnown, Comment(rawValue: ClientSockets.unknown)))
     func anOpenFile() async throws {
         let folder = try TestFolder("leak")
         let path = try folder.write("content", to: "file")
@@ -93,7 +98,7 @@ struct LeakTraitTests {
         kept.take()?.abandon()
     }
 
-    @Test(.enabled(if: ClientSockets.areKnown))
+    @Test(.enabled(if: ClientSockets.areKnown, Comment(rawValue: ClientSockets.unknown)))
     func aPipe() async throws {
         let kept = Kept<Pipe>()
         try await expectLeft("a pipe:[", ", 2 times") { kept.keep(Pipe()) }
@@ -112,8 +117,13 @@ struct LeakTraitTests {
         try await expectLeft("the temporary file \(folder.path)/part-1", "\(folder.path)/cache", by: trait) {
             for name in ["part-1", "cache", "other"] { _ = try folder.write("left", to: name) }
         }
+    }
+
+    @Test(.enabled(if: isAlone, notAlone))
+    func aFileThatWasThereBefore() async throws {
+        let folder = try TestFolder("leak")
+        let trait = LeakTrait(settling: .milliseconds(50), temporaryFolders: [folder.path], temporaryPrefixes: ["part-"])
         try folder.write("more", to: "part-1")
-        guard Self.isAlone else { return }
         try await perform(trait) { _ = try folder.write("what was there", to: "part-1") }
     }
 
@@ -226,9 +236,8 @@ struct LeakTraitTests {
         private static let running = Atomic(0)
 
         /// Only one runs at a time, in whatever order the cases come.
-        @Test(arguments: 0..<8)
+        @Test(.enabled(if: isAlone, notAlone), arguments: 0..<8)
         func casesRunOneAfterTheOther(number: Int) async throws {
-            guard !LeakTrait.isRunParallel else { return }
             #expect(Self.running.wrappingAdd(1, ordering: .relaxed).newValue == 1)
             for _ in 0..<10 { await Task.yield() }
             Self.running.wrappingSubtract(1, ordering: .relaxed)

@@ -1,4 +1,5 @@
 import Errand
+import TestSupport
 import Testing
 
 @testable import ErrandCore
@@ -30,18 +31,18 @@ struct SingleFlightTests {
     }
 
     /// Callers that all have joined one run.
-    private func callers(_ count: Int, mustFinish: Bool = false, _ work: @escaping @Sendable () async throws -> Int) async -> [Task<
-        Int, any Error
-    >] {
+    private func callers(
+        _ count: Int, mustFinish: Bool = false, _ work: @escaping @Sendable () async throws -> Int
+    ) async throws -> [Task<Int, any Error>] {
         let tasks = (0..<count).map { _ in Task { try await flight.run("key", mustFinish: mustFinish, work) } }
-        while flight.waiterCount(of: "key") < count { await Task.yield() }
+        try await poll("all to join", value: { flight.waiterCount(of: "key") }) { $0 >= count }
         return tasks
     }
 
     @Test(arguments: [1, 2, 10_000])
     func manyCallersShareOneRun(_ count: Int) async throws {
         let go = Signal()
-        let tasks = await callers(count, work(until: go))
+        let tasks = try await callers(count, work(until: go))
         #expect(flight.count == 1)
         go.fire()
         for task in tasks { #expect(try await task.value == 1) }
@@ -50,7 +51,7 @@ struct SingleFlightTests {
 
     @Test func anErrorReachesEveryCaller() async throws {
         let go = Signal()
-        let tasks = await callers(5) {
+        let tasks = try await callers(5) {
             await go.wait()
             throw SomeError(secret: "x")
         }
@@ -71,7 +72,7 @@ struct SingleFlightTests {
 
     @Test func whoIsCancelledLeavesAtOnceAndTheOthersStay() async throws {
         let go = Signal()
-        let tasks = await callers(3, work(until: go))
+        let tasks = try await callers(3, work(until: go))
         tasks[0].cancel()
         await #expect(throws: CancellationError.self) { try await tasks[0].value }
         #expect(flight.count == 1)
@@ -82,7 +83,7 @@ struct SingleFlightTests {
 
     @Test func theLastToLeaveCancelsTheWork() async throws {
         let (begun, cancelled) = (Signal(), Signal())
-        let tasks = await callers(2, endless(begun, cancelled: cancelled))
+        let tasks = try await callers(2, endless(begun, cancelled: cancelled))
         await begun.wait()
         for task in tasks { task.cancel() }
         await cancelled.wait()
@@ -94,7 +95,7 @@ struct SingleFlightTests {
     @Test func workThatMustFinishGoesOnWithoutCallers() async throws {
         let (begun, go) = (Signal(), Signal())
         let isCancelled = Recorder<Bool>()
-        let tasks = await callers(2, mustFinish: true) {
+        let tasks = try await callers(2, mustFinish: true) {
             begun.fire()
             await go.wait()
             isCancelled.record(Task.isCancelled)
@@ -104,7 +105,7 @@ struct SingleFlightTests {
         for task in tasks { task.cancel() }
         for task in tasks { await #expect(throws: CancellationError.self) { try await task.value } }
         #expect(flight.count == 1 && flight.waiterCount(of: "key") == 0)
-        let late = await callers(1) { 2 }
+        let late = try await callers(1) { 2 }
         go.fire()
         #expect(try await late[0].value == 1)
         #expect(isCancelled.all == [false])
@@ -114,7 +115,7 @@ struct SingleFlightTests {
         let go = Signal()
         flight.begin("key", work(until: go))
         flight.begin("key", work(until: go, 2))
-        let late = await callers(1) { 3 }
+        let late = try await callers(1) { 3 }
         go.fire()
         #expect(try await late[0].value == 1)
         #expect(runs.all == [1] && flight.count == 0)
@@ -122,7 +123,7 @@ struct SingleFlightTests {
 
     @Test func allRunsCanBeCancelledAndLaterOnesAreNew() async throws {
         let (begun, cancelled) = (Signal(), Signal())
-        let tasks = await callers(2, mustFinish: true, endless(begun, cancelled: cancelled))
+        let tasks = try await callers(2, mustFinish: true, endless(begun, cancelled: cancelled))
         flight.begin("other", endless(Signal(), cancelled: Signal()))
         await begun.wait()
         flight.cancelAll()

@@ -1,6 +1,7 @@
 import Errand
 import ErrandTesting
 import Synchronization
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct PhaseTimeoutTests {
@@ -152,7 +153,7 @@ import Testing
         off.options.phaseTimeouts = .off
         let unbounded = off
         let waiting = Task { try await stack.send(unbounded) }
-        while stub.requests.count < 2 { await Task.yield() }
+        try await poll("the second request", value: { stub.requests.count }) { $0 == 2 }
         #expect(clock.sleeperCount == 0)
         waiting.cancel()
         await #expect(throws: CancellationError.self) { try await waiting.value }

@@ -9,7 +9,9 @@ import Testing
         let stub = StubTransport(
             Stub(.get, "/x").answers(.status(.serviceUnavailable), .redirect(to: "/y?token=s3cret")),
             Stub(.get, "/y").answers(.status(.ok, text: "fine")))
-        let stack = stub.redirect().retry(RetryPolicy(backoff: .immediate)).timeout(.seconds(30)).profile()
+        let clock = ManualClock()
+        let stack = stub.redirect(clock: clock).retry(RetryPolicy(backoff: .immediate), clock: clock).timeout(.seconds(30), clock: clock)
+            .profile()
         let response = try await stack.send(try request())
         #expect(try await response.body.collect() == Data("fine".utf8))
         let profile = try #require(response.metadata.profile)

@@ -48,7 +48,7 @@ extension MockServerTests {
                             try row.request(server.url("/broken"), deadline: deadline), by: stack.events(to: events))
                         let took = ContinuousClock.now - start
                         #expect(expected.allows(outcome), "\(row): \(outcome)")
-                        #expect(took < (expected.code == .timedOut ? deadline + .seconds(1) : .seconds(5)), "\(row): \(took)")
+                        #expect(took < (expected.code == .timedOut ? deadline + .seconds(20) : deadline), "\(row): \(took)")
                         try await poll("\(row): the end of the call", value: { events.all.last?.kind }) { $0 == .callEnd }
                         #expect(EventGrammar.violations(events.all) == [], "\(row)")
                         // What it held is free: the next request gets through, at the latest after the connections that are broken.
@@ -62,7 +62,7 @@ extension MockServerTests {
                         }
                         if ClientSockets.areKnown {
                             try await poll(
-                                "\(row): few connections", upTo: .seconds(2), value: { try ClientSockets.count(to: server.port) }
+                                "\(row): few connections", value: { try ClientSockets.count(to: server.port) }
                             ) { $0 <= 3 }
                         }
                     }

@@ -83,7 +83,7 @@ extension MockServerTests {
             }
         }
 
-        @Test(.enabled(if: haveCurl))
+        @Test(.enabled(if: haveCurl, "there is no curl on this machine"))
         func curlSpeaksItInClearText() async throws {
             try await withMockServer(.http2) { server in
                 server.dispatch { _ in
@@ -101,7 +101,7 @@ extension MockServerTests {
             }
         }
 
-        @Test(.enabled(if: haveCurl))
+        @Test(.enabled(if: haveCurl, "there is no curl on this machine"))
         func curlSendsALargeBodyInClearText() async throws {
             try await withMockServer(.http2) { server in
                 server.dispatch { _ in .echo }

@@ -18,7 +18,7 @@ extension MockServerTests {
 
         enum Left: CaseIterable { case idle, answering, stalled, halfRead, halfSent, handshake, broken }
 
-        @Test(.enabled(if: ClientSockets.areKnown), arguments: Left.allCases)
+        @Test(.enabled(if: ClientSockets.areKnown, Comment(rawValue: ClientSockets.unknown)), arguments: Left.allCases)
         func stoppingLeavesNothing(what: Left) async throws {
             let before = try descriptors()
             let server = try await MockServer.start(what == .handshake ? .tls(try TestAuthority().certificate()) : .init())
@@ -49,7 +49,8 @@ extension MockServerTests {
                 try await server.waitUntil { $0.openConnections == 1 }
                 let start = ContinuousClock.now
                 await server.stop()
-                #expect(ContinuousClock.now - start < .seconds(1))
+                // What answers would take an hour.
+                #expect(ContinuousClock.now - start < .seconds(20))
                 #expect(server.openConnectionCount == 0)
                 while client.readSome() != nil {}
             }
@@ -57,7 +58,7 @@ extension MockServerTests {
             #expect(throws: (any Error).self) { try RawClient(port: server.port) }
         }
 
-        @Test(.enabled(if: ClientSockets.areKnown))
+        @Test(.enabled(if: ClientSockets.areKnown, Comment(rawValue: ClientSockets.unknown)))
         func aServerThatIsForgottenIsGone() async throws {
             let before = try descriptors()
             var server: MockServer? = try await MockServer.start()
@@ -118,6 +119,7 @@ extension MockServerTests {
             work.cancel()
             await #expect(throws: CancellationError.self) { try await work.value }
             #expect(throws: (any Error).self) { try RawClient(port: port) }
+            // Where the system does not tell, that nobody listens is all that can be seen.
             if ClientSockets.areKnown { #expect(try ClientSockets.count(to: port) == 0) }
         }
 

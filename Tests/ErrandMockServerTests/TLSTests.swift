@@ -142,7 +142,7 @@ extension MockServerTests {
             #expect(!"\(certificate)\(dumped)\(MockServer.TLS(certificate))".contains("PRIVATE"))
         }
 
-        @Test(.enabled(if: Programs.find("openssl") != nil))
+        @Test(.enabled(if: Programs.find("openssl") != nil, "there is no openssl on this machine"))
         func opensslAgreesWithTheCertificates() async throws {
             let files = try FileAuthority()
             try files.folder.write(try files.authority.certificate().certificatePEM, to: "leaf.pem")

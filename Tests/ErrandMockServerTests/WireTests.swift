@@ -149,7 +149,7 @@ extension MockServerTests {
             }
         }
 
-        @Test(.enabled(if: haveCurl))
+        @Test(.enabled(if: haveCurl, "there is no curl on this machine"))
         func curlSeesInformationalResponsesAndTrailers() async throws {
             try await withMockServer { server in
                 server.dispatch { _ in
@@ -166,7 +166,7 @@ extension MockServerTests {
             }
         }
 
-        @Test(.enabled(if: haveCurl))
+        @Test(.enabled(if: haveCurl, "there is no curl on this machine"))
         func curlSendsABodyThatItWaitsWith() async throws {
             try await withMockServer { server in
                 server.dispatch { _ in .echo }

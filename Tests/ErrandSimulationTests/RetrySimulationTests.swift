@@ -56,7 +56,10 @@ import Testing
                     }
                 }
                 // Time stands still until every call is over, or sleeps.
-                while server.underWay.load(ordering: .relaxed) != clock.sleeperCount { await Task.yield() }
+                while server.underWay.load(ordering: .relaxed) != clock.sleeperCount {
+                    try Task.checkCancellation()
+                    await Task.yield()
+                }
             }
             while clock.advanceToNextSleeper() != nil {}
         }

@@ -55,6 +55,15 @@ public final class NginxServer: Sendable {
     /// Whether it was built with the module that stores what is PUT.
     public let haveUploads: Bool
 
+    /// Whether one is here that stores what is PUT.
+    public static func storesUploads() async throws -> Bool {
+        guard isHere else { return false }
+        return try await shared().haveUploads
+    }
+
+    /// Why a test is skipped where ``storesUploads()`` is false.
+    public static let storesNothing = "nginx was built without http_dav_module (apt-get install nginx-light)"
+
     // MARK: Addresses
 
     public func port(_ listener: Listener) -> Int { ports[listener.rawValue] }

@@ -276,6 +276,8 @@ public final class HangingPort: Sendable {
 public enum ClientSockets {
     /// Whether this system tells (by `/proc`).
     public static let areKnown = FileManager.default.fileExists(atPath: "/proc/self/net/tcp")
+    /// Why a test is skipped where ``areKnown`` is false.
+    public static let unknown = "only Linux tells of the sockets of a process (/proc)"
 
     public enum State: String, Sendable {
         case established = "01"
