@@ -1,5 +1,6 @@
 import Errand
 import Synchronization
+import Testing
 
 /// A sender whose exchanges the test answers.
 final class Desk: HTTPSender {
@@ -41,22 +42,17 @@ final class Desk: HTTPSender {
     /// Ends the exchange with this number, from 0, once it has begun; false where it was cancelled before.
     @discardableResult
     func answer(_ index: Int = 0, with result: Result<Response, any Error>) async -> Bool {
-        while true {
-            let (waiter, isCancelled) = state.withLock { ($0.waiting.removeValue(forKey: index), $0.cancelled.contains(index)) }
-            if let waiter {
-                waiter.resume(with: result)
-                return true
-            }
-            if isCancelled { return false }
-            await Task.yield()
-        }
+        await eventually { state.withLock { $0.waiting[index] != nil || $0.cancelled.contains(index) } }
+        let waiter = state.withLock { $0.waiting.removeValue(forKey: index) }
+        waiter?.resume(with: result)
+        return waiter != nil
     }
 
     @discardableResult
-    func answer(_ index: Int = 0, text: String) async -> Bool {
+    func answer(_ index: Int = 0, status: HTTPResponse.Status = .ok, text: String) async -> Bool {
         await eventually { self.requests.count > index }
         return await answer(
-            index, with: .success(Response(head: HTTPResponse(status: .ok), data: Data(text.utf8), request: requests[index])))
+            index, with: .success(Response(head: HTTPResponse(status: status), data: Data(text.utf8), request: requests[index])))
     }
 
     /// Answers with a body that the test writes.
@@ -151,11 +147,6 @@ final class HandBody: BodySource {
         defer { state.reader = nil }
         return state.reader
     }
-}
-
-/// Returns when `condition` holds.
-func eventually(_ condition: () -> Bool) async {
-    while !condition() { await Task.yield() }
 }
 
 extension CoalesceMiddleware {

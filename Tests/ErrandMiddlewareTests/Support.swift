@@ -2,6 +2,8 @@ import Errand
 import ErrandTesting
 import Logging
 import Synchronization
+import TestSupport
+import Testing
 
 /// Notes the names of those who pass, in order.
 final class Passage: Sendable {
@@ -66,3 +68,13 @@ func request(_ method: HTTPRequest.Method = .get, body: RequestBody = .empty) th
 
 /// A body of three chunks that is never whole before it is read.
 let streamed = [Data("one".utf8), Data("two".utf8), Data("three".utf8)]
+
+/// Returns when `condition` holds, or reports that it did not come to hold. For what gives no signal.
+func eventually(_ condition: () -> Bool, sourceLocation: SourceLocation = #_sourceLocation) async {
+    do {
+        try await poll("a condition", upTo: .seconds(30), value: condition) { $0 }
+    } catch is CancellationError {
+    } catch {
+        Issue.record(error, sourceLocation: sourceLocation)
+    }
+}

@@ -30,55 +30,26 @@ import Testing
     private let clock = ManualClock()
     private let origin = "https://a.example"
 
-    /// Returns when all that were sent have come through or wait, and whoever leads them sleeps.
-    private func settle(_ sent: Int, _ record: Record, _ middleware: RateLimitMiddleware) async throws {
-        try await until {
-            let waiting = middleware.waiting(for: origin)
-            return record.count + waiting == sent && (waiting == 0 || clock.sleeperCount == 1)
-        }
-    }
-
-    private func until(_ condition: () -> Bool) async throws {
-        while !condition() {
-            try Task.checkCancellation()
-            await Task.yield()
-        }
-    }
-
     @Test func fiftyASecondAreNeverExceeded() async throws {
-        try await withTaskExecutorPreference(QueueExecutor()) { try await self.fiftyASecondAreNeverExceededOnItsQueue() }
-    }
-
-    private func fiftyASecondAreNeverExceededOnItsQueue() async throws {
+        let simulation = Simulation()
+        let clock = simulation.clock
         let record = Record(clock)
         let middleware = RateLimitMiddleware(.perSecond(50, burst: 10), clock: clock)
         let stack = HTTPStack(record).wrapped(by: middleware)
         var random = SeededGenerator(seed: 50)
-        let end = clock.now.advanced(by: .seconds(600))
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            var sent = 0
-            var nextArrival = clock.now
-            while clock.now < end {
-                if clock.now >= nextArrival {
-                    // Quiet times, and times with more than goes.
-                    let isBusy = Int.random(in: 0..<3, using: &random) > 0
-                    for _ in 0..<(isBusy ? Int.random(in: 1..<120, using: &random) : 1) {
-                        sent += 1
-                        group.addTask { _ = try await stack.send(try Request(.get, url: "\(origin)/")) }
-                    }
-                    nextArrival = clock.now.advanced(by: .microseconds(Int.random(in: 1..<1_600_000, using: &random)))
-                }
-                try await settle(sent, record, middleware)
-                clock.advance(by: min(clock.nextSleeper ?? .seconds(600), clock.now.duration(to: nextArrival)))
-                try await settle(sent, record, middleware)
+        var sent = 0
+        while simulation.elapsed < .seconds(600) {
+            // Quiet times, and times with more than goes.
+            let isBusy = Int.random(in: 0..<3, using: &random) > 0
+            for _ in 0..<(isBusy ? Int.random(in: 1..<120, using: &random) : 1) {
+                sent += 1
+                simulation.begin { [origin] in _ = try await stack.send(try Request(.get, url: "\(origin)/")) }
             }
-            while middleware.waiting(for: origin) > 0 {
-                clock.advanceToNextSleeper()
-                try await settle(sent, record, middleware)
-            }
-            try await group.waitForAll()
-            #expect(record.count == sent)
+            simulation.run(until: simulation.elapsed + .microseconds(Int.random(in: 1..<1_600_000, using: &random)))
+            #expect(record.count + middleware.waiting(for: origin) == sent && clock.sleeperCount <= 1)
         }
+        simulation.run()
+        #expect(record.count == sent && middleware.waiting(for: origin) == 0)
         let instants = record.instants
         #expect(instants.mostIn(.seconds(1)) == 50, "as many as may, and no more")
         #expect(instants.mostIn(.nanoseconds(1)) == 10)
@@ -87,27 +58,22 @@ import Testing
 
     /// A hundred callers, each of whom sends again as soon as it may.
     @Test func underOverloadEachGetsTheSameAndNothingIsWasted() async throws {
-        try await withTaskExecutorPreference(QueueExecutor()) { try await self.underOverloadEachGetsTheSameAndNothingIsWastedOnItsQueue() }
-    }
-
-    private func underOverloadEachGetsTheSameAndNothingIsWastedOnItsQueue() async throws {
+        let simulation = Simulation()
+        let clock = simulation.clock
         let record = Record(clock)
         let middleware = RateLimitMiddleware(.perSecond(50, burst: 10), clock: clock)
         let stack = HTTPStack(record).wrapped(by: middleware)
         let seconds = 60
         // What is saved up goes to whoever comes first.
-        for _ in 0..<10 { _ = try await stack.send(try Request(.get, url: "\(origin)/first")) }
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            for caller in 0..<100 {
-                group.addTask { while (try? await stack.send(try Request(.get, url: "\(origin)/\(caller)"))) != nil {} }
-            }
-            let start = clock.now
-            while start.duration(to: clock.now) < .seconds(seconds) {
-                try await until { middleware.waiting(for: origin) == 100 && clock.sleeperCount == 1 }
-                clock.advanceToNextSleeper()
-            }
-            group.cancelAll()
+        for _ in 0..<10 { simulation.begin { [origin] in _ = try await stack.send(try Request(.get, url: "\(origin)/first")) } }
+        simulation.runUntilIdle()
+        let callers = (0..<100).map { caller in
+            simulation.begin { [origin] in while (try? await stack.send(try Request(.get, url: "\(origin)/\(caller)"))) != nil {} }
         }
+        simulation.run(until: .seconds(seconds))
+        #expect(middleware.waiting(for: origin) == 100 && clock.sleeperCount == 1)
+        for caller in callers { caller.cancel() }
+        simulation.run()
         let counts = record.counts.filter { $0.key != "/first" }.values
         #expect(record.instants.filter { $0 < .seconds(seconds) }.count >= 49 * seconds, "\(record.count) in \(seconds) s")
         #expect(record.instants.mostIn(.seconds(1)) <= 50)
@@ -116,27 +82,49 @@ import Testing
     }
 
     @Test func twoStacksWithOneStoreHoldTheLimitTogether() async throws {
-        try await withTaskExecutorPreference(QueueExecutor()) { try await self.twoStacksWithOneStoreHoldTheLimitTogetherOnItsQueue() }
-    }
-
-    private func twoStacksWithOneStoreHoldTheLimitTogetherOnItsQueue() async throws {
+        let simulation = Simulation()
+        let clock = simulation.clock
         let record = Record(clock)
         let store = MemoryRateLimitStore(clock: clock)
         let both = (0..<2).map { _ in RateLimitMiddleware(.perSecond(20, burst: 5), store: store, clock: clock) }
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            for caller in 0..<20 {
-                let stack = HTTPStack(record).wrapped(by: both[caller % 2])
-                group.addTask { while (try? await stack.send(try Request(.get, url: "\(origin)/\(caller)"))) != nil {} }
+        let callers = (0..<20).map { caller in
+            let stack = HTTPStack(record).wrapped(by: both[caller % 2])
+            return simulation.begin { [origin] in
+                while (try? await stack.send(try Request(.get, url: "\(origin)/\(caller)"))) != nil {}
             }
-            let start = clock.now
-            while start.duration(to: clock.now) < .seconds(30) {
-                try await until { both.allSatisfy { $0.waiting(for: origin) == 10 } && clock.sleeperCount == 2 }
-                clock.advanceToNextSleeper()
-            }
-            group.cancelAll()
         }
+        simulation.run(until: .seconds(30))
+        #expect(both.allSatisfy { $0.waiting(for: origin) == 10 } && clock.sleeperCount == 2)
+        for caller in callers { caller.cancel() }
+        simulation.run()
         #expect(record.instants.mostIn(.seconds(1)) <= 20 && record.count >= 19 * 30)
         #expect(Set(record.counts.keys).count == 20, "nobody starves")
+    }
+
+    /// Three callers at a time are more urgent than one that waits: it has its turn all the same.
+    @Test func theLeastUrgentHasItsTurnUnderOverload() async throws {
+        let simulation = Simulation()
+        let record = Record(simulation.clock)
+        let stack = HTTPStack(record).rateLimit(.perSecond(1), clock: simulation.clock)
+        for _ in 0..<3 {
+            simulation.begin { [origin] in
+                while simulation.elapsed < .seconds(60) {
+                    var urgent = try Request(.get, url: "\(origin)/urgent")
+                    urgent.options.priority = .high
+                    _ = try await stack.send(urgent)
+                }
+            }
+        }
+        simulation.run(until: .seconds(2))
+        let low = simulation.begin { [origin] in
+            var low = try Request(.get, url: "\(origin)/low")
+            low.options.priority = .low
+            _ = try await stack.send(low)
+            return simulation.elapsed
+        }
+        simulation.run()
+        #expect(try await low.value <= .seconds(22), "every tenth grant is for whoever has waited longest: three came before it")
+        #expect(record.counts["/low"] == 1)
     }
 
     /// Three thousand calls, a third of them cancelled at any moment: nobody is lost, and nobody who leads leaves the line without a lead.

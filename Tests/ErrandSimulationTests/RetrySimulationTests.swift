@@ -1,13 +1,13 @@
 import Errand
 import ErrandTesting
 import Synchronization
+import TestSupport
 import Testing
 
 /// What retries do to a server, and what they never do, under seeded chance.
 @Suite(.timeLimit(.minutes(2))) struct RetrySimulationTests {
     /// A server that fails from the first to the second minute; it counts what it gets in each second.
     private final class TroubledServer: HTTPSender {
-        let underWay = Atomic(0)
         private let perSecond = Mutex([Int: Int]())
         private let clock: ManualClock
         private let start: ManualClock.Instant
@@ -27,42 +27,25 @@ import Testing
     /// Two hundred clients call once a second for three minutes; the server fails during the second one.
     @Test(arguments: [true, false], [1, 2] as [UInt64])
     func aServerInTroubleGetsLittleMoreThanItsNormalLoad(shareOneBudget: Bool, seed: UInt64) async throws {
-        let clock = ManualClock()
+        let simulation = Simulation()
+        let clock = simulation.clock
         let server = TroubledServer(clock: clock)
         let random = SeededRandom(seed: seed)
         let shared = RetryBudget(clock: clock)
-        let begun: [(stack: HTTPStack, next: Duration)] = (0..<200).map { _ in
+        var clients: [(stack: HTTPStack, next: Duration)] = (0..<200).map { _ in
             let budget = shareOneBudget ? shared : RetryBudget(clock: clock)
             let stack = HTTPStack(server).retry(budget: budget, clock: clock, random: { random.next() })
             return (stack, .milliseconds(Int(random.next() * 1_000)))
         }
-        let start = clock.now
-        try await withThrowingDiscardingTaskGroup { group in
-            var clients = begun
-            while let next = clients.map(\.next).min(), next < .seconds(180) {
-                let rest = next - start.duration(to: clock.now)
-                if let sleeper = clock.nextSleeper, sleeper < rest {
-                    clock.advance(by: sleeper)
-                } else {
-                    clock.advance(by: max(.zero, rest))
-                    for index in clients.indices where clients[index].next == next {
-                        clients[index].next += .seconds(1)  // however long the last call took
-                        let stack = clients[index].stack
-                        server.underWay.add(1, ordering: .relaxed)
-                        group.addTask {
-                            defer { server.underWay.subtract(1, ordering: .relaxed) }
-                            _ = try await stack.send(try request())
-                        }
-                    }
-                }
-                // Time stands still until every call is over, or sleeps.
-                while server.underWay.load(ordering: .relaxed) != clock.sleeperCount {
-                    try Task.checkCancellation()
-                    await Task.yield()
-                }
+        while let next = clients.map(\.next).min(), next < .seconds(180) {
+            simulation.run(until: next)
+            for index in clients.indices where clients[index].next == next {
+                clients[index].next += .seconds(1)  // however long the last call took
+                let stack = clients[index].stack
+                simulation.begin { _ = try await stack.send(try request()) }
             }
-            while clock.advanceToNextSleeper() != nil {}
         }
+        simulation.run()
         let (normal, trouble) = (server.count(0..<60), server.count(60..<120))
         #expect(normal == 12_000)
         let ratio = Double(trouble) / Double(normal)
