@@ -26,7 +26,7 @@ public struct DelayMiddleware: HTTPMiddleware {
             throw TransportError(
                 .timedOut, phase: .queue, message: "a delay of \(delay) would pass the deadline", request: request, wasSent: .no)
         }
-        try await clock.sleep(for: delay)
+        try await clock.sleep(for: delay.bounded)
         return try await next.send(request)
     }
 }

@@ -37,7 +37,7 @@ public struct Backoff: Sendable, CustomStringConvertible {
         return Backoff(description: "fibonacci of \(unit) to \(cap)") { attempt in
             var (number, next) = (Int32(1), Int32(1))
             for _ in 1..<min(max(attempt, 1), 45) { (number, next) = (next, number + next) }
-            return min(cap, unit * number)
+            return min(cap, unit.bounded * number)
         }
     }
 

@@ -27,7 +27,7 @@ public struct TimeoutMiddleware: HTTPMiddleware {
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         guard let duration = request.options.timeout.resolved(duration) else { return try await next.send(request) }
         var request = request
-        request.deadline = .earlier(request.deadline, Deadline(after: duration, clock: clock))
+        request.deadline = .earlier(request.deadline, Deadline(after: duration.bounded, clock: clock))
         return try await next.send(request)
     }
 }
