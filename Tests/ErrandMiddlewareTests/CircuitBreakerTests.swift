@@ -67,6 +67,28 @@ import Testing
                 .calls(4, .failed(retryAfter: .seconds(3_600)), at: 10), .state(.open(until: .seconds(70))),
             ]),
         Row(
+            name: "Retry-After of any failure in the window, not of the last alone",
+            steps: [.calls(3, .failed(retryAfter: .seconds(60)), at: 0), .calls(1, failed, at: 1), .state(.open(until: .seconds(60)))]),
+        Row(
+            name: "probes that hang let one more go for each break",
+            steps: [
+                .calls(4, failed, at: 0), .enters(true, at: 5), .enters(true, at: 6), .enters(false, at: 10), .enters(true, at: 11),
+                .enters(false, at: 11), .enters(false, at: 15), .enters(true, at: 16), .state(.halfOpen(underWay: 4, succeeded: 0)),
+            ]),
+        Row(
+            name: "and those that succeed beside them close it",
+            steps: [
+                .calls(4, failed, at: 0), .enters(true, at: 5), .enters(true, at: 5), .calls(1, fine, at: 10), .calls(1, fine, at: 15),
+                .state(.closed),
+            ]),
+        Row(
+            name: "a window without a length", policy: CircuitPolicy(minimumCalls: 4, window: .nanoseconds(1), breakTime: .seconds(5)),
+            steps: [.calls(3, failed, at: Int(Int32.max)), .state(.closed)]),
+        Row(
+            name: "a break without an end",
+            policy: CircuitPolicy(minimumCalls: 4, breakTime: .seconds(Int64.max), longestBreak: .seconds(Int64.max)),
+            steps: [.calls(4, .failed(retryAfter: .seconds(Int64.max)), at: 1), .enters(false, at: Int(Int32.max))]),
+        Row(
             name: "slow calls open it", policy: slowPolicy,
             steps: [
                 .calls(2, fine, at: 0), .calls(1, .succeeded(after: .seconds(1)), at: 0), .calls(1, .succeeded(after: .seconds(2)), at: 0),
@@ -179,7 +201,7 @@ import Testing
         let stack = stub.circuitBreaker(breaker)
         for number in 1...10 {
             let task = Task { try await stack.send(call()) }
-            while stub.requests.count < number { await Task.yield() }
+            await eventually { stub.requests.count >= number }
             task.cancel()
             await #expect(throws: CancellationError.self) { try await task.value }
         }
@@ -211,9 +233,66 @@ import Testing
 
     @Test func manyOriginsDoNotFillTheMemory() async throws {
         let breaker = CircuitBreaker(policy, clock: clock)
-        let stack = StubTransport(Stub().answers(.status(.ok))).circuitBreaker(breaker)
-        breaker.isolate("https://kept.example")
-        for number in 0..<3_000 { _ = try await stack.send(call("\(number).example")) }
-        #expect(breaker.state(of: "https://kept.example") == .isolated)
+        let stub = StubTransport(Stub(.get, "/x").answers(.status(.ok)), Stub(.get, "/broken").answers(.status(.serviceUnavailable)))
+        let stack = stub.circuitBreaker(breaker)
+        for number in 0..<1_500 { _ = try await stack.send(call("\(number).example")) }
+        #expect(breaker.originCount == 1_000, "those without a failure")
+        for number in 0..<1_500 { _ = try await stack.send(try Request(.get, url: "https://\(number).broken.example/broken")) }
+        #expect((1_990...2_000).contains(breaker.originCount), "and as many with one")
+    }
+
+    @Test func originsThatFailAreNotForgottenForThoseThatDoNot() async throws {
+        let breaker = CircuitBreaker(policy, clock: clock)
+        let stub = StubTransport(Stub(.get, "/x").answers(.status(.ok)), Stub(.get, "/broken").answers(.status(.serviceUnavailable)))
+        let stack = stub.circuitBreaker(breaker)
+        for round in 0..<4 {
+            for number in 0..<1_100 { _ = try await stack.send(call("\(number).example")) }
+            for number in 0..<20 {
+                let response = try await stack.send(try Request(.get, url: "https://\(number).broken.example/broken"))
+                #expect(response.status == .serviceUnavailable, "round \(round)")
+            }
+        }
+        let open = (0..<20).count { breaker.state(of: "https://\($0).broken.example") == .open(for: .seconds(5)) }
+        #expect(open == 20)
+    }
+
+    @Test func whatIsIsolatedByHandIsNeverForgotten() async throws {
+        let breaker = CircuitBreaker(policy, clock: clock)
+        let stack = StubTransport(Stub().answers(.status(.serviceUnavailable))).circuitBreaker(breaker)
+        for number in 0..<1_010 { breaker.isolate("https://\(number).example") }
+        for number in 0..<1_100 { _ = try await stack.send(call("\(number).broken.example")) }
+        #expect((0..<1_010).allSatisfy { breaker.state(of: "https://\($0).example") == .isolated })
+    }
+
+    @Test func changesAreReportedInTheirOrder() {
+        let changes = Mutex<[CircuitBreaker.State]>([])
+        let breaker = Mutex<CircuitBreaker?>(nil)
+        let made = CircuitBreaker(policy, clock: clock) { origin, state in
+            // Another change, while this one is being reported.
+            if state == .isolated { breaker.withLock { $0 }?.close(origin) }
+            changes.withLock { $0.append(state) }
+        }
+        breaker.withLock { $0 = made }
+        made.isolate("https://a.example")
+        #expect(changes.withLock { $0 } == [.isolated, .closed])
+        breaker.withLock { $0 = nil }
+    }
+
+    @Test func probesThatHangDoNotKeepAnOriginFromHealing() async throws {
+        let breaker = CircuitBreaker(policy, clock: clock)
+        let unavailable = StubAnswer.status(.serviceUnavailable)
+        let stub = StubTransport(
+            Stub().answers(unavailable, unavailable, unavailable, unavailable, .never, .status(.ok), repeatingLast: true))
+        let stack = stub.circuitBreaker(breaker)
+        for _ in 0..<4 { _ = try await stack.send(call()) }
+        clock.advance(by: .seconds(5))
+        let hanging = Task { try await stack.send(call()) }
+        await eventually { stub.requests.count == 5 }
+        await #expect(throws: CircuitOpen.self) { try await stack.send(call()) }
+        clock.advance(by: .seconds(5))
+        #expect(try await stack.send(call()).status == .ok)
+        #expect(breaker.state(of: "https://a.example") == .closed)
+        hanging.cancel()
+        _ = await hanging.result
     }
 }

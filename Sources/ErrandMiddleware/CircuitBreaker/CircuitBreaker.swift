@@ -2,7 +2,7 @@
 ///
 /// Closed, it counts within a window. It opens when there were ``CircuitPolicy/minimumCalls`` and the share of those that failed, or were slow,
 /// is too large. Open, it refuses for ``CircuitPolicy/breakTime``, or for as long as the server asked. Then a few probes go: all must succeed, or it opens
-/// again.
+/// again. A probe without an outcome for ``CircuitPolicy/breakTime`` does not block the circuit: one more may go.
 package struct CircuitMachine: Sendable {
     package enum State: Sendable, Hashable {
         case closed
@@ -17,6 +17,8 @@ package struct CircuitMachine: Sendable {
         var calls = 0
         var failed = 0
         var slow = 0
+        /// The latest instant until which a failed call was asked to wait.
+        var pausedUntil: Duration?
     }
 
     /// The window is counted in so many parts.
@@ -27,6 +29,11 @@ package struct CircuitMachine: Sendable {
     /// Told apart so that what was begun before a change does not count after it.
     private(set) var generation = 0
     private var slots: [Slot] = []
+    /// When the last probe went.
+    private var lastProbe = Duration.zero
+
+    /// Whether anything is known but calls that succeeded.
+    var isTroubled: Bool { state != .closed || slots.contains { $0.failed > 0 || $0.slow > 0 } }
 
     package init(_ policy: CircuitPolicy) { self.policy = policy }
 
@@ -44,9 +51,12 @@ package struct CircuitMachine: Sendable {
         case .open(let until):
             guard now >= until else { return .refused(for: until - now) }
             move(to: .halfOpen(underWay: 1, succeeded: 0))
+            lastProbe = now
             return .go(generation: generation)
         case .halfOpen(let underWay, let succeeded):
-            guard underWay + succeeded < policy.probes else { return .refused(for: nil) }
+            // Probes that hang, without a timeout inside, must not keep the circuit half-open for as long as they live.
+            guard underWay + succeeded < policy.probes || now - lastProbe >= policy.breakTime else { return .refused(for: nil) }
+            lastProbe = now
             state = .halfOpen(underWay: underWay + 1, succeeded: succeeded)
             return .go(generation: generation)
         }
@@ -87,15 +97,16 @@ package struct CircuitMachine: Sendable {
 
     private mutating func count(_ outcome: Outcome, at now: Duration) {
         guard outcome != .cancelled else { return }
-        let number = Int(now / (policy.window / Self.slotCount))
+        let number = Int(min(now / max(policy.window / Self.slotCount, .nanoseconds(1)), 1e15))
         slots.removeAll { $0.number <= number - Self.slotCount }
         if slots.last?.number != number { slots.append(Slot(number: number)) }
-        var retryAfter: Duration?
         slots[slots.count - 1].calls += 1
         switch outcome {
         case .failed(let wait):
             slots[slots.count - 1].failed += 1
-            retryAfter = wait
+            if let wait {
+                slots[slots.count - 1].pausedUntil = max(slots[slots.count - 1].pausedUntil ?? .zero, now + wait.bounded)
+            }
         case .succeeded(let elapsed) where isSlow(elapsed): slots[slots.count - 1].slow += 1
         case .succeeded, .cancelled: break
         }
@@ -103,11 +114,13 @@ package struct CircuitMachine: Sendable {
         guard calls >= policy.minimumCalls else { return }
         let failed = Double(slots.reduce(0) { $0 + $1.failed }) / Double(calls)
         let slow = Double(slots.reduce(0) { $0 + $1.slow }) / Double(calls)
-        if failed >= policy.failureRatio || (policy.slowCall != nil && slow >= policy.slowRatio) { open(at: now, for: retryAfter) }
+        if failed >= policy.failureRatio || (policy.slowCall != nil && slow >= policy.slowRatio) {
+            open(at: now, for: slots.compactMap(\.pausedUntil).max().map { $0 - now })
+        }
     }
 
     private mutating func open(at now: Duration, for retryAfter: Duration?) {
-        move(to: .open(until: now + min(policy.longestBreak, max(policy.breakTime, retryAfter ?? .zero))))
+        move(to: .open(until: now + min(policy.longestBreak, max(policy.breakTime, retryAfter ?? .zero)).bounded))
     }
 
     private mutating func move(to state: State) {
@@ -125,7 +138,8 @@ public struct CircuitPolicy: Sendable, Hashable, CustomStringConvertible {
     public var minimumCalls: Int
     /// 30 s by default.
     public var window: Duration
-    /// How long it refuses: 5 s by default. A longer `Retry-After` counts instead.
+    /// How long it refuses: 5 s by default. A longer `Retry-After` of any failure within the window counts instead. Half-open, it lets one more
+    /// probe go where the last one has had no outcome for so long.
     public var breakTime: Duration
     /// The longest `Retry-After` that is believed: 60 s by default.
     public var longestBreak: Duration

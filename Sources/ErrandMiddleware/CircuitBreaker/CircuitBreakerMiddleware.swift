@@ -49,6 +49,9 @@ public struct CircuitBreakerMiddleware: HTTPMiddleware {
 }
 
 /// The circuits of the origins that a stack talks to: to be looked at, and to be set by hand.
+///
+/// It keeps at most 1,000 origins without a failure in the window, and 1,000 others; beyond that, the least recently used of its kind is forgotten,
+/// and counts anew. An origin that is isolated by hand is never forgotten.
 public final class CircuitBreaker: Sendable {
     /// How a circuit is now.
     public enum State: Sendable, Hashable {
@@ -62,17 +65,28 @@ public final class CircuitBreaker: Sendable {
         case isolated
     }
 
-    /// Origins beyond these are forgotten, those that are closed first.
+    /// Beyond 1,000 origins without a failure, and 1,000 with one, the least recently used of its kind is forgotten.
     private static let originLimit = 1_000
 
     public let policy: CircuitPolicy
     private let elapsed: @Sendable () -> Duration
     private let onChange: @Sendable (String, State) -> Void
-    private let machines = Mutex<[String: CircuitMachine]>([:])
+    private let machines = Mutex(
+        TieredTable<String, CircuitMachine>(
+            limit: originLimit, isImportant: \.isTroubled, isPinned: { $0.state == .isolated }))
+    private let changes = Mutex(Changes())
+
+    /// What has to be told, in the order in which it happened.
+    private struct Changes: Sendable {
+        var untold: [(origin: String, state: State)] = []
+        /// Whether somebody tells: whoever comes meanwhile leaves its change to that one.
+        var isTelling = false
+    }
 
     /// - Parameters:
     ///   - clock: what windows and breaks are measured by.
-    ///   - onChange: told of each origin whose circuit changes, and what it is now; quick, and not under a lock.
+    ///   - onChange: called for each origin whose circuit changes, with its new state: one call after the other, in the order of the changes, and
+    ///     not under a lock. It must return quickly.
     public init(
         _ policy: CircuitPolicy = .standard, clock: any Clock<Duration> = ContinuousClock(),
         onChange: @escaping @Sendable (_ origin: String, _ state: State) -> Void = { _, _ in }
@@ -93,6 +107,9 @@ public final class CircuitBreaker: Sendable {
     /// Lets requests go again, and forgets what was counted.
     public func close(_ origin: String) { change(origin) { machine, _ in machine.close() } }
 
+    /// How many origins are kept now.
+    package var originCount: Int { machines.withLock(\.count) }
+
     var now: Duration { elapsed() }
 
     func enter(_ origin: String, _ request: Request) throws -> (generation: Int, began: Duration) {
@@ -109,20 +126,37 @@ public final class CircuitBreaker: Sendable {
     @discardableResult
     private func change<Result: Sendable>(_ origin: String, _ body: (inout CircuitMachine, Duration) -> Result) -> Result {
         let now = elapsed()
-        let (result, changed) = machines.withLock { machines -> (Result, State?) in
-            if machines[origin] == nil, machines.count >= Self.originLimit,
-                let victim = machines.first(where: { $0.value.state == .closed })?.key ?? machines.first?.key
-            {
-                machines[victim] = nil
+        let (result, hasChanged) = machines.withLock { machines in
+            machines.update(origin, default: CircuitMachine(policy)) { machine -> (Result, Bool) in
+                let generation = machine.generation
+                let result = body(&machine, now)
+                guard machine.generation != generation else { return (result, false) }
+                // Under the lock, so that changes come in order.
+                let state = Self.shown(machine.state, at: now)
+                changes.withLock { $0.untold.append((origin, state)) }
+                return (result, true)
             }
-            var machine = machines[origin] ?? CircuitMachine(policy)
-            let generation = machine.generation
-            let result = body(&machine, now)
-            machines[origin] = machine
-            return (result, machine.generation == generation ? nil : Self.shown(machine.state, at: now))
         }
-        if let changed { onChange(origin, changed) }
+        if hasChanged { tellChanges() }
         return result
+    }
+
+    private func tellChanges() {
+        guard
+            changes.withLock({ changes in
+                defer { changes.isTelling = true }
+                return !changes.isTelling
+            })
+        else { return }
+        while true {
+            let untold = changes.withLock { changes in
+                defer { changes.untold = [] }
+                if changes.untold.isEmpty { changes.isTelling = false }
+                return changes.untold
+            }
+            guard !untold.isEmpty else { return }
+            for (origin, state) in untold { onChange(origin, state) }
+        }
     }
 
     private static func shown(_ state: CircuitMachine.State, at now: Duration) -> State {
