@@ -6,12 +6,14 @@ internal import Synchronization
 /// Each origin has a bucket of tokens. A retry takes one; a call that succeeds gives ``perSuccess`` back, and time ``perSecond``, up to
 /// ``reserve``. So a failure in passing is retried, and a server that fails for a minute gets each client's reserve once, and little more.
 /// Whoever finds the bucket empty gets the last answer, or the last failure, at once: nobody waits for budget. One budget may be
-/// shared by several stacks. Attempts that provably did not reach a server cost nothing.
+/// shared by several stacks. The one free attempt after a request that was provably not processed costs nothing (``RetryPolicy``).
+///
+/// Only origins that have taken a retry and have not earned it back are kept, at most 1,000 of them; beyond that the least recently used
+/// is forgotten, and has its reserve again.
 public final class RetryBudget: Sendable, CustomStringConvertible {
-    /// Origins beyond these push out the one that was used least lately.
     private static let originLimit = 1_000
 
-    private struct Bucket {
+    private struct Bucket: Sendable {
         var tokens: Double
         var filled: Duration
     }
@@ -23,7 +25,8 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
     /// 0.1 by default: one retry in ten seconds.
     public let perSecond: Double
     private let elapsed: @Sendable () -> Duration
-    private let buckets = Mutex<[String: Bucket]>([:])
+    /// Those that are not full: an origin without a bucket has its whole reserve.
+    private let buckets = Mutex(BoundedTable<String, Bucket>(limit: originLimit))
     /// Until somebody takes one, every bucket is full: a call that succeeds has nothing to give.
     private let wasTaken = Atomic(false)
 
@@ -33,46 +36,53 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
         elapsed = stopwatch(clock)
     }
 
-    private func within<Result: Sendable>(_ origin: String, _ body: (inout Double) -> Result) -> Result {
-        let now = elapsed()
-        return buckets.withLock { buckets in
-            var bucket = buckets[origin] ?? Bucket(tokens: reserve, filled: now)
-            if now > bucket.filled {
-                bucket.tokens = min(reserve, bucket.tokens + perSecond * ((now - bucket.filled) / .seconds(1)))
-                bucket.filled = now
-            }
-            let result = body(&bucket.tokens)
-            if buckets[origin] == nil, buckets.count >= Self.originLimit,
-                let oldest = buckets.min(by: { $0.value.filled < $1.value.filled })?.key
-            {
-                buckets[oldest] = nil
-            }
-            buckets[origin] = bucket
-            return result
-        }
+    /// What a bucket holds at `now`.
+    private func filled(_ bucket: Bucket, at now: Duration) -> Bucket {
+        guard now > bucket.filled else { return bucket }
+        return Bucket(tokens: min(reserve, bucket.tokens + perSecond * ((now - bucket.filled) / .seconds(1))), filled: now)
     }
 
     /// A call succeeded.
     package func deposit(_ origin: @autoclosure () -> String) {
         guard wasTaken.load(ordering: .relaxed) else { return }
-        within(origin()) { $0 = min(reserve, $0 + perSuccess) }
+        let (origin, now) = (origin(), elapsed())
+        buckets.withLock { buckets in
+            let isFull = buckets.updateIfPresent(origin) { bucket in
+                bucket = filled(bucket, at: now)
+                bucket.tokens = min(reserve, bucket.tokens + perSuccess)
+                return bucket.tokens >= reserve
+            }
+            if isFull == true { buckets.removeValue(forKey: origin) }
+        }
     }
 
     /// Takes one retry; false where there is none.
     package func withdraw(_ origin: String) -> Bool {
+        // Sums of tenths are never quite whole.
+        let whole = 1 - 1e-9
+        guard reserve > whole else { return false }
         wasTaken.store(true, ordering: .relaxed)
-        return within(origin) { tokens in
-            // Sums of tenths are never quite whole.
-            guard tokens > 1 - 1e-9 else { return false }
-            tokens -= 1
-            return true
+        let now = elapsed()
+        return buckets.withLock { buckets in
+            buckets.update(origin, default: Bucket(tokens: reserve, filled: now)) { bucket in
+                bucket = filled(bucket, at: now)
+                guard bucket.tokens > whole else { return false }
+                bucket.tokens -= 1
+                return true
+            }
         }
     }
 
     /// How many tokens `origin` has now. For a gauge.
     public func balance(of origin: Origin) -> Double { balance(of: origin.description) }
 
-    package func balance(of origin: String) -> Double { within(origin) { $0 } }
+    package func balance(of origin: String) -> Double {
+        let now = elapsed()
+        return buckets.withLock { buckets in buckets[origin].map { filled($0, at: now).tokens } ?? reserve }
+    }
+
+    /// How many origins are kept now.
+    package var originCount: Int { buckets.withLock(\.count) }
 
     public var description: String { "\(reserve) retries, \(perSuccess) for a success, \(perSecond) a second" }
 }
