@@ -33,6 +33,49 @@ import Testing
         String(decoding: try await response.body.collect(), as: UTF8.self)
     }
 
+    // MARK: Slow readers
+
+    /// Its task has asked, and does not run: the main actor in a stall. The simulation runs nothing unless it is told to.
+    @Test func aReaderWhoseExecutorIsBusyKeepsNoMoreThanTheLimit() async throws {
+        let simulation = Simulation()
+        let (stack, body) = (stack, HandBody())
+        let slow = simulation.begin { () -> (bytes: Int, fellBehind: Bool) in
+            let response = try await stack.send(try request())
+            guard let reader = response.body.makeReader() else { return (0, false) }
+            var bytes = 0
+            do {
+                while let chunk = try await reader.next() { bytes += chunk.count }
+                return (bytes, false)
+            } catch is ReaderFellBehind {
+                return (bytes, true)
+            }
+        }
+        await eventually {
+            simulation.runUntilIdle()
+            return desk.requests.count == 1
+        }
+        let fast = Task { try await stack.send(try request()).body.collect().count }
+        await middleware.callers(2)
+        await desk.answer(body: body)
+        // Each has asked: one for all, the other beside it.
+        await eventually {
+            simulation.runUntilIdle()
+            return body.asked == 1
+        }
+        for number in 1...100 {
+            body.write(Data(count: 50))
+            await eventually { body.asked > number }
+        }
+        body.finish()
+        #expect(try await fast.value == 5_000)
+        await eventually {
+            simulation.runUntilIdle()
+            return middleware.load.callers == 0
+        }
+        let outcome = try await slow.value
+        #expect(outcome.fellBehind && outcome.bytes <= 150, "\(outcome)")
+    }
+
     // MARK: All of it
 
     /// Several readers, some of which dawdle, some of which join late, get every byte.

@@ -113,7 +113,7 @@ import Testing
     ]
 
     static let options: [Pair] = [
-        options("a priority", share: true) { $0.priority = .high }, options("a template", share: true) { $0.urlTemplate = "/x" },
+        options("a template", share: true) { $0.urlTemplate = "/x" },
         options("a number", share: true) { $0.number = .off }, options("a log", share: true) { $0.log = .off },
         options("a timeout", share: true) { $0.timeout = .use(.seconds(1)) },
         Pair(name: "a deadline", share: true, second: { $0.deadline = Deadline(after: .seconds(60)) }),

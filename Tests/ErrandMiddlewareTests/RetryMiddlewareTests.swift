@@ -135,19 +135,54 @@ import Testing
         #expect(stub.requests.count == 5)
     }
 
-    @Test func whatNeverLeftIsSentUntilTheDeadline() async throws {
+    @Test(arguments: [nil, Duration.seconds(60)]) func whatNeverLeftObeysTheLargestNumberOfAttempts(_ timeout: Duration?) async throws {
         let simulation = Simulation()
         let clock = simulation.clock
-        let stub = StubTransport(Stub().answers(.failure(lost(.no, .cannotConnect))))
+        let stub = StubTransport(Stub().answers(.failure(lost(.no, .cannotFindHost))))
         let task = simulation.begin {
             var request = try request(.post, body: .text("x"))
-            request.deadline = Deadline(after: .seconds(60), clock: clock)
+            request.deadline = timeout.map { Deadline(after: $0, clock: clock) }
             return try await stub.retry(clock: clock, random: { 0.5 }).send(request)
         }
         simulation.run()
         let error = await #expect(throws: TransportError.self) { try await task.value }
-        // Half of 0.1, 0.2, … 12.8 and then 20 s, each with 10 ms on top, are 13 waits within a minute.
-        #expect(error?.attempts.count == 12 && stub.requests.count == 13)
+        #expect(error?.attempts.count == 2 && stub.requests.count == 3)
+        #expect(simulation.elapsed == .milliseconds(150), "half of 0.1 and of 0.2 s")
+    }
+
+    @Test func whatNeverLeftTakesFromTheBudget() async throws {
+        let clock = ManualClock()
+        let budget = RetryBudget(reserve: 2, perSecond: 0, clock: clock)
+        let stub = StubTransport(Stub().answers(.failure(lost(.no, .cannotConnect))))
+        var request = try request()
+        request.deadline = Deadline(after: .seconds(60), clock: clock)
+        let (sent, stack) = (request, stub.retry(RetryPolicy(maxAttempts: 10, backoff: .immediate), budget: budget, clock: clock))
+        await #expect(throws: TransportError.self) { try await stack.send(sent) }
+        #expect(stub.requests.count == 3 && budget.balance(of: "https://a.example") == 0)
+    }
+
+    @Test func attemptsOfALayerInsideAreKeptAndNumberedThrough() async throws {
+        let stub = StubTransport(Stub().answers(.status(.serviceUnavailable)))
+        let inner = stub.retry(RetryPolicy(maxAttempts: 2), budget: nil, clock: ManualClock(), random: { 0 })
+        let stack = inner.retry(RetryPolicy(maxAttempts: 2), budget: nil, clock: ManualClock(), random: { 0 })
+        let response = try await stack.send(try request())
+        #expect(stub.requests.count == 4 && response.metadata.attempts.map(\.number) == [1, 2, 3])
+        let failing = StubTransport(Stub().answers(.failure(lost(.maybe))))
+        let twice = failing.retry(RetryPolicy(maxAttempts: 2), budget: nil, clock: ManualClock(), random: { 0 })
+            .retry(RetryPolicy(maxAttempts: 2), budget: nil, clock: ManualClock(), random: { 0 })
+        let error = await #expect(throws: TransportError.self) { try await twice.send(try request()) }
+        #expect(failing.requests.count == 4 && error?.attempts.map(\.number) == [1, 2, 3])
+    }
+
+    @Test func aWaitBeyondWhatClocksCanCountIsCapped() async throws {
+        let clock = ManualClock()
+        let stub = StubTransport(Stub().answers(.status(.serviceUnavailable), .status(.ok)))
+        let policy = RetryPolicy(backoff: .constant(.seconds(Int64.max)), jitter: .none)
+        let task = Task { try await stub.retry(policy, clock: clock).send(try request()) }
+        try await clock.sleepers(atLeast: 1)
+        #expect(clock.nextSleeper == .seconds(100 * 365 * 86_400))
+        task.cancel()
+        _ = await task.result
     }
 
     @Test func whatIsProvablyUnprocessedIsSentOnceMoreAtOnceWhateverItIs() async throws {

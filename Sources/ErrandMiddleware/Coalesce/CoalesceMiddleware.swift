@@ -9,7 +9,8 @@ internal import Synchronization
 /// Only GET, HEAD, OPTIONS and QUERY (RFC 9110, 9.2.1; RFC 10008) are shared, with an authority, a body that is in memory, and no `Upgrade`. Two
 /// requests are equal if these are: method, URL, body, and fields, those to fall back on included (see ``Fields``; credentials always count); declared
 /// secret names; the limits of phases and of an attempt; the delay; and which middleware they switch off. What middleware of your own, inside this
-/// one, reads of a request's options counts if `also` names it. Deadline, timeout, priority, event sink and URL template may differ.
+/// one, reads of a request's options counts if `also` names it. Deadline, timeout, event sink and URL template may differ, and so may the priority,
+/// with one exception: a caller that is more urgent than a request without a response so far sends its own, which later callers join.
 ///
 /// The exchange belongs to none of its callers. It is sent as the first one's request, with its options, priority and event sink, but without a
 /// deadline: each caller has its own. Who is cancelled, or whose deadline passes, leaves at once and alone; when the last one leaves, the exchange
@@ -50,7 +51,7 @@ public struct CoalesceMiddleware: HTTPMiddleware {
         if caller.isTooLate { throw caller.timedOut(.queue, .no) }
         // A sender that is cancelled by itself may be so again: no caller goes from one exchange to the next without end.
         for _ in 0..<2 {
-            let seat = table.join(key, request.id)
+            let seat = table.join(key, request)
             if seat.isFirst { seat.exchange.send(request, to: next) }
             do {
                 return try await seat.response(to: caller)
@@ -92,15 +93,17 @@ private final class SharedExchanges: Sendable {
         return CoalesceMiddleware.Load(underWay: all.count, callers: all.reduce(0) { $0 + $1.memberCount })
     }
 
-    func join(_ key: CoalesceKey, _ request: RequestID) -> SharedSeat {
-        state.withLock { state in
-            if let exchange = state.open[key], let member = exchange.join() {
+    func join(_ key: CoalesceKey, _ request: Request) -> SharedSeat {
+        let priority = request.options.priority
+        return state.withLock { state in
+            if let exchange = state.open[key], let member = exchange.join(priority) {
                 return SharedSeat(exchange: exchange, member: member, isFirst: false)
             }
             state.nextNumber += 1
             let number = state.nextNumber
             let exchange = SharedExchange(
-                number: number, sent: request, limitBytes: limitBytes, onClose: { [weak self] in self?.close(key, number) },
+                number: number, sent: request.id, priority: priority, limitBytes: limitBytes,
+                onClose: { [weak self] in self?.close(key, number) },
                 onOver: { [weak self] in self?.remove(number) })
             state.open[key] = exchange
             state.all[number] = exchange

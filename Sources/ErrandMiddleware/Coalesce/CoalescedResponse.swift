@@ -60,6 +60,7 @@ struct SharedSeat: Sendable {
         var response = Response(head: shared.head, body: body, request: request, exchange: lifetime)
         response.metadata = shared.metadata
         if !isFirst { response.metadata.coalescedInto = exchange.sent }
+        if shared.head.status.code >= 400 { response.metadata.sharedRetry = exchange.retry }
         return response
     }
 
@@ -87,8 +88,9 @@ struct SharedSeat: Sendable {
             error.request = request
             return error
         }
-        guard var error = error as? TransportError, let sent = error.request else { return error }
-        error.request = own(sent, request)
+        guard var error = error as? TransportError else { return error }
+        error.request = error.request.map { own($0, request) } ?? request
+        error.request?.options.sharedRetry = exchange.retry
         return error
     }
 }

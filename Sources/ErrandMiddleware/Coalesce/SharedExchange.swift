@@ -7,6 +7,9 @@ final class SharedExchange: Sendable {
     let number: Int
     /// Of the request that is sent for all.
     let sent: RequestID
+    private let priority: RequestPriority
+    /// For those who send it again.
+    let retry = SharedRetry()
     private let limitBytes: Int
     /// Nobody can join any more.
     private let onClose: @Sendable () -> Void
@@ -17,10 +20,11 @@ final class SharedExchange: Sendable {
     private let work = SingleFlight<Int, Void>()
 
     init(
-        number: Int, sent: RequestID, limitBytes: Int, onClose: @escaping @Sendable () -> Void,
+        number: Int, sent: RequestID, priority: RequestPriority, limitBytes: Int, onClose: @escaping @Sendable () -> Void,
         onOver: @escaping @Sendable () -> Void
     ) {
-        (self.number, self.sent, self.limitBytes, self.onClose, self.onOver) = (number, sent, limitBytes, onClose, onOver)
+        (self.number, self.sent, self.priority, self.limitBytes) = (number, sent, priority, limitBytes)
+        (self.onClose, self.onOver) = (onClose, onOver)
     }
 
     var memberCount: Int { state.withLock(\.members.count) }
@@ -28,8 +32,8 @@ final class SharedExchange: Sendable {
 
     // MARK: Coming and going
 
-    /// The member's number; nil where it is too late.
-    func join() -> Int? { state.withLock { $0.join() } }
+    /// The member's number; nil where it is too late, or where the caller would wait behind those who are less urgent than itself.
+    func join(_ priority: RequestPriority) -> Int? { state.withLock { $0.join(mayWait: priority <= self.priority) } }
 
     /// Does nothing for a member that has left.
     ///

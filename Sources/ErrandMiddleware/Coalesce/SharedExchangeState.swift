@@ -81,9 +81,9 @@ struct SharedExchangeState: Sendable {
 
     // MARK: Coming and going
 
-    /// Nil where it is too late.
-    mutating func join() -> Int? {
-        guard isOpen else { return nil }
+    /// Nil where it is too late, or there is no response yet and the caller does not want to wait for it.
+    mutating func join(mayWait: Bool) -> Int? {
+        guard isOpen, mayWait || answer != nil else { return nil }
         nextMember += 1
         members[nextMember] = Member()
         return nextMember
@@ -211,6 +211,8 @@ struct SharedExchangeState: Sendable {
             let hasRoom = members[id].map { $0.isAsking || !isAsked || $0.chunks.bytes + chunk.count <= limitBytes } ?? false
             if hasRoom {
                 members[id]?.chunks.append(chunk)
+                // It has what it asked for. Until it runs and asks again, it is as slow as any other.
+                members[id]?.isAsking = false
             } else {
                 if let lifetime = members.removeValue(forKey: id)?.lifetime { lifetimes.append(lifetime) }
                 behind.insert(id)

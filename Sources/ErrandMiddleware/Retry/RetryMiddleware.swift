@@ -7,7 +7,11 @@ internal import ErrandFormats
 /// again, with a fresh token. The waits obey the request's deadline: one that would pass it ends the retries at once.
 ///
 /// A response that is returned is final: once its body can be read, nothing is sent again. When the attempts are used up, the last
-/// response is returned or the last error thrown, with the earlier ones in its `attempts`. A call that is cancelled is over.
+/// response is returned or the last error thrown, with the earlier ones in its `attempts`, those of a layer inside that sends again included. A
+/// call that is cancelled is over.
+///
+/// Calls that shared an exchange (``CoalesceMiddleware``, inside) are retried together: its failure costs one token of the budget, and they wait
+/// for the same time, so that they can share the next attempt; its success fills the budget once.
 ///
 /// **Per request:** `request.options.retry = .off`, or `.use(policy)`; `request.options.idempotencyKey = .attached` lets a POST be sent
 /// again, with the same key each time.
@@ -36,6 +40,7 @@ public struct RetryMiddleware: HTTPMiddleware {
         var request = request
         let hasKey = request.attachIdempotencyKey(for: policy.keyedMethods)
         var attempts: [AttemptRecord] = []
+        var made = 0
         var uncounted = 0
         var hasUsedFreeAttempt = false
         while true {
@@ -52,20 +57,29 @@ public struct RetryMiddleware: HTTPMiddleware {
                 kind = Self.kind(of: error)
                 (result, outcome) = (.failure(error), .failure(error))
             }
-            let decision = policy.decide(
+            made += 1
+            let shared = SharedRetry.of(result)
+            var decision = policy.decide(
                 RetryPolicy.Situation(
-                    attempt: attempts.count + 1, uncounted: uncounted, outcome: kind, method: request.method, hasKey: hasKey,
+                    attempt: made, uncounted: uncounted, outcome: kind, method: request.method, hasKey: hasKey,
                     canReplay: request.body.canBeSent,
                     remaining: request.deadline?.remaining, hasUsedFreeAttempt: hasUsedFreeAttempt),
-                random: random())
-            guard case .again(let delay, let counts) = decision, !counts || budget?.withdraw(request.originText) ?? true else {
-                // A POST that is refused is final as well, and no success.
-                if decision == .stop(.final), case .success(let response) = result, !policy.statuses.contains(response.head.status.code) {
+                random: shared?.random(random) ?? random())
+            if case .again(let own, let counts) = decision, let shared {
+                let delay = shared.delay(own)
+                let isTooLate = request.deadline.map { delay >= $0.remaining } ?? false
+                decision = isTooLate ? .stop(.deadlineTooNear) : .again(after: delay, counts: counts)
+            }
+            guard case .again(let delay, let counts) = decision, !counts || hasToken(for: request, shared) else {
+                // A POST that is refused is final as well, and no success. Of a shared success, the one whose request was sent tells.
+                if decision == .stop(.final), case .success(let response) = result, !policy.statuses.contains(response.head.status.code),
+                    response.metadata.coalescedInto == nil
+                {
                     budget?.deposit(request.originText)
                 }
-                var made = decision
-                if case .again = decision { made = .stop(.budgetSpent) }
-                request.tell(.retryDecision, decision: Self.told(made, outcome))
+                var told = decision
+                if case .again = decision { told = .stop(.budgetSpent) }
+                request.tell(.retryDecision, decision: Self.told(told, outcome))
                 return try Self.final(result, after: attempts)
             }
             if !counts {
@@ -73,14 +87,28 @@ public struct RetryMiddleware: HTTPMiddleware {
                 if kind == .unprocessed { hasUsedFreeAttempt = true }
             }
             if case .success(let response) = result { response.body.abandon() }
+            attempts = attempts.followed(by: Self.attempts(within: result))
             attempts.append(AttemptRecord(number: attempts.count + 1, outcome: outcome, delay: delay))
             request.tell(.retryDecision, decision: Self.told(decision, outcome))
             if delay > .zero {
                 request.tell(.waitStart)
                 defer { request.tell(.waitEnd) }
-                try await clock.sleep(for: delay)
+                try await clock.sleep(for: delay.bounded)
             }
             request.options.resendCount = request.resendCount(after: result)
+        }
+    }
+
+    private func hasToken(for request: Request, _ shared: SharedRetry?) -> Bool {
+        guard let budget else { return true }
+        return shared?.withdraw(budget, request.originText) ?? budget.withdraw(request.originText)
+    }
+
+    /// What a layer inside sent again for this attempt.
+    private static func attempts(within result: Result<Response, any Error>) -> [AttemptRecord] {
+        switch result {
+        case .success(let response): response.metadata.attempts
+        case .failure(let error): (error as? any RequestFailure)?.attempts ?? []
         }
     }
 
@@ -100,11 +128,11 @@ public struct RetryMiddleware: HTTPMiddleware {
     private static func final(_ result: Result<Response, any Error>, after attempts: [AttemptRecord]) throws -> Response {
         switch result {
         case .success(var response):
-            if !attempts.isEmpty { response.metadata.attempts = attempts }
+            if !attempts.isEmpty { response.metadata.attempts = attempts.followed(by: response.metadata.attempts) }
             return response
         case .failure(let error):
             guard !attempts.isEmpty, var failure = error as? any RequestFailure else { throw error }
-            failure.attempts = attempts
+            failure.attempts = attempts.followed(by: failure.attempts)
             throw failure
         }
     }

@@ -3,8 +3,8 @@ public import ErrandCore
 /// When a request is sent again, and after how long: a pure decision.
 ///
 /// What failed belongs to one of three classes:
-/// - It **never left**: it is sent again whatever its method, until the deadline, 10 ms apart at least. Without a deadline these
-///   attempts count.
+/// - It **never left**: it is sent again whatever its method, after a backoff. These attempts count, and take from the budget, as any others:
+///   a host that is mistyped or refuses is found out after ``maxAttempts``, with a deadline as without one.
 /// - The server got it and **provably did not process it** (RFC 9113, 8.7), or a kept connection turned out to be closed: it is sent again at
 ///   once, one time, whatever its method; that attempt does not count, nor against the budget.
 /// - It **may have been processed**: it is sent again if its method is idempotent (RFC 9110, 9.2.2; QUERY as well) or it carries an
@@ -27,9 +27,6 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
     public var statuses: Set<Int>
     /// Methods that get an `Idempotency-Key`, and may be sent again because of it: none by default. The server must know the field.
     public var keyedMethods: Set<HTTPRequest.Method>
-
-    /// Between attempts of which none leaves.
-    private static let leastPause = Duration.milliseconds(10)
 
     public static let defaultStatuses: Set<Int> = [408, 425, 429, 500, 502, 503, 504]
 
@@ -134,8 +131,6 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
             if !situation.hasUsedFreeAttempt { return .again(after: .zero, counts: false) }
             return waiting(situation, counts: true, random)
         case .neverSent:
-            // Apart by something, or a host that refuses would be asked without a pause.
-            if situation.remaining != nil { return waiting(situation, counts: false, atLeast: Self.leastPause, random) }
             return waiting(situation, counts: true, random)
         case .lost:
             guard situation.method.isIdempotent || situation.hasKey else { return .stop(.final) }

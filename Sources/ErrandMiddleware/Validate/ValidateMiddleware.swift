@@ -45,7 +45,7 @@ public struct ValidateMiddleware: HTTPMiddleware {
             retries[index] += 1
             attempts = response.metadata.attempts
             attempts.append(AttemptRecord(number: attempts.count + 1, outcome: .status(response.head.status), delay: delay))
-            if delay > .zero { try await clock.sleep(for: delay) }
+            if delay > .zero { try await clock.sleep(for: delay.bounded) }
             request.options.resendCount = request.resendCount(after: .success(response))
         }
     }
@@ -109,7 +109,7 @@ public struct ValidateMiddleware: HTTPMiddleware {
 
 extension [AttemptRecord] {
     /// Both, numbered through.
-    fileprivate func followed(by later: [AttemptRecord]) -> [AttemptRecord] {
+    func followed(by later: [AttemptRecord]) -> [AttemptRecord] {
         self + later.enumerated().map { AttemptRecord(number: count + $0 + 1, outcome: $1.outcome, delay: $1.delay) }
     }
 }

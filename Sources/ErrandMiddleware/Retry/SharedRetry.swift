@@ -1,0 +1,67 @@
+internal import ErrandCore
+internal import Synchronization
+
+/// What those who share an exchange that failed decide together: one token of the budget, and one wait, after which their next attempts can
+/// share an exchange as well.
+///
+/// The first who asks decides. Each still decides by itself whether it goes on at all: by its own attempts, deadline and method.
+final class SharedRetry: Sendable {
+    private struct State: Sendable {
+        var random: Double?
+        var delay: Duration?
+        /// Whether each budget had a token for them.
+        var tokens: [ObjectIdentifier: Bool] = [:]
+    }
+
+    private let state = Mutex(State())
+
+    func random(_ draw: () -> Double) -> Double {
+        state.withLock { state in
+            let random = state.random ?? draw()
+            state.random = random
+            return random
+        }
+    }
+
+    func delay(_ own: Duration) -> Duration {
+        state.withLock { state in
+            let delay = state.delay ?? own
+            state.delay = delay
+            return delay
+        }
+    }
+
+    func withdraw(_ budget: RetryBudget, _ origin: String) -> Bool {
+        state.withLock { state in
+            let hasToken = state.tokens[ObjectIdentifier(budget)] ?? budget.withdraw(origin)
+            state.tokens[ObjectIdentifier(budget)] = hasToken
+            return hasToken
+        }
+    }
+
+    /// That of the exchange by which an attempt failed; nil where it was nobody else's.
+    static func of(_ result: Result<Response, any Error>) -> SharedRetry? {
+        switch result {
+        case .success(let response): response.metadata[SharedRetryMetadataKey.self]
+        case .failure(let error): (error as? TransportError)?.request?.options[SharedRetryOptionKey.self]
+        }
+    }
+}
+
+private enum SharedRetryMetadataKey: TypedKey { static var defaultValue: SharedRetry? { nil } }
+private enum SharedRetryOptionKey: TypedKey { static var defaultValue: SharedRetry? { nil } }
+
+extension ResponseMetadata {
+    var sharedRetry: SharedRetry? {
+        get { self[SharedRetryMetadataKey.self] }
+        set { self[SharedRetryMetadataKey.self] = newValue }
+    }
+}
+
+extension RequestOptions {
+    /// Of the request that a failure names: a failure has no metadata.
+    var sharedRetry: SharedRetry? {
+        get { self[SharedRetryOptionKey.self] }
+        set { self[SharedRetryOptionKey.self] = newValue }
+    }
+}
