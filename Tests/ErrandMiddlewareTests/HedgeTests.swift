@@ -192,6 +192,42 @@ import Testing
         simulation.run()
     }
 
+    /// Otherwise the slow ones, which are hedged, would be left out, and the delay would shrink call by call.
+    @Test func callsThatWereHedgedCountAsWell() async throws {
+        let simulation = Simulation()
+        let server = PacedServer(simulation.clock) { Pace(time: .milliseconds($0 <= 20 ? 10 : 40)) }
+        let budget = RetryBudget(reserve: 1_000, clock: simulation.clock)
+        let stack = HTTPStack(server).hedge(HedgePolicy(.percentile(0.5, samples: 10)), budget: budget, clock: simulation.clock)
+        for _ in 0..<120 {
+            simulation.begin { try await stack.send(try request()).body.abandon() }
+            simulation.run()
+        }
+        #expect(server.seen.received <= 20 + 100 + 30, "\(server.seen.received): once half of them are slow, slow is usual")
+    }
+
+    @Test func manyOriginsInTurnAreHedgedAndDoNotFillTheMemory() async throws {
+        let simulation = Simulation()
+        let isSlow = Mutex(false)
+        let server = PacedServer(simulation.clock) { _ in Pace(time: isSlow.withLock { $0 } ? .seconds(1) : .milliseconds(10)) }
+        let middleware = HedgeMiddleware(
+            HedgePolicy(.percentile(0.9, samples: 2)), budget: RetryBudget(reserve: 1_000, clock: simulation.clock), clock: simulation.clock
+        )
+        let stack = HTTPStack(server).wrapped(by: middleware)
+        func callAll(_ origins: Range<Int>) {
+            for number in origins {
+                simulation.begin { try await stack.send(try Request(.get, url: "https://\(number).example/")).body.abandon() }
+            }
+            simulation.run()
+        }
+        for _ in 0..<2 { callAll(0..<300) }
+        isSlow.withLock { $0 = true }
+        callAll(0..<20)
+        #expect(server.seen.received == 600 + 40, "each of the slow ones was hedged")
+        isSlow.withLock { $0 = false }
+        callAll(300..<1_500)
+        #expect(middleware.originCount == 1_000)
+    }
+
     static let races: [([HedgeRace.Event], [HedgeRace.Step])] = [
         ([.answered], [.end]),
         ([.failed(isPushback: false)], [.end]),

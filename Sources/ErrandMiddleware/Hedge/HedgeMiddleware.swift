@@ -10,6 +10,9 @@ internal import Synchronization
 /// An attempt that fails while another is under way is waited out; one that fails alone is the result, for `retry` to look at. An answer with
 /// `Retry-After` (429, 503) ends the hedging of its request.
 ///
+/// The response is returned when the cancelled attempts have ended. The transports and middleware of this library end at once; a sender of your own that
+/// does not obey cancellation holds the response up for as long as it goes on.
+///
 /// **Place:** inside `retry` and `coalesce` (which would take the attempts for one), outside `circuitBreaker` and the limits: each
 /// attempt takes its own slot. The race costs about 10 µs a request.
 ///
@@ -35,6 +38,9 @@ public struct HedgeMiddleware: HTTPMiddleware {
 
     public var place: MiddlewarePlace? { .hedge }
     public var label: String { "hedge(\(policy))" }
+
+    /// How many origins' latencies are kept now.
+    package var originCount: Int { latencies.count }
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         // The loser of two upgrades would be a connection that nobody closes.
@@ -79,7 +85,7 @@ public struct HedgeMiddleware: HTTPMiddleware {
             }
             func wait() {
                 group.addTask { [clock] in
-                    try? await clock.sleep(for: delay)
+                    try? await clock.sleep(for: delay.bounded)
                     return .time
                 }
             }
@@ -155,20 +161,25 @@ public struct HedgeRecord: Sendable, Hashable {
 
 /// How long the origins took lately.
 private final class OriginLatencies: Sendable {
-    /// Origins beyond these push out one that was there.
-    private static let originLimit = 200
+    /// Beyond these the origin that was used least recently is forgotten. Each takes 5 KB at most.
+    private static let originLimit = 1_000
 
     private let elapsed: @Sendable () -> Duration
-    private let windows = Mutex<[String: LatencyWindow]>([:])
+    private let windows = Mutex(BoundedTable<String, LatencyWindow>(limit: originLimit))
 
     init(_ clock: any Clock<Duration>) { elapsed = stopwatch(clock) }
+
+    var count: Int { windows.withLock(\.count) }
 
     func delay(_ delay: HedgePolicy.Delay, of origin: String) -> Duration? {
         switch delay.kind {
         case .fixed(let delay): return delay
         case .percentile(let share, _, let minimum, let samples):
             let now = elapsed()
-            return windows.withLock { $0[origin]?.percentile(share, of: samples, at: now) }.map { max(minimum, $0) }
+            let known = windows.withLock { windows in
+                windows.updateIfPresent(origin) { $0.percentile(share, of: samples, at: now) }
+            }
+            return (known ?? nil).map { max(minimum, $0) }
         }
     }
 
@@ -176,8 +187,7 @@ private final class OriginLatencies: Sendable {
         guard case .percentile(_, let window, _, _) = delay.kind else { return }
         let now = elapsed()
         windows.withLock { windows in
-            if windows[origin] == nil, windows.count >= Self.originLimit, let victim = windows.keys.first { windows[victim] = nil }
-            windows[origin, default: LatencyWindow(window: window, at: now)].add(latency, at: now)
+            windows.update(origin, default: LatencyWindow(window: window, at: now)) { $0.add(latency, at: now) }
         }
     }
 }
