@@ -1,6 +1,7 @@
 import Errand
 import ErrandTesting
 import Synchronization
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct LimitConcurrencyTests {
@@ -54,12 +55,9 @@ import Testing
 
         /// Answers the request that came first.
         func answerOne() async {
-            while true {
-                if let first = state.withLock({ $0.waiting.isEmpty ? nil : $0.waiting.removeFirst() }) {
-                    return first.continuation.resume()
-                }
-                await Task.yield()
-            }
+            await eventually { state.withLock { !$0.waiting.isEmpty } }
+            let first = state.withLock { $0.waiting.isEmpty ? nil : $0.waiting.removeFirst() }
+            first?.continuation.resume()
         }
     }
 
@@ -85,7 +83,7 @@ import Testing
         let gate = Gate()
         let stack = HTTPStack(gate).limitConcurrency(to: 1)
         let tasks = ["a.example", "b.example"].map { host in Task { try await stack.send(call("/", host: host)) } }
-        while gate.underWay < 2 { await Task.yield() }
+        await eventually { gate.underWay >= 2 }
         for _ in tasks { await gate.answerOne() }
         for task in tasks { _ = try await task.value }
     }
@@ -94,7 +92,7 @@ import Testing
         let gate = Gate()
         let stack = HTTPStack(gate).limitConcurrency(.fixed(1), per: .key { $0.head.path == "/free" ? nil : "all" })
         let tasks = ["/free", "/one", "/free"].map { path in Task { try await stack.send(call(path)) } }
-        while gate.underWay < 3 { await Task.yield() }
+        await eventually { gate.underWay >= 3 }
         for _ in tasks { await gate.answerOne() }
         for task in tasks { _ = try await task.value }
     }
@@ -105,7 +103,7 @@ import Testing
     ) async -> Task<Response, any Error> {
         let before = middleware.load(of: "https://a.example").waiting
         let task = Task { try await stack.send(request) }
-        while middleware.load(of: "https://a.example").waiting == before { await Task.yield() }
+        await eventually { middleware.load(of: "https://a.example").waiting != before }
         return task
     }
 
@@ -114,7 +112,7 @@ import Testing
         let middleware = LimitConcurrencyMiddleware(.fixed(1))
         let stack = HTTPStack(gate).wrapped(by: middleware)
         let first = Task { try await stack.send(call("/first")) }
-        while gate.underWay < 1 { await Task.yield() }
+        await eventually { gate.underWay >= 1 }
         var tasks: [Task<Response, any Error>] = []
         for (path, priority) in [
             ("/low", RequestPriority.low), ("/normal1", .normal), ("/background", .background), ("/normal2", .normal), ("/high", .high),
@@ -132,7 +130,7 @@ import Testing
         let middleware = LimitConcurrencyMiddleware(.fixed(1))
         let stack = HTTPStack(gate).wrapped(by: middleware)
         let first = Task { try await stack.send(call("/first")) }
-        while gate.underWay < 1 { await Task.yield() }
+        await eventually { gate.underWay >= 1 }
         let leaving = await queued(try call("/leaving"), on: stack, middleware)
         let staying = await queued(try call("/staying"), on: stack, middleware)
         leaving.cancel()
@@ -148,7 +146,7 @@ import Testing
         let middleware = LimitConcurrencyMiddleware(.fixed(1))
         let stack = HTTPStack(gate).wrapped(by: middleware)
         let first = Task { try await stack.send(call("/first")) }
-        while gate.underWay < 1 { await Task.yield() }
+        await eventually { gate.underWay >= 1 }
         var short = try call("/short")
         short.deadline = Deadline(after: .seconds(5), clock: clock)
         let leaving = await queued(short, on: stack, middleware)
@@ -190,7 +188,7 @@ import Testing
         off.options.concurrencyLimit = .off
         let sent = off
         let tasks = [Task { try await stack.send(call("/first")) }, Task { try await stack.send(sent) }]
-        while gate.underWay < 2 { await Task.yield() }
+        await eventually { gate.underWay >= 2 }
         for _ in tasks { await gate.answerOne() }
         for task in tasks { _ = try await task.value }
     }
@@ -218,6 +216,55 @@ import Testing
         }
         #expect(ended == 10_000 && gate.most <= 5)
         #expect(middleware.load(of: "https://a.example").isIdle)
+    }
+
+    @Test func anExchangeThatIsCancelledFreesItsSlot() async throws {
+        let gate = Gate()
+        let middleware = LimitConcurrencyMiddleware(.fixed(1))
+        let stack = HTTPStack(gate).wrapped(by: middleware)
+        let first = Task { try await stack.send(call("/first")) }
+        await eventually { gate.underWay == 1 }
+        first.cancel()
+        await #expect(throws: CancellationError.self) { try await first.value }
+        #expect(middleware.load(of: "https://a.example").isIdle)
+    }
+
+    /// The slot comes at the instant at which the deadlines of those who wait pass.
+    @Test func aSlotThatComesTooLateIsNotLost() async throws {
+        let simulation = Simulation()
+        let clock = simulation.clock
+        let middleware = LimitConcurrencyMiddleware(.fixed(1))
+        let server = PacedServer(clock) { _ in PacedServer.Pace(time: .seconds(5)) }
+        let stack = HTTPStack(server).wrapped(by: middleware)
+        simulation.begin { [self] in try await stack.send(call("/first")).body.abandon() }
+        simulation.runUntilIdle()
+        let late = (0..<3).map { number in
+            simulation.begin { [self] in
+                var request = try call("/\(number)")
+                request.deadline = Deadline(after: .seconds(5), clock: clock)
+                try await stack.send(request).body.abandon()
+            }
+        }
+        simulation.run()
+        for task in late { await #expect(throws: TransportError.self) { try await task.value } }
+        #expect(middleware.load(of: "https://a.example").isIdle)
+    }
+
+    @Test func theLeastUrgentHasItsTurnUnderOverload() async throws {
+        let simulation = Simulation()
+        let clock = simulation.clock
+        let server = PacedServer(clock) { _ in PacedServer.Pace(time: .seconds(1)) }
+        let stack = HTTPStack(server).limitConcurrency(to: 2)
+        for _ in 0..<6 {
+            simulation.begin { [self] in
+                while simulation.elapsed < .seconds(100) { try await stack.send(call("/high", .high)).body.abandon() }
+            }
+        }
+        simulation.run(until: .seconds(3))
+        simulation.begin { [self] in try await stack.send(call("/low", .low)).body.abandon() }
+        simulation.run(until: .seconds(20))
+        #expect(server.seen.requests.contains { $0.head.path == "/low" }, "every tenth turn is for whoever has waited longest")
+        simulation.run()
     }
 
     // MARK: - Adaptive
@@ -248,6 +295,37 @@ import Testing
         let stack = StubTransport(Stub().answers(.status(.ok))).wrapped(by: middleware)
         for number in 0..<1_100 { _ = try await stack.send(call("/", host: "\(number).example")) }
         #expect(middleware.keyCount == 1_000)
+    }
+
+    @Test func anAdaptiveLimitKeepsEveryKeyInUse() async throws {
+        let gate = Gate()
+        let middleware = LimitConcurrencyMiddleware(.adaptive())
+        let stack = HTTPStack(gate).wrapped(by: middleware)
+        let tasks = (0..<1_100).map { number in Task { try await stack.send(call("/", host: "\(number).example")) } }
+        await eventually { gate.underWay == 1_100 }
+        #expect(middleware.keyCount == 1_100)
+        for task in tasks { task.cancel() }
+        for task in tasks { _ = await task.result }
+        #expect(middleware.keyCount == 1_000)
+    }
+
+    @Test func failuresThatNoServerSawDoNotNarrowIt() async throws {
+        let middleware = LimitConcurrencyMiddleware(.adaptive(), per: .all)
+        let refusing = CircuitBreaker()
+        refusing.isolate("https://a.example")
+        let inner: [any HTTPSender] = [
+            StubTransport(Stub().answers(.failure(TransportError(.invalidRequest, phase: .request, request: nil, wasSent: .no)))),
+            StubTransport(Stub().answers(.failure(TransportError(.cannotConnect, phase: .connect, request: nil, wasSent: .no)))),
+            StubTransport(Stub().answers(.failure(TransportError(.requestBody, phase: .send, request: nil, wasSent: .maybe)))),
+            StubTransport(Stub().answers(.failure(Broken()))), StubTransport(Stub().answers(.status(.ok))).circuitBreaker(refusing),
+        ]
+        for sender in inner {
+            for _ in 0..<10 { _ = try? await HTTPStack(sender).wrapped(by: middleware).send(call("/")) }
+        }
+        #expect(middleware.load(of: "").limit == 20)
+        let lost = StubTransport(Stub().answers(.failure(TransportError(.connectionLost, phase: .response, request: nil, wasSent: .yes))))
+        _ = try? await lost.wrapped(by: middleware).send(call("/"))
+        #expect(middleware.load(of: "").limit == 18)
     }
 
     private struct Broken: Error {}

@@ -11,6 +11,17 @@ import Testing
         #expect(order == ["a1", "a2", "b1", "c1", "c2"] && queue.isEmpty)
     }
 
+    @Test func everyTenthTurnIsForWhoeverHasWaitedLongest() {
+        var queue = WaitQueue<String>()
+        _ = queue.append("oldest", lane: 7)
+        _ = queue.append("second", lane: 5)
+        for number in 0..<30 { _ = queue.append("\(number)", lane: 1) }
+        #expect(queue.oldest() == "oldest" && queue.count == 32)
+        let order = (0..<32).compactMap { _ in queue.popNext() }
+        #expect(order.firstIndex(of: "oldest") == 9 && order.firstIndex(of: "second") == 19)
+        #expect(order.filter { Int($0) != nil } == (0..<30).map { "\($0)" } && queue.isEmpty)
+    }
+
     @Test func whoLeavesIsGivenBackOnce() {
         var queue = WaitQueue<String>()
         let (first, second) = (queue.append("first", lane: 0), queue.append("second", lane: 0))
@@ -33,6 +44,9 @@ import Testing
                 let isLeaving = { (name: Int) in name % 5 == 0 }
                 #expect(queue.removeAll(where: isLeaving) == plain.filter { isLeaving($0.name) }.map(\.name))
                 plain.removeAll { isLeaving($0.name) }
+            case 3 where name % 7 == 0:
+                let oldest = plain.indices.min { plain[$0].id < plain[$1].id }
+                #expect(queue.popOldest() == oldest.map { plain.remove(at: $0).name })
             case 3:
                 guard let gone = plain.indices.randomElement(using: &generator) else { continue }
                 #expect(queue.remove(plain[gone].id) == plain.remove(at: gone).name)

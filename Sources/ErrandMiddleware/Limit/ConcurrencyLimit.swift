@@ -16,7 +16,8 @@ public struct ConcurrencyLimit: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// Additive increase, multiplicative decrease: one more for each exchange that goes well while half of the limit or more is used; times
-    /// `decrease` for each that is refused (429, 503), fails, or takes longer than `slow` to its head.
+    /// `decrease` for each that is refused (429, 503), fails, or takes longer than `slow` to its head. A failure before anything was sent, such as an
+    /// invalid URL or a refusal by a circuit breaker inside, says nothing about the server and changes nothing.
     public static func adaptive(
         initial: Int = 20, minimum: Int = 1, maximum: Int = 200, decrease: Double = 0.9, slow: Duration = .seconds(5)
     ) -> ConcurrencyLimit {
@@ -35,9 +36,9 @@ public struct ConcurrencyLimit: Sendable, Hashable, CustomStringConvertible {
     /// How an exchange went, as far as a limit looks at it.
     package enum Outcome: Sendable, Hashable {
         case answered(after: Duration)
-        /// 429, 503, or no answer.
+        /// 429, 503, or no answer to what was sent.
         case dropped
-        /// The caller left: it says nothing.
+        /// The caller left, or no server got the request: it says nothing.
         case cancelled
     }
 

@@ -13,15 +13,16 @@ final class ConcurrencyLimiter: Sendable {
         var inUse = 0
         var queue = WaitQueue<Waiter>()
 
+        /// With room, nobody is in line: whoever gives a slot back gives it to the next.
         var hasRoom: Bool { inUse < Int(limit) }
         var isIdle: Bool { inUse == 0 && queue.isEmpty }
     }
 
-    /// Keys beyond these push out one of an adaptive limit that is idle.
+    /// Beyond so many idle keys of an adaptive limit, the one that was used least recently is forgotten. Those in use are kept, however many.
     private static let keyLimit = 1_000
 
     let limit: ConcurrencyLimit
-    private let lines = Mutex<[String: Line]>([:])
+    private let lines = Mutex(BoundedTable<String, Line>(limit: keyLimit, isPinned: { !$0.isIdle }))
 
     init(_ limit: ConcurrencyLimit) { self.limit = limit }
 
@@ -52,21 +53,19 @@ final class ConcurrencyLimiter: Sendable {
     /// Changes a line where it stands: a copy of a long one would cost its length.
     private func within<Result: Sendable>(_ key: String, _ body: (inout Line) -> Result) -> Result {
         lines.withLock { lines in
-            if limit.kind != .fixed, lines.count >= Self.keyLimit, lines[key] == nil,
-                let idle = lines.first(where: { $0.value.isIdle })?.key
-            {
-                lines[idle] = nil
+            let (result, isIdle) = lines.update(key, default: Line(limit: Double(limit.initial))) { line in
+                let result = body(&line)
+                return (result, line.isIdle)
             }
-            let result = body(&lines[key, default: Line(limit: Double(limit.initial))])
             // An adaptive limit is remembered, as long as there is room.
-            if limit.kind == .fixed, lines[key]?.isIdle == true { lines[key] = nil }
+            if limit.kind == .fixed, isIdle { lines.removeValue(forKey: key) }
             return result
         }
     }
 
     private func take(_ key: String) -> Bool {
         within(key) { line in
-            guard line.hasRoom, line.queue.isEmpty else { return false }
+            guard line.hasRoom else { return false }
             line.inUse += 1
             return true
         }
@@ -76,7 +75,7 @@ final class ConcurrencyLimiter: Sendable {
         try await parked { (ticket, continuation: CheckedContinuation<Void, any Error>) in
             within(key) { line in
                 if ticket.isCancelled { return .failure(CancellationError()) }
-                if line.hasRoom, line.queue.isEmpty {
+                if line.hasRoom {
                     line.inUse += 1
                     return .success(())
                 }
@@ -98,7 +97,7 @@ final class ConcurrencyLimiter: Sendable {
             line.limit = limit.next(after: outcome, limit: line.limit, inUse: line.inUse)
             line.inUse -= 1
             var next: [Waiter] = []
-            while line.hasRoom, let waiter = line.queue.popFirst() {
+            while line.hasRoom, let waiter = line.queue.popNext() {
                 line.inUse += 1
                 waiter.ticket.place = nil  // another line may give the number again
                 next.append(waiter)

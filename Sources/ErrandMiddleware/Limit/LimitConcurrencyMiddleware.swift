@@ -1,6 +1,7 @@
 public import ErrandCore
 
-/// Lets so many exchanges be under way at once, and has the others wait in line: by ``RequestPriority`` first, then by arrival.
+/// Lets so many exchanges be under way at once, and has the others wait in line: by ``RequestPriority`` first, then by arrival. Every tenth turn goes
+/// to whoever has waited longest, so that nobody waits for ever.
 ///
 /// **Place:** inside `retry` (a slot is not held during a backoff), the cache and `coalesce`; just around the transport. With N slots, at most
 /// N exchanges are on the wire. A slot is freed when the exchange ends there, whether or not its body has been read: a response of at most
@@ -32,13 +33,27 @@ public struct LimitConcurrencyMiddleware: HTTPMiddleware {
         do {
             response = try await next.send(request)
         } catch {
-            limiter.release(key, error is CancellationError ? .cancelled : .dropped)
+            limiter.release(key, Self.outcome(of: error))
             throw error
         }
         let isRefused = [429, 503].contains(response.head.status.code)
         let outcome = isRefused ? ConcurrencyLimit.Outcome.dropped : .answered(after: elapsed())
         response.exchange.onEnd { [limiter] _ in limiter.release(key, outcome) }
         return response
+    }
+
+    /// What a failure says of the server's load: nothing, if no server got the request.
+    private static func outcome(of error: any Error) -> ConcurrencyLimit.Outcome {
+        switch error {
+        case _ where Task.isCancelled: .cancelled
+        case let error as StatusError: [429, 503].contains(error.status.code) ? .dropped : .cancelled
+        case let error as TransportError where error.wasSent != .no:
+            switch error.code {
+            case .cannotFindHost, .cannotConnect, .connectionLost, .timedOut, .tls, .invalidResponse: .dropped
+            default: .cancelled  // the request's own fault
+            }
+        default: .cancelled
+        }
     }
 
     /// What goes on behind a key.

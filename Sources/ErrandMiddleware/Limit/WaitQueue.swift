@@ -2,7 +2,12 @@
 ///
 /// Who leaves is forgotten at once, and the place is passed over later; places of those who left are cleared out before they are
 /// more than those who wait.
+///
+/// Priority alone would let the least urgent wait for ever. So every tenth of the turns that ``popNext()`` gives goes to whoever has waited longest.
 package struct WaitQueue<Waiter>: Sendable where Waiter: Sendable {
+    /// Every turn with this number goes to whoever has waited longest.
+    static var fairTurn: Int { 10 }
+
     /// How many places were looked at or moved, for tests that count steps and not time.
     package private(set) var steps = 0
 
@@ -17,6 +22,7 @@ package struct WaitQueue<Waiter>: Sendable where Waiter: Sendable {
     private var lanes: [Lane]
     private var waiters: [Int: (lane: Int, waiter: Waiter)] = [:]
     private var nextID = 0
+    private var turns = 0
 
     package init(lanes count: Int = 8) { lanes = Array(repeating: Lane(), count: count) }
 
@@ -44,19 +50,57 @@ package struct WaitQueue<Waiter>: Sendable where Waiter: Sendable {
     /// How many wait in the lanes up to `lane`: who comes to its end has all of them in front.
     package func count(upTo lane: Int) -> Int { lanes[...lane].reduce(0) { $0 + $1.places.count - $1.first - $1.left } }
 
-    /// Whose turn it is; nil if nobody waits in the lanes before `end`, which is behind the last by default.
+    /// The most urgent; nil if nobody waits in the lanes before `end`, which is after the last by default.
     package mutating func popFirst(before end: Int? = nil) -> Waiter? {
         for lane in 0..<(end ?? lanes.count) {
-            while !lanes[lane].isEmpty {
-                steps += 1
-                let id = lanes[lane].places[lanes[lane].first]
-                lanes[lane].first += 1
-                if lanes[lane].first > 32, lanes[lane].first * 2 > lanes[lane].places.count { dropHead(lane) }
-                if let found = waiters.removeValue(forKey: id) { return found.waiter }
-                lanes[lane].left -= 1
-            }
+            if let id = head(of: lane) { return take(id, from: lane) }
         }
         return nil
+    }
+
+    /// Whose turn it is: the most urgent, and every tenth time whoever has waited longest.
+    package mutating func popNext() -> Waiter? {
+        turns += 1
+        guard turns >= Self.fairTurn else { return popFirst() }
+        turns = 0
+        return popOldest()
+    }
+
+    /// Who has waited longest, whatever its lane.
+    package mutating func popOldest() -> Waiter? { oldestPlace().flatMap { take($0.id, from: $0.lane) } }
+
+    /// Who has waited longest; it stays.
+    package mutating func oldest() -> Waiter? { oldestPlace().flatMap { waiters[$0.id]?.waiter } }
+
+    private mutating func oldestPlace() -> (id: Int, lane: Int)? {
+        var oldest: (id: Int, lane: Int)?
+        for lane in lanes.indices {
+            if let id = head(of: lane), id < oldest?.id ?? .max { oldest = (id, lane) }
+        }
+        return oldest
+    }
+
+    /// The first in the lane who is still there; the places of those who left are passed over for good.
+    private mutating func head(of lane: Int) -> Int? {
+        while !lanes[lane].isEmpty {
+            let id = lanes[lane].places[lanes[lane].first]
+            if waiters[id] != nil { return id }
+            steps += 1
+            lanes[lane].left -= 1
+            pass(lane)
+        }
+        return nil
+    }
+
+    private mutating func take(_ id: Int, from lane: Int) -> Waiter? {
+        steps += 1
+        pass(lane)
+        return waiters.removeValue(forKey: id)?.waiter
+    }
+
+    private mutating func pass(_ lane: Int) {
+        lanes[lane].first += 1
+        if lanes[lane].first > 32, lanes[lane].first * 2 > lanes[lane].places.count { dropHead(lane) }
     }
 
     /// Everybody, in order.
