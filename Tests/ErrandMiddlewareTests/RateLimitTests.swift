@@ -21,7 +21,7 @@ import Testing
     ) async -> Task<Response, any Error> {
         let before = middleware.waiting(for: origin)
         let task = Task { try await stack.send(request) }
-        while !Task.isCancelled, middleware.waiting(for: origin) == before || clock.sleeperCount == 0 { await Task.yield() }
+        await eventually { middleware.waiting(for: origin) != before && clock.sleeperCount > 0 }
         return task
     }
 
@@ -66,7 +66,7 @@ import Testing
         for count in 2...6 {
             #expect(clock.sleeperCount == 1, "the leader sleeps, and nobody else")
             clock.advance(by: .seconds(1))
-            while !Task.isCancelled, stub.requests.count < count || (count < 6 && clock.sleeperCount == 0) { await Task.yield() }
+            await eventually { stub.requests.count >= count && (count == 6 || clock.sleeperCount > 0) }
         }
         for task in tasks { _ = try await task.value }
         #expect(paths(stub) == ["/first", "/high", "/normal1", "/normal2", "/low", "/background"])
@@ -81,7 +81,7 @@ import Testing
         for number in 0..<3 { tasks.append(await queued(try call("/\(number)"), on: stack, middleware)) }
         tasks[leaving].cancel()
         await #expect(throws: CancellationError.self) { try await tasks[leaving].value }
-        while !Task.isCancelled, clock.sleeperCount != 1 { await Task.yield() }  // the first of them led
+        await eventually { clock.sleeperCount == 1 }  // the first of them led
         #expect(middleware.waiting(for: origin) == 2 && clock.nextSleeper == .seconds(1))
         try await clock.advancingToSleepers {
             for number in 0..<3 where number != leaving { _ = try await tasks[number].value }
@@ -100,11 +100,11 @@ import Testing
         // Just before it is granted, another one comes into line, and its owner leaves.
         await store.whenAsked {
             other.withLock { $0 = Task { try await stack.send(try call("/next")) } }
-            while !Task.isCancelled, middleware.waiting(for: origin) < 2 { await Task.yield() }
+            await eventually { middleware.waiting(for: origin) >= 2 }
             task.withLock { $0?.cancel() }
         }
         task.withLock { $0 = Task { try await stack.send(try call("/leaving")) } }
-        while other.withLock({ $0 }) == nil { await Task.yield() }
+        await eventually { other.withLock { $0 != nil } }
         let (leaving, next) = (try #require(task.withLock { $0 }), try #require(other.withLock { $0 }))
         await #expect(throws: CancellationError.self) { try await leaving.value }
         #expect(try await next.value.status == .ok)
@@ -145,10 +145,10 @@ import Testing
         short.deadline = Deadline(after: .milliseconds(2500), clock: clock)
         let leaving = await queued(short, on: stack, middleware)
         for _ in 0..<2 {
-            while !Task.isCancelled, clock.sleeperCount < 2 { await Task.yield() }
+            await eventually { clock.sleeperCount >= 2 }
             clock.advance(by: .seconds(1))
         }
-        while !Task.isCancelled, clock.sleeperCount < 2 { await Task.yield() }
+        await eventually { clock.sleeperCount >= 2 }
         clock.advance(by: .milliseconds(500))
         let error = await #expect(throws: TransportError.self) { try await leaving.value }
         #expect(error?.code == .timedOut && error?.phase == .queue && error?.wasSent == .no)
@@ -167,10 +167,10 @@ import Testing
         #expect(refused?.retryAfter == .seconds(3))
         // The urgent ones go first, and the last in line, which could hope before, finds out when its time is up.
         let urgent = await queued(try call("/urgent", .high), on: stack, middleware)
-        while !Task.isCancelled, clock.sleeperCount < 4 { await Task.yield() }
+        await eventually { clock.sleeperCount >= 4 }
         clock.advance(by: .seconds(1))
         #expect(try await urgent.value.status == .ok)
-        while !Task.isCancelled, clock.sleeperCount < 3 { await Task.yield() }
+        await eventually { clock.sleeperCount >= 3 }
         clock.advance(by: .seconds(1))
         #expect(try await tasks[0].value.status == .ok)
         let late = await #expect(throws: RateLimited.self) {
@@ -252,6 +252,124 @@ import Testing
         #expect(clock.nextSleeper == .seconds(30) && stub.requests.count == 3)
         clock.advance(by: .seconds(30))
         #expect(try await next.value.status == .ok)
+    }
+
+    private static let rateLimit = HTTPField.Name("RateLimit")!
+
+    @Test func betterNewsEndsAWaitThatHasBegun() async throws {
+        let desk = Desk()
+        let middleware = RateLimitMiddleware(clock: clock)
+        let stack = HTTPStack(desk).wrapped(by: middleware)
+        func answer(_ index: Int, _ value: String) async {
+            await eventually { desk.requests.count > index }
+            let head = HTTPResponse(status: .ok, headerFields: [Self.rateLimit: value])
+            await desk.answer(index, with: .success(Response(head: head, data: Data(), request: desk.requests[index])))
+        }
+        let first = Task { try await stack.send(try call("/first")) }
+        await answer(0, #""d";r=1;t=3000"#)
+        _ = try await first.value
+        let second = Task { try await stack.send(try call("/a")) }
+        await eventually { desk.requests.count == 2 }
+        let waiting = await queued(try call("/b"), on: stack, middleware)
+        await answer(1, #""d";r=500;t=3000"#)
+        _ = try await second.value
+        var short = try call("/c")
+        short.deadline = Deadline(after: .seconds(30), clock: clock)
+        let bounded = short
+        let third = Task { try await stack.send(bounded) }
+        await answer(2, #""d";r=499;t=3000"#)
+        await answer(3, #""d";r=498;t=3000"#)
+        _ = try await (waiting.value, third.value)
+        #expect(clock.sleeperCount == 0 && middleware.waiting(for: origin) == 0, "and the time stood still")
+    }
+
+    @Test func newsInASharedStoreIsTakenWithinAMinute() async throws {
+        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let store = MemoryRateLimitStore(clock: clock)
+        let middleware = RateLimitMiddleware(store: store, clock: clock)
+        let stack = stub.wrapped(by: middleware)
+        let none = RateLimitFields(quotas: [.init(remaining: 0, reset: .seconds(3000))])
+        store.observe(origin, none, after: nil)
+        let waiting = await queued(try call(), on: stack, middleware)
+        store.observe(origin, RateLimitFields(quotas: [.init(remaining: 500, reset: .seconds(3000))]), after: nil)
+        #expect(clock.nextSleeper == .seconds(60))
+        clock.advance(by: .seconds(60))
+        #expect(try await waiting.value.status == .ok)
+    }
+
+    /// A bad value, or one in milliseconds, must not lock an origin out for a day.
+    @Test(
+        arguments: [
+            [.retryAfter: "999999999"], [rateLimit: #""a";r=0;t=999999999999"#],
+            [HTTPField.Name("X-RateLimit-Remaining")!: "0", HTTPField.Name("X-RateLimit-Reset")!: "86000"],
+        ] as [HTTPFields])
+    func whatIsBeyondBeliefHoldsForAnHourAndThenOneProbeGoes(_ fields: HTTPFields) async throws {
+        let desk = Desk()
+        let middleware = RateLimitMiddleware(clock: clock)
+        let stack = HTTPStack(desk).wrapped(by: middleware)
+        func answer(_ index: Int, _ status: HTTPResponse.Status, _ fields: HTTPFields = HTTPFields()) async {
+            await eventually { desk.requests.count > index }
+            let head = HTTPResponse(status: status, headerFields: fields)
+            await desk.answer(index, with: .success(Response(head: head, data: Data(), request: desk.requests[index])))
+        }
+        func probe(_ index: Int, _ status: HTTPResponse.Status, _ fields: HTTPFields = HTTPFields()) async throws {
+            let task = Task { try await stack.send(try call("/probe")) }
+            await eventually { desk.requests.count == index + 1 }
+            await #expect(throws: RateLimited.self, "the others wait for what comes of it") { try await stack.send(call()) }
+            await answer(index, status, fields)
+            _ = try await task.value
+        }
+        let first = Task { try await stack.send(try call()) }
+        await answer(0, .tooManyRequests, fields)
+        _ = try await first.value
+        for _ in 0..<2 {
+            let refused = await #expect(throws: RateLimited.self) { try await stack.send(call()) }
+            #expect(refused?.cause == .server && (refused?.retryAfter ?? .zero) > .zero)
+            #expect((refused?.retryAfter ?? .zero) <= .seconds(3600))
+            clock.advance(by: .seconds(1200))
+        }
+        clock.advance(by: .seconds(1200))
+        try await probe(1, .tooManyRequests, fields)
+        await #expect(throws: RateLimited.self) { try await stack.send(call()) }
+        clock.advance(by: .seconds(3600))
+        try await probe(2, .ok)
+        let free = Task { try await stack.send(try call("/free")) }
+        await answer(3, .ok)
+        #expect(try await free.value.status == .ok && clock.sleeperCount == 0)
+    }
+
+    @Test func aProbeThatIsNotAnsweredMakesRoomForAnother() async throws {
+        let lost = TransportError(.connectionLost, phase: .response, request: nil, wasSent: .maybe)
+        let stub = StubTransport(
+            Stub().answers(.status(.tooManyRequests, headers: [.retryAfter: "999999"]), .failure(lost), .status(.ok)))
+        let stack = stub.rateLimit(clock: clock)
+        _ = try await stack.send(call())
+        clock.advance(by: .seconds(3600))
+        await #expect(throws: TransportError.self) { try await stack.send(call()) }
+        #expect(try await stack.send(call()).status == .ok)
+    }
+
+    @Test func aKeyCanBeForgotten() async throws {
+        let stub = StubTransport(Stub().answers(.status(.tooManyRequests, headers: [.retryAfter: "999999"]), .status(.ok)))
+        let store = MemoryRateLimitStore(clock: clock)
+        let stack = stub.rateLimit(store: store, clock: clock)
+        _ = try await stack.send(call())
+        await #expect(throws: RateLimited.self) { try await stack.send(call()) }
+        store.forget(origin)
+        #expect(try await stack.send(call()).status == .ok && store.keyCount == 1)
+    }
+
+    @Test func durationsBeyondWhatClocksCountAreCapped() async throws {
+        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let middleware = RateLimitMiddleware(RateLimit(1, per: .seconds(Int64.max)), maxWait: .seconds(Int64.max), clock: clock)
+        let stack = stub.wrapped(by: middleware)
+        _ = try await stack.send(call())
+        var tasks: [Task<Response, any Error>] = []
+        for _ in 0..<50 { tasks.append(Task { try await stack.send(try call()) }) }
+        await eventually { middleware.waiting(for: origin) + tasks.count >= 51 && clock.sleeperCount > 0 }
+        for task in tasks { task.cancel() }
+        for task in tasks { _ = await task.result }
+        #expect(clock.sleeperCount == 0)
     }
 
     @Test func whatTheServerSaysIsNotAskedForWhereItIsNotWanted() async throws {

@@ -4,63 +4,58 @@ internal import Synchronization
 
 /// A ``RateLimitStore`` for one process. Stacks that are given the same one hold a limit together.
 public final class MemoryRateLimitStore: RateLimitStore {
-    private struct Entry: Sendable {
-        var machine = RateLimitMachine()
-        var lastUsed = Duration.zero
-        /// The longest that it was asked with.
-        var window = Duration.zero
-    }
-
-    /// The number of keys that are kept.
+    /// The number of keys that are kept of which the server said nothing; as many again are kept of which it did.
     public let maxKeys: Int
     private let elapsed: @Sendable () -> Duration
-    private let entries = Mutex<[String: Entry]>([:])
+    private let machines: Mutex<TieredTable<String, RateLimitMachine>>
 
     /// - Parameters:
-    ///   - maxKeys: from 1. One more drops those that are idle, of which nothing has to be known; where none is, it drops the tenth that was
-    ///     used least recently.
+    ///   - maxKeys: at least 1. Beyond it, the key that was used least recently is forgotten: one of which the server said nothing never
+    ///     takes the place of one of which it did.
     ///   - clock: what windows are measured by; the same as the middleware's.
     public init(maxKeys: Int = 1_000, clock: any Clock<Duration> = ContinuousClock()) {
-        precondition(maxKeys >= 1, "\(maxKeys) keys")
+        precondition(maxKeys >= 1, "maxKeys must be at least 1 (is \(maxKeys))")
         self.maxKeys = maxKeys
         elapsed = stopwatch(clock)
+        machines = Mutex(TieredTable(limit: maxKeys, isImportant: \.hasNews))
     }
 
     public func take(_ key: String, limit: RateLimit?) -> RateLimitDecision {
-        within(key) { entry, now in
-            if let limit { entry.window = max(entry.window, limit.window) }
-            return entry.machine.take(limit, at: now)
-        }
+        within(key) { machine, now in machine.take(limit, at: now) }
     }
 
     public func observe(_ key: String, _ fields: RateLimitFields, after grant: RateLimitGrant?) {
-        within(key) { entry, now in entry.machine.observe(fields, after: grant, at: now) }
+        within(key) { machine, now in machine.observe(fields, after: grant, at: now) }
     }
 
     public func available(_ key: String, limit: RateLimit?) -> Int? {
         let now = elapsed()
-        return entries.withLock { ($0[key]?.machine ?? RateLimitMachine()).available(limit, at: now) }
+        return machines.withLock { $0[key] ?? RateLimitMachine() }.available(limit, at: now)
     }
 
-    /// How many keys are kept now.
-    package var keyCount: Int { entries.withLock(\.count) }
+    /// Forgets what went and what the server said: the next request of this key goes at once.
+    ///
+    /// Those that wait already find out within a minute.
+    public func forget(_ key: String) { machines.withLock { $0.removeValue(forKey: key) } }
 
-    /// Changes an entry where it stands: a copy would cost the length of its ring.
-    private func within<Result: Sendable>(_ key: String, _ body: (inout Entry, Duration) -> Result) -> Result {
-        entries.withLock { entries in
-            // Under the lock, so that instants come in order.
-            let now = elapsed()
-            if entries.count >= maxKeys, entries[key] == nil { Self.makeRoom(&entries, at: now) }
-            entries[key, default: Entry()].lastUsed = now
-            return body(&entries[key, default: Entry()], now)
+    /// How long it is until a request may go, and for whose sake; nil where it may go now.
+    func wait(_ key: String, limit: RateLimit?) -> (Duration, RateLimitDecision.Cause)? {
+        let now = elapsed()
+        return machines.withLock { machines in
+            guard var machine = machines[key] else { return nil }
+            return machine.wait(limit, at: now)
         }
     }
 
-    private static func makeRoom(_ entries: inout [String: Entry], at now: Duration) {
-        let count = entries.count
-        entries = entries.filter { !$0.value.machine.isIdle(at: now, window: $0.value.window) }
-        guard entries.count == count else { return }
-        let eldest = entries.sorted { $0.value.lastUsed < $1.value.lastUsed }.prefix(max(1, count / 10))
-        for (key, _) in eldest { entries[key] = nil }
+    /// How many keys are kept now.
+    package var keyCount: Int { machines.withLock(\.count) }
+
+    /// Changes a machine where it stands: a copy would cost the length of its ring.
+    private func within<Result: Sendable>(_ key: String, _ body: (inout RateLimitMachine, Duration) -> Result) -> Result {
+        machines.withLock { machines in
+            // Under the lock, so that instants come in order.
+            let now = elapsed()
+            return machines.update(key, default: RateLimitMachine()) { body(&$0, now) }
+        }
     }
 }

@@ -31,11 +31,7 @@ package struct RateLimitMachine: Sendable {
     ///
     /// - Parameter limit: nil where only what the server says counts. It may change from one call to the next.
     package mutating func take(_ limit: RateLimit?, at now: Duration) -> RateLimitDecision {
-        renewQuotas(at: now)
-        let server = max(pausedUntil ?? now, held.reduce(now) { $1.quota.remaining > 0 ? $0 : max($0, $1.until) })
-        let own = limit.map { readyAt($0, now) } ?? now
-        if server > now, server >= own { return .wait(server - now, cause: .server) }
-        if own > now { return .wait(own - now, cause: .limit) }
+        if let (wait, cause) = wait(limit, at: now) { return .wait(wait, cause: cause) }
         granted += 1
         for index in held.indices { held[index].quota.remaining -= 1 }
         if let limit {
@@ -44,6 +40,18 @@ package struct RateLimitMachine: Sendable {
         }
         return .granted(RateLimitGrant(number: granted))
     }
+
+    /// How long it is until a request may go, and for whose sake; nil where it may go now. Nothing goes.
+    package mutating func wait(_ limit: RateLimit?, at now: Duration) -> (Duration, RateLimitDecision.Cause)? {
+        renewQuotas(at: now)
+        let server = max(pausedUntil ?? now, held.reduce(now) { $1.quota.remaining > 0 ? $0 : max($0, $1.until) })
+        let own = limit.map { readyAt($0, now) } ?? now
+        if server > now, server >= own { return (server - now, .server) }
+        return own > now ? (own - now, .limit) : nil
+    }
+
+    /// Whether the server has said something that still holds.
+    var hasNews: Bool { pausedUntil != nil || !held.isEmpty }
 
     private func readyAt(_ limit: RateLimit, _ now: Duration) -> Duration {
         let byBucket = fullAt - limit.interval * (limit.burst - 1)

@@ -2,7 +2,7 @@ public import ErrandCore
 internal import ErrandFormats
 
 /// Lets no more requests go in a time than a limit has it, and than the server says it bears; the others wait in line: by
-/// ``RequestPriority`` first, then by arrival.
+/// ``RequestPriority`` first, then by arrival. Every tenth turn goes to whoever has waited longest, so that nobody waits for ever.
 ///
 /// **Place:** inside `retry` (each attempt counts), the cache, `coalesce` and `circuitBreaker`, outside `limitConcurrency`: no slot is held by one who waits.
 ///
@@ -10,7 +10,11 @@ internal import ErrandFormats
 /// until then, and of a quota no more than remain. Responses come back as they are.
 ///
 /// Who waits can be cancelled at any time, and obeys its deadline: it fails with the code `timedOut`, in the phase `queue`. Where the
-/// wait is known to be too long, it fails at once with ``RateLimited``. Better news from the server does not end a wait that has begun.
+/// wait is known to be too long, it fails at once with ``RateLimited``. Better news from the server ends a wait that has begun: at once where a response
+/// to this middleware brings it, within a minute where another one shares the store.
+///
+/// A server is not believed for ever: what it says beyond `longestServerWait`, or beyond an hour where that is longer, holds for that long.
+/// Until then requests fail at once; then one goes as a probe, and its response decides for the others.
 ///
 /// **Per request:** `request.options.rateLimit = .off` goes past the line, and its answer is not looked at; `request.options.priority` moves it forward.
 public struct RateLimitMiddleware: HTTPMiddleware {
@@ -33,7 +37,7 @@ public struct RateLimitMiddleware: HTTPMiddleware {
     ///   - store: shared by all that hold one limit together; nil is a ``MemoryRateLimitStore`` of its own, on `clock`.
     ///   - maxWait: the longest wait; nil is without bounds but the deadline, and zero has nobody wait.
     ///   - obeysServer: whether the server's fields are read.
-    ///   - longestServerWait: if the server wants to be left alone for longer, requests fail at once: an hour by default.
+    ///   - longestServerWait: if the server wants to be left alone for longer, requests fail at once instead of waiting: an hour by default.
     ///   - clock: what the waits are measured by.
     public init(
         _ limit: RateLimit? = nil, per scope: RequestScope = .origin, store: (any RateLimitStore)? = nil, maxWait: Duration? = nil,
@@ -53,11 +57,18 @@ public struct RateLimitMiddleware: HTTPMiddleware {
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         guard !request.options.rateLimit.isOff, let key = scope.key(request) else { return try await next.send(request) }
-        let grant = try await limiter.acquire(key, for: request)
-        let response = try await next.send(request)
-        guard obeysServer else { return response }
-        let fields = RateLimitFields(response.head, now: HTTPDate(secondsSinceEpoch: Int64(Date.now.timeIntervalSince1970)))
-        if !fields.isEmpty { await limiter.observe(fields, key, after: grant, within: request.deadline) }
+        let permit = try await limiter.acquire(key, for: request)
+        let response: Response
+        do {
+            response = try await next.send(request)
+        } catch {
+            if permit.isProbe { limiter.endProbe(key, isAnswered: false) }
+            throw error
+        }
+        var fields = RateLimitFields()
+        if obeysServer { fields = RateLimitFields(response.head, now: HTTPDate(secondsSinceEpoch: Int64(Date.now.timeIntervalSince1970))) }
+        if !fields.isEmpty { await limiter.observe(fields, key, after: permit.grant, within: request.deadline) }
+        if permit.isProbe { limiter.endProbe(key, isAnswered: true) }
         return response
     }
 

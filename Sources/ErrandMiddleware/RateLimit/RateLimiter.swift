@@ -30,8 +30,13 @@ final class RateLimiter: Sendable {
         /// The lane of who leads; nil where nobody does.
         var leader: Int?
         /// When the leader will ask again, and for whose sake it waits; nil while it asks.
-        var opening: (at: Duration, cause: RateLimitDecision.Cause)?
+        var opening: Opening?
+        /// How many times the server said something while somebody led.
+        var news = 0
         var queue = WaitQueue<Waiter>()
+
+        /// Grants since the last that went to whoever had waited longest.
+        var turns = 0
 
         var isEmpty: Bool { leader == nil && queue.isEmpty }
 
@@ -49,12 +54,45 @@ final class RateLimiter: Sendable {
             next?.ticket.place = nil
             return next
         }
+
+        mutating func popOldest() -> Waiter? {
+            let next = queue.popOldest()
+            next?.ticket.place = nil
+            return next
+        }
     }
+
+    /// When a leader asks again.
+    private struct Opening: Sendable {
+        let at: Duration
+        let cause: RateLimitDecision.Cause
+        /// Wakes the leader; nil where nothing the server says could.
+        let alarm: AsyncStream<Void>.Continuation?
+    }
+
+    private struct Keys: Sendable {
+        var lines: [String: Line] = [:]
+        var belief: RateLimitBelief
+    }
+
+    /// That a request may go.
+    struct Permit: Sendable {
+        /// Nil where the store failed.
+        var grant: RateLimitGrant?
+        /// Whether others wait for what comes of it.
+        var isProbe = false
+    }
+
+    /// A store that several share may have better news: whoever waits for the server asks again after so long at the latest.
+    private static let longestSleep = Duration.seconds(60)
+    /// Beyond this, and beyond the longest wait, what a server says is not believed.
+    private static let longestBelief = Duration.seconds(3600)
 
     /// A request in line.
     private struct Call: Sendable {
         let request: Request
         let arrived: Duration
+        let isProbe: Bool
         var lane: Int { request.options.priority.urgency }
     }
 
@@ -63,36 +101,76 @@ final class RateLimiter: Sendable {
     private let memory: MemoryRateLimitStore?
     private let clock: any Clock<Duration>
     private let elapsed: @Sendable () -> Duration
-    private let lines = Mutex<[String: Line]>([:])
+    private let keys: Mutex<Keys>
 
     init(_ settings: Settings, store: any RateLimitStore, clock: any Clock<Duration>) {
         (self.settings, self.store, self.clock) = (settings, store, clock)
         memory = store as? MemoryRateLimitStore
         elapsed = stopwatch(clock)
+        keys = Mutex(Keys(belief: RateLimitBelief(limit: max(settings.longestServerWait, Self.longestBelief))))
     }
 
     /// How many are in line, the leader included.
-    func waiting(for key: String) -> Int { lines.withLock { lines in lines[key].map { $0.queue.count + ($0.leader == nil ? 0 : 1) } ?? 0 } }
+    func waiting(for key: String) -> Int {
+        keys.withLock { keys in keys.lines[key].map { $0.queue.count + ($0.leader == nil ? 0 : 1) } ?? 0 }
+    }
 
     func available(_ key: String) async throws -> Int? { try await store.available(key, limit: settings.limit) }
 
     // MARK: A request
 
-    /// Returns when the request may go; with nil where the store failed.
+    /// Returns when the request may go.
     ///
     /// - Throws: `CancellationError`; ``TransportError`` when the deadline passes; ``RateLimited``; ``RateLimitStoreFailed``.
-    func acquire(_ key: String, for request: Request) async throws -> RateLimitGrant? {
+    func acquire(_ key: String, for request: Request) async throws -> Permit {
         try Task.checkCancellation()
+        let (isFree, isProbe) = try admit(key, request)
         // Nobody is in line, and the answer is at hand: no race, and no line.
-        if let memory, lines.withLock({ $0[key] == nil }), case .granted(let grant) = memory.take(key, limit: settings.limit) {
-            return grant
+        if let memory, isFree, case .granted(let grant) = memory.take(key, limit: settings.limit) {
+            return Permit(grant: grant, isProbe: isProbe)
         }
         request.tell(.queueStart)
         defer { request.tell(.queueEnd) }
-        let call = Call(request: request, arrived: elapsed())
-        guard let expiry = expiry(of: call) else { return try await turn(key, call) }
-        return try await racing(expiry, discard: { self.pass($0, key) }, operation: { try await self.turn(key, call) })
+        let call = Call(request: request, arrived: elapsed(), isProbe: isProbe)
+        do {
+            guard let expiry = expiry(of: call) else { return Permit(grant: try await turn(key, call), isProbe: isProbe) }
+            let grant = try await racing(expiry, discard: { self.pass($0, key) }, operation: { try await self.turn(key, call) })
+            return Permit(grant: grant, isProbe: isProbe)
+        } catch {
+            if isProbe { endProbe(key, isAnswered: false) }
+            throw error
+        }
     }
+
+    /// Whether nobody is in line, and whether the request is the one that goes to see whether the server can be asked again.
+    ///
+    /// - Throws: ``RateLimited`` while a server is left alone that asked for more than it is believed.
+    private func admit(_ key: String, _ request: Request) throws -> (isFree: Bool, isProbe: Bool) {
+        let now = elapsed()
+        let (isFree, entry) = keys.withLock { keys in
+            let entry = keys.belief.enter(key, at: now) {
+                // The store was told to forget it, or something better.
+                memory.map { $0.wait(key, limit: nil) == nil } ?? false
+            }
+            return (keys.lines[key] == nil, entry)
+        }
+        if case .refused(let wait) = entry { throw RateLimited(request: request, retryAfter: wait, cause: .server) }
+        return (isFree, entry == .probe)
+    }
+
+    /// A probe is over, and what its response said was observed.
+    func endProbe(_ key: String, isAnswered: Bool) {
+        let now = elapsed()
+        keys.withLock { $0.belief.endProbe(key, isAnswered: isAnswered, at: now) }
+    }
+
+    /// How long the server is left alone because it asked for more than it is believed.
+    private func excess(_ key: String) -> Duration? {
+        let now = elapsed()
+        return keys.withLock { $0.belief.wait(key, at: now) }
+    }
+
+    // MARK: A request's turn
 
     /// What ends the wait: the deadline or `maxWait`, whichever is earlier.
     private func expiry(of call: Call) -> (@Sendable () async throws -> TransportError)? {
@@ -106,7 +184,7 @@ final class RateLimiter: Sendable {
         }
         guard let maxWait = settings.maxWait, maxWait > .zero else { return nil }
         return { [clock] in
-            try await clock.sleep(for: maxWait)
+            try await clock.sleep(for: maxWait.bounded)
             throw RateLimited(request: request, retryAfter: nil, cause: .limit)
         }
     }
@@ -153,7 +231,7 @@ final class RateLimiter: Sendable {
                     (line.leader, line.opening) = (call.lane, nil)
                     return .success(.lead)
                 }
-                if let (wait, cause) = knownWait(call, in: line), let refusal = refusal(call, wait, cause) { return .failure(refusal) }
+                if let (wait, cause) = knownWait(call, key, in: line), let refusal = refusal(call, wait, cause) { return .failure(refusal) }
                 ticket.place = line.queue.append(Waiter(ticket: ticket, call: call, continuation: continuation), lane: call.lane)
                 return nil
             }
@@ -166,11 +244,19 @@ final class RateLimiter: Sendable {
     }
 
     /// At least so long, as the line stands: until the leader asks again, and then for those in front beyond a burst.
-    private func knownWait(_ call: Call, in line: Line) -> (Duration, RateLimitDecision.Cause)? {
+    private func knownWait(_ call: Call, _ key: String, in line: Line) -> (Duration, RateLimitDecision.Cause)? {
         guard let opening = line.opening, let leader = line.leader else { return nil }
+        var (opens, cause) = (max(.zero, opening.at - elapsed()), opening.cause)
+        // What the store says now counts, and not what it said when the leader asked.
+        if let memory, case let (wait, why) = memory.wait(key, limit: settings.limit) ?? (.zero, .limit), wait < opens {
+            // Not for the moment between two looks at a clock.
+            if opens - wait > .milliseconds(100) { opening.alarm?.yield() }
+            (opens, cause) = (wait, why)
+        }
         let before = line.queue.count(upTo: call.lane) + (leader <= call.lane ? 1 : 0)
-        let opens = max(.zero, opening.at - elapsed())
-        return (settings.limit.map { opens + $0.interval * max(0, before + 1 - $0.burst) } ?? opens, opening.cause)
+        // Bounded, as a long interval times a long line is no number any more.
+        let ahead = settings.limit.map { $0.interval.bounded * min(1_000_000, max(0, before + 1 - $0.burst)) } ?? .zero
+        return (opens + ahead, cause)
     }
 
     /// Why the call must not wait so long; nil if it may.
@@ -187,6 +273,8 @@ final class RateLimiter: Sendable {
     private func lead(_ key: String, _ call: Call) async throws -> RateLimitGrant? {
         while true {
             try Task.checkCancellation()
+            if !call.isProbe, let wait = excess(key) { throw RateLimited(request: call.request, retryAfter: wait, cause: .server) }
+            let news = within(key) { $0.news }
             let decision: RateLimitDecision
             do {
                 decision = try await store.take(key, limit: settings.limit)
@@ -217,17 +305,44 @@ final class RateLimiter: Sendable {
             case .wait(let wait, let cause):
                 if cause == .server { refuseOthers(key, wait) }
                 if let refusal = refusal(call, wait, cause) { throw refusal }
-                let opensAt = elapsed() + wait
-                within(key) { $0.opening = (opensAt, cause) }
-                try await clock.sleep(for: wait)
-                within(key) { $0.opening = nil }
+                try await sleep(key, wait, cause, unlessAfter: news)
             }
         }
     }
 
-    /// Who gets the grant: one who is more urgent than the leader; or else the leader, and the next one leads.
+    /// Returns when the leader is to ask again: when the time is up, or the server has said something since `news` was counted.
+    private func sleep(_ key: String, _ wait: Duration, _ cause: RateLimitDecision.Cause, unlessAfter news: Int) async throws {
+        let opensAt = elapsed() + wait.bounded
+        func begin(_ alarm: AsyncStream<Void>.Continuation?) -> Bool {
+            within(key) { line in
+                guard line.news == news else { return false }
+                line.opening = Opening(at: opensAt, cause: cause, alarm: alarm)
+                return true
+            }
+        }
+        defer { within(key) { $0.opening = nil } }
+        // Nothing the server says shortens a wait for the app's own limit.
+        guard cause == .server else { return begin(nil) ? try await clock.sleep(for: wait.bounded) : () }
+        let (alarms, alarm) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+        guard begin(alarm) else { return }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { [clock] in try await clock.sleep(for: min(wait, Self.longestSleep)) }
+            group.addTask { for await _ in alarms { return } }
+            defer { group.cancelAll() }
+            try await group.next()
+        }
+    }
+
+    /// Who gets the grant: one who is more urgent than the leader; or else the leader, and the next one leads. Every tenth goes to whoever has
+    /// waited longest.
     private func settle(_ grant: RateLimitGrant, _ key: String, _ call: Call) -> (Waiter?, Turn) {
         within(key) { line in
+            line.turns += 1
+            if line.turns >= WaitQueue<Waiter>.fairTurn {
+                line.turns = 0
+                guard let oldest = line.queue.oldest(), oldest.call.arrived < call.arrived else { return (line.promote(), .lead) }
+                return (line.popOldest(), .go(grant))
+            }
             if let urgent = line.popFirst(before: call.lane) { return (urgent, .go(grant)) }
             return (line.promote(), .lead)
         }
@@ -268,6 +383,9 @@ final class RateLimiter: Sendable {
 
     /// Tells the store what a response says. A store that fails has not heard it.
     func observe(_ fields: RateLimitFields, _ key: String, after grant: RateLimitGrant?, within deadline: Deadline?) async {
+        let now = elapsed()
+        let fields = keys.withLock { $0.belief.believed(fields, key, at: now) }
+        defer { wakeLeader(key) }
         if let memory { return memory.observe(key, fields, after: grant) }
         let store = store
         guard let deadline else { return (try? await store.observe(key, fields, after: grant)) ?? () }
@@ -276,11 +394,23 @@ final class RateLimiter: Sendable {
             operation: { try await store.observe(key, fields, after: grant) })
     }
 
+    /// The leader asks the store again: what it waits for may have changed.
+    private func wakeLeader(_ key: String) {
+        let alarm = keys.withLock { keys -> AsyncStream<Void>.Continuation? in
+            guard keys.lines[key] != nil else { return nil }
+            keys.lines[key]?.news += 1
+            guard let alarm = keys.lines[key]?.opening?.alarm else { return nil }
+            keys.lines[key]?.opening = nil
+            return alarm
+        }
+        alarm?.yield()
+    }
+
     /// Changes a line where it stands, and forgets one that nobody is in.
     private func within<Result: Sendable>(_ key: String, _ body: (inout Line) -> Result) -> Result {
-        lines.withLock { lines in
-            let result = body(&lines[key, default: Line()])
-            if lines[key]?.isEmpty == true { lines[key] = nil }
+        keys.withLock { keys in
+            let result = body(&keys.lines[key, default: Line()])
+            if keys.lines[key]?.isEmpty == true { keys.lines[key] = nil }
             return result
         }
     }
