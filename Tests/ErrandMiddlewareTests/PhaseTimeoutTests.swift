@@ -193,6 +193,35 @@ import Testing
         var kinds: [ExchangeEvent.Kind] { state.withLock { $0 } }
         func record(_ event: ExchangeEvent) { state.withLock { $0.append(event.kind) } }
     }
+
+    // MARK: - Two of them
+
+    private func limits(of request: Request?) -> [Duration?]? {
+        guard case .use(let limits)? = request?.options.phaseTimeouts else { return nil }
+        return [limits.queue, limits.connect, limits.firstByte, limits.idleRead, limits.idleWrite]
+    }
+
+    @Test func whereTwoStandAroundEachOtherTheShorterOfEachLimitHolds() async throws {
+        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let inner = stub.timeouts(connect: .seconds(2), firstByte: .seconds(1), clock: clock)
+        let stack = inner.timeouts(connect: .seconds(1), firstByte: .seconds(3), idleRead: .seconds(5), clock: clock)
+            .timeouts(idleWrite: .seconds(7), clock: clock)
+        _ = try await stack.send(try request())
+        let sent = stub.requests.first?.request
+        #expect(limits(of: sent) == [nil, .seconds(1), .seconds(1), .seconds(5), .seconds(7)])
+    }
+
+    @Test func whatTheRequestItselfHasReplacesAll() async throws {
+        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stack = stub.timeouts(firstByte: .seconds(1), clock: clock).timeouts(idleRead: .seconds(5), clock: clock)
+        var own = try request()
+        own.options.phaseTimeouts = .use(PhaseTimeouts(firstByte: .seconds(60), clock: clock))
+        _ = try await stack.send(own)
+        #expect(limits(of: stub.requests.first?.request) == [nil, nil, .seconds(60), nil, nil])
+        own.options.phaseTimeouts = .off
+        _ = try await stack.send(own)
+        #expect(stub.requests.last?.request.options.phaseTimeouts.isOff == true)
+    }
 }
 
 /// Gives so many pieces, each after a wait, and then ends or hangs.

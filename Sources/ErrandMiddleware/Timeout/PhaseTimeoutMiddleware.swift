@@ -3,9 +3,10 @@ public import ErrandCore
 /// Bounds each phase of every exchange, by ``PhaseTimeouts``, and each attempt as a whole.
 ///
 /// **Place:** anywhere: the transport's boundary holds the limits. An attempt begins where this stands, so inside `retry` and `redirect`
-/// each attempt, and each step, has its own time. `timeout(_:)` bounds the whole call.
+/// each attempt, and each step, has its own time. `timeout(_:)` bounds the whole call. Where two of these stand around each other, the shorter
+/// one of each limit holds.
 ///
-/// **Per request:** `request.options.phaseTimeouts = .off`, or `.use(PhaseTimeouts(firstByte: .seconds(2)))`;
+/// **Per request:** `request.options.phaseTimeouts = .off`, or `.use(PhaseTimeouts(firstByte: .seconds(2)))`, which replaces all limits of the stack;
 /// `request.options.attemptTimeout` likewise.
 public struct PhaseTimeoutMiddleware: HTTPMiddleware {
     private let limits: PhaseTimeouts
@@ -27,17 +28,47 @@ public struct PhaseTimeoutMiddleware: HTTPMiddleware {
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         var request = request
-        if case .inherited = request.options.phaseTimeouts, !limits.isEmpty { request.options.phaseTimeouts = .use(limits) }
+        if !limits.isEmpty {
+            switch request.options.phaseTimeouts {
+            case .inherited: set(limits, on: &request)
+            // Those of another one outside. What the request itself has replaces both.
+            case .use(let outer) where outer.durations == request.options[StackLimitsKey.self]:
+                set(limits.tightened(by: outer), on: &request)
+            case .use, .off: break
+            }
+        }
         let attempt: Duration? =
             switch request.options.attemptTimeout {
             case .inherited: attempt
             case .off: nil
             case .use(let limit): limit
             }
-        if let attempt { request.deadline = .earlier(request.deadline, Deadline(after: attempt, clock: limits.clock)) }
+        if let attempt { request.deadline = .earlier(request.deadline, Deadline(after: attempt.bounded, clock: limits.clock)) }
         return try await next.send(request)
     }
+
+    private func set(_ limits: PhaseTimeouts, on request: inout Request) {
+        request.options.phaseTimeouts = .use(limits)
+        request.options[StackLimitsKey.self] = limits.durations
+    }
 }
+
+extension PhaseTimeouts {
+    fileprivate var durations: [Duration?] { [queue, connect, firstByte, idleRead, idleWrite] }
+
+    /// Of each limit, the shorter one; by the clock of `outer`.
+    fileprivate func tightened(by outer: PhaseTimeouts) -> PhaseTimeouts {
+        func shorter(_ limit: KeyPath<PhaseTimeouts, Duration?>) -> Duration? {
+            [self[keyPath: limit], outer[keyPath: limit]].compactMap(\.self).min()
+        }
+        return PhaseTimeouts(
+            queue: shorter(\.queue), connect: shorter(\.connect), firstByte: shorter(\.firstByte), idleRead: shorter(\.idleRead),
+            idleWrite: shorter(\.idleWrite), clock: outer.clock)
+    }
+}
+
+/// The limits that a ``PhaseTimeoutMiddleware`` has set, to tell them from those of the request itself.
+private enum StackLimitsKey: TypedKey { static var defaultValue: [Duration?]? { nil } }
 
 private enum AttemptTimeoutKey: TypedKey { static var defaultValue: Override<Duration> { .inherited } }
 
