@@ -10,6 +10,11 @@ public import ErrandCore
 /// **Place:** inside `validateStatus`, outside `retry`: it comes when all attempts are used up. A call that was cancelled is over, and
 /// never answered in another way. Where the other way fails as well, what failed first is thrown.
 ///
+/// **Deadline:** a first way that hangs must not use it up. Where another sender could get the request after a timeout, the first sender's
+/// head must come before the last quarter of the time to the deadline (`deadlineShare`); otherwise it is cancelled, and the other sender has the rest. With
+/// `timeout(.seconds(10))` outside, that is after 7.5 s. A body may take until the deadline. Values and closures have no share: they are asked when the first way
+/// has failed, after the deadline too.
+///
 /// **Per request:** `request.options.fallback = .off`.
 public struct FallbackMiddleware: HTTPMiddleware {
     /// Why the first way is not good enough.
@@ -22,6 +27,8 @@ public struct FallbackMiddleware: HTTPMiddleware {
 
     private let name: String
     private let statuses: Set<Int>
+    /// Of the time to the deadline, the part that is kept for the other way.
+    private let deadlineShare: Double
     private let answer: @Sendable (Request, Cause) async throws -> Response?
 
     /// - Parameters:
@@ -32,13 +39,23 @@ public struct FallbackMiddleware: HTTPMiddleware {
         _ name: String = "closure", statuses: Set<Int> = [],
         _ answer: @escaping @Sendable (_ request: Request, _ cause: Cause) async throws -> Response?
     ) {
-        (self.name, self.statuses, self.answer) = (name, statuses, answer)
+        self.init(name: name, statuses: statuses, deadlineShare: 0, answer)
+    }
+
+    private init(
+        name: String, statuses: Set<Int>, deadlineShare: Double, _ answer: @escaping @Sendable (Request, Cause) async throws -> Response?
+    ) {
+        precondition((0..<1).contains(deadlineShare), "deadlineShare must be at least 0 and less than 1 (is \(deadlineShare))")
+        (self.name, self.statuses, self.deadlineShare, self.answer) = (name, statuses, deadlineShare, answer)
     }
 
     /// Another sender gets the request, unless its body can't be sent again, or it might be done twice: one that is not idempotent
     /// (RFC 9110, 9.2.2) and has no `Idempotency-Key` is sent only where the first sender's server provably did nothing of it.
-    public init(to sender: some HTTPSender, statuses: Set<Int> = []) {
-        self.init("another sender", statuses: statuses) { request, cause in
+    ///
+    /// - Parameter deadlineShare: of the time to the deadline, the part that is kept for the other sender: from 0, which keeps nothing, up to but
+    ///   not including 1; a quarter by default.
+    public init(to sender: some HTTPSender, statuses: Set<Int> = [], deadlineShare: Double = 0.25) {
+        self.init(name: "another sender", statuses: statuses, deadlineShare: deadlineShare) { request, cause in
             request.body.canBeSent && cause.allowsSending(request) ? try await sender.send(request) : nil
         }
     }
@@ -50,7 +67,7 @@ public struct FallbackMiddleware: HTTPMiddleware {
         guard !request.options.fallback.isOff else { return try await next.send(request) }
         let first: Response
         do {
-            first = try await next.send(request)
+            first = try await self.first(request, next)
         } catch {
             if Task.isCancelled || error is CancellationError { throw CancellationError() }
             guard let other = try await other(request, .failure(error)) else { throw error }
@@ -64,6 +81,18 @@ public struct FallbackMiddleware: HTTPMiddleware {
             first.body.abandon()
             throw error
         }
+    }
+
+    /// The first way, for as long as it may take.
+    private func first(_ request: Request, _ next: some HTTPSender) async throws -> Response {
+        guard deadlineShare > 0, let deadline = request.deadline, request.body.replay.canRestart, request.mayBeSentAgain,
+            case let remaining = deadline.remaining, remaining > .zero
+        else { return try await next.send(request) }
+        let share = remaining * deadlineShare
+        return try await racing(
+            deadline.earlier(by: share),
+            onTimeout: { .timedOut(.response, after: remaining - share, request: request, wasSent: .maybe) },
+            discard: { $0.body.abandon() }, operation: { try await next.send(request) })
     }
 
     /// - Throws: `CancellationError` alone.
@@ -82,10 +111,15 @@ public struct FallbackMiddleware: HTTPMiddleware {
 extension FallbackMiddleware.Cause {
     /// Whether sending `request` once more can't do it twice.
     fileprivate func allowsSending(_ request: Request) -> Bool {
-        if request.method.isIdempotent || request.head.headerFields[.idempotencyKey] != nil { return true }
+        if request.mayBeSentAgain { return true }
         guard case .failure(let error) = self, let failure = error as? any RequestFailure else { return false }
         return failure.wasSent == .no || (failure as? TransportError)?.isUnprocessed == true
     }
+}
+
+extension Request {
+    /// Whether sending it twice can't do it twice.
+    fileprivate var mayBeSentAgain: Bool { method.isIdempotent || head.headerFields[.idempotencyKey] != nil }
 }
 
 private enum FallbackOptionKey: TypedKey { static var defaultValue: Override<Never> { .inherited } }
@@ -109,8 +143,8 @@ extension ResponseMetadata {
 
 extension HTTPSender {
     /// Sends what fails by another sender. See ``FallbackMiddleware``.
-    public func fallback(to sender: some HTTPSender, statuses: Set<Int> = []) -> HTTPStack {
-        wrapped(by: FallbackMiddleware(to: sender, statuses: statuses))
+    public func fallback(to sender: some HTTPSender, statuses: Set<Int> = [], deadlineShare: Double = 0.25) -> HTTPStack {
+        wrapped(by: FallbackMiddleware(to: sender, statuses: statuses, deadlineShare: deadlineShare))
     }
 
     /// Answers what fails with a value.

@@ -10,6 +10,53 @@ import Testing
         TransportError(.connectionLost, phase: .response, message: "the first", request: nil, wasSent: sent)
     }
 
+    // MARK: The deadline
+
+    private func deadlined(_ method: HTTPRequest.Method, _ clock: ManualClock) throws -> Request {
+        var request = try request(method)
+        request.deadline = Deadline(after: .seconds(10), clock: clock)
+        return request
+    }
+
+    @Test func aFirstWayThatHangsLeavesAQuarterOfTheTimeToTheOther() async throws {
+        let clock = ManualClock()
+        let (hanging, mirror) = (StubTransport(Stub().answers(.never)), StubTransport(Stub().answers(.status(.ok, text: "mirror"))))
+        let (stack, sent) = (hanging.fallback(to: mirror), try deadlined(.get, clock))
+        let task = Task { try await stack.send(sent) }
+        try await clock.sleepers(atLeast: 1)
+        #expect(clock.nextSleeper == .milliseconds(7_500))
+        clock.advance(by: .milliseconds(7_500))
+        let response = try await task.value
+        #expect(response.metadata.isFallback && hanging.openBodyCount == 0)
+        #expect(mirror.requests.first?.request.deadline?.remaining == .milliseconds(2_500))
+    }
+
+    @Test func theBodyOfTheFirstWayHasTheWholeTime() async throws {
+        let clock = ManualClock()
+        let (first, mirror) = (StubTransport(Stub().answers(.stream(streamed))), StubTransport(Stub().answers(.status(.ok))))
+        let response = try await first.fallback(to: mirror).send(try deadlined(.get, clock))
+        clock.advance(by: .seconds(9))
+        #expect(try await response.body.collect() == Data("onetwothree".utf8) && mirror.requests.isEmpty)
+        #expect(first.requests.first?.request.deadline?.remaining == .seconds(1))
+    }
+
+    @Test func whatCouldNotBeSentElsewhereAfterATimeoutKeepsTheWholeTime() async throws {
+        let clock = ManualClock()
+        let (first, mirror) = (StubTransport(Stub().answers(.never)), StubTransport(Stub().answers(.status(.ok))))
+        for (stack, method) in [
+            (first.fallback(to: mirror), HTTPRequest.Method.post), (first.fallback(to: mirror, deadlineShare: 0), .get),
+        ] {
+            let sent = try deadlined(method, clock)
+            let before = first.requests.count
+            let task = Task { try await stack.send(sent) }
+            await eventually { first.requests.count == before + 1 }
+            #expect(clock.nextSleeper != .milliseconds(7_500))
+            task.cancel()
+            _ = await task.result
+        }
+        #expect(mirror.requests.isEmpty)
+    }
+
     // MARK: A value, an answer that was kept, another sender
 
     @Test func aValueAnswersAFailure() async throws {

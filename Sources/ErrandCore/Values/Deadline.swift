@@ -54,6 +54,14 @@ public struct Deadline: Sendable, CustomStringConvertible {
         return first.remaining <= second.remaining ? first : second
     }
 
+    /// The deadline that passes so much earlier.
+    package func earlier(by duration: Duration) -> Deadline {
+        switch kind {
+        case .continuous(let instant): Deadline(instant.advanced(by: .zero - duration))
+        case .other(let box): Deadline(kind: .other(box.earlier(by: duration)))
+        }
+    }
+
     /// Returns when the deadline has passed.
     ///
     /// - Throws: `CancellationError` when the task is cancelled first.
@@ -69,6 +77,7 @@ public struct Deadline: Sendable, CustomStringConvertible {
 
 private protocol ClockInstant: Sendable {
     var remaining: Duration { get }
+    func earlier(by duration: Duration) -> any ClockInstant
     func wait() async throws
 }
 
@@ -77,5 +86,6 @@ private struct OnClock<C: Clock<Duration>>: ClockInstant {
     let instant: C.Instant
 
     var remaining: Duration { clock.now.duration(to: instant) }
+    func earlier(by duration: Duration) -> any ClockInstant { OnClock(clock: clock, instant: instant.advanced(by: .zero - duration)) }
     func wait() async throws { try await clock.sleep(until: instant, tolerance: nil) }
 }
