@@ -166,10 +166,37 @@ import Testing
         #expect(metrics.madeCount == 3 && metrics.values(Self.duration).count == 100)
     }
 
-    @Test func anyNumberOfServersIsCountedRight() async throws {
+    /// A back end keeps what was made for ever.
+    @Test func serversBeyondTheBoundAreCountedTogether() async throws {
         let stack = StubTransport(Stub().answers(.status(.ok))).metrics(factory: metrics)
-        for number in 0..<2_500 { _ = try await stack.send(try Request(.get, url: "https://\(number % 1_250).example/")) }
-        #expect(metrics.values(Self.duration).count == 2_500 && metrics.level(Self.active) == 0)
+        for number in 0..<1_000 { _ = try await stack.send(try Request(.get, url: "https://\(number).example/")) }
+        _ = try await stack.send(try Request(.get, url: "https://1000.example:8443/"))
+        let made = metrics.madeCount
+        for number in 1_000..<2_500 { _ = try await stack.send(try Request(.get, url: "https://\(number).example/")) }
+        #expect(metrics.madeCount == made, "nothing new is made")
+        #expect(metrics.values(Self.duration).count == 2_501 && metrics.level(Self.active) == 0)
+        #expect(metrics.values(Self.duration, ["server.address": "_OTHER"]).count == 1_501)
+        #expect(metrics.names.allSatisfy { !$0.contains("8443") })
+        _ = try await stack.send(try Request(.get, url: "https://7.example/"))
+        #expect(metrics.values(Self.duration, ["server.address": "7.example"]).count == 2, "one that is known keeps its own")
+    }
+
+    @Test func statusesBeyondTheBoundAreCountedTogether() async throws {
+        let codes = Mutex(199)
+        let stub = StubTransport(
+            Stub().answers(
+                .custom { _ in
+                    let code = codes.withLock { code in
+                        code += 1
+                        return code
+                    }
+                    return (HTTPResponse(status: .init(code: code)), Data())
+                }))
+        let stack = stub.metrics(factory: metrics)
+        for _ in 0..<500 { _ = try await stack.send(try request()) }
+        #expect(metrics.values(Self.duration).count == 500)
+        #expect(metrics.madeCount <= 105, "\(metrics.madeCount)")
+        #expect(metrics.values(Self.duration, ["error.type": "_OTHER"]).count >= 400)
     }
 
     @Test func aRequestThatIsSwitchedOffIsNotMeasured() async throws {

@@ -16,8 +16,10 @@ final class Instruments: Sendable {
         var series: [Key: Series] = [:]
     }
 
-    /// Beyond these all are forgotten, and made again as they are needed; back ends know them by their attributes.
+    /// Back ends never forget a series. Beyond these, servers are counted together: a server that redirects to ever new names makes no new ones.
     static let seriesLimit = 1_000
+    /// `server.address` of those beyond.
+    static let otherServers = "_OTHER"
 
     private let attributes: MetricsMiddleware.Attributes
     private let knownMethods: Set<HTTPRequest.Method>
@@ -37,24 +39,31 @@ final class Instruments: Sendable {
             method: Conventions.method(request.method, isKnown: knownMethods.contains(request.method)), scheme: request.head.scheme,
             authority: request.head.authority,
             template: attributes.contains(.urlTemplate) ? request.options.urlTemplate : nil)
-        if let known = state.withLock({ $0.series[key] }) { return known }
-        let factory = state.withLock { state in
+        // Of methods there are few.
+        let rest = Key(method: key.method, scheme: nil, authority: Self.otherServers, template: nil)
+        let (known, factory, isFull) = state.withLock { state -> (Series?, any MetricsFactory, Bool) in
             let factory = state.factory ?? MetricsSystem.factory
             state.factory = factory
-            return factory
+            let isFull = state.series.count >= Self.seriesLimit
+            return (state.series[key] ?? (isFull ? state.series[rest] : nil), factory, isFull)
         }
-        let made = make(key, by: factory, origin: request.originText)
+        if let known { return known }
+        let made = make(isFull ? rest : key, by: factory, origin: isFull ? nil : request.originText)
         return state.withLock { state in
             if let known = state.series[key] { return known }
-            if state.series.count >= Self.seriesLimit { state.series.removeAll(keepingCapacity: true) }
-            state.series[key] = made
-            return made
+            // Others may have filled it meanwhile.
+            if !isFull, state.series.count >= Self.seriesLimit { return state.series[rest] ?? made }
+            let known = state.series[isFull ? rest : key] ?? made
+            state.series[isFull ? rest : key] = known
+            return known
         }
     }
 
-    private func make(_ key: Key, by factory: any MetricsFactory, origin: String) -> Series {
+    private func make(_ key: Key, by factory: any MetricsFactory, origin: String?) -> Series {
         var server: [(String, String)] = []
-        if let authority = key.authority {
+        if origin == nil {
+            server.append(("server.address", Self.otherServers))
+        } else if let authority = key.authority {
             let address = ServerAddress(authority, scheme: key.scheme)
             server.append(("server.address", address.host))
             if let port = address.port { server.append(("server.port", "\(port)")) }
@@ -65,7 +74,9 @@ final class Instruments: Sendable {
         return Series(
             factory: factory, dimensions: common + (hasScheme ? scheme : []),
             active: Meter(label: "http.client.active_requests", dimensions: common + scheme, factory: factory),
-            connections: openConnections.map { count in
+            connections: openConnections.flatMap { count in
+                origin.map { ($0, count) }
+            }.map { origin, count in
                 ConnectionMeters(origin: origin, dimensions: server + (hasScheme ? scheme : []), factory: factory, count: count)
             })
     }
@@ -93,6 +104,9 @@ final class Series: Sendable {
         let outcome: Outcome
     }
 
+    /// A server chooses the status. Beyond these, outcomes are counted together.
+    static let outcomeLimit = 100
+
     let active: Meter
     private let factory: any MetricsFactory
     private let dimensions: [(String, String)]
@@ -119,9 +133,14 @@ final class Series: Sendable {
     }
 
     private func recorder(_ label: String, _ outcome: Outcome) -> Recorder {
-        let key = Key(label: label, outcome: outcome)
-        if let known = recorders.withLock({ $0[key] }) { return known }
-        let made = Recorder(label: label, dimensions: dimensions + outcome.dimensions, aggregate: true, factory: factory)
+        var key = Key(label: label, outcome: outcome)
+        let (known, isFull) = recorders.withLock { ($0[key], $0.count >= Self.outcomeLimit) }
+        if let known { return known }
+        if isFull {
+            key = Key(label: label, outcome: Outcome(errorType: Instruments.otherServers))
+            if let known = recorders.withLock({ $0[key] }) { return known }
+        }
+        let made = Recorder(label: label, dimensions: dimensions + key.outcome.dimensions, aggregate: true, factory: factory)
         return recorders.withLock { recorders in
             if let known = recorders[key] { return known }
             recorders[key] = made

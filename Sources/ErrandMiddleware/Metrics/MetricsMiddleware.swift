@@ -26,6 +26,10 @@ public import Metrics
 /// **`error.type`** is the status from 400 up, `timeout` and the other codes of ``TransportError`` in snake case (`cannot_connect`,
 /// `connection_lost`), or the name of another failure's type. A call that its caller cancelled, or a response that was given up, has none.
 ///
+/// **Bounds:** back ends keep each series for ever, and servers choose names and statuses. After 1,000 sets of the common attributes, further servers are
+/// counted together as `server.address` `_OTHER`, without a port and the attributes on demand. After 100 sets of the other attributes of one server, further
+/// ones are counted together as `error.type` `_OTHER`, without a status.
+///
 /// swift-metrics can't tell a back end of buckets or units: give ``durationBuckets`` to yours.
 ///
 /// **Per request:** `request.options.metrics = .off`.
