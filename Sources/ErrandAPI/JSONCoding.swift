@@ -1,4 +1,5 @@
 public import ErrandCore
+internal import ErrandFormats
 
 /// How values become JSON and back: dates, names of keys, or coders of your own.
 ///
@@ -26,8 +27,11 @@ public struct JSONCoding: Sendable {
 
     private let makeEncoder: @Sendable () -> JSONEncoder
     private let makeDecoder: @Sendable () -> JSONDecoder
+    /// False where the decoder has settings that are not known here.
+    private let isStandard: Bool
 
     public init(dates: Dates = .iso8601, keys: Keys = .asDeclared) {
+        isStandard = true
         makeEncoder = {
             let encoder = JSONEncoder()
             if case .snakeCase = keys { encoder.keyEncodingStrategy = .convertToSnakeCase }
@@ -56,7 +60,7 @@ public struct JSONCoding: Sendable {
 
     /// Coders with settings of your own; each is made for one value, and not shared.
     public init(encoder: @escaping @Sendable () -> JSONEncoder, decoder: @escaping @Sendable () -> JSONDecoder) {
-        (makeEncoder, makeDecoder) = (encoder, decoder)
+        (makeEncoder, makeDecoder, isStandard) = (encoder, decoder, false)
     }
 
     /// ISO 8601 dates, keys as declared.
@@ -64,7 +68,26 @@ public struct JSONCoding: Sendable {
 
     public func encode(_ value: some Encodable) throws -> Data { try makeEncoder().encode(value) }
 
-    public func decode<Value: Decodable>(_ type: Value.Type, from data: Data) throws -> Value { try makeDecoder().decode(type, from: data) }
+    /// The value that `data` hold.
+    ///
+    /// - Throws: `DecodingError`, also for text that nests deeper than 128 (a `JSONValue`: 64): recursive types need stack for each level, and a
+    ///   thread may have little.
+    public func decode<Value: Decodable>(_ type: Value.Type, from data: Data) throws -> Value {
+        if JSONDepth.isExceeded(by: data) { throw Self.corrupted("nested deeper than \(JSONDepth.limit)") }
+        // By a parser that knows what comes next, where no setting of a decoder matters: asking a decoder for each kind in turn takes long.
+        if isStandard, type == JSONValue.self {
+            do {
+                if let value = try JSONValue(parsing: data) as? Value { return value }
+            } catch {
+                throw Self.corrupted("\(error)")
+            }
+        }
+        return try makeDecoder().decode(type, from: data)
+    }
+
+    private static func corrupted(_ message: String) -> DecodingError {
+        .dataCorrupted(.init(codingPath: [], debugDescription: message))
+    }
 
     @Sendable private static func dateFromRFC3339(_ decoder: any Decoder) throws -> Date {
         let container = try decoder.singleValueContainer()

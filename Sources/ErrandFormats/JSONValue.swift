@@ -1,4 +1,4 @@
-/// Any JSON value (RFC 8259).
+/// Any JSON value (RFC 8259), nested at most ``depthLimit`` deep where it is decoded.
 public enum JSONValue: Sendable, Hashable, Codable {
     case null
     case bool(Bool)
@@ -8,8 +8,16 @@ public enum JSONValue: Sendable, Hashable, Codable {
     case array([JSONValue])
     case object([String: JSONValue])
 
+    /// - Throws: `DecodingError`, also for what nests deeper than ``depthLimit``.
     public init(from decoder: any Decoder) throws {
+        let depth = decoder.codingPath.count
+        func tooDeep() -> DecodingError {
+            .dataCorrupted(
+                .init(codingPath: Array(decoder.codingPath.prefix(8)), debugDescription: "nested deeper than \(Self.depthLimit)"))
+        }
+        guard depth <= Self.depthLimit else { throw tooDeep() }
         let container = try decoder.singleValueContainer()
+        // A decoder does not say what comes next: what is asked in vain costs an error, which holds the coding path. The path is short.
         if container.decodeNil() {
             self = .null
         } else if let value = try? container.decode(Bool.self) {
@@ -18,8 +26,12 @@ public enum JSONValue: Sendable, Hashable, Codable {
             self = .number(value)
         } else if let value = try? container.decode(String.self) {
             self = .string(value)
-        } else if let value = try? container.decode([JSONValue].self) {
-            self = .array(value)
+        } else if depth == Self.depthLimit {
+            throw tooDeep()  // what is left is a container
+        } else if var list = try? decoder.unkeyedContainer() {
+            var elements: [JSONValue] = []
+            while !list.isAtEnd { elements.append(try list.decode(JSONValue.self)) }
+            self = .array(elements)
         } else {
             self = .object(try container.decode([String: JSONValue].self))
         }

@@ -19,8 +19,19 @@ public struct ProblemDetails: Sendable, Hashable, Decodable, CustomStringConvert
     /// All other members.
     public let extensions: [String: JSONValue]
 
-    public init(from decoder: any Decoder) throws {
-        var members = try [String: JSONValue](from: decoder)
+    /// Reads the body of a response, in time that is linear in its bytes. The work and the depth (``JSONValue/depthLimit``) are bounded, whatever the
+    /// bytes are.
+    ///
+    /// - Throws: an error if `bytes` are not one JSON object.
+    package init(parsing bytes: some Sequence<UInt8>) throws {
+        guard case .object(let members) = try JSONValue(parsing: bytes) else { throw JSONError(message: "not an object", offset: 0) }
+        self.init(members)
+    }
+
+    public init(from decoder: any Decoder) throws { self.init(try [String: JSONValue](from: decoder)) }
+
+    private init(_ members: [String: JSONValue]) {
+        var members = members
         func text(_ name: String) -> String? {
             guard case .string(let text) = members.removeValue(forKey: name) else { return nil }
             return text

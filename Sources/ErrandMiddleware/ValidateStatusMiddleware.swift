@@ -90,14 +90,17 @@ public struct StatusError: RequestFailure {
         response.body.abandon()
         (bodyPrefix, bodyIsWhole) = (front.count > limitBytes ? Data(front.prefix(limitBytes)) : front, isWhole)
         let type = head.headerFields[.contentType].flatMap { MediaType($0) }
-        problem = type?.essence == ProblemDetails.mediaType ? try? JSONDecoder().decode(ProblemDetails.self, from: bodyPrefix) : nil
+        problem = type?.essence == ProblemDetails.mediaType ? try? ProblemDetails(parsing: bodyPrefix) : nil
     }
 
     /// A value of the error's body, such as the API's own error type.
     ///
-    /// - Throws: `DecodingError`, also where the body was longer than what was kept.
+    /// - Throws: `DecodingError`, also where the body was longer than what was kept, or nests deeper than 128.
     public func decode<Value: Decodable>(_ type: Value.Type = Value.self, with decoder: JSONDecoder = JSONDecoder()) throws -> Value {
-        try decoder.decode(type, from: bodyPrefix)
+        guard !JSONDepth.isExceeded(by: bodyPrefix) else {
+            throw DecodingError.dataCorrupted(.init(codingPath: [], debugDescription: "nested deeper than \(JSONDepth.limit)"))
+        }
+        return try decoder.decode(type, from: bodyPrefix)
     }
 
     /// Request, status and the problem's title: no field and no body.

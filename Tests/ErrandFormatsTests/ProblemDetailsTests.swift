@@ -3,7 +3,12 @@ import Foundation
 import Testing
 
 struct ProblemDetailsTests {
-    private func problem(_ json: String) throws -> ProblemDetails { try JSONDecoder().decode(ProblemDetails.self, from: Data(json.utf8)) }
+    /// Both ways of reading one agree.
+    private func problem(_ json: String) throws -> ProblemDetails {
+        let parsed = try ProblemDetails(parsing: json.utf8)
+        #expect(try JSONDecoder().decode(ProblemDetails.self, from: Data(json.utf8)) == parsed)
+        return parsed
+    }
 
     @Test func allMembersAreRead() throws {
         let problem = try problem(
@@ -40,6 +45,7 @@ struct ProblemDetailsTests {
 
     @Test(arguments: ["[]", "1", "null", "", "{", "\"x\""])
     func whatIsNoObjectFails(_ json: String) {
-        #expect(throws: (any Error).self) { try problem(json) }
+        #expect(throws: (any Error).self) { try ProblemDetails(parsing: json.utf8) }
+        #expect(throws: (any Error).self) { try JSONDecoder().decode(ProblemDetails.self, from: Data(json.utf8)) }
     }
 }

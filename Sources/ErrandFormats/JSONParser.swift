@@ -1,0 +1,197 @@
+/// Text that is not JSON (RFC 8259), or nests deeper than ``JSONValue/depthLimit``. It shows nothing of the text.
+package struct JSONError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// What is wrong, in words.
+    package let message: String
+    /// Where, in bytes from the start.
+    package let offset: Int
+
+    package var description: String { "\(message) at byte \(offset)" }
+}
+
+extension JSONValue {
+    /// How many arrays and objects may stand within each other: 64.
+    public static let depthLimit = 64
+
+    /// Reads UTF-8 text. The work is linear in the number of bytes.
+    ///
+    /// - Throws: ``JSONError``.
+    package init(parsing bytes: some Sequence<UInt8>) throws(JSONError) {
+        var parser = JSONParser(bytes: Array(bytes))
+        self = try parser.whole()
+    }
+}
+
+/// Reads JSON byte by byte, and each byte once.
+private struct JSONParser {
+    let bytes: [UInt8]
+    var offset = 0
+
+    init(bytes: [UInt8]) { self.bytes = bytes }
+
+    private var next: UInt8? { offset < bytes.count ? bytes[offset] : nil }
+
+    private func error(_ message: String) -> JSONError { JSONError(message: message, offset: offset) }
+
+    mutating func whole() throws(JSONError) -> JSONValue {
+        if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { offset = 3 }
+        let value = try value(depth: 0)
+        skipSpace()
+        guard next == nil else { throw error("more text after the value") }
+        return value
+    }
+
+    private mutating func skipSpace() {
+        while let next, next == 0x20 || next == 0x0A || next == 0x0D || next == 0x09 { offset += 1 }
+    }
+
+    private mutating func skip(_ byte: Unicode.Scalar) -> Bool {
+        guard next == UInt8(ascii: byte) else { return false }
+        offset += 1
+        return true
+    }
+
+    private mutating func value(depth: Int) throws(JSONError) -> JSONValue {
+        skipSpace()
+        switch next {
+        case UInt8(ascii: "{"): return .object(try members(depth: depth + 1))
+        case UInt8(ascii: "["): return .array(try elements(depth: depth + 1))
+        case UInt8(ascii: "\""): return .string(try string())
+        case UInt8(ascii: "t"): return try literal("true", .bool(true))
+        case UInt8(ascii: "f"): return try literal("false", .bool(false))
+        case UInt8(ascii: "n"): return try literal("null", .null)
+        default: return .number(try number())
+        }
+    }
+
+    private mutating func members(depth: Int) throws(JSONError) -> [String: JSONValue] {
+        guard depth <= JSONValue.depthLimit else { throw error("nested deeper than \(JSONValue.depthLimit)") }
+        offset += 1
+        var members: [String: JSONValue] = [:]
+        skipSpace()
+        if skip("}") { return members }
+        while true {
+            skipSpace()
+            guard next == UInt8(ascii: "\"") else { throw error("not a member's name") }
+            let name = try string()
+            skipSpace()
+            guard skip(":") else { throw error("no colon after a name") }
+            members[name] = try value(depth: depth)
+            skipSpace()
+            if skip("}") { return members }
+            guard skip(",") else { throw error("no comma after a member") }
+        }
+    }
+
+    private mutating func elements(depth: Int) throws(JSONError) -> [JSONValue] {
+        guard depth <= JSONValue.depthLimit else { throw error("nested deeper than \(JSONValue.depthLimit)") }
+        offset += 1
+        var elements: [JSONValue] = []
+        skipSpace()
+        if skip("]") { return elements }
+        while true {
+            elements.append(try value(depth: depth))
+            skipSpace()
+            if skip("]") { return elements }
+            guard skip(",") else { throw error("no comma after an element") }
+        }
+    }
+
+    private mutating func literal(_ word: String, _ value: JSONValue) throws(JSONError) -> JSONValue {
+        guard bytes[offset...].starts(with: word.utf8) else { throw error("no such value") }
+        offset += word.utf8.count
+        return value
+    }
+
+    private mutating func digits() throws(JSONError) {
+        let start = offset
+        while let next, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(next) { offset += 1 }
+        guard offset > start else { throw error("no digit") }
+    }
+
+    private mutating func number() throws(JSONError) -> Double {
+        let start = offset
+        _ = skip("-")
+        if !skip("0") { try digits() }
+        if skip(".") { try digits() }
+        if skip("e") || skip("E") {
+            if !skip("+") { _ = skip("-") }
+            try digits()
+        }
+        // Reading many digits takes more than linear time.
+        guard offset - start <= 1024, let number = Double(String(decoding: bytes[start..<offset], as: UTF8.self)), number.isFinite else {
+            throw error("a number out of range")
+        }
+        return number
+    }
+
+    private mutating func string() throws(JSONError) -> String {
+        offset += 1
+        let start = offset
+        var isEscaped = false
+        while let byte = next, byte != UInt8(ascii: "\"") {
+            guard byte >= 0x20 else { throw error("a control character in a string") }
+            if byte == UInt8(ascii: "\\") {
+                isEscaped = true
+                offset += 1
+            }
+            offset += 1
+        }
+        guard next != nil else { throw error("a string without its end") }
+        let text = bytes[start..<offset]
+        offset += 1
+        guard let string = String(validating: isEscaped ? try resolvingEscapes(text) : Array(text), as: UTF8.self) else {
+            throw error("a string that is not UTF-8")
+        }
+        return string
+    }
+
+    private func resolvingEscapes(_ text: ArraySlice<UInt8>) throws(JSONError) -> [UInt8] {
+        var plain: [UInt8] = []
+        plain.reserveCapacity(text.count)
+        var index = text.startIndex
+        while index < text.endIndex {
+            guard text[index] == UInt8(ascii: "\\") else {
+                plain.append(text[index])
+                index += 1
+                continue
+            }
+            // A backslash is never the last: the quotation mark after it would have been a part of the string.
+            switch text[index + 1] {
+            case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): plain.append(text[index + 1])
+            case UInt8(ascii: "b"): plain.append(0x08)
+            case UInt8(ascii: "f"): plain.append(0x0C)
+            case UInt8(ascii: "n"): plain.append(0x0A)
+            case UInt8(ascii: "r"): plain.append(0x0D)
+            case UInt8(ascii: "t"): plain.append(0x09)
+            case UInt8(ascii: "u"):
+                guard let first = unit(in: text, at: index) else { throw error("an invalid escape") }
+                var scalar = Unicode.Scalar(first)
+                if UTF16.isLeadSurrogate(first), let second = unit(in: text, at: index + 6), UTF16.isTrailSurrogate(second) {
+                    index += 6
+                    scalar = Unicode.Scalar(0x10000 + (UInt32(first) - 0xD800) << 10 + UInt32(second) - 0xDC00)
+                }
+                guard let scalar else { throw error("half a surrogate pair") }
+                plain += String(Character(scalar)).utf8
+                index += 4
+            default: throw error("an invalid escape")
+            }
+            index += 2
+        }
+        return plain
+    }
+
+    /// The code unit of the escape `\u1234` at `index`; nil if there is none.
+    private func unit(in text: ArraySlice<UInt8>, at index: Int) -> UInt16? {
+        guard index + 6 <= text.endIndex, text[index] == UInt8(ascii: "\\"), text[index + 1] == UInt8(ascii: "u") else { return nil }
+        var unit: UInt16 = 0
+        for byte in text[(index + 2)..<(index + 6)] {
+            switch byte {
+            case UInt8(ascii: "0")...UInt8(ascii: "9"): unit = unit << 4 | UInt16(byte - UInt8(ascii: "0"))
+            case UInt8(ascii: "a")...UInt8(ascii: "f"): unit = unit << 4 | UInt16(byte - UInt8(ascii: "a") + 10)
+            case UInt8(ascii: "A")...UInt8(ascii: "F"): unit = unit << 4 | UInt16(byte - UInt8(ascii: "A") + 10)
+            default: return nil
+            }
+        }
+        return unit
+    }
+}

@@ -1,0 +1,60 @@
+import Errand
+import ErrandTesting
+import Foundation
+import TestSupport
+import Testing
+
+struct JSONCodingTests {
+    /// A type that needs stack for each level.
+    private struct Tree: Decodable, Sendable {
+        var value: Int?
+        var children: [Tree]?
+    }
+
+    private func lists(_ depth: Int) -> Data {
+        Data((String(repeating: "[", count: depth) + String(repeating: "]", count: depth)).utf8)
+    }
+
+    private static let trees = [1, 63, 64, 500, 5_000, 100_000]
+
+    @Test(arguments: trees) func aRecursiveTypeIsDecodedOrRefusedOnASmallStack(_ depth: Int) async {
+        let text = Data(
+            (String(repeating: #"{"children":["#, count: depth) + "{}" + String(repeating: "]}", count: depth)).utf8)
+        let isDecoded = await onSmallStack { (try? JSONCoding.standard.decode(Tree.self, from: text)) != nil }
+        #expect(isDecoded == (depth * 2 + 1 <= 128))
+        let unused = await onSmallStack { (try? JSONCoding.standard.decode([String: Int].self, from: text)) != nil }
+        #expect(!unused)
+    }
+
+    @Test(arguments: [
+        JSONCoding.standard, JSONCoding(dates: .secondsSince1970, keys: .snakeCase),
+        JSONCoding(encoder: { JSONEncoder() }, decoder: { JSONDecoder() }),
+    ])
+    func anyJSONIsReadToItsLimit(_ coding: JSONCoding) async throws {
+        #expect(try coding.decode(JSONValue.self, from: Data(#"{"a_b":[1,null,"x"]}"#.utf8)) == ["a_b": [1, nil, "x"]])
+        for (depth, isRead) in [(64, true), (65, false), (300, false), (100_000, false)] {
+            let data = lists(depth)
+            let read = await onSmallStack { (try? coding.decode(JSONValue.self, from: data)) != nil }
+            #expect(read == isRead)
+        }
+        let error = #expect(throws: DecodingError.self) { try coding.decode(JSONValue.self, from: Data("{]".utf8)) }
+        #expect(error != nil)
+    }
+
+    @Test func aCallForAnyJSONTakesTimeInProportionToTheBody() {
+        let growth = growth(of: 500, making: { Data((String(repeating: "[", count: 60) + String(repeating: "\"\",", count: $0)).utf8) }) {
+            data in
+            _ = try? JSONCoding.standard.decode(JSONValue.self, from: data)
+        }
+        #expect(growth < 30)
+    }
+
+    @Test func anErrorThatNestsDeepIsRefusedToo() async throws {
+        let body = lists(100_000)
+        let stub = StubTransport(
+            Stub().answers(.data(body.prefix(60_000), status: .notFound, headers: [.contentType: "application/problem+json"])))
+        let error = await #expect(throws: StatusError.self) { try await APIClient(stub).send(try Request(.get, url: "https://a.example/")) }
+        #expect(error?.problem == nil)
+        #expect(throws: DecodingError.self) { try error?.decode(JSONValue.self) }
+    }
+}
