@@ -13,7 +13,13 @@ public struct MediaType: Sendable, Hashable, CustomStringConvertible {
         public let value: String
     }
 
-    /// Reads a field's value; nil if it is no media type. Parameters that can't be read are passed over.
+    /// The most that is read of a field's value, in bytes: 8 KiB.
+    package static let fieldLimitBytes = 8192
+    /// How many parameters are read, at most.
+    private static let parameterLimit = 32
+
+    /// Reads a field's value; nil if it is no media type. Parameters that can't be read are passed over. So are those after the first 32, and
+    /// those that end beyond the first 8 KiB.
     public init?(_ text: some StringProtocol) {
         let parts = Self.splitUnquoted(text)
         guard let essence = parts.first else { return nil }
@@ -46,20 +52,23 @@ public struct MediaType: Sendable, Hashable, CustomStringConvertible {
     public var isJSON: Bool { essence == "application/json" || essence == "text/json" || subtype.hasSuffix("+json") }
 
     public var description: String {
-        parameters.reduce(essence) { $0 + "; \($1.name)=\(Self.isToken($1.value.utf8) ? $1.value : Self.quoted($1.value))" }
+        parameters.reduce(into: essence) { $0 += "; \($1.name)=\(Self.isToken($1.value.utf8) ? $1.value : Self.quoted($1.value))" }
     }
 
     private static func quoted(_ value: String) -> String {
         "\"" + value.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\""
     }
 
-    /// Parts between semicolons that stand outside quotes, trimmed.
+    /// Parts between semicolons that stand outside quotes, trimmed: as many as are read.
     private static func splitUnquoted(_ text: some StringProtocol) -> [String] {
         var parts: [String] = []
         var current = ""
         var isQuoted = false
         var isEscaped = false
+        var length = 0
         for character in text.unicodeScalars {
+            length += UTF8.width(character)
+            guard length <= fieldLimitBytes, parts.count <= parameterLimit else { return parts.map { $0.trimmingOptionalWhitespace() } }
             if character == ";" && !isQuoted {
                 parts.append(current)
                 current = ""

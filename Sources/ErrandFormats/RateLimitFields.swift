@@ -60,6 +60,9 @@ public struct RateLimitFields: Sendable, Hashable {
 
     private static let quotaLimit = 8
 
+    /// A value that is longer than what is read of a field counts as one that can't be read.
+    private static func short(_ value: String?) -> String? { value.flatMap { $0.utf8.count <= MediaType.fieldLimitBytes ? $0 : nil } }
+
     // MARK: The draft
 
     private struct Policy {
@@ -69,7 +72,7 @@ public struct RateLimitFields: Sendable, Hashable {
     }
 
     private static func current(_ fields: HTTPFields) -> [Quota] {
-        guard let value = fields[.rateLimit], let list = try? StructuredList(parsing: value) else { return [] }
+        guard let value = short(fields[.rateLimit]), let list = try? StructuredList(parsing: value) else { return [] }
         let policies = policies(fields)
         return list.members.compactMap { member in
             guard let item = member.item, let name = item.value.stringValue, let remaining = count(item.parameters["r"]) else { return nil }
@@ -83,7 +86,7 @@ public struct RateLimitFields: Sendable, Hashable {
     }
 
     private static func policies(_ fields: HTTPFields) -> [String: Policy] {
-        guard let value = fields[.rateLimitPolicy], let list = try? StructuredList(parsing: value) else { return [:] }
+        guard let value = short(fields[.rateLimitPolicy]), let list = try? StructuredList(parsing: value) else { return [:] }
         var policies: [String: Policy] = [:]
         for case .item(let item) in list.members {
             guard let name = item.value.stringValue, let limit = count(item.parameters["q"]) else { continue }
@@ -96,7 +99,7 @@ public struct RateLimitFields: Sendable, Hashable {
 
     /// A dictionary with `limit`, `remaining` and `reset`.
     private static func revision7(_ fields: HTTPFields) -> [Quota] {
-        guard let value = fields[.rateLimit], let dictionary = try? StructuredDictionary(parsing: value),
+        guard let value = short(fields[.rateLimit]), let dictionary = try? StructuredDictionary(parsing: value),
             let remaining = count(dictionary["remaining"]?.item?.value),
             let reset = seconds(dictionary["reset"]?.item?.value, orIfMissing: nil)
         else { return [] }
@@ -131,7 +134,7 @@ public struct RateLimitFields: Sendable, Hashable {
         guard let reset = names.reset.lazy.compactMap({ fields[$0].flatMap { wait($0, now: now) } }).first else { return nil }
         // A server that refuses has none left, whether or not it says so.
         guard let remaining = fields[names.remaining].map(count) ?? (isRefused ? 0 : nil) else { return nil }
-        let (limit, window) = fields[names.limit].map(policy) ?? (nil, nil)
+        let (limit, window) = short(fields[names.limit]).map(policy) ?? (nil, nil)
         return Quota(remaining: remaining, reset: reset, limit: limit, window: window)
     }
 
@@ -159,8 +162,9 @@ public struct RateLimitFields: Sendable, Hashable {
     /// Digits, and perhaps a point with digits behind it.
     private static func number(_ value: String) -> Double? {
         let text = value.trimmingOptionalWhitespace()
+        guard text.utf8.count <= 20 else { return nil }
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
-        guard parts.count <= 2, text.utf8.count <= 20,
+        guard parts.count <= 2,
             parts.allSatisfy({ !$0.isEmpty && $0.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) } })
         else { return nil }
         return Double(text)

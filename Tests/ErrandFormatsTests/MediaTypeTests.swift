@@ -30,6 +30,16 @@ struct MediaTypeTests {
         #expect(MediaType(text) == nil)
     }
 
+    @Test func noMoreThanThirtyTwoParametersAndEightKiBAreRead() throws {
+        let many = try #require(MediaType("a/b" + (0..<100).map { ";p\($0)=\($0)" }.joined()))
+        #expect(many.parameters.map(\.name) == (0..<32).map { "p\($0)" })
+        let long = try #require(MediaType("a/b;x=1;y=" + String(repeating: "z", count: 8200) + ";w=1"))
+        #expect(long.parameters.map(\.name) == ["x"], "one that is cut is not read in part")
+        #expect(MediaType(String(repeating: "a", count: 8200) + "/b") == nil)
+        let whole = "a/b;y=" + String(repeating: "z", count: 8192 - 6)
+        #expect(MediaType(whole)?.parameters.first?.value.utf8.count == 8186)
+    }
+
     @Test func partsAndParametersAreReadByName() throws {
         let media = try #require(MediaType("Application/Problem+JSON; Charset=\"utf-8\"; q=\"a\\\"b\""))
         #expect(media.type == "application" && media.subtype == "problem+json" && media.essence == "application/problem+json")
