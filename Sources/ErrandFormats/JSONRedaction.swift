@@ -4,7 +4,13 @@
 /// `null`, `true`, `false` and the empty string stay. Names are compared with their escapes resolved.
 ///
 /// A text that breaks off or is malformed is redacted up to there; the rest is replaced whole if it seems to name a secret.
+///
+/// The work is linear in the bytes, and needs the same stack for every text. `rewrite` is called on that stack: one that reads JSON within a string
+/// must bound how often it does so by ``nestedTextLimit``.
 package struct JSONRedaction: Sendable {
+    /// How many texts may stand within the strings of each other, before one is replaced whole. Escapes let the number grow with the bytes.
+    package static let nestedTextLimit = 8
+
     /// What to replace.
     package private(set) var edits: [ByteEdit] = []
     /// The strings and numbers that stood where something is replaced, unescaped.
@@ -88,7 +94,7 @@ private struct JSONScanner {
             while true {
                 skipSpace()
                 let start = index
-                try value(isSecret: false, depth: 0, safe: &safe)
+                try value(safe: &safe)
                 skipSpace()
                 if index == bytes.count { return isOne }
                 isOne = false
@@ -131,38 +137,64 @@ private struct JSONScanner {
         index += 1
     }
 
+    /// An array or an object that is being read.
+    private struct Level {
+        let isObject: Bool
+        /// Whether it is the value of a sensitive name, and not within another such value.
+        let beginsSecret: Bool
+        let start: Int
+    }
+
+    /// Reads one value. What it is within is kept in a list, as a stack may be small.
+    ///
     /// - Parameter safe: from where on nothing has been looked at.
-    private mutating func value(isSecret: Bool, depth: Int, safe: inout Int) throws(Malformed) {
-        skipSpace()
-        guard depth <= Self.deepest else { throw Malformed() }
-        let start = index
-        let beginsSecret = isSecret && secretStart == nil
-        if beginsSecret { secretStart = start }
-        if secretStart == nil { safe = start }
-        var replacement: [UInt8]?
-        switch try peek() {
-        case UInt8(ascii: "{"):
-            try members(depth: depth, safe: &safe)
-            replacement = Array("{}".utf8)
-        case UInt8(ascii: "["):
-            try elements(depth: depth, safe: &safe)
-            replacement = Array("[]".utf8)
-        case UInt8(ascii: "\""):
-            let text = try string()
-            if secretStart != nil {
-                if !text.isEmpty { values.append(text) }
-                replacement = text.isEmpty ? nil : quoted(placeholder)
-            } else if let other = rewrite(text), other != text {
-                edits.append(ByteEdit(start..<index, Self.encoded(other)))
+    private mutating func value(safe: inout Int) throws(Malformed) {
+        var levels: [Level] = []
+        var isSecret = false
+        while true {
+            skipSpace()
+            guard levels.count <= Self.deepest else { throw Malformed() }
+            let start = index
+            let beginsSecret = isSecret && secretStart == nil
+            if beginsSecret { secretStart = start }
+            if secretStart == nil { safe = start }
+            let first = try peek()
+            if first == UInt8(ascii: "{") || first == UInt8(ascii: "[") {
+                index += 1
+                skipSpace()
+                let isObject = first == UInt8(ascii: "{")
+                if try peek() == (isObject ? UInt8(ascii: "}") : UInt8(ascii: "]")) {
+                    index += 1
+                    end(start, beginsSecret: beginsSecret, replacement: Array(isObject ? "{}".utf8 : "[]".utf8), safe: &safe)
+                } else {
+                    levels.append(Level(isObject: isObject, beginsSecret: beginsSecret, start: start))
+                    isSecret = isObject ? try name(safe: &safe) : secretStart != nil
+                    continue
+                }
+            } else {
+                end(start, beginsSecret: beginsSecret, replacement: try scalar(first, from: start), safe: &safe)
             }
-        case UInt8(ascii: "t"): try literal("true")
-        case UInt8(ascii: "f"): try literal("false")
-        case UInt8(ascii: "n"): try literal("null")
-        default:
-            let number = try number()
-            if secretStart != nil { values.append(number) }
-            replacement = [UInt8(ascii: "0")]
+            // A value is over: so is each level that it was the last of.
+            while true {
+                guard let level = levels.last else { return }
+                skipSpace()
+                if try peek() == (level.isObject ? UInt8(ascii: "}") : UInt8(ascii: "]")) {
+                    index += 1
+                    levels.removeLast()
+                    end(
+                        level.start, beginsSecret: level.beginsSecret, replacement: Array(level.isObject ? "{}".utf8 : "[]".utf8),
+                        safe: &safe)
+                    continue
+                }
+                try expect(",")
+                isSecret = level.isObject ? try name(safe: &safe) : secretStart != nil
+                break
+            }
         }
+    }
+
+    /// A value that began at `start` is over.
+    private mutating func end(_ start: Int, beginsSecret: Bool, replacement: [UInt8]?, safe: inout Int) {
         if beginsSecret {
             secretStart = nil
             if let replacement { edits.append(ByteEdit(start..<index, replacement)) }
@@ -170,45 +202,36 @@ private struct JSONScanner {
         if secretStart == nil { safe = index }
     }
 
-    private mutating func members(depth: Int, safe: inout Int) throws(Malformed) {
-        try expect("{")
-        skipSpace()
-        if try peek() == UInt8(ascii: "}") {
-            index += 1
-            return
-        }
-        while true {
-            skipSpace()
-            if secretStart == nil { safe = index }
-            let name = try string()
-            skipSpace()
-            try expect(":")
-            try value(isSecret: secretStart != nil || isSensitive(name), depth: depth + 1, safe: &safe)
-            skipSpace()
-            if try peek() == UInt8(ascii: "}") {
-                index += 1
-                return
+    /// Reads a string, a number or a word; what it becomes if it is secret, nil if it stays.
+    private mutating func scalar(_ first: UInt8, from start: Int) throws(Malformed) -> [UInt8]? {
+        switch first {
+        case UInt8(ascii: "\""):
+            let text = try string()
+            if secretStart != nil {
+                if !text.isEmpty { values.append(text) }
+                return text.isEmpty ? nil : quoted(placeholder)
             }
-            try expect(",")
+            if let other = rewrite(text), other != text { edits.append(ByteEdit(start..<index, Self.encoded(other))) }
+            return nil
+        case UInt8(ascii: "t"): try literal("true")
+        case UInt8(ascii: "f"): try literal("false")
+        case UInt8(ascii: "n"): try literal("null")
+        default:
+            let number = try number()
+            if secretStart != nil { values.append(number) }
+            return [UInt8(ascii: "0")]
         }
+        return nil
     }
 
-    private mutating func elements(depth: Int, safe: inout Int) throws(Malformed) {
-        try expect("[")
+    /// Reads a member's name and its colon; whether its value is secret.
+    private mutating func name(safe: inout Int) throws(Malformed) -> Bool {
         skipSpace()
-        if try peek() == UInt8(ascii: "]") {
-            index += 1
-            return
-        }
-        while true {
-            try value(isSecret: secretStart != nil, depth: depth + 1, safe: &safe)
-            skipSpace()
-            if try peek() == UInt8(ascii: "]") {
-                index += 1
-                return
-            }
-            try expect(",")
-        }
+        if secretStart == nil { safe = index }
+        let name = try string()
+        skipSpace()
+        try expect(":")
+        return secretStart != nil || isSensitive(name)
     }
 
     private mutating func literal(_ word: String) throws(Malformed) {

@@ -44,6 +44,10 @@ struct JSONRedactionTests {
     @Test func deepNestingIsNotFollowedAndHidesNothing() {
         let deep = String(repeating: "[", count: 100_000) + #"{"token":"abc"}"#
         #expect(!redacted(deep).contains("abc"))
+        #expect(!redacted(String(repeating: "[", count: 257) + #"{"token":"abc"}"#).contains("abc"))
+        #expect(
+            redacted(String(repeating: #"[{"a":"#, count: 100) + #"{"token":"abc"}"# + String(repeating: "}]", count: 100)).contains(
+                #"{"token":"X"}}]"#))
         let deepest = String(repeating: "[", count: 256) + "1" + String(repeating: "]", count: 256)
         #expect(JSONRedaction(Array(deepest.utf8), placeholder: "X", isSensitive: isSensitive).isValid)
     }

@@ -7,9 +7,6 @@ struct BodyRedaction {
     /// Letters alone, so that it can stand in any syntax.
     static let placeholder = Sensitivity.urlPlaceholder
 
-    /// How deep JSON within the strings of JSON is looked into.
-    private static let deepestText = 4
-
     let sensitivity: Sensitivity
 
     /// - Parameters:
@@ -51,14 +48,14 @@ struct BodyRedaction {
         sensitivity.isSensitive(queryName: name) || HTTPField.Name(name).map { sensitivity.isSensitive($0) } ?? false
     }
 
-    /// - Parameter depth: of JSON within the strings of JSON.
+    /// - Parameter depth: how many texts it stands within.
     private func json(_ bytes: [UInt8], depth: Int = 0) -> [UInt8] {
         let redaction = JSONRedaction(
             bytes, placeholder: Self.placeholder, isSensitive: { sensitivity.isSensitive(memberName: $0) },
             rewrite: { text in
                 // JSON within JSON, or what may be a URL: other text is no query.
                 if let first = text.utf8.first, "{[".utf8.contains(first) {
-                    guard depth < Self.deepestText else { return Self.placeholder }
+                    guard depth < JSONRedaction.nestedTextLimit else { return Self.placeholder }
                     return String(decoding: json(Array(text.utf8), depth: depth + 1), as: UTF8.self)
                 }
                 guard text.hasPrefix("/") || text.utf8.firstRange(of: "://".utf8) != nil else { return nil }

@@ -1,0 +1,142 @@
+import Foundation
+import HTTPTypes
+import TestSupport
+import Testing
+
+@testable import ErrandFormats
+
+/// Whatever a server sends, reading it takes time in proportion to its bytes.
+@Suite(.serialized, .timeLimit(.minutes(3)))
+struct LinearWorkTests {
+    struct Parser: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let count: Int
+        let text: @Sendable (Int) -> String
+        let read: @Sendable (String) -> Void
+
+        init(
+            _ name: String, _ count: Int = 4_000, text: @escaping @Sendable (Int) -> String, _ read: @escaping @Sendable (String) -> Void
+        ) {
+            (testDescription, self.count, self.text, self.read) = (name, count, text, read)
+        }
+    }
+
+    private static func repeated(_ text: String) -> @Sendable (Int) -> String { { String(repeating: text, count: $0) } }
+
+    private static func parameters(_ count: Int) -> String { (0..<count).map { ";p\($0)=1" }.joined() }
+
+    private static let redact: @Sendable (String) -> Void = { text in
+        _ = JSONRedaction(Array(text.utf8), placeholder: "X", isSensitive: { $0 == "token" })
+    }
+
+    static let parsers: [Parser] = [
+        Parser("media type, parameters", text: { "a/b" + parameters($0) }) { _ = MediaType($0) },
+        Parser("media type, one name", text: { "a/b" + String(repeating: ";p=1", count: $0) }) { _ = MediaType($0) },
+        Parser("media type, quotes", text: { "a/b;a=\"" + String(repeating: "\\\"", count: $0) }) { _ = MediaType($0) },
+        Parser("media type, flags of countries", text: { "a/b;a=" + String(repeating: "🇩", count: $0) }) { _ = MediaType($0) },
+        Parser("structured list", text: repeated("a, ")) { _ = try? StructuredList(parsing: $0 + "a") },
+        Parser("structured parameters", text: { "a" + parameters($0) }) { _ = try? StructuredList(parsing: $0) },
+        Parser("structured dictionary", text: { (0..<$0).map { "k\($0)=1, " }.joined() + "z" }) {
+            _ = try? StructuredDictionary(parsing: $0)
+        },
+        Parser("structured inner list", text: { "(" + String(repeating: "a ", count: $0) + ")" }) { _ = try? StructuredList(parsing: $0) },
+        Parser("structured string", text: { "\"" + String(repeating: "\\\\", count: $0) + "\"" }) { _ = try? StructuredItem(parsing: $0) },
+        Parser("structured bytes", text: { ":" + String(repeating: "AAAA", count: $0) + ":" }) { _ = try? StructuredItem(parsing: $0) },
+        Parser("structured display string", text: { "%\"" + String(repeating: "%c3%a4", count: $0) + "\"" }) {
+            _ = try? StructuredItem(parsing: $0)
+        },
+        Parser("structured digits", text: repeated("1")) { _ = try? StructuredItem(parsing: $0) },
+        Parser("rate limits", 400, text: { (0..<$0).map { "\"p\($0)\";r=1;t=1, " }.joined() + "\"z\";r=1;t=1" }) { text in
+            var fields = HTTPFields()
+            for name in ["RateLimit", "RateLimit-Policy", "X-RateLimit-Limit", "X-RateLimit-Reset", "Retry-After", "Date"] {
+                fields.append(HTTPField(name: HTTPField.Name(name)!, value: text))
+            }
+            _ = RateLimitFields(HTTPResponse(status: .tooManyRequests, headerFields: fields), now: HTTPDate(secondsSinceEpoch: 0))
+        },
+        Parser("date", text: repeated("Sun, ")) { _ = HTTPDate($0, now: HTTPDate(secondsSinceEpoch: 0)) },
+        Parser("retry after", text: repeated("9")) { _ = RetryAfter.wait($0, date: $0, now: HTTPDate(secondsSinceEpoch: 0)) },
+        Parser("form", text: repeated("ä &")) { _ = FormURLEncoded.encode([(name: $0, value: $0)]) },
+        Parser("JSON, array", text: { "[" + String(repeating: "\"\",", count: $0) + "0]" }) { _ = try? JSONValue(parsing: $0.utf8) },
+        Parser("JSON, one name", text: { "{" + String(repeating: "\"a\":[],", count: $0) + "\"b\":{}}" }) {
+            _ = try? JSONValue(parsing: $0.utf8)
+        },
+        Parser("JSON, deep array", text: { String(repeating: "[", count: 60) + String(repeating: "\"\",", count: $0) }) {
+            _ = try? JSONValue(parsing: $0.utf8)
+        },
+        Parser("JSON, escapes", text: { "\"" + String(repeating: "\\u00e4\\n", count: $0) + "\"" }) {
+            _ = try? JSONValue(parsing: $0.utf8)
+        },
+        Parser("JSON, digits", text: repeated("1")) { _ = try? JSONValue(parsing: $0.utf8) },
+        Parser(
+            "JSON by a decoder, deep array", 500,
+            text: { deep in
+                String(repeating: "[", count: 60) + (0..<deep).map { _ in "\"\"," }.joined() + "0" + String(repeating: "]", count: 60)
+            }
+        ) { _ = try? JSONDecoder().decode(JSONValue.self, from: Data($0.utf8)) },
+        Parser("problem, members", text: { "{" + (0..<$0).map { "\"m\($0)\":[[[1]]]," }.joined() + "\"z\":1}" }) {
+            _ = try? ProblemDetails(parsing: $0.utf8)
+        },
+        Parser("depth", text: repeated("[]{}\"\\\"")) { _ = JSONDepth.isExceeded(by: $0.utf8) },
+        Parser("redaction, array", text: { "[" + String(repeating: "\"a\",", count: $0) + "1]" }, redact),
+        Parser("redaction, secrets", text: { "[" + String(repeating: "{\"token\":[1,{}]},", count: $0) + "1]" }, redact),
+        Parser("redaction, nesting", text: repeated("["), redact),
+        Parser("redaction, an endless secret", text: { "{\"token\":[" + String(repeating: "[1],", count: $0) }, redact),
+        Parser("redaction, not JSON", text: repeated("a: "), redact),
+        Parser("redaction, several texts", text: repeated("{\"a\":1}"), redact),
+    ]
+
+    @Test(arguments: parsers) func eightTimesTheBytesTakeAboutEightTimesAsLong(_ parser: Parser) {
+        let growth = growth(of: parser.count, making: parser.text) { parser.read($0) }
+        #expect(growth < 30, "quadratic work grows 64 times")
+    }
+}
+
+/// No text makes a parser use more stack than a small thread has.
+struct SmallStackTests {
+    struct Text: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let bytes: [UInt8]
+
+        init(_ name: String, _ text: String) { (testDescription, bytes) = (name, Array(text.utf8)) }
+    }
+
+    static let texts: [Text] = [
+        Text("arrays", String(repeating: "[", count: 200_000)),
+        Text("arrays that end", String(repeating: "[", count: 20_000) + String(repeating: "]", count: 20_000)),
+        Text("objects", String(repeating: "{\"a\":", count: 100_000)),
+        Text("objects in arrays", String(repeating: "[{\"a\":", count: 100_000)),
+        Text("as deep as it may be", String(repeating: "[{\"a\":", count: 32) + "1" + String(repeating: "}]", count: 32)),
+        Text("arrays, 500 deep", String(repeating: "[", count: 500) + String(repeating: "]", count: 500)),
+        Text("arrays, 250 deep", String(repeating: "[", count: 250) + String(repeating: "]", count: 250)),
+        Text("a member, 400 deep", "{\"a\":" + String(repeating: "[", count: 400) + String(repeating: "]", count: 400) + "}"),
+        Text("secrets", String(repeating: "{\"token\":[", count: 100_000)),
+        Text("structured lists", String(repeating: "(", count: 100_000)),
+    ]
+
+    @Test(arguments: texts) func deepTextIsRefusedOrRead(_ text: Text) async {
+        let bytes = text.bytes
+        let isDone = await onSmallStack {
+            _ = try? JSONValue(parsing: bytes)
+            _ = try? ProblemDetails(parsing: bytes)
+            _ = try? JSONDecoder().decode(JSONValue.self, from: Data(bytes))
+            _ = try? JSONDecoder().decode(ProblemDetails.self, from: Data(bytes))
+            _ = JSONRedaction(bytes, placeholder: "X", isSensitive: { $0 == "token" })
+            _ = JSONDepth.isExceeded(by: bytes)
+            _ = try? StructuredList(parsing: String(decoding: bytes, as: UTF8.self))
+            _ = MediaType(String(decoding: bytes, as: UTF8.self))
+            return true
+        }
+        #expect(isDone)
+    }
+
+    @Test func valuesAreAsDeepAsTheLimitAllows() async throws {
+        func text(_ depth: Int) -> String { String(repeating: "[", count: depth) + String(repeating: "]", count: depth) }
+        _ = try JSONValue(parsing: text(64).utf8)
+        _ = try JSONDecoder().decode(JSONValue.self, from: Data(text(64).utf8))
+        #expect(throws: JSONError.self) { try JSONValue(parsing: text(65).utf8) }
+        #expect(throws: DecodingError.self) { try JSONDecoder().decode(JSONValue.self, from: Data(text(65).utf8)) }
+        #expect(!JSONDepth.isExceeded(by: text(128).utf8) && JSONDepth.isExceeded(by: text(129).utf8))
+        #expect(!JSONDepth.isExceeded(by: "[\"\(String(repeating: "[\\\"", count: 500))\"]".utf8), "brackets within a string are text")
+        #expect(!JSONDepth.isExceeded(by: String(repeating: "[],", count: 500).utf8))
+    }
+}
