@@ -7,7 +7,8 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
         try Task.checkCancellation()
         var request = request
         guard request.head.authority != nil, request.head.scheme != nil else {
-            throw InvalidURL(request.head.path ?? "", .missingHost)
+            // Where there is a template, without the values: they may be secret.
+            throw InvalidURL(request.options.urlTemplate ?? request.head.path ?? "", .missingHost)
         }
         try Self.check(request.head)
         let ownFields = request.head.headerFields
@@ -56,7 +57,7 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
             { try await watch.expiry(of: request) }, discard: { $0.body.abandon() }, operation: { try await self.sent(sent) })
         response.request.body = request.body
         response.request.options.eventSink = request.options.eventSink
-        guard let limit = limits.idleRead, response.body.bufferedData == nil else { return response }
+        guard let limit = limits.idleRead?.bounded, response.body.bufferedData == nil else { return response }
         let head = response.head
         response.body = ResponseBody(
             RacedBodySource(reading: response.body, of: response.exchange) {
@@ -71,7 +72,7 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
         let scheme = head.scheme ?? ""
         guard scheme == "https" || scheme == "http" else { throw InvalidURL("\(scheme)://", .unsupportedScheme(scheme)) }
         let authority = head.authority ?? ""
-        if let octet = authority.utf8.first(where: { $0 <= 0x20 || $0 >= 0x7F || "/?#@".utf8.contains($0) }) {
+        if let octet = authority.utf8.first(where: { $0 <= 0x20 || $0 >= 0x7F || "/\\?#@".utf8.contains($0) }) {
             throw InvalidURL(
                 "\(scheme)://\(authority)", octet == UInt8(ascii: "@") ? .credentials : .invalidOctet(octet, component: "authority"))
         }
@@ -79,6 +80,7 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
         if let octet = target.utf8.first(where: { $0 <= 0x20 || $0 >= 0x7F || $0 == UInt8(ascii: "#") }) {
             throw InvalidURL(target, .invalidOctet(octet, component: "path"))
         }
+        guard head.hasTargetOfItsOwn else { throw InvalidURL(target, .invalidTarget) }
     }
 
     private func raced(_ request: Request, by deadline: Deadline) async throws -> Response {

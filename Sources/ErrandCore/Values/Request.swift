@@ -67,10 +67,14 @@ public struct Request: Sendable {
 
     public var method: HTTPRequest.Method { head.method }
 
-    /// The absolute URL; nil while the request has no authority, or where its parts make no URL.
+    /// The absolute URL; nil while the request has no authority, or where its parts make no URL. That of `OPTIONS *` has no path.
     public var url: HTTPURL? {
-        guard let scheme = head.scheme, let authority = head.authority else { return nil }
-        return try? HTTPURL("\(scheme)://\(authority)\(head.path ?? "")")
+        guard let scheme = head.scheme, let authority = head.authority, head.hasTargetOfItsOwn,
+            !authority.utf8.contains(where: { "/\\?#@".utf8.contains($0) })
+        else { return nil }
+        // `OPTIONS *` asks about the server as a whole, whose URL has no path (RFC 9110, 7.1).
+        let target = head.path == "*" ? "" : head.path ?? ""
+        return try? HTTPURL("\(scheme)://\(authority)\(target)")
     }
 
     /// The URL, or the path where there is no authority yet, without secrets: for logs and messages.
@@ -80,9 +84,25 @@ public struct Request: Sendable {
         var url = head.scheme ?? "http"
         url.reserveCapacity(url.utf8.count + 3 + authority.utf8.count + target.utf8.count)
         url += "://"
-        url += authority
+        if let at = authority.utf8.lastIndex(of: UInt8(ascii: "@")) {
+            url += "\(Sensitivity.urlPlaceholder):\(Sensitivity.urlPlaceholder)"
+            url += authority[at...]
+        } else {
+            url += authority
+        }
+        // What is no path is not shown as a part of the host.
+        if !target.isEmpty, !head.hasTargetOfItsOwn || target == "*" { url += "/" }
         url += target
         return options.sensitivity.redactedURL(url)
+    }
+}
+
+extension HTTPRequest {
+    /// Whether the target can't be taken for a part of the authority: it is empty, begins with `/` or `?`, or is the `*` of OPTIONS
+    /// (RFC 9112, 3.2).
+    package var hasTargetOfItsOwn: Bool {
+        guard let path, let first = path.utf8.first else { return true }
+        return first == UInt8(ascii: "/") || first == UInt8(ascii: "?") || (path == "*" && method == .options)
     }
 }
 
