@@ -109,6 +109,44 @@ struct HTTPURLTests {
         #expect(InvalidURL("x", .missingHost).description == "invalid URL 'x': it has no host")
     }
 
+    @Test(arguments: [
+        "https://joe:s3cret\"x@h.example/", "https://joe:s3cret x@h/", "https://joe:x<s3cret>@h/", "joe:s3cret@h.example",
+        "https:/joe:s3cret@h",
+        "https:\\\\joe:s3cret@h", "https:\\joe:s3cret@h", "https://joe:1234567/s3cret@h", "https://joe:s3cret@\u{301}h/",
+        "https://s3cret@\u{301}h/",
+        "s3cret@h", "s3cret:x@h", "s3cret://x@h", "//joe:s3cret@h", "https://joe:12\"s3cret@h", "https://joe:s3cret\u{FF20}h/",
+        "https://s3cret\u{FE6B}h/",
+        "https://joe%3As3cret%40h/", "https://a/ b?next=https%3A%2F%2Fjoe%3As3cret%40x", "https://a/ ?n=%2F%3Ftoken%3Ds3cret",
+        "https://joe:s3cret?a@h", "https://joe:s3cret#a@h#b", "ftp:joe:s3cret@h", "https://joe:a//s3cret@h", "/x//joe:s3cret@h y",
+    ])
+    func noRefusalShowsCredentials(_ text: String) {
+        var errors: [InvalidURL] = []
+        if !text.contains("token") { errors += [.init(text, .invalidPort("s3cret")), .init(text, .invalidHost("'s3cret' is invalid"))] }
+        let read: [() throws -> Void] = [
+            { _ = try HTTPURL(text) }, { _ = try URLReference(text) }, { _ = try HTTPURL("https://a.example").joined(with: text) },
+        ]
+        for read in read {
+            do { try read() } catch { errors += [error as? InvalidURL].compactMap { $0 } }
+        }
+        #expect(!errors.isEmpty, "it is not a URL")
+        for error in errors { #expect(!"\(error)\(dumped(error))".contains("s3cret"), "\(error)") }
+    }
+
+    @Test func aRefusalThatHoldsNoCredentialsSaysWhatIsWrong() {
+        #expect(
+            InvalidURL("https://h:99999/", .invalidPort("99999")).description
+                == "invalid URL 'https://h:99999/': '99999' is no port (1 to 65535)")
+        #expect(InvalidURL("https://u@h:1/", .invalidPort("99999")).description.hasSuffix("'…' is no port (1 to 65535)"))
+        #expect(InvalidURL("/users/@me x", .emptySegment).text == "/users/@me x")
+        #expect(InvalidURL("https://u:p@h/a b", .credentials).text == "https://REDACTED:REDACTED@h/a b")
+        #expect(InvalidURL("gopher://h/", .unsupportedScheme("gopher")).description.contains("'gopher'"))
+    }
+
+    @Test func aHostThatIsTooLongIsRefusedBeforeItIsLookedAt() {
+        let error = #expect(throws: InvalidURL.self) { try HTTPURL("https://\(String(repeating: "🇩", count: 8000))/") }
+        #expect(error?.reason == .invalidHost("it is longer than 253 octets"))
+    }
+
     @Test(arguments: [("%41%C3%A4", "Aä"), ("a", "a"), ("%2541", "%41"), ("%4", nil), ("%", nil), ("%zz", nil), ("%C3", nil), ("%FF", nil)])
     func escapesAreResolvedOnce(_ text: String, _ plain: String?) {
         #expect(PercentEncoding.decode(text) == plain)

@@ -1,6 +1,9 @@
 import Errand
 import Testing
 
+@testable import ErrandCore
+@testable import ErrandFormats
+
 struct SensitivityTests {
     private let standard = Sensitivity.standard
 
@@ -98,5 +101,46 @@ extension SensitivityTests {
     func membersOfJSONAreSecretByTheirNames(_ name: String, _ isSecret: Bool) throws {
         let sensitivity = Sensitivity(fields: [try #require(HTTPField.Name("X-Mine"))], queryNames: ["mine"])
         #expect(sensitivity.isSensitive(memberName: name) == isSecret)
+    }
+}
+
+extension SensitivityTests {
+    @Test(arguments: [
+        "https://joe:S1\"S2@h.example/", "https://joe:S1<S2@h/x?a=b", "https://joe:S1>S2@h", "https://joe:S1 S2@h/", "joe:S1@h.example",
+        "joe:S1@h.example/x@y", "https:/joe:S1@h", "https:\\\\joe:S1@h", "https:\\joe:S1@h", "\\\\joe:S1@h", "https://joe:1234567/S1@h",
+        "https://joe:99999/S1@h", "https://joe:S1//S2@h", "https://joe:S1/S2?S3#S4@h", "//joe:S1'S2@h", "https://joe:S1@S2\"S3@h",
+        "///joe:S1@h", "https://S1@h", "<https://joe:S1 S2@h>; rel=next", "x\n//joe:S1\"@h\ny",
+        "/?next=https%3A%2F%2Fjoe%3AS1%40x", "/?next=%2F%3Ftoken%3DS1", "/?next=%2F%3Ftoken%3DS1%26p%3D2&q=1", "/?n=%252F%253Ftoken%253DS1",
+        "/?n=https%3A%2F%2Fx%2F%3Fa%3D1%26password%3DS1%FF", "/?%74oken=S1", "/?tok%65n%FF=S1", "/?state=token%3DS1",
+        "/#next=%2F%3Ftoken%3DS1",
+        "/proxy/https%3A%2F%2Fjoe%3AS1%40x/", "https%3A%2F%2Fjoe%3AS1%40x", "/?n=//joe:%53%31@h", "/?a=1;n=%3Fjwt%3DS1",
+    ])
+    func noFormOfAURLHidesItsSecrets(_ text: String) {
+        let shown = standard.redactedURL(text)
+        let plain = PercentEncoding.decodedLeniently(shown)
+        for secret in ["S1", "S2", "S3", "S4"] { #expect(!plain.contains(secret), "\(shown)") }
+    }
+
+    @Test(arguments: [
+        ("/users/@me", "/users/@me"), ("https://h/users/@me?x=a@b", "https://h/users/@me?x=a@b"),
+        ("https://h:8080/@x", "https://h:8080/@x"),
+        ("https://[::1]:80/@x", "https://[::1]:80/@x"), ("/a%20b?q=a%26b%20c&r=%C3%A4", "/a%20b?q=a%26b%20c&r=%C3%A4"),
+        ("/x?next=https%3A%2F%2Fh%2Fp%3Fq%3D1", "/x?next=https%3A%2F%2Fh%2Fp%3Fq%3D1"), ("joe@h", "joe@h"), ("/?q=%", "/?q=%"),
+        ("/?mail=a%40b.example", "/?mail=a%40b.example"), ("/a%40b", "/a%40b"),
+        ("<https://h/a>; title=\"x@y\"", "<https://h/a>; title=\"x@y\""),
+        ("/?next=https%3A%2F%2Fu%3Ap%40x%2F&q=1", "/?next=https://REDACTED:REDACTED@x/&q=1"),
+        ("/?next=%2F%3Ftoken%3DS%26p%3D%20", "/?next=/?token=REDACTED%26p=%20"),
+    ])
+    func whatIsNoSecretIsShown(_ text: String, _ expected: String) {
+        #expect(standard.redactedURL(text) == expected)
+    }
+
+    @Test func aLongValueIsCutWhereItIsShown() throws {
+        let long = String(repeating: "a", count: 100_000)
+        let fields: HTTPFields = [.accept: long, .contentType: String(repeating: "b", count: 8192)]
+        let shown = standard.shown(fields)
+        #expect(shown[0].value == String(repeating: "a", count: 8192) + "… (100000 bytes)")
+        #expect(shown[1].value == fields[.contentType])
+        #expect(Sensitivity.fieldLimitBytes == MediaType.fieldLimitBytes, "as much is shown of a field as is read of it")
     }
 }

@@ -1,13 +1,24 @@
 extension StringProtocol {
-    /// Text from outside as it may stand in a message: on one line, without control characters, at most `limit` characters.
+    /// Text from outside as it may stand in a message: on one line, without control characters, at most `limit` characters, none of which has
+    /// more than a few combining marks. The work does not grow with what is cut off.
     public func shownSafely(limit: Int = 200) -> String {
         var text = ""
+        // One more than is shown, so that it is known whether something is cut off.
+        let (scalarLimit, isUnlimited) = limit.multipliedReportingOverflow(by: 4)
+        var count = 0
         for scalar in unicodeScalars {
+            count += 1
+            if !isUnlimited, count > scalarLimit + 4 { break }
             switch scalar.properties.generalCategory {
             case .control, .lineSeparator, .paragraphSeparator, .format: text += "\\u{\(String(scalar.value, radix: 16))}"
             default: text.unicodeScalars.append(scalar)
             }
         }
+        guard isUnlimited || count <= scalarLimit else { return String(text.prefix(limit)).prefixOfScalars(scalarLimit) + "…" }
         return text.count > limit ? text.prefix(limit) + "…" : text
     }
+}
+
+extension String {
+    fileprivate func prefixOfScalars(_ count: Int) -> String { String(String.UnicodeScalarView(unicodeScalars.prefix(count))) }
 }

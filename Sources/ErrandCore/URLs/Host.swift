@@ -1,13 +1,17 @@
 /// A host in the form in which it goes out: ASCII, lower case (RFC 3986, 3.2.2; UTS 46 for other scripts).
 enum Host {
+    /// What is longer is not converted: 253 octets in ASCII are fewer than these in any script.
+    static let limitBytes = 2048
+
     /// `text` in its ASCII form.
     ///
     /// - Throws: ``InvalidURL`` (`url` is what it shows).
     static func normalized(_ text: Substring, in url: String) throws(InvalidURL) -> String {
         func refused(_ why: String) -> InvalidURL { InvalidURL(url, .invalidHost(why)) }
         guard !text.isEmpty else { throw InvalidURL(url, .missingHost) }
-        if text.hasPrefix("[") {
-            guard text.hasSuffix("]"), text.count > 2 else { throw refused("a bracket is not closed") }
+        guard text.utf8.count <= limitBytes else { throw refused("it is longer than 253 octets") }
+        if text.utf8.first == UInt8(ascii: "[") {
+            guard text.utf8.last == UInt8(ascii: "]"), text.utf8.count > 2 else { throw refused("a bracket is not closed") }
             let address = text.dropFirst().dropLast()
             guard isIPv6(address) else { throw refused("'\(address)' is no IPv6 address") }
             return text.lowercased()

@@ -3,7 +3,18 @@ public struct InvalidURL: Error, Sendable, Hashable, CustomStringConvertible {
     /// What was wrong. An open set: new reasons may come.
     public struct Reason: Sendable, Hashable, CustomStringConvertible {
         public let description: String
-        init(_ description: String) { self.description = description }
+        /// In place of the description where the text may hold credentials: the part that it names may be one of theirs.
+        private let plain: String?
+
+        init(_ description: String, plain: String? = nil) { (self.description, self.plain) = (description, plain) }
+
+        func shown(for text: String) -> Reason {
+            guard let plain, Credentials.mayStand(in: text) else { return self }
+            return Reason(plain)
+        }
+
+        public static func == (first: Reason, second: Reason) -> Bool { first.description == second.description }
+        public func hash(into hasher: inout Hasher) { hasher.combine(description) }
 
         public static let missingScheme = Reason("it has no scheme; write http:// or https://")
         public static let missingHost = Reason("it has no host")
@@ -13,16 +24,21 @@ public struct InvalidURL: Error, Sendable, Hashable, CustomStringConvertible {
         public static let dotSegment = Reason("a segment of the path is '.' or '..', which others remove on the way")
         public static let fragment = Reason("it has a fragment, which is never sent; '#' within data is written %23")
         public static let absolute = Reason("it names a scheme or another authority where a path is wanted")
+        public static let invalidTarget = Reason("its target begins with neither '/' nor '?', and would become a part of the host")
         public static let tooManyOctets = Reason("it is longer than 65,535 octets")
         public static func unsupportedScheme(_ scheme: String) -> Reason {
-            Reason("the scheme '\(scheme)' is neither http nor https")
+            Reason("the scheme '\(scheme.shownSafely(limit: 20))' is neither http nor https", plain: "the scheme is neither http nor https")
         }
         public static func invalidOctet(_ octet: UInt8, component: String) -> Reason {
             let hex = String(octet, radix: 16, uppercase: true)
             return Reason("its \(component) holds the octet 0x\(hex), which must be percent-encoded")
         }
-        public static func invalidHost(_ why: String) -> Reason { Reason("its host is invalid: \(why.shownSafely())") }
-        public static func invalidPort(_ port: String) -> Reason { Reason("'\(port)' is no port (1 to 65535)") }
+        public static func invalidHost(_ why: String) -> Reason {
+            Reason("its host is invalid: \(why.shownSafely())", plain: "its host is invalid")
+        }
+        public static func invalidPort(_ port: String) -> Reason {
+            Reason("'\(port.shownSafely(limit: 20))' is no port (1 to 65535)", plain: "'…' is no port (1 to 65535)")
+        }
     }
 
     /// The text, without credentials and with secret query values replaced; at most 200 characters of it.
@@ -31,9 +47,9 @@ public struct InvalidURL: Error, Sendable, Hashable, CustomStringConvertible {
     public let reason: Reason
 
     public init(_ text: String, _ reason: Reason) {
-        let redacted = Sensitivity.standard.redactedURL(text)
+        let redacted = Sensitivity.standard.redactedURL(Credentials.removed(fromInvalidURL: text))
         self.text = redacted.shownSafely()
-        self.reason = reason
+        self.reason = reason.shown(for: text)
     }
 
     public var description: String { "invalid URL '\(text)': \(reason)" }

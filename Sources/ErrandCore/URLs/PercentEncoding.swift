@@ -31,6 +31,8 @@ package struct URLCharacterSet: Sendable {
     package static let query = URLCharacterSet("-._~!$&'()*+,;=:@/?")
     /// A name or a value within a query: without `&`, `=`, `;` (which separate pairs) and `+` (which many servers read as a space).
     package static let queryComponent = URLCharacterSet("-._~!$'()*,:@/?")
+    /// What a redacted URL is shown with, where it stood escaped within another.
+    package static let shownURL = URLCharacterSet("-._~!$'()*,:@/?=;")
     /// `reg-name` without the escape (RFC 3986, 3.2.2).
     package static let host = URLCharacterSet("-._~!$&'()*+,;=")
 }
@@ -92,6 +94,27 @@ package enum PercentEncoding {
             }
         }
         return String(validating: decoded, as: UTF8.self)
+    }
+
+    /// `text` with its escapes resolved once; a broken escape stays as it is, and octets that are not UTF-8 become U+FFFD.
+    package static func decodedLeniently(_ text: some StringProtocol) -> String {
+        guard text.utf8.contains(UInt8(ascii: "%")) else { return String(text) }
+        let bytes = Array(text.utf8)
+        var decoded: [UInt8] = []
+        decoded.reserveCapacity(bytes.count)
+        var index = 0
+        while index < bytes.count {
+            if bytes[index] == UInt8(ascii: "%"), index + 2 < bytes.count, let high = hexValue(bytes[index + 1]),
+                let low = hexValue(bytes[index + 2])
+            {
+                decoded.append(high << 4 | low)
+                index += 3
+            } else {
+                decoded.append(bytes[index])
+                index += 1
+            }
+        }
+        return String(decoding: decoded, as: UTF8.self)
     }
 
     package static func isHexDigit(_ byte: UInt8) -> Bool { hexValue(byte) != nil }

@@ -83,54 +83,55 @@ public struct Sensitivity: Sendable, Hashable {
         return Self.urlFields.contains(field.name.canonicalName) ? redactedURL(field.value) : field.value
     }
 
-    /// Name and value of each field, in order, as they may be shown.
+    /// The most that is shown of one field's value, in bytes: 8 KiB.
+    package static let fieldLimitBytes = 8192
+
+    /// Name and value of each field, in order, as they may be shown. A value longer than 8 KiB is cut there, and its length stands after it.
     public func shown(_ fields: HTTPFields) -> [(name: String, value: String)] {
-        fields.map { ($0.name.rawName, shownValue(of: $0)) }
+        fields.map { field in
+            let value = shownValue(of: field)
+            let length = value.utf8.count
+            guard length > Self.fieldLimitBytes else { return (field.name.rawName, value) }
+            return (field.name.rawName, String(decoding: value.utf8.prefix(Self.fieldLimitBytes), as: UTF8.self) + "… (\(length) bytes)")
+        }
     }
 
     /// A URL or a path and query without credentials and without the values of secret query items. Takes any text.
-    public func redactedURL(_ url: String) -> String {
-        // By octets throughout: a combining character behind a separator must not hide it.
+    ///
+    /// Escapes are seen through: an escaped URL within a query item is shown without its secrets too. Where the text does not say clearly what
+    /// is a password and what is not, more is replaced rather than less. The work is linear in the length of the text.
+    public func redactedURL(_ url: String) -> String { redactedURL(url[...], levels: Self.escapeLevels) }
+
+    /// How many escapes within escapes are seen through.
+    private static let escapeLevels = 3
+
+    private func redactedURL(_ url: Substring, levels: Int) -> String {
+        // By octets throughout: a combining character after a separator must not hide it.
         guard let mark = url.utf8.firstIndex(where: { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") }) else {
-            return Self.withoutCredentials(url)
+            return Credentials.removed(from: redactedPath(url, levels: levels))
         }
-        let behind = url.utf8.index(after: mark)
-        return Self.withoutCredentials(url[..<behind] + redactedQuery(url[behind...]))
+        let after = url.utf8.index(after: mark)
+        return Credentials.removed(
+            from: redactedPath(url[..<mark], levels: levels) + url[mark..<after] + redactedQuery(url[after...], levels: levels))
     }
 
-    /// `text` with every authority in it, also one within a query, without what stands before its at sign.
-    private static func withoutCredentials(_ text: String) -> String {
-        guard text.utf8.contains(UInt8(ascii: "@")) else { return text }
-        var shown = ""
-        var rest = text[...]
-        while let slashes = rest.utf8.firstRange(of: "//".utf8) {
-            shown += rest[..<slashes.upperBound]
-            rest = rest[slashes.upperBound...]
-            var end = rest.utf8.firstIndex(where: "/?#<>\" ".utf8.contains) ?? rest.endIndex
-            if hasPasswordForPort(rest[..<end]) {
-                let near = rest.utf8.prefix(1024)  // a bound, so that no text costs more than its length
-                end = near.firstIndex(where: "<>\" ".utf8.contains) ?? near.endIndex
-            }
-            if let at = rest.utf8[..<end].lastIndex(of: UInt8(ascii: "@")) {
-                shown += "\(urlPlaceholder):\(urlPlaceholder)"
-                rest = rest[at...]
-            }
-        }
-        return shown + rest
-    }
-
-    /// Whether what stands for a port is none, and so perhaps the front of a password that holds an unescaped `/`, `?` or `#`.
-    private static func hasPasswordForPort(_ authority: Substring) -> Bool {
-        guard authority.utf8.first != UInt8(ascii: "["), let colon = authority.utf8.firstIndex(of: UInt8(ascii: ":")) else { return false }
-        return !authority.utf8[colon...].dropFirst().allSatisfy(\.isASCIIDigit)
+    /// A path may hold an escaped URL, as a proxy's does.
+    private func redactedPath(_ path: Substring, levels: Int) -> String {
+        guard levels > 0, path.utf8.contains(UInt8(ascii: "%")) else { return String(path) }
+        let plain = PercentEncoding.decodedLeniently(path)
+        let redacted = redactedURL(plain[...], levels: levels - 1)
+        return redacted == plain ? String(path) : PercentEncoding.encode(redacted, allowing: .shownURL)
     }
 
     /// A query or a fragment (OAuth's implicit grant puts tokens there), percent-encoded, without the values of secret items.
     ///
-    /// An item ends at `&` or `#`. Within one that is not secret, what follows `?` or `;` is looked at as well: a value may be a URL.
-    public func redactedQuery(_ query: some StringProtocol) -> String {
-        var rest = Substring(query)
-        guard rest.utf8.contains(UInt8(ascii: "=")) else { return String(rest) }
+    /// An item ends at `&` or `#`. Within one that is not secret, what follows `?` or `;` is looked at as well: a value may be a URL. So is
+    /// what its escapes stand for.
+    public func redactedQuery(_ query: some StringProtocol) -> String { redactedQuery(Substring(query), levels: Self.escapeLevels) }
+
+    private func redactedQuery(_ query: Substring, levels: Int) -> String {
+        var rest = query
+        guard rest.utf8.contains(where: { $0 == UInt8(ascii: "=") || $0 == UInt8(ascii: "%") }) else { return String(rest) }
         var shown = ""
         var isSecret = false  // up to the end of the item
         while true {
@@ -138,15 +139,33 @@ public struct Sensitivity: Sendable, Hashable {
             let part = rest[..<end]
             if !isSecret {
                 let equals = part.utf8.firstIndex(of: UInt8(ascii: "="))
-                isSecret = equals.map { isSensitive(queryName: PercentEncoding.decode(part[..<$0]) ?? String(part[..<$0])) } ?? false
-                if isSecret, let equals { shown += part[..<equals] + "=" + Self.urlPlaceholder } else { shown += part }
+                isSecret = equals.map { isSensitive(queryName: PercentEncoding.decodedLeniently(part[..<$0])) } ?? false
+                if isSecret, let equals {
+                    shown += part[..<equals] + "=" + Self.urlPlaceholder
+                } else {
+                    shown += redactedEscapes(of: part, levels: levels)
+                }
             }
             guard end < rest.endIndex else { return shown }
-            let behind = rest.utf8.index(after: end)
-            if rest[end..<behind] == "&" || rest[end..<behind] == "#" { isSecret = false }
-            if !isSecret { shown += rest[end..<behind] }
-            rest = rest[behind...]
+            let after = rest.utf8.index(after: end)
+            if rest[end..<after] == "&" || rest[end..<after] == "#" { isSecret = false }
+            if !isSecret { shown += rest[end..<after] }
+            rest = rest[after...]
         }
+    }
+
+    /// One part of a query whose own name is not secret: its escapes may hold a URL, or a query.
+    private func redactedEscapes(of part: Substring, levels: Int) -> String {
+        guard levels > 0, part.utf8.contains(UInt8(ascii: "%")) else { return String(part) }
+        let value = part.utf8.firstIndex(of: UInt8(ascii: "=")).map { part.utf8.index(after: $0) } ?? part.startIndex
+        let plain = PercentEncoding.decodedLeniently(part[value...])
+        let isURL = plain.utf8.contains { "?#/\\@".utf8.contains($0) }
+        var redacted = isURL ? redactedURL(plain[...], levels: levels - 1) : redactedQuery(plain[...], levels: levels - 1)
+        // With a name of its own in front, `state=token%3Dx` is a query within a query.
+        if isURL, !plain.utf8.contains(where: { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") }) {
+            redacted = redactedQuery(redacted[...], levels: 0)
+        }
+        return redacted == plain ? String(part) : part[..<value] + PercentEncoding.encode(redacted, allowing: .shownURL)
     }
 }
 

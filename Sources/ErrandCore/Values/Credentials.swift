@@ -1,0 +1,111 @@
+/// Finds credentials in text that is, or may hold, URLs. Every byte is looked at a bounded number of times.
+enum Credentials {
+    private static let shown = Array("\(Sensitivity.urlPlaceholder):\(Sensitivity.urlPlaceholder)".utf8)
+
+    /// `text` with every authority in it without what stands before its at sign.
+    ///
+    /// An authority begins after `//`, `:/` or `\\` (however many slashes follow), and at the front of a text such as `joe:password@host`. It ends
+    /// at a slash, a question mark, a number sign or an octet that no URL has. If what stands for its port is not one, it may be the front of a
+    /// password that holds such an octet: then everything up to the last at sign of the line is replaced.
+    static func removed(from text: String) -> String {
+        guard text.utf8.contains(UInt8(ascii: "@")) else { return text }
+        let bytes = Array(text.utf8)
+        var result: [UInt8] = []
+        result.reserveCapacity(bytes.count + 32)
+        var index = 0
+        while index < bytes.count {
+            let end = bytes[index...].firstIndex(where: isLineEnd) ?? bytes.count
+            add(line: bytes[index..<end], to: &result)
+            if end < bytes.count { result.append(bytes[end]) }
+            index = end + 1
+        }
+        return String(decoding: result, as: UTF8.self)
+    }
+
+    /// For a text that is one URL, and an invalid one: everything from its first colon or double slash to its last at sign is replaced.
+    static func removed(fromInvalidURL text: String) -> String {
+        let bytes = Array(withASCIIAtSigns(text).utf8)
+        guard let at = bytes.lastIndex(of: UInt8(ascii: "@")) else { return text }
+        let slashes = bytes.firstRange(of: "//".utf8)?.lowerBound ?? at
+        var start = min(bytes.firstIndex(of: UInt8(ascii: ":")) ?? at, slashes)
+        let isPath = bytes.first.map { isSlash($0) || "?#".utf8.contains($0) } ?? true
+        // What stands before the colon is a scheme, or the name of a user.
+        let isScheme = ["http", "https"].contains(String(decoding: bytes[..<start], as: UTF8.self).lowercased())
+        if start >= at || (!isPath && !isScheme) {
+            if isPath { return text }
+            start = 0
+        }
+        while start < at, bytes[start] == UInt8(ascii: ":") || isSlash(bytes[start]) { start += 1 }
+        return String(decoding: bytes[..<start] + shown + bytes[at...], as: UTF8.self)
+    }
+
+    /// Whether there is an at sign of any kind in `text`, escaped or not.
+    static func mayStand(in text: String) -> Bool {
+        withASCIIAtSigns(PercentEncoding.decodedLeniently(text)).utf8.contains(UInt8(ascii: "@"))
+    }
+
+    /// Unicode's other at signs, which some parsers take for one.
+    private static func withASCIIAtSigns(_ text: String) -> String {
+        guard text.unicodeScalars.contains(where: isOtherAtSign) else { return text }
+        var plain = ""
+        for scalar in text.unicodeScalars { plain.unicodeScalars.append(isOtherAtSign(scalar) ? "@" : scalar) }
+        return plain
+    }
+
+    private static func isOtherAtSign(_ scalar: Unicode.Scalar) -> Bool { scalar == "\u{FF20}" || scalar == "\u{FE6B}" }
+
+    private static func add(line: ArraySlice<UInt8>, to result: inout [UInt8]) {
+        guard let last = line.lastIndex(of: UInt8(ascii: "@")) else {
+            result += line
+            return
+        }
+        // At the front, without slashes.
+        var index = line.startIndex
+        let front = line.prefix { !isEnd($0) }
+        if let at = front.lastIndex(of: UInt8(ascii: "@")), front[..<at].contains(UInt8(ascii: ":")) {
+            result += shown
+            index = at
+        }
+        while index <= last {
+            guard let start = authorityStart(in: line, from: index), start <= last else { break }
+            result += line[index..<start]
+            let end = line[start...].firstIndex(where: isEnd) ?? line.endIndex
+            let at = hasPasswordForPort(line[start..<end]) ? last : line[start..<end].lastIndex(of: UInt8(ascii: "@"))
+            if let at {
+                result += shown
+                index = at
+            } else {
+                result += line[start..<end]
+                index = end
+            }
+        }
+        result += line[index...]
+    }
+
+    /// After the next `//`, `:/`, `:\`, or double backslash, and the slashes that follow; nil where there is none.
+    private static func authorityStart(in line: ArraySlice<UInt8>, from index: Int) -> Int? {
+        var index = index
+        while index + 1 < line.endIndex {
+            let byte = line[index]
+            if isSlash(line[index + 1]), byte == UInt8(ascii: ":") || isSlash(byte) {
+                index += 2
+                while index < line.endIndex, isSlash(line[index]) { index += 1 }
+                return index
+            }
+            index += 1
+        }
+        return nil
+    }
+
+    /// Whether what stands for a port is not one.
+    private static func hasPasswordForPort(_ authority: ArraySlice<UInt8>) -> Bool {
+        guard authority.first != UInt8(ascii: "["), let colon = authority.firstIndex(of: UInt8(ascii: ":")) else { return false }
+        let port = authority[(colon + 1)...]
+        guard port.allSatisfy(\.isASCIIDigit) else { return true }
+        return port.count > 5 || (Int(String(decoding: port, as: UTF8.self)) ?? 0) > 65_535
+    }
+
+    private static func isSlash(_ byte: UInt8) -> Bool { byte == UInt8(ascii: "/") || byte == UInt8(ascii: "\\") }
+    private static func isLineEnd(_ byte: UInt8) -> Bool { byte == 0x0A || byte == 0x0D }
+    private static func isEnd(_ byte: UInt8) -> Bool { byte <= 0x20 || byte == 0x7F || "/\\?#<>\"".utf8.contains(byte) }
+}
