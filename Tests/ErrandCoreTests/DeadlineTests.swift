@@ -36,6 +36,21 @@ struct DeadlineTests {
         #expect(!Deadline(after: .seconds(Int64.max)).hasPassed)
     }
 
+    @Test(arguments: [Duration.seconds(Int64.max), .seconds(Int64.max) * 18, .seconds(9_223_372_036.9), .seconds(292 * 366 * 86_400)])
+    func moreThanAHundredYearsAreAHundredYears(_ duration: Duration) async throws {
+        let clock = ManualClock()
+        #expect(Deadline(after: duration, clock: clock).remaining == .longest)
+        #expect(Deadline(after: .zero - duration, clock: clock).remaining == .zero - .longest)
+        #expect(Deadline(after: .zero - duration).hasPassed && Deadline(.now - duration).hasPassed)
+        for deadline in [Deadline(after: duration), Deadline(.now + duration), Deadline(after: duration, clock: SuspendingClock())] {
+            let task = Task { try await deadline.wait() }
+            task.cancel()
+            await #expect(throws: CancellationError.self) { try await task.value }
+        }
+        try await Deadline(after: .zero - duration).wait()
+        try await Deadline(after: .zero - duration, clock: SuspendingClock()).wait()
+    }
+
     @Test func waitingEndsWhenTheTimeHasCome() async throws {
         let clock = ManualClock()
         let deadline = Deadline(after: .seconds(10), clock: clock)

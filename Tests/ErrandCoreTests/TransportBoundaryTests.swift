@@ -34,6 +34,84 @@ struct TransportBoundaryTests {
         #expect(stub.requests.isEmpty)
     }
 
+    @Test(arguments: [":56841/stolen", ".evil.example/x", "users/1", "*", "@evil.example/", "1", "a?b", ";x", "https://evil.example/"])
+    func aTargetCannotBecomeAPartOfTheHost(_ target: String) async throws {
+        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let request = Request.sample(target)
+        let error = await #expect(throws: InvalidURL.self) { try await HTTPStack(stub).send(request) }
+        #expect(error?.reason == .invalidTarget && stub.requests.isEmpty)
+        #expect(request.url == nil)
+        #expect(request.redactedURL.hasPrefix("https://a.example/"))
+        var options = request
+        options.head.method = .options
+        if target != "*" { await #expect(throws: InvalidURL.self) { try await HTTPStack(stub).send(options) } }
+    }
+
+    @Test(arguments: [
+        ("/x", "https://a.example/x"), ("?x", "https://a.example/?x"), ("", "https://a.example/"), ("/*", "https://a.example/*"),
+    ])
+    func aTargetOfItsOwnIsSent(_ target: String, _ url: String) async throws {
+        let stub = StubTransport(Stub().answers(.status(.ok)))
+        _ = try await HTTPStack(stub).send(.sample(target))
+        #expect(stub.requests.count == 1 && Request.sample(target).url?.description == url)
+    }
+
+    @Test func theTargetOfOPTIONSMayBeTheServerItself() async throws {
+        let stub = StubTransport(Stub().answers(.status(.ok)))
+        var request = Request.sample("*")
+        request.head.method = .options
+        _ = try await HTTPStack(stub).send(request)
+        #expect(stub.requests.first?.request.head.path == "*")
+        #expect(request.url?.host == "a.example" && request.url?.path == "" && request.url?.origin == Request.sample().url?.origin)
+        #expect(request.redactedURL == "https://a.example/*")
+    }
+
+    @Test(arguments: [
+        "a.example/x", "a.example?", "a.example#", "u@a.example", "a.example\\x", "joe:hunter2\"x@a.example", "joe:12\"hunter2@h",
+    ])
+    func anAuthorityCannotHoldMoreThanHostAndPort(_ authority: String) async throws {
+        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let request = Request(head: HTTPRequest(method: .get, scheme: "https", authority: authority, path: "/"))
+        #expect(request.url == nil && !"\(request)".contains("hunter2"))
+        let error = await #expect(throws: InvalidURL.self) { try await HTTPStack(stub).send(request) }
+        #expect(error.map { "\($0)" }?.contains("hunter2") == false && stub.requests.isEmpty)
+    }
+
+    @Test func aRefusedRequestDoesNotShowTheValuesOfItsPath() async throws {
+        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let error = await #expect(throws: InvalidURL.self) {
+            try await HTTPStack(stub).send(try Request(.get, "/reset/\("hunter2", "token")"))
+        }
+        #expect(error?.description == "invalid URL '/reset/{token}': it has no host")
+    }
+
+    @Test(arguments: [Duration.seconds(Int64.max), .seconds(9_223_372_036.9), .seconds(300 * 366 * 86_400), .seconds(Int64.max) * 15])
+    func aHugeTimeoutIsALongOne(_ duration: Duration) async throws {
+        // On the system's clock, whose nanoseconds would not hold it; nothing of it is waited for.
+        func body() -> ScriptedTransport { ScriptedTransport(body: ScriptedBodySource(["a"])) }
+        var request = Request.sample()
+        for deadline in [Deadline(after: duration), Deadline(.now + duration), Deadline(after: duration, clock: SuspendingClock())] {
+            request.deadline = deadline
+            #expect(try await HTTPStack(body()).send(request).body.collect() == Data("a".utf8))
+            #expect(!deadline.hasPassed && deadline.remaining > .seconds(99 * 365 * 86_400))
+        }
+        request.deadline = nil
+        var limits = PhaseTimeouts(queue: duration, connect: duration, firstByte: duration, idleRead: duration, idleWrite: duration)
+        for capabilities in [Capabilities(), .phaseEvents] {
+            let transport = ScriptedTransport(capabilities: capabilities) {
+                Response(
+                    head: HTTPResponse(status: .ok), body: ResponseBody(ScriptedBodySource(["a"])), request: $0,
+                    exchange: ExchangeLifetime())
+            }
+            request.options.phaseTimeouts = .use(limits)
+            #expect(try await HTTPStack(transport).send(request).body.collect() == Data("a".utf8))
+        }
+        limits.idleRead = .zero - duration
+        request.options.phaseTimeouts = .use(limits)
+        let stalled = try await HTTPStack(ScriptedTransport(body: ScriptedBodySource(then: .stall))).send(request)
+        await #expect(throws: TransportError.self) { try await stalled.body.collect() }
+    }
+
     @Test func cancellationBeforeTheTransportReachesIt() async throws {
         let stub = StubTransport(Stub().answers(.status(.ok)))
         let task = Task {

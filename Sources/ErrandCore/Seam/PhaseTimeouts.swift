@@ -1,4 +1,4 @@
-/// How long each phase of an exchange may take, each on its own; nil is without bounds.
+/// How long each phase of an exchange may take, each on its own; nil is without bounds, and more than 100 years count as 100 years.
 ///
 /// They stand beside the deadline, which bounds the whole. The transport's boundary holds them, whatever the transport: what takes
 /// longer is cancelled, and fails with a ``TransportError`` with the code `timedOut` that names the phase. Its `wasSent` is `maybe`, also
@@ -28,6 +28,14 @@ public struct PhaseTimeouts: Sendable {
         }
         (self.queue, self.connect, self.firstByte) = (queue, connect, firstByte)
         (self.idleRead, self.idleWrite, self.clock) = (idleRead, idleWrite, clock)
+    }
+
+    /// These limits, none of which is longer than a clock can wait.
+    var bounded: PhaseTimeouts {
+        var limits = self
+        (limits.queue, limits.connect, limits.firstByte) = (queue?.bounded, connect?.bounded, firstByte?.bounded)
+        (limits.idleRead, limits.idleWrite) = (idleRead?.bounded, idleWrite?.bounded)
+        return limits
     }
 
     /// Nothing is bounded.

@@ -21,6 +21,7 @@ final class PhaseWatch: EventSink {
     ///   - tellsPhases: whether the transport says when the request's head and its end were sent.
     ///   - sink: who is told as well.
     init(_ limits: PhaseTimeouts, tellsPhases: Bool, sink: (any EventSink)?) {
+        let limits = limits.bounded
         self.limits = limits
         told = sink
         elapsed = stopwatch(limits.clock)

@@ -12,18 +12,24 @@ public struct Deadline: Sendable, CustomStringConvertible {
 
     private init(kind: Kind) { self.kind = kind }
 
-    /// `duration` from now on the continuous clock (which goes on while the machine sleeps). Zero or less has passed already.
-    public init(after duration: Duration) { kind = .continuous(.now.advanced(by: duration)) }
+    /// `duration` from now on the continuous clock (which goes on while the machine sleeps). Zero or less has passed already; more than
+    /// 100 years count as 100 years.
+    public init(after duration: Duration) { kind = .continuous(.now.advanced(by: duration.bounded)) }
 
-    public init(_ instant: ContinuousClock.Instant) { kind = .continuous(instant) }
+    /// An instant on the continuous clock. One that is more than 100 years away counts as 100 years away.
+    public init(_ instant: ContinuousClock.Instant) {
+        let now = ContinuousClock.now
+        let remaining = now.duration(to: instant)
+        kind = .continuous(remaining == remaining.bounded ? instant : now.advanced(by: remaining.bounded))
+    }
 
-    /// `duration` from now on `clock`.
+    /// `duration` from now on `clock`; more than 100 years count as 100 years.
     public init(after duration: Duration, clock: any Clock<Duration>) {
         if clock is ContinuousClock {
             self.init(after: duration)
         } else {
             func make(_ clock: some Clock<Duration>) -> any ClockInstant {
-                OnClock(clock: clock, instant: clock.now.advanced(by: duration))
+                OnClock(clock: clock, instant: clock.now.advanced(by: duration.bounded))
             }
             self.init(kind: .other(make(clock)))
         }
