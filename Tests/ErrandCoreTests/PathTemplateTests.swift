@@ -82,6 +82,33 @@ struct PathTemplateTests {
         }
     }
 
+    @Test(arguments: ["..;", "..;x", ".;", ".;a=b", "..;/", ".;;"])
+    func aValueIsNoDotSegmentToServersThatDropParameters(_ value: String) {
+        #expect(reason("/users/\(value)/secret") == .dotSegment)
+        #expect(reason("/users/\(segments: ["a", value])/secret") == .dotSegment)
+        #expect(reason("/users/.\(String(value.dropFirst()))") == .dotSegment)
+        #expect(target("/users/a\(value)") != nil && target("/s?q=\(value)") != nil)
+    }
+
+    @Test func parametersOfNoSegmentAreRefused() {
+        #expect(reason("/users/\(";x")/secret") == .emptySegment && reason("/users/\(";")") == .emptySegment)
+        #expect(reason("/users/\("")\(";")") == .emptySegment && reason("/f/\(segments: [";a"])") == .emptySegment)
+        #expect(reason("/users/%2e%2e;x/y") == .dotSegment && reason("/..;/y") == .dotSegment)
+        #expect(target("/users/\("a;b=c")") == "/users/a;b=c" && target("/a;..;") == "/a;..;")
+    }
+
+    @Test func refusalsDoNotShowTheValues() {
+        let value = "hunter2"
+        for path: PathTemplate in [
+            "/reset/\(value, "token")#x", "/reset/\(value) x", "//\(value)", "/reset/\(value)/\("..")", "/reset/\(value)?q= ",
+            "/reset/\(value)/\(String(repeating: "a", count: 70_000))", "/reset/\(value)//",
+        ] {
+            let error = #expect(throws: InvalidURL.self) { try path.resolved() }
+            #expect(error?.description.contains("hunter2") == false)
+            #expect(throws: InvalidURL.self) { try Request(.get, path) }
+        }
+    }
+
     @Test func valuesBehindTheQuestionMarkAreQueryValues() {
         #expect(target("/s?q=\("a+b&c=d;e#f/..?%")&r=\("")") == "/s?q=a%2Bb%26c%3Dd%3Be%23f/..?%25&r=")
         #expect(target("/s?q=\(".")&r=\("..")") == "/s?q=.&r=..")

@@ -8,7 +8,8 @@
 ///
 /// What you write is taken as it stands, and must be a valid path (and query) with its escapes; what you interpolate is data and
 /// is percent-encoded, in the path as part of one segment and behind a question mark as part of one value. A segment
-/// that comes out empty, `.` or `..` is refused when the request is built (RFC 3986, 3.3 and 6.2.2.3).
+/// that comes out empty, `.` or `..` is refused when the request is built (RFC 3986, 3.3 and 6.2.2.3); so is one that would without what
+/// follows its first semicolon, as some servers drop the parameters of a segment.
 ///
 /// The second, optional argument of an interpolation names the parameter for ``template``, which is what logs, spans and
 /// metrics call the endpoint (`url.template`).
@@ -32,11 +33,16 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
     public init(verbatim text: String) { (parts, isVerbatim) = ([.literal(text)], true) }
 
     /// A path and query that are ready to be sent.
-    public struct Resolved: Sendable, Hashable {
+    ///
+    /// Its description and its mirror are the template: values may be secret.
+    public struct Resolved: Sendable, Hashable, CustomStringConvertible, CustomReflectable {
         /// Percent-encoded path, with its leading slash unless it is empty, and query.
         public let target: String
         /// The template it came from, for `url.template`.
         public let template: String
+
+        public var description: String { Sensitivity.standard.redactedURL(template) }
+        public var customMirror: Mirror { Mirror(self, children: ["template": description]) }
     }
 
     /// The path with its values filled in, percent-encoded.
@@ -57,8 +63,11 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
                 text += PercentEncoding.encode(value, allowing: inQuery ? .queryComponent : .segment)
             case .segments(let values, _):
                 if values.isEmpty && !inQuery { emptyValues.append(text.utf8.count) }
-                for value in values where value.isEmpty || value == "." || value == ".." {
-                    throw InvalidURL(description, value.isEmpty ? .emptySegment : .dotSegment)
+                for value in values {
+                    // By octets before the first semicolon, as for a whole segment below: each value is one.
+                    let name = value.utf8.prefix { $0 != UInt8(ascii: ";") }
+                    if name.isEmpty { throw InvalidURL(description, .emptySegment) }
+                    if name.elementsEqual(".".utf8) || name.elementsEqual("..".utf8) { throw InvalidURL(description, .dotSegment) }
                 }
                 text += values.map { PercentEncoding.encode($0, allowing: inQuery ? .queryComponent : .segment) }
                     .joined(separator: "/")
@@ -71,7 +80,12 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
         {
             throw InvalidURL(description, .emptySegment)
         }
-        let (path, ownQuery) = try RequestTarget.split(text)
+        let (path, ownQuery): (String, String?)
+        do {
+            (path, ownQuery) = try RequestTarget.split(text)
+        } catch {
+            throw InvalidURL(description, error.reason)  // the text has the values in it
+        }
         try Self.checkSegments(of: path, in: description)
         let whole = RequestTarget.joinedQuery(ownQuery, query.isEmpty ? nil : query.encoded)
         let slash = path.isEmpty || path.hasPrefix("/") ? "" : "/"
@@ -84,9 +98,12 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
             if segment.isEmpty {
                 // The first is what stands before a leading slash, the last what follows a trailing one.
                 if index != 0 && index != segments.count - 1 { throw InvalidURL(text, .emptySegment) }
-            } else if isDotSegment(segment) {
-                throw InvalidURL(text, .dotSegment)
+                continue
             }
+            // Servers with parameters of segments drop them before they resolve dots: `..;x` is `..` to them.
+            let name = segment.prefix { $0 != ";" }
+            if name.isEmpty { throw InvalidURL(text, .emptySegment) }
+            if isDotSegment(name) { throw InvalidURL(text, .dotSegment) }
         }
     }
 
@@ -103,8 +120,8 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
         for part in parts {
             switch part {
             case .literal(let literal):
+                if let mark = literal.utf8.firstIndex(of: UInt8(ascii: "?")) { return text + literal[..<mark] }
                 text += literal
-                if let mark = text.firstIndex(of: "?") { return String(text[..<mark]) }
             case .value(_, let name), .segments(_, let name): text += "{\(name ?? "")}"
             }
         }
@@ -114,7 +131,11 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
     /// The template: values may be secret.
     public var description: String { template }
 
-    public struct StringInterpolation: StringInterpolationProtocol {
+    public struct StringInterpolation: StringInterpolationProtocol, CustomStringConvertible, CustomReflectable {
+        /// How many parts there are: values may be secret.
+        public var description: String { "\(parts.count) parts" }
+        public var customMirror: Mirror { Mirror(self, children: ["parts": parts.count]) }
+
         var parts: [Part] = []
 
         public init(literalCapacity: Int, interpolationCount: Int) { parts.reserveCapacity(interpolationCount * 2 + 1) }
