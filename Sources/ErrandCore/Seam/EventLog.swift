@@ -2,20 +2,51 @@ internal import Synchronization
 
 /// Tells a sink of events one after the other, in the order in which they are made.
 ///
+/// Events that come while the sink is busy wait, at most ``ExchangeEvent/waitingLimit`` of those that may come in any number: an event of progress
+/// replaces the one before it if that waits and is of the same kind and exchange, since its bytes are the sum; beyond the limit, progress and
+/// informational responses are left out. All others are kept: an exchange has about ten of them.
+///
 /// Events come from event loops, from tasks and from whoever cancels, at the same moment. A sink may itself end what it hears of;
 /// therefore it is never called under a lock.
 private struct SerialSink<Progress: Sendable>: ~Copyable {
     private struct State: Sendable {
         /// What the maker of the events keeps in mind.
         var progress: Progress
-        var waiting: [ExchangeEvent] = []
+        /// From `first` on; what stands before has been told.
+        private var waiting: [ExchangeEvent] = []
+        private var first = 0
         var isTelling = false
         var last: ContinuousClock.Instant?
+
+        init(progress: Progress) { self.progress = progress }
 
         /// No event is before the one before it.
         mutating func stamp(_ event: inout ExchangeEvent?) {
             guard let instant = event?.instant else { return }
             if let last, instant < last { event?.instant = last } else { last = instant }
+        }
+
+        mutating func append(_ event: ExchangeEvent) {
+            let count = waiting.count - first
+            if event.kind.isProgress, count > 0, let previous = waiting.last, previous.kind == event.kind,
+                previous.exchange == event.exchange
+            {
+                waiting[waiting.count - 1] = event
+            } else if count < ExchangeEvent.waitingLimit || !(event.kind.isProgress || event.kind == .informationalResponse) {
+                waiting.append(event)
+            }
+        }
+
+        mutating func popFirst() -> ExchangeEvent? {
+            guard first < waiting.count else { return nil }
+            let event = waiting[first]
+            first += 1
+            // Each event is moved once for each time that the list has doubled.
+            if first == waiting.count || first >= 64 && first * 2 >= waiting.count {
+                waiting.removeFirst(first)
+                first = 0
+            }
+            return event
         }
     }
 
@@ -38,8 +69,8 @@ private struct SerialSink<Progress: Sendable>: ~Copyable {
                 state.isTelling = true
                 return (event, then)
             }
-            if let event { state.waiting.append(event) }
-            if let then { state.waiting.append(then) }
+            if let event { state.append(event) }
+            if let then { state.append(then) }
             return (nil, nil)
         }
         while let next = event {
@@ -50,14 +81,20 @@ private struct SerialSink<Progress: Sendable>: ~Copyable {
 
     private func next() -> ExchangeEvent? {
         state.withLock { state in
-            guard let event = state.waiting.first else {
-                state.isTelling = false
-                return nil
-            }
-            state.waiting.removeFirst()
-            return event
+            if let event = state.popFirst() { return event }
+            state.isTelling = false
+            return nil
         }
     }
+}
+
+extension ExchangeEvent {
+    /// How many events may wait for a sink that is busy, before those that may come in any number are left out.
+    package static let waitingLimit = 4096
+}
+
+extension ExchangeEvent.Kind {
+    fileprivate var isProgress: Bool { self == .requestBytesSent || self == .responseBytesReceived }
 }
 
 /// The events of one exchange: in order, one at a time, and none after the end. For transports.

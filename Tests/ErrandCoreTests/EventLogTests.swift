@@ -1,0 +1,77 @@
+import Errand
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import ErrandCore
+
+struct EventLogTests {
+    /// Holds the first event until it is let go.
+    private final class StallingSink: EventSink {
+        private let events = Mutex([ExchangeEvent]())
+        private let duringFirst: @Sendable () -> Void
+
+        init(_ duringFirst: @escaping @Sendable () -> Void) { self.duringFirst = duringFirst }
+
+        var all: [ExchangeEvent] { events.withLock { $0 } }
+
+        func record(_ event: ExchangeEvent) {
+            let isFirst = events.withLock { events in
+                events.append(event)
+                return events.count == 1
+            }
+            if isFirst { duringFirst() }
+        }
+    }
+
+    private final class Log: Sendable {
+        let log = Mutex<ExchangeEventLog?>(nil)
+        var value: ExchangeEventLog? { log.withLock { $0 } }
+    }
+
+    /// What a sink is told of what happens while it is busy with the first event.
+    private func told(while busy: @escaping @Sendable (ExchangeEventLog) -> Void) -> [ExchangeEvent] {
+        let log = Log()
+        let sink = StallingSink { if let log = log.value { busy(log) } }
+        let made = ExchangeEventLog(sink, request: RequestID())
+        log.log.withLock { $0 = made }
+        made.record(.start)
+        return sink.all
+    }
+
+    @Test func progressThatWaitsIsReplacedByWhatComesAfterIt() {
+        let events = told { log in
+            for bytes in 1...100_000 { log.record(.responseBytesReceived, bytes: Int64(bytes)) }
+            log.record(.requestSent)
+            log.record(.responseBytesReceived, bytes: 100_001)
+            log.record(.end)
+        }
+        #expect(events.map(\.kind) == [.start, .responseBytesReceived, .requestSent, .responseBytesReceived, .end])
+        #expect(events.compactMap(\.bytes) == [100_000, 100_001])
+        #expect(zip(events, events.dropFirst()).allSatisfy { $0.instant <= $1.instant })
+    }
+
+    @Test func whatMayComeInAnyNumberIsLeftOutBeyondTheLimitAndTheRestIsKept() {
+        let events = told { log in
+            for bytes in 1...20_000 {
+                log.record(.requestBytesSent, bytes: Int64(bytes))
+                log.record(.responseBytesReceived, bytes: Int64(bytes))
+                log.record(.informationalResponse, response: HTTPResponse(status: .continue))
+            }
+            log.record(.responseHead)
+            log.record(.end)
+        }
+        #expect(events.count == 1 + ExchangeEvent.waitingLimit + 2)
+        #expect(events.suffix(2).map(\.kind) == [.responseHead, .end])
+    }
+
+    @Test func whatWaitsIsToldInOrderAndInTimeInProportionToItsNumber() {
+        let events = told { log in for _ in 0..<5_000 { log.record(.connectionAcquired) } }
+        #expect(events.count == 5_001)
+        #expect(zip(events, events.dropFirst()).allSatisfy { $0.instant <= $1.instant })
+        let growth = growth(of: 5_000, making: { $0 }) { count in
+            _ = told { log in for _ in 0..<count { log.record(.connectionAcquired) } }
+        }
+        #expect(growth < 30, "quadratic work grows 64 times")
+    }
+}
