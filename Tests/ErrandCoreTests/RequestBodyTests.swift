@@ -157,3 +157,13 @@ struct RequestBodyTests {
         await #expect(throws: SomeError.self) { try await failing.open() }
     }
 }
+
+extension RequestBodyTests {
+    @Test(arguments: [Int64(-1), .min, nil])
+    func aLengthThatIsNotKnownIsNil(_ length: Int64?) {
+        let chunks = AsyncStream<Data> { $0.finish() }
+        #expect(RequestBody.stream(chunks, length: length).length == nil)
+        #expect(RequestBody.stream(length: length) { _ in ScriptedBodySource() }.length == nil)
+        #expect(!RequestBody.stream(chunks, length: length).isEmpty && RequestBody.stream(chunks, length: 0).isEmpty)
+    }
+}

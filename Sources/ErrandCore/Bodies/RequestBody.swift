@@ -38,7 +38,7 @@ public struct RequestBody: Sendable {
 
     private init(_ storage: Storage, length: Int64?, replay: Replay) {
         self.storage = storage
-        self.length = length
+        self.length = length.flatMap { $0 >= 0 ? $0 : nil }
         self.replay = replay
         self.opened = replay.canRestart ? nil : OpenedOnce()
     }
@@ -78,7 +78,7 @@ public struct RequestBody: Sendable {
     ///
     /// - Parameters:
     ///   - sequence: its chunks; empty ones are passed over.
-    ///   - length: in bytes, if it is known; a stream that yields another number of bytes fails the request.
+    ///   - length: in bytes, if it is known. Nil and negative numbers, such as Foundation's -1, mean that it is not. A stream that yields another number of bytes fails the request.
     public static func stream<Chunks: AsyncSequence & Sendable>(
         _ sequence: Chunks, length: Int64? = nil
     ) -> RequestBody where Chunks.Element == Data {
@@ -88,7 +88,7 @@ public struct RequestBody: Sendable {
     /// A stream that is made anew each time it is sent.
     ///
     /// - Parameters:
-    ///   - length: in bytes, if it is known.
+    ///   - length: in bytes, if it is known. Nil and negative numbers, such as Foundation's -1, mean that it is not.
     ///   - replay: ``Replay/restartable`` (then `open` is called with 0 alone) or ``Replay/seekable``.
     ///   - open: makes a source that begins at the given offset.
     public static func stream(
