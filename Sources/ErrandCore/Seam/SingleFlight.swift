@@ -4,6 +4,9 @@ internal import Synchronization
 ///
 /// The work belongs to no caller. Who is cancelled leaves at once with `CancellationError`, and the others stay; when the last one
 /// has left, the work is cancelled, unless it must finish. Its result or its error reaches every caller that stayed.
+///
+/// The work keeps the priority of the caller that began it: a more urgent caller that joins does not raise it, as the systems that this
+/// library supports can't raise the priority of a task that runs.
 public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private typealias Waiter = CheckedContinuation<Value, any Error>
 
