@@ -104,8 +104,9 @@ public final class Profile: Sendable {
     /// The outermost layers, one as a rule.
     public var layers: [Layer] {
         let (entries, transactions) = state.withLock { ($0.entries, $0.transactions) }
+        let indices = Dictionary(grouping: entries.indices) { entries[$0].parent }
         func children(of parent: Int?) -> [Layer] {
-            entries.indices.filter { entries[$0].parent == parent }.map { index in
+            (indices[parent] ?? []).map { index in
                 let entry = entries[index]
                 let children = children(of: index)
                 let duration = entry.ended.map { $0 - entry.began }
