@@ -112,3 +112,26 @@ public struct TypedResponse<Value: Sendable>: Sendable {
     public var status: HTTPResponse.Status { head.status }
     public var headers: HTTPFields { head.headerFields }
 }
+
+extension APIClient: CustomStringConvertible, CustomReflectable {
+    /// The layers of the stack; what they hold may be secret.
+    public var description: String { "APIClient(\(stack))" }
+
+    public var customMirror: Mirror {
+        Mirror(self, children: ["stack": stack.description, "bodyLimitBytes": bodyLimitBytes] as KeyValuePairs<String, Any>)
+    }
+}
+
+extension TypedResponse: CustomStringConvertible, CustomReflectable {
+    /// The value's type, the status and the request, without secrets. The value is the body, and is not shown.
+    public var description: String { "\(head.status.code), a value of type \(Value.self), to \(request)" }
+
+    public var customMirror: Mirror {
+        Mirror(
+            self,
+            children: [
+                "value": "\(Value.self)", "status": head.status.code,
+                "headers": request.options.sensitivity.shown(head.headerFields).map { "\($0.name): \($0.value)" }, "request": request,
+            ] as KeyValuePairs<String, Any>)
+    }
+}

@@ -60,6 +60,23 @@ public struct Endpoint<Output: Sendable>: Sendable {
     }
 }
 
+extension Endpoint: CustomStringConvertible, CustomReflectable {
+    /// Method, template and query, without secrets.
+    public var description: String {
+        let target = path.description + (query.isEmpty ? "" : (path.description.contains("?") ? "&" : "?") + query.encoded)
+        return "\(method.rawValue) \(options.sensitivity.redactedURL(target))"
+    }
+
+    public var customMirror: Mirror {
+        Mirror(
+            self,
+            children: [
+                "call": description, "headers": options.sensitivity.shown(headers).map { "\($0.name): \($0.value)" },
+                "output": "\(Output.self)", "options": options.description,
+            ] as KeyValuePairs<String, Any>)
+    }
+}
+
 // MARK: - A value comes back
 
 extension Endpoint where Output: Decodable {

@@ -78,3 +78,22 @@ public final class ExchangeLifetime: Sendable {
     /// One that a transport let go of without an end was given up.
     deinit { end(.abandoned) }
 }
+
+extension ExchangeLifetime: CustomStringConvertible, CustomReflectable {
+    /// How it ended, without secrets; `in progress` until then.
+    public var description: String { ended.map(\.description) ?? "in progress" }
+    public var customMirror: Mirror { Mirror(self, children: ["state": description]) }
+}
+
+extension ExchangeLifetime.End: CustomStringConvertible, CustomReflectable {
+    /// How it ended; of an error that is not this library's own, the type.
+    public var description: String {
+        switch self {
+        case .complete: "complete"
+        case .failed(let error): "failed: \(shownError(error))"
+        case .abandoned: "abandoned"
+        }
+    }
+
+    public var customMirror: Mirror { Mirror(self, children: ["end": description]) }
+}

@@ -25,7 +25,7 @@ extension ResponseBody {
         public struct Iterator: AsyncIteratorProtocol {
             private var body: ResponseBody.Iterator
             private var splitter: LineSplitter
-            private let limitBytes: Int
+            fileprivate let limitBytes: Int
             private var isAtEnd = false
 
             init(body: ResponseBody.Iterator, splitter: LineSplitter, limitBytes: Int) {
@@ -54,6 +54,11 @@ extension ResponseBody {
             public mutating func next(isolation actor: isolated (any Actor)?) async throws -> String? { try await next() }
         }
     }
+}
+
+extension ResponseBody.Lines.Iterator: CustomReflectable {
+    /// Nothing of the body.
+    public var customMirror: Mirror { Mirror(self, children: ["limitBytes": limitBytes]) }
 }
 
 /// Splits bytes into lines at LF, CR LF and CR, however the chunks fall.

@@ -109,7 +109,7 @@ public struct ResponseBody: Sendable, AsyncSequence {
     /// Reads the body. When it goes away before the end, the rest of a stream is abandoned.
     public struct Iterator: AsyncIteratorProtocol {
         private var buffered: Data?
-        private let reader: Reader?
+        fileprivate let reader: Reader?
 
         init(buffered data: Data) {
             buffered = data.isEmpty ? nil : data
@@ -232,4 +232,9 @@ extension ResponseBody: CustomStringConvertible, CustomReflectable {
     }
 
     public var customMirror: Mirror { Mirror(self, children: ["body": description]) }
+}
+
+extension ResponseBody.Iterator: CustomReflectable {
+    /// Nothing of the body.
+    public var customMirror: Mirror { Mirror(self, children: ["isStream": reader != nil]) }
 }

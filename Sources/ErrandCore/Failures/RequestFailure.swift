@@ -81,12 +81,29 @@ public struct AttemptRecord: Sendable, CustomStringConvertible {
     }
 
     public var description: String {
-        switch outcome {
-        case .status(let status): "attempt \(number): \(status.code), then waited \(delay.formattedSeconds)"
-        case .failure(let error):
-            // Of an error that is not ours, only the type is known to be without secrets.
-            "attempt \(number): \((error as? any RequestFailure)?.description ?? "\(type(of: error))"), then waited \(delay.formattedSeconds)"
+        "attempt \(number): \(outcome), then waited \(delay.formattedSeconds)"
+    }
+}
+
+extension AttemptRecord.Outcome: CustomStringConvertible, CustomReflectable {
+    /// The status code, or the failure without secrets.
+    public var description: String {
+        switch self {
+        case .status(let status): "\(status.code)"
+        case .failure(let error): shownError(error)
         }
+    }
+
+    public var customMirror: Mirror { Mirror(self, children: ["outcome": description]) }
+}
+
+/// What of an error may stand in a message: the description of a failure of this library. Of an error that is not ours, only the type is known
+/// to be without secrets.
+package func shownError(_ error: any Error) -> String {
+    switch error {
+    case let failure as any RequestFailure: failure.description
+    case let invalid as InvalidURL: invalid.description
+    default: "\(type(of: error))"
     }
 }
 

@@ -131,7 +131,7 @@ extension ExchangeEvent: CustomStringConvertible, CustomReflectable {
         if let response { parts.append("status \(response.status.code)") }
         if let connection { parts.append("\(connection.isReused ? "kept" : "new") connection \(connection.number)") }
         if let decision { parts.append(decision.description) }
-        if let failure { parts.append((failure as? any RequestFailure)?.description ?? "\(type(of: failure))") }
+        if let failure { parts.append(shownError(failure)) }
         return parts.joined(separator: ", ")
     }
 

@@ -78,6 +78,11 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible {
     }
 }
 
+extension HTTPStack: CustomReflectable {
+    /// The description: what the layers hold may be secret.
+    public var customMirror: Mirror { Mirror(self, children: ["layers": description]) }
+}
+
 extension HTTPSender {
     /// This sender with `middleware` around it: `middleware` sees the request before, and the response after.
     public func wrapped(by middleware: some HTTPMiddleware) -> HTTPStack { HTTPStack(self).adding(middleware) }

@@ -38,7 +38,7 @@ public struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
         guard let scheme = reference.scheme?.lowercased() else { throw InvalidURL(text, .missingScheme) }
         guard scheme == "http" || scheme == "https" else { throw InvalidURL(text, .unsupportedScheme(scheme)) }
         guard let authority = reference.authority, !authority.isEmpty else { throw InvalidURL(text, .missingHost) }
-        guard !authority.contains("@") else { throw InvalidURL(text, .credentials) }
+        guard !authority.utf8.contains(UInt8(ascii: "@")) else { throw InvalidURL(text, .credentials) }
         let (host, port) = try Self.split(authority, in: text)
         self.scheme = scheme
         self.host = try Host.normalized(host, in: text)
@@ -52,9 +52,10 @@ public struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
     }
 
     private static func split(_ authority: String, in text: String) throws(InvalidURL) -> (Substring, Int?) {
-        let afterBracket = authority.lastIndex(of: "]") ?? authority.startIndex
-        guard let colon = authority[afterBracket...].firstIndex(of: ":") else { return (authority[...], nil) }
-        let digits = authority[authority.index(after: colon)...]
+        guard authority.utf8.count <= Host.limitBytes + 6 else { throw InvalidURL(text, .invalidHost("it is longer than 253 octets")) }
+        let afterBracket = authority.utf8.lastIndex(of: UInt8(ascii: "]")) ?? authority.startIndex
+        guard let colon = authority.utf8[afterBracket...].firstIndex(of: UInt8(ascii: ":")) else { return (authority[...], nil) }
+        let digits = authority[authority.utf8.index(after: colon)...]
         if digits.isEmpty { return (authority[..<colon], nil) }  // RFC 3986, 3.2.3: an empty port is none
         guard digits.utf8.allSatisfy(\.isASCIIDigit), digits.utf8.count <= 5, let port = Int(digits), (1...65_535).contains(port)
         else {
@@ -126,11 +127,11 @@ package enum RequestTarget {
     package static func split(_ text: String) throws(InvalidURL) -> (path: String, query: String?) {
         guard text.utf8.count <= 65_535 else { throw InvalidURL(text, .tooManyOctets) }
         guard !text.utf8.contains(UInt8(ascii: "#")) else { throw InvalidURL(text, .fragment) }
-        let mark = text.firstIndex(of: "?")
+        let mark = text.utf8.firstIndex(of: UInt8(ascii: "?"))
         let path = String(text[..<(mark ?? text.endIndex)])
-        let query = mark.map { String(text[text.index(after: $0)...]) }
-        guard !path.hasPrefix("//") else { throw InvalidURL(text, .absolute) }
-        if let colon = path.firstRange(of: "://"), path[..<colon.lowerBound].utf8.allSatisfy(\.isASCIILetter) {
+        let query = mark.map { String(text[text.utf8.index(after: $0)...]) }
+        guard !path.utf8.starts(with: "//".utf8) else { throw InvalidURL(text, .absolute) }
+        if let colon = path.utf8.firstRange(of: "://".utf8), path.utf8[..<colon.lowerBound].allSatisfy(\.isASCIILetter) {
             throw InvalidURL(text, .absolute)
         }
         if let bad = PercentEncoding.firstInvalidByte(in: path, allowing: .path) {
@@ -148,6 +149,12 @@ package enum RequestTarget {
         guard let second, !second.isEmpty else { return first }
         return first + "&" + second
     }
+}
+
+extension HTTPURL: CustomDebugStringConvertible, CustomReflectable {
+    /// The URL without the values of sensitive query items. ``description`` is the URL itself.
+    public var debugDescription: String { Sensitivity.standard.redactedURL(description) }
+    public var customMirror: Mirror { Mirror(self, children: ["url": debugDescription]) }
 }
 
 extension HTTPURL {

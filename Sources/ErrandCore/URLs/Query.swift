@@ -14,6 +14,12 @@ public struct Query: Sendable, Hashable, ExpressibleByDictionaryLiteral, CustomS
         public var value: String?
 
         public init(name: String, value: String?) { (self.name, self.value) = (name, value) }
+
+        var encoded: String {
+            let name = PercentEncoding.encode(name, allowing: .queryComponent)
+            guard let value else { return name }
+            return name + "=" + PercentEncoding.encode(value, allowing: .queryComponent)
+        }
     }
 
     /// In the order in which they are sent.
@@ -39,11 +45,7 @@ public struct Query: Sendable, Hashable, ExpressibleByDictionaryLiteral, CustomS
 
     /// Percent-encoded, without a question mark; empty where there are no items.
     public var encoded: String {
-        items.map { item in
-            let name = PercentEncoding.encode(item.name, allowing: .queryComponent)
-            guard let value = item.value else { return name }
-            return name + "=" + PercentEncoding.encode(value, allowing: .queryComponent)
-        }.joined(separator: "&")
+        items.map(\.encoded).joined(separator: "&")
     }
 
     /// The items, with the values of sensitive names replaced.
@@ -52,6 +54,12 @@ public struct Query: Sendable, Hashable, ExpressibleByDictionaryLiteral, CustomS
 
 extension Query: CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: ["query": description]) }
+}
+
+extension Query.Item: CustomStringConvertible, CustomReflectable {
+    /// Name and value, percent-encoded; the value of a sensitive name is replaced.
+    public var description: String { Sensitivity.standard.redactedQuery(encoded) }
+    public var customMirror: Mirror { Mirror(self, children: ["item": description]) }
 }
 
 /// What can stand as a value in a ``Query``: text, numbers, truth values, optionals (nil leaves the name out) and arrays

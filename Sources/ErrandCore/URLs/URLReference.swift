@@ -24,21 +24,22 @@ public struct URLReference: Sendable, Hashable, CustomStringConvertible {
     ///   host, a broken escape).
     public init(_ text: String) throws(InvalidURL) {
         var rest = Substring(text)
-        if let mark = rest.firstIndex(of: "#") {
-            fragment = String(rest[rest.index(after: mark)...])
+        // By octets: clusters of characters take time, and a combining character would hide the separator before it.
+        if let mark = rest.utf8.firstIndex(of: UInt8(ascii: "#")) {
+            fragment = String(rest[rest.utf8.index(after: mark)...])
             rest = rest[..<mark]
         }
-        if let mark = rest.firstIndex(of: "?") {
-            query = String(rest[rest.index(after: mark)...])
+        if let mark = rest.utf8.firstIndex(of: UInt8(ascii: "?")) {
+            query = String(rest[rest.utf8.index(after: mark)...])
             rest = rest[..<mark]
         }
-        if let colon = rest.firstIndex(of: ":"), Self.isScheme(rest[..<colon]) {
+        if let colon = rest.utf8.firstIndex(of: UInt8(ascii: ":")), Self.isScheme(rest[..<colon]) {
             scheme = String(rest[..<colon])
-            rest = rest[rest.index(after: colon)...]
+            rest = rest[rest.utf8.index(after: colon)...]
         }
-        if rest.hasPrefix("//") {
-            rest = rest.dropFirst(2)
-            let end = rest.firstIndex(of: "/") ?? rest.endIndex
+        if rest.utf8.starts(with: "//".utf8) {
+            rest = rest[rest.utf8.index(rest.startIndex, offsetBy: 2)...]
+            let end = rest.utf8.firstIndex(of: UInt8(ascii: "/")) ?? rest.endIndex
             authority = String(rest[..<end])
             rest = rest[end...]
         }
@@ -78,7 +79,7 @@ public struct URLReference: Sendable, Hashable, CustomStringConvertible {
         if path.isEmpty {
             target.path = base.path
             target.query = query ?? base.query
-        } else if path.hasPrefix("/") {
+        } else if path.utf8.first == UInt8(ascii: "/") {
             target.path = Self.removingDotSegments(path)
         } else {
             target.path = Self.removingDotSegments(base.merged(with: path))
@@ -89,18 +90,19 @@ public struct URLReference: Sendable, Hashable, CustomStringConvertible {
     /// RFC 3986, 5.2.3.
     private func merged(with relative: String) -> String {
         if authority != nil, path.isEmpty { return "/" + relative }
-        guard let slash = path.lastIndex(of: "/") else { return relative }
+        guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return relative }
         return path[...slash] + relative
     }
 
     /// RFC 3986, 5.2.4.
     static func removingDotSegments(_ path: String) -> String {
-        let isAbsolute = path.hasPrefix("/")
-        let segments = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst(isAbsolute ? 1 : 0)
+        let isAbsolute = path.utf8.first == UInt8(ascii: "/")
+        let segments = path.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).dropFirst(isAbsolute ? 1 : 0)
         var kept: [Substring] = []
         var endsOpen = false  // the last segment was a dot segment, so the path ends in a slash
         for segment in segments {
             endsOpen = false
+            let segment = Substring(segment)
             switch segment {
             case ".": endsOpen = true
             case "..":
@@ -128,4 +130,10 @@ public struct URLReference: Sendable, Hashable, CustomStringConvertible {
 extension UInt8 {
     package var isASCIILetter: Bool { (0x41...0x5A).contains(self) || (0x61...0x7A).contains(self) }
     package var isASCIIDigit: Bool { (0x30...0x39).contains(self) }
+}
+
+extension URLReference: CustomDebugStringConvertible, CustomReflectable {
+    /// The reference without credentials and without the values of sensitive query items. ``description`` is the reference itself.
+    public var debugDescription: String { Sensitivity.standard.redactedURL(description) }
+    public var customMirror: Mirror { Mirror(self, children: ["reference": debugDescription]) }
 }

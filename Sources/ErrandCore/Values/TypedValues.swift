@@ -37,6 +37,14 @@ struct TypedValues: Sendable {
 
     /// True if nothing was ever set.
     var isEmpty: Bool { storage == nil }
+
+    var count: Int { storage?.count ?? 0 }
+}
+
+extension TypedValues: CustomStringConvertible, CustomReflectable {
+    /// How many there are: what they are may be secret.
+    var description: String { "\(count) values" }
+    var customMirror: Mirror { Mirror(self, children: ["count": count]) }
 }
 
 /// What one request asks of the middleware and the transport that it passes: typed keys, as SwiftUI's environment has them.
@@ -60,6 +68,40 @@ public struct RequestOptions: Sendable {
     public subscript<Key: TypedKey>(_ key: Key.Type) -> Key.Value {
         get { values[key] }
         set { values[key] = newValue }
+    }
+}
+
+extension RequestOptions: CustomStringConvertible, CustomReflectable {
+    /// The template, the tags and the fallback fields, without secrets, and how many options are set. Their values may hold anything, and are
+    /// not shown.
+    public var description: String { "options (\(shown.map { "\($0.label): \($0.value)" }.joined(separator: ", ")))" }
+
+    public var customMirror: Mirror { Mirror(self, children: shown.map { ($0.label, $0.value as Any) }) }
+
+    private var shown: [(label: String, value: String)] {
+        var shown: [(label: String, value: String)] = []
+        if let urlTemplate { shown.append(("urlTemplate", sensitivity.redactedURL(urlTemplate))) }
+        if !tags.isEmpty {
+            let texts = tags.sorted { $0.key < $1.key }.map { name, value in
+                "\(name)=\(sensitivity.isSensitive(memberName: name) ? Sensitivity.placeholder : value)"
+            }
+            shown.append(("tags", texts.joined(separator: " ")))
+        }
+        if !fallbackHeaders.isEmpty {
+            shown.append(("fallbackHeaders", sensitivity.shown(fallbackHeaders).map { "\($0.name): \($0.value)" }.joined(separator: ", ")))
+        }
+        if let eventSink { shown.append(("eventSink", "\(type(of: eventSink))")) }
+        shown.append(("set", "\(values.count)"))
+        return shown
+    }
+}
+
+extension ResponseMetadata: CustomStringConvertible, CustomReflectable {
+    /// How many values there are, and the attempts: the values may hold anything.
+    public var description: String { "metadata (\(values.count) values)" }
+
+    public var customMirror: Mirror {
+        Mirror(self, children: ["values": values.count, "attempts": attempts.map(\.description)] as KeyValuePairs<String, Any>)
     }
 }
 

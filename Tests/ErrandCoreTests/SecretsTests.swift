@@ -1,0 +1,139 @@
+import Errand
+import ErrandTesting
+import Testing
+
+@testable import ErrandAPI
+@testable import ErrandCore
+
+/// No public type of the core and of typed calls shows a secret: neither interpolated, nor in a debugger, nor by `dump`.
+struct SecretsTests {
+    struct Holder: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        /// Whether the description is the value itself, by intent.
+        let isPlain: Bool
+        let value: any Sendable
+
+        init(_ name: String, isPlain: Bool = false, _ value: any Sendable) {
+            (testDescription, self.isPlain, self.value) = (name, isPlain, value)
+        }
+    }
+
+    private static let secret = "hunter2hunter2"
+
+    private struct SecretError: Error { let text = secret }
+
+    private struct Keeper: HTTPMiddleware {
+        let fields: HTTPFields = [.authorization: secret]
+        func send(_ request: Request, to next: some HTTPSender) async throws -> Response { try await next.send(request) }
+    }
+
+    private struct Sink: EventSink {
+        let token = secret
+        func record(_ event: ExchangeEvent) {}
+    }
+
+    private enum TokenKey: TypedKey { static var defaultValue: String { "" } }
+
+    static func holders() throws -> [Holder] {
+        let url = try HTTPURL("https://a.example/x?token=\(secret)")
+        let fields: HTTPFields = [
+            .authorization: "Bearer \(secret)", .setCookie: "a=\(secret)", .location: "https://u:\(secret)@h/?token=\(secret)",
+        ]
+        let path: PathTemplate = "/reset/\(secret, "token")?key=\(secret)"
+        var request = Request(.post, url: url, headers: fields, body: .text(secret))
+        var options = RequestOptions()
+        options.fallbackHeaders = fields
+        options.tags = ["token": secret]
+        options[TokenKey.self] = secret
+        options.eventSink = Sink()
+        request.options = options
+        var metadata = ResponseMetadata()
+        metadata[TokenKey.self] = secret
+        let record = AttemptRecord(number: 1, outcome: .failure(SecretError()), delay: .zero)
+        metadata.attempts = [record]
+        let head = HTTPResponse(status: .ok, headerFields: fields)
+        var response = Response(head: head, data: Data(secret.utf8), request: request)
+        response.metadata = metadata
+        let stack = StubTransport(Stub().answers(.status(.ok))).wrapped(by: Keeper())
+        let failure = TransportError(
+            .connectionLost, phase: .body, underlying: SecretError(), request: request, response: head, wasSent: .yes)
+        let ended = ExchangeLifetime(ended: .failed(SecretError()))
+        return [
+            Holder("Request", request), Holder("Response", response), Holder("RequestBody", RequestBody.text(secret)),
+            Holder("ResponseBody", response.body), Holder("ResponseBody.Lines", response.body.lines),
+            Holder("HTTPStack", stack), Holder("HTTPStack.Layer", stack.layers), Holder("APIClient", APIClient(stack)),
+            Holder("RequestOptions", options), Holder("ResponseMetadata", metadata),
+            Holder("Override", Override<HTTPURL>.use(url)),
+            Holder(
+                "Endpoint",
+                Endpoint<String>.post(path, query: ["token": secret], headers: fields, body: .text(secret)).with(\.tags, ["token": secret])),
+            Holder("EndpointBody", EndpointBody.form(["password": secret])), Holder("ResponseDecoding", ResponseDecoding<String>.json),
+            Holder("JSONCoding", JSONCoding.standard),
+            Holder("TypedResponse", typed(response)),
+            Holder("Query", ["token": secret] as Query), Holder("Query.Item", Query.Item(name: "token", value: secret)),
+            Holder("PathTemplate", path), Holder("PathTemplate.Resolved", try path.resolved()),
+            Holder("HTTPURL", isPlain: true, url),
+            Holder("URLReference", isPlain: true, try URLReference("//joe:\(secret)@h/?token=\(secret)#access_token=\(secret)")),
+            Holder("Origin", url.origin), Holder("InvalidURL", InvalidURL("https://joe:\(secret)@h", .credentials)),
+            Holder("TransportError", failure),
+            Holder("DecodingFailure", DecodingFailure(Int.self, underlying: SecretError(), body: Data(secret.utf8), of: response)),
+            Holder("AttemptRecord", record), Holder("AttemptRecord.Outcome", record.outcome),
+            Holder("ExchangeLifetime", ended), Holder("ExchangeLifetime.End", ExchangeLifetime.End.failed(SecretError())),
+            Holder("ExchangeEvent", ExchangeEvent(.end, request: request.id, response: head, failure: SecretError())),
+            Holder("Sensitivity", Sensitivity.standard), Holder("Deadline", Deadline(after: .seconds(1))),
+            Holder("PhaseTimeouts", PhaseTimeouts()), Holder("UpgradeRequest", UpgradeRequest(protocolName: "x")),
+            Holder("RequestCondition", RequestCondition.method(.get)), Holder("Profile", Profile()),
+        ]
+    }
+
+    private static func typed(_ response: Response) -> any Sendable {
+        TypedResponse(value: "password=\(secret)", response: response)
+    }
+
+    @Test func nothingThatHoldsASecretShowsIt() throws {
+        for holder in try Self.holders() {
+            if !holder.isPlain { #expect(!"\(holder.value)".contains("hunter2"), "\(holder.testDescription), interpolated") }
+            #expect(!String(reflecting: holder.value).contains("hunter2"), "\(holder.testDescription), in a debugger")
+            #expect(!dumped(holder.value).contains("hunter2"), "\(holder.testDescription), by dump")
+            #expect(!dumped([holder.value as Any]).contains("hunter2"), "\(holder.testDescription), within another value")
+            #expect(!"\([holder.value as Any])".contains("hunter2"), "\(holder.testDescription), in an array")
+        }
+    }
+
+    @Test func aTemplateThatIsBeingMadeShowsNoValue() {
+        var interpolation = PathTemplate.StringInterpolation(literalCapacity: 0, interpolationCount: 1)
+        interpolation.appendInterpolation(Self.secret, "token")
+        #expect("\(interpolation)" == "1 parts" && !dumped(interpolation).contains("hunter2"))
+    }
+
+    @Test func whoReadsABodyShowsNothingOfIt() async throws {
+        var lines = ResponseBody(Data("a\n\(Self.secret)\n".utf8)).lines(upTo: 999).makeAsyncIterator()
+        _ = try await lines.next()
+        for reader in [lines, ResponseBody(Data(Self.secret.utf8)).makeAsyncIterator()] as [Any] {
+            #expect(!"\(reader)".contains("hunter2") && !dumped(reader).contains("hunter2"))
+            let bytes = Array(Self.secret.utf8).map(String.init).joined(separator: ", ")
+            #expect(!"\(reader)".contains(bytes) && !dumped(reader).contains("104"), "104 is an h")
+        }
+    }
+
+    @Test func whatIsShownSaysSomething() throws {
+        let url = try HTTPURL("https://a.example/x?token=S&p=1")
+        #expect(String(reflecting: url) == "https://a.example/x?token=REDACTED&p=1" && "\(url)" == "https://a.example/x?token=S&p=1")
+        #expect("\(Query.Item(name: "token", value: "S"))" == "token=REDACTED" && "\(Query.Item(name: "a b", value: nil))" == "a%20b")
+        #expect("\(try PathTemplate("/reset/\("S", "token")").resolved())" == "/reset/{token}")
+        var options = RequestOptions()
+        options.urlTemplate = "/x/{id}"
+        options.tags = ["token": "S", "tenant": "t"]
+        options.fallbackHeaders = [.accept: "a/b", .authorization: "S"]
+        #expect(
+            "\(options)"
+                == "options (urlTemplate: /x/{id}, tags: tenant=t token=<redacted>, fallbackHeaders: Accept: a/b, Authorization: <redacted>, set: 3)"
+        )
+        let endpoint = Endpoint<Int>.get("/users/\("S", "id")", query: ["page": 2, "token": "S"])
+        #expect("\(endpoint)" == "GET /users/{id}?page=2&token=REDACTED")
+        #expect("\(ExchangeLifetime())" == "in progress" && "\(ExchangeLifetime.End.failed(SomeError(secret: "S")))" == "failed: SomeError")
+        #expect(
+            "\(AttemptRecord.Outcome.failure(SomeError(secret: "S")))" == "SomeError" && "\(AttemptRecord.Outcome.status(.ok))" == "200")
+        #expect("\(APIClient(StubTransport(Stub().answers(.status(.ok)))))" == "APIClient(StubTransport)")
+    }
+}
