@@ -53,7 +53,7 @@ import Tracing
         case "/dropped": try await stack.send(request).body.abandon()
         case "/cancelled":
             let task = Task { try await stack.send(request) }
-            try await poll("the request", value: { stub.requests.contains { $0.request.id == request.id } }) { $0 }
+            while !stub.requests.contains(where: { $0.request.id == request.id }) { await Task.yield() }
             task.cancel()
             await #expect(throws: CancellationError.self) { try await task.value }
         case "/refused", "/breaks":
