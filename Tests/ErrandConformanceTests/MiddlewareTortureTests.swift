@@ -314,10 +314,10 @@ final class Stage: Sendable {
         checkNothingIsOpen(run)
     }
 
-    /// Returns when `condition` holds, or after thirty seconds.
+    /// Returns when `condition` holds, or after ten seconds.
     func settle(_ condition: () -> Bool) async {
-        guard scenario.endsLater else { return }
-        try? await poll("it to settle", value: condition) { $0 }
+        let end = ContinuousClock.now.advanced(by: .seconds(10))
+        while scenario.endsLater, !condition(), ContinuousClock.now < end { await Task.yield() }
     }
 
     private func checkNothingIsOpen(_ run: String) {

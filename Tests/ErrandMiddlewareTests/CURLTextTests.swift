@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// A request as a `curl` command. `CURLTests` runs such commands against a server.
-@Suite(.timeLimit(.minutes(1))) struct CURLTextTests {
+@Suite(.timeLimit(.minutes(5))) struct CURLTextTests {
     private static func request(
         _ method: HTTPRequest.Method = .get, _ target: String = "/x", headers: HTTPFields = HTTPFields(), body: RequestBody = .empty
     ) -> Request {

@@ -3,7 +3,7 @@ import ErrandTesting
 import Synchronization
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct CircuitMachineTests {
+@Suite(.timeLimit(.minutes(5))) struct CircuitMachineTests {
     enum Step: Sendable {
         /// So many calls that begin and end at this second.
         case calls(Int, CircuitMachine.Outcome, at: Int)
@@ -144,7 +144,7 @@ import Testing
     }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct CircuitBreakerTests {
+@Suite(.timeLimit(.minutes(5))) struct CircuitBreakerTests {
     private let clock = ManualClock()
     private let policy = CircuitPolicy(minimumCalls: 4, breakTime: .seconds(5), probes: 1)
 

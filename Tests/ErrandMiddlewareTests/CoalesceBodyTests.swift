@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// A body that several read, each at its own pace.
-@Suite(.timeLimit(.minutes(1)), .leavesNothingBehind(inParallelRuns: false)) struct CoalesceBodyTests {
+@Suite(.timeLimit(.minutes(5)), .leavesNothingBehind(inParallelRuns: false)) struct CoalesceBodyTests {
     private let desk = Desk()
     private let middleware: CoalesceMiddleware
     private var stack: HTTPStack { HTTPStack(desk).wrapped(by: middleware) }

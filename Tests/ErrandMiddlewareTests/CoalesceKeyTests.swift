@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 
 /// Which requests share an exchange.
-@Suite(.timeLimit(.minutes(1))) struct CoalesceKeyTests {
+@Suite(.timeLimit(.minutes(5))) struct CoalesceKeyTests {
     struct Pair: Sendable, CustomTestStringConvertible {
         let name: String
         let share: Bool

@@ -5,7 +5,7 @@ import Synchronization
 import Testing
 
 /// Who shares an exchange, and who leaves it.
-@Suite(.timeLimit(.minutes(1)), .leavesNothingBehind(inParallelRuns: false)) struct CoalesceTests {
+@Suite(.timeLimit(.minutes(5)), .leavesNothingBehind(inParallelRuns: false)) struct CoalesceTests {
     private let desk = Desk()
     private let middleware = CoalesceMiddleware()
     private var stack: HTTPStack { HTTPStack(desk).wrapped(by: middleware) }

@@ -2,7 +2,7 @@ import Errand
 import ErrandTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct DelayMiddlewareTests {
+@Suite(.timeLimit(.minutes(5))) struct DelayMiddlewareTests {
     @Test(arguments: [
         (Override<Duration>.inherited, Duration.seconds(3)), (.use(.milliseconds(10)), .milliseconds(10)),
         (.use(.seconds(30)), .seconds(30)),

@@ -13,7 +13,7 @@ final class RecordedEvents: EventSink {
     func record(_ event: ExchangeEvent) { state.withLock { $0.append(event) } }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct EventsTests {
+@Suite(.timeLimit(.minutes(5))) struct EventsTests {
     private let events = RecordedEvents()
     private static let exchange: [ExchangeEvent.Kind] = [.start, .requestHeadSent, .requestSent, .responseHead]
 

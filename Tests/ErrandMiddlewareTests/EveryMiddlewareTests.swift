@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// What holds for each middleware of the library, whatever it does.
-@Suite(.timeLimit(.minutes(1))) struct EveryMiddlewareTests {
+@Suite(.timeLimit(.minutes(5))) struct EveryMiddlewareTests {
     static let middleware: [MiddlewareUnderTest] = [
         MiddlewareUnderTest("server", switchOff: { $0.options.server = .off }) {
             $0.server("https://b.example/base", headers: [.userAgent: "x"])

@@ -3,7 +3,7 @@ import ErrandTesting
 import Synchronization
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct FallbackMiddlewareTests {
+@Suite(.timeLimit(.minutes(5))) struct FallbackMiddlewareTests {
     private struct Mistake: Error {}
 
     private func lost(_ sent: WasSent = .maybe) -> TransportError {

@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct HedgeTests {
+@Suite(.timeLimit(.minutes(5))) struct HedgeTests {
     private typealias Pace = PacedServer.Pace
 
     private struct Outcome: Sendable {

@@ -4,7 +4,7 @@ import Logging
 import Testing
 
 /// What is logged costs work, and makes text, in proportion to the body.
-@Suite(.timeLimit(.minutes(1))) struct LogBoundsTests {
+@Suite(.timeLimit(.minutes(5))) struct LogBoundsTests {
     /// A boundary that occurs at each byte (RFC 2046, 5.1.1, allows 70 octets).
     @Test(arguments: [70, 16_000]) func aMultipartBodyOfBoundariesIsLogged(_ length: Int) async throws {
         let (logger, lines) = recordingLogger()

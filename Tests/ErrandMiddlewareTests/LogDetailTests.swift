@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// What the log shows beyond the basics: fields and bodies.
-@Suite(.timeLimit(.minutes(1))) struct LogDetailTests {
+@Suite(.timeLimit(.minutes(5))) struct LogDetailTests {
     private static let json: HTTPFields = [.contentType: "application/json"]
 
     /// The texts that are logged of one exchange whose body is collected.

@@ -3,7 +3,7 @@ import ErrandTesting
 import Logging
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct LogMiddlewareTests {
+@Suite(.timeLimit(.minutes(5))) struct LogMiddlewareTests {
     @Test func writesALineForTheRequestAndOneForTheResponse() async throws {
         let (logger, lines) = recordingLogger()
         let clock = ManualClock()

@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct MetricsTests {
+@Suite(.timeLimit(.minutes(5))) struct MetricsTests {
     private let metrics = RecordingMetrics(buckets: MetricsMiddleware.durationBuckets)
     private let clock = ManualClock()
 

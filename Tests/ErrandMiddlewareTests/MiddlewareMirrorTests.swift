@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// No middleware shows a secret that it was given, or that goes through it.
-@Suite(.timeLimit(.minutes(1))) struct MiddlewareMirrorTests {
+@Suite(.timeLimit(.minutes(5))) struct MiddlewareMirrorTests {
     private static let secret = "hunter2hunter2"
 
     private static func texts(of value: some Any) -> [String] {

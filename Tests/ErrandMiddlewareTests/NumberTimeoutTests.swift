@@ -2,7 +2,7 @@ import Errand
 import ErrandTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct NumberMiddlewareTests {
+@Suite(.timeLimit(.minutes(5))) struct NumberMiddlewareTests {
     @Test func numbersTheRequestsOfOneStackFromOne() async throws {
         let stub = StubTransport(Stub().answers(.status(.ok)))
         let (first, second) = (stub.number(), stub.number())
@@ -29,7 +29,7 @@ import Testing
     }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct TimeoutMiddlewareTests {
+@Suite(.timeLimit(.minutes(5))) struct TimeoutMiddlewareTests {
     @Test func failsACallThatIsNotAnswered() async throws {
         let clock = ManualClock()
         let stack = StubTransport(Stub().answers(.never)).timeout(.seconds(30), clock: clock)

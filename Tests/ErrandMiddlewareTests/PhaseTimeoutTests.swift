@@ -3,7 +3,7 @@ import ErrandTesting
 import Synchronization
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct PhaseTimeoutTests {
+@Suite(.timeLimit(.minutes(5))) struct PhaseTimeoutTests {
     private let clock = ManualClock()
 
     /// A transport that does what its script says, and then nothing.

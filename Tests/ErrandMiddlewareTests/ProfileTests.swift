@@ -4,7 +4,7 @@ import ErrandTesting
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct ProfileTests {
+@Suite(.timeLimit(.minutes(5))) struct ProfileTests {
     @Test func isATreeOfTheLayersWithAttemptsAndPhases() async throws {
         let stub = StubTransport(
             Stub(.get, "/x").answers(.status(.serviceUnavailable), .redirect(to: "/y?token=s3cret")),

@@ -4,7 +4,7 @@ import ErrandTesting
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct RateLimitMachineTests {
+@Suite(.timeLimit(.minutes(5))) struct RateLimitMachineTests {
     enum Step: Sendable {
         /// So many may go at this millisecond, and one more may not.
         case go(Int, at: Int)
@@ -206,7 +206,7 @@ import Testing
     func aLimitSaysWhatItIs(_ limit: RateLimit, _ text: String) { #expect(limit.description == text) }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct MemoryRateLimitStoreTests {
+@Suite(.timeLimit(.minutes(5))) struct MemoryRateLimitStoreTests {
     private let clock = ManualClock()
 
     @Test func eachKeyHasItsOwn() {

@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct RateLimitTests {
+@Suite(.timeLimit(.minutes(5))) struct RateLimitTests {
     private let clock = ManualClock()
     private let origin = "https://a.example"
 

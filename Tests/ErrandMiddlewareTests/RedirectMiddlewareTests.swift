@@ -103,7 +103,7 @@ private struct Vectors: Decodable {
     @Test func theLimitIsThatOfTheVectors() throws { #expect(RedirectPolicy.standard.maxHops == (try vectors.get().maxHops)) }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct RedirectMiddlewareTests {
+@Suite(.timeLimit(.minutes(5))) struct RedirectMiddlewareTests {
     private func moved(_ status: HTTPResponse.Status = .found, to location: String) -> StubAnswer {
         .status(status, headers: [.location: location], text: "moved")
     }

@@ -4,7 +4,7 @@ import ErrandTesting
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct ResilienceTests {
+@Suite(.timeLimit(.minutes(5))) struct ResilienceTests {
     @Test func standsInTheCanonicalOrder() throws {
         let stack = StubTransport().standardResilience(try Resilience(hedge: .standard))
         #expect(

@@ -3,7 +3,7 @@ import ErrandTesting
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct RetryMiddlewareTests {
+@Suite(.timeLimit(.minutes(5))) struct RetryMiddlewareTests {
     private func lost(_ sent: WasSent, _ code: TransportError.Code = .connectionLost) -> TransportError {
         TransportError(code, phase: .send, request: nil, wasSent: sent)
     }

@@ -2,7 +2,7 @@ import Errand
 import ErrandTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct RetryPolicyTests {
+@Suite(.timeLimit(.minutes(5))) struct RetryPolicyTests {
     struct Row: Sendable, CustomTestStringConvertible {
         let name: String
         var attempt = 1
@@ -144,7 +144,7 @@ import Testing
     }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct RetryBudgetTests {
+@Suite(.timeLimit(.minutes(5))) struct RetryBudgetTests {
     @Test func tokensAreTakenGivenBackAndGrowWithTime() {
         let clock = ManualClock()
         let budget = RetryBudget(reserve: 3, perSuccess: 0.5, perSecond: 0.25, clock: clock)

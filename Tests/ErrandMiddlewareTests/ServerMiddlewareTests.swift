@@ -3,7 +3,7 @@ import ErrandTesting
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct ServerMiddlewareTests {
+@Suite(.timeLimit(.minutes(5))) struct ServerMiddlewareTests {
     private func url(_ request: Request, through stack: (StubTransport) -> HTTPStack) async throws -> String {
         let stub = StubTransport(Stub().answers(.status(.ok)))
         _ = try await stack(stub).send(request)

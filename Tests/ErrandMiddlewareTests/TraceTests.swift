@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 import Tracing
 
-@Suite(.timeLimit(.minutes(1))) struct TraceTests {
+@Suite(.timeLimit(.minutes(5))) struct TraceTests {
     private let tracer = RecordingTracer()
     private let clock = ManualClock()
 

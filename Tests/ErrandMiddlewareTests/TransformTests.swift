@@ -2,7 +2,7 @@ import Errand
 import ErrandTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct TransformMiddlewareTests {
+@Suite(.timeLimit(.minutes(5))) struct TransformMiddlewareTests {
     private struct Mistake: Error {}
 
     @Test func changesTheRequestBeforeItIsSent() async throws {

@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 
 /// What a validator has done before a call is sent again, and what is known of it afterwards.
-@Suite(.timeLimit(.minutes(1))) struct ValidateRetryTests {
+@Suite(.timeLimit(.minutes(5))) struct ValidateRetryTests {
     // MARK: Retry after something else
 
     @Test func sendsAgainOnceSomeWorkIsDone() async throws {

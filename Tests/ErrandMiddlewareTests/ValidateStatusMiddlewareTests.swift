@@ -2,7 +2,7 @@ import Errand
 import ErrandTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct ValidateStatusMiddlewareTests {
+@Suite(.timeLimit(.minutes(5))) struct ValidateStatusMiddlewareTests {
     private func error(_ answer: StubAnswer, rule: StatusRule = .successful) async throws -> StatusError? {
         let stack = StubTransport(Stub().answers(answer)).validateStatus(rule)
         return await #expect(throws: StatusError.self) { try await stack.send(try request()) }

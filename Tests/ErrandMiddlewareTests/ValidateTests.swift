@@ -3,7 +3,7 @@ import ErrandTesting
 import Synchronization
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct ValidateMiddlewareTests {
+@Suite(.timeLimit(.minutes(5))) struct ValidateMiddlewareTests {
     /// Notes its name, and says always the same.
     private func noting(_ name: String, _ passage: Passage, _ verdict: ResponseValidator.Verdict = .next) -> ResponseValidator {
         ResponseValidator(name) { _, _, _ in

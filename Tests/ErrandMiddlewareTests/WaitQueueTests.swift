@@ -2,7 +2,7 @@ import ErrandMiddleware
 import ErrandTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct WaitQueueTests {
+@Suite(.timeLimit(.minutes(5))) struct WaitQueueTests {
     @Test func turnsComeByLaneAndThenByArrival() {
         var queue = WaitQueue<String>()
         for (name, lane) in [("c1", 3), ("a1", 0), ("c2", 3), ("b1", 1), ("a2", 0)] { _ = queue.append(name, lane: lane) }

@@ -3,7 +3,7 @@ import ErrandTesting
 import Synchronization
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct CancellationTortureTests {
     private struct SomeError: Error, CustomStringConvertible { var description: String { "some error" } }
 
@@ -158,7 +158,7 @@ struct CancellationTortureTests {
     }
 }
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct SeededRandomTests {
     @Test func theSameSeedGivesTheSameNumbers() {
         let (one, same, other) = (SeededRandom(seed: 1), SeededRandom(seed: 1), SeededRandom(seed: 2))

@@ -3,7 +3,7 @@ import ErrandTesting
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct RecordingBodyTests {
     private func recording(_ folder: TestFolder) throws -> Recording { try Recording(path: folder.file("a.har")) }
 

@@ -3,7 +3,7 @@ import ErrandTesting
 import TestSupport
 import Testing
 
-@Suite(.enabled(Comment(rawValue: HARValidator.missing)) { await HARValidator.isHere() }, .timeLimit(.minutes(1)))
+@Suite(.enabled(Comment(rawValue: HARValidator.missing)) { await HARValidator.isHere() }, .timeLimit(.minutes(5)))
 struct RecordingFormatTests {
     @Test func everyKindOfEntryIsValid() async throws {
         let folder = try TestFolder("recording")

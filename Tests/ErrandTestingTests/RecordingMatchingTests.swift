@@ -3,7 +3,7 @@ import ErrandTesting
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct RecordingMatchingTests {
     /// Whether a recording of the one request answers the other; else why not.
     private func miss(_ matcher: RecordingMatcher, recorded: Request, asked: Request) async throws -> String? {

@@ -3,7 +3,7 @@ import ErrandTesting
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct RecordingModeTests {
     private func text(_ stack: HTTPStack, _ request: Request) async throws -> String {
         String(decoding: try await stack.send(request).body.collect(), as: UTF8.self)

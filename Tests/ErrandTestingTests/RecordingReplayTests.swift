@@ -3,7 +3,7 @@ import ErrandTesting
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct RecordingReplayTests {
     private static let bodies: [(String?, Data)] = [
         ("text/plain", Data("Grüße, \u{1F600}\u{2028} \r\n\t\"\\/<>&".utf8)), ("text/plain", Data()), (nil, Data("no type".utf8)),

@@ -3,7 +3,7 @@ import ErrandTesting
 import Foundation
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct RequestMatcherTests {
+@Suite(.timeLimit(.minutes(5))) struct RequestMatcherTests {
     private func recorded(
         _ method: HTTPRequest.Method = .get, _ target: String = "/", headers: HTTPFields = HTTPFields(), body: String = ""
     ) throws -> RecordedRequest {

@@ -4,7 +4,7 @@ import Foundation
 import Synchronization
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct StubAnswerTests {
+@Suite(.timeLimit(.minutes(5))) struct StubAnswerTests {
     private func request(
         _ method: HTTPRequest.Method = .get, _ target: String = "/", headers: HTTPFields = HTTPFields(), body: RequestBody = .empty
     ) throws -> Request {

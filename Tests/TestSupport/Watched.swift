@@ -36,7 +36,7 @@ public final class Watched<Value: Sendable>: Sendable {
     /// - Throws: ``WaitedTooLong`` after `limit`; `CancellationError`.
     @discardableResult
     public func wait(
-        _ what: String = "a condition", upTo limit: Duration = .seconds(30), until condition: @escaping @Sendable (Value) -> Bool
+        _ what: String = "a condition", upTo limit: Duration = .seconds(60), until condition: @escaping @Sendable (Value) -> Bool
     ) async throws -> Value {
         let id = newID()
         let timer = Task {
@@ -58,7 +58,7 @@ public final class Watched<Value: Sendable>: Sendable {
     /// The same, for a thread that may block.
     @discardableResult
     public func waitBlocking(
-        _ what: String = "a condition", upTo limit: Duration = .seconds(30), until condition: @escaping @Sendable (Value) -> Bool
+        _ what: String = "a condition", upTo limit: Duration = .seconds(60), until condition: @escaping @Sendable (Value) -> Bool
     ) throws -> Value {
         let met = DispatchSemaphore(value: 0)
         let id = newID()
@@ -102,7 +102,7 @@ public struct WaitedTooLong: Error, CustomStringConvertible {
 ///
 /// - Throws: ``WaitedTooLong`` after `limit`.
 public func poll<Value: Sendable>(
-    _ what: String, upTo limit: Duration = .seconds(30), value: () throws -> Value, until condition: (Value) -> Bool
+    _ what: String, upTo limit: Duration = .seconds(60), value: () throws -> Value, until condition: (Value) -> Bool
 ) async throws {
     let end = ContinuousClock.now.advanced(by: limit)
     while true {
