@@ -49,6 +49,40 @@ struct RecordingReplayTests {
         #expect(try await replayed.body.collect().isEmpty)
     }
 
+    @Test(arguments: [true, false])
+    func whetherTheServerProcessedAFailedRequestIsReplayed(isUnprocessed: Bool) async throws {
+        let folder = try TestFolder("recording")
+        let refusing = ScriptedTransport { request in
+            throw TransportError(
+                .connectionLost, phase: .response, request: request, wasSent: .yes, isUnprocessed: isUnprocessed)
+        }
+        try await folder.record([post("/a", .text("x"))], over: refusing)
+        #expect(try folder.text("a.har").contains("\"_unprocessed\" : true") == isUnprocessed)
+        let failure = try #require(
+            await #expect(throws: TransportError.self) { _ = try await folder.replay().send(post("/a", .text("x"))) })
+        #expect(failure.isUnprocessed == isUnprocessed && failure.wasSent == .yes)
+    }
+
+    /// The server refused the first, and a retry of a POST succeeded: so it does on the replay.
+    @Test func aRetryThatTheServerMadeSafeSucceedsOnTheReplayToo() async throws {
+        let folder = try TestFolder("recording")
+        let calls = Watched(0)
+        let server = ScriptedTransport { request in
+            calls.change { $0 += 1 }
+            guard calls.value > 1 else {
+                throw TransportError(.connectionLost, phase: .response, request: request, wasSent: .yes, isUnprocessed: true)
+            }
+            return Response(head: HTTPResponse(status: .created), request: request)
+        }
+        let recording = try Recording(path: folder.file("a.har"), mode: .all)
+        let clock = ManualClock()
+        let live = server.record(on: recording).retry(clock: clock)
+        #expect(try await clock.advancingToSleepers { try await live.send(post("/a", .text("x"))) }.status == .created)
+        try recording.save()
+        let replayed = try folder.replay().retry(clock: clock)
+        #expect(try await clock.advancingToSleepers { try await replayed.send(post("/a", .text("x"))) }.status == .created)
+    }
+
     @Test(arguments: [204, 304, 500, 999])
     func anyStatusIsReplayed(_ code: Int) async throws {
         let folder = try TestFolder("recording")

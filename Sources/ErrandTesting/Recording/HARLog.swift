@@ -256,6 +256,31 @@ public struct HARFailure: Codable, Sendable, Hashable {
     public var phase: String
     /// `no`, `maybe` or `yes`.
     public var wasSent: String
+    /// Whether the server said that it did not process the request (RFC 9113, 8.7). Not in the file unless it is true.
+    public var isUnprocessed: Bool
 
-    public init(code: String, phase: String, wasSent: String) { (self.code, self.phase, self.wasSent) = (code, phase, wasSent) }
+    public init(code: String, phase: String, wasSent: String, isUnprocessed: Bool = false) {
+        (self.code, self.phase, self.wasSent, self.isUnprocessed) = (code, phase, wasSent, isUnprocessed)
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case code, phase, wasSent
+        case isUnprocessed = "_unprocessed"
+    }
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        code = try container.decode(String.self, forKey: .code)
+        phase = try container.decode(String.self, forKey: .phase)
+        wasSent = try container.decode(String.self, forKey: .wasSent)
+        isUnprocessed = try container.decodeIfPresent(Bool.self, forKey: .isUnprocessed) ?? false
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(code, forKey: .code)
+        try container.encode(phase, forKey: .phase)
+        try container.encode(wasSent, forKey: .wasSent)
+        if isUnprocessed { try container.encode(true, forKey: .isUnprocessed) }
+    }
 }

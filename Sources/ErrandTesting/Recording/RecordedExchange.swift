@@ -108,8 +108,9 @@ final class RecordedExchange: Sendable {
         case is InvalidURL: return .dropped
         case let error as TransportError:
             return .failed(
-                HARFailure(code: error.code.description, phase: error.phase.description, wasSent: error.wasSent.rawValue), error.description
-            )
+                HARFailure(
+                    code: error.code.description, phase: error.phase.description, wasSent: error.wasSent.rawValue,
+                    isUnprocessed: error.isUnprocessed), error.recordedDescription)
         case let error as any RequestFailure:
             return .failed(
                 HARFailure(code: "\(type(of: error))", phase: error.phase.description, wasSent: error.wasSent.rawValue), error.description)
@@ -221,6 +222,16 @@ struct BodyCapture: Sendable {
         // From behind what is kept, the gap can't be filled: then it counts as cut.
         bytes = bytes.prefix(offset)
         totalBytes = offset
+    }
+}
+
+extension TransportError {
+    /// The description. Of an error of the app's own, thrown by its request body, the type alone: what it says may be secret.
+    fileprivate var recordedDescription: String {
+        guard code == .requestBody, let underlying, !(underlying is any RequestFailure) else { return description }
+        var copy = self
+        copy.message = "\(type(of: underlying))"
+        return copy.description
     }
 }
 

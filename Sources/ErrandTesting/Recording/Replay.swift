@@ -23,7 +23,8 @@ extension Recording {
         let failure = recorded.failure.map { failure in
             TransportError(
                 .init(failure.code), phase: ExchangePhase(failure.phase), message: "as recorded", request: request,
-                response: recorded.status == 0 ? nil : recorded.head, wasSent: WasSent(rawValue: failure.wasSent) ?? .maybe)
+                response: recorded.status == 0 ? nil : recorded.head, wasSent: WasSent(rawValue: failure.wasSent) ?? .maybe,
+                isUnprocessed: failure.isUnprocessed)
         }
         if recorded.status == 0, let failure { throw failure }
         let head = recorded.head(decoded: isForeign)
