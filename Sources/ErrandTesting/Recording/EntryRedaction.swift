@@ -163,9 +163,10 @@ extension HARResponse {
         guard !edits.isEmpty else { return }
         let bytes = content.bytes
         var (start, mappedStart) = (0, 0)
+        var map = OffsetMap(edits)
         chunks = chunks?.map { chunk in
             start += chunk.bytes
-            let end = edits.mapped(start)
+            let end = map.mapped(start)
             defer { mappedStart = end }
             return HARChunk(bytes: end - mappedStart, time: chunk.time)
         }
@@ -173,6 +174,24 @@ extension HARResponse {
         content.bytes = edited
         content.size += edited.count - bytes.count
         headers.adjustLength(from: bytes.count, to: edited.count)
+    }
+}
+
+/// Where offsets come to lie that only grow: one pass over the edits for all of them.
+struct OffsetMap {
+    private var rest: ArraySlice<ByteEdit>
+    private var shift = 0
+
+    /// - Parameter edits: in order, none over another.
+    init(_ edits: [ByteEdit]) { rest = edits[...] }
+
+    mutating func mapped(_ offset: Int) -> Int {
+        while let edit = rest.first, edit.range.upperBound <= offset {
+            shift += edit.replacement.count - edit.range.count
+            rest = rest.dropFirst()
+        }
+        guard let edit = rest.first, edit.range.lowerBound < offset else { return offset + shift }
+        return edit.range.lowerBound + shift + edit.replacement.count
     }
 }
 
