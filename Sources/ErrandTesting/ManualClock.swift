@@ -13,7 +13,7 @@ public final class ManualClock: Clock, Sendable {
     public struct Instant: InstantProtocol {
         let sinceStart: Duration
 
-        public func advanced(by duration: Duration) -> Instant { Instant(sinceStart: sinceStart + duration) }
+        public func advanced(by duration: Duration) -> Instant { Instant(sinceStart: sinceStart.cappedSum(duration)) }
         public func duration(to other: Instant) -> Duration { other.sinceStart - sinceStart }
         public static func < (first: Instant, second: Instant) -> Bool { first.sinceStart < second.sinceStart }
     }

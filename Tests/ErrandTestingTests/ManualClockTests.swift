@@ -148,4 +148,13 @@ struct ManualClockTests {
         await #expect(throws: CancellationError.self) { try await task.value }
         #expect(clock.sleeperCount == 0)
     }
+
+    @Test func timesWithoutAnEndDoNotOverflow() async throws {
+        let clock = ManualClock()
+        let longest = Duration(attoseconds: .max)
+        clock.advance(by: longest)
+        clock.advance(by: longest)
+        #expect(clock.now == clock.now.advanced(by: longest))
+        try await clock.sleep(for: longest)
+    }
 }
