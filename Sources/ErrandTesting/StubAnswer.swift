@@ -13,6 +13,9 @@ public struct StubAnswer: Sendable {
         case source(any BodySource)
         /// As it goes on the wire, head included.
         case raw(Data)
+
+        /// Nobody will read it.
+        func abandon() { if case .source(let body) = self { body.abandon() } }
     }
 
     /// What is made anew for each request: the head is empty for ``Content/raw(_:)``.
@@ -140,7 +143,7 @@ public struct StubAnswer: Sendable {
     /// This answer, `delay` later: before its head.
     public func delayed(by delay: Duration) -> StubAnswer {
         precondition(delay >= .zero, "a delay of \(delay)")
-        return changed { $0.delay += delay }
+        return changed { $0.delay = $0.delay.cappedSum(delay) }
     }
 
     /// This answer as it comes over a slow network. The latency is added to the delay.

@@ -127,21 +127,37 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
             if !hasBody { try await read(exchange, of: index, at: conditions?.uploadBytesPerSecond) }
             var whole = state.withLock { $0.requests[index] }
             whole.pathValues = recorded.pathValues
-            try await wait(answer.delay + (conditions?.latency ?? .zero))
+            try await wait(answer.delay, conditions)
             made = try await make(whole)
+            do {
+                try Task.checkCancellation()
+            } catch {
+                made.content.abandon()
+                throw error
+            }
         case .atOnce(let make):
             let body = try await open(exchange, of: index, at: conditions?.uploadBytesPerSecond)
-            try await wait(answer.delay + (conditions?.latency ?? .zero))
-            made = try await make(recorded, body)
+            var begun: StubAnswer.Made?
+            do {
+                try await wait(answer.delay, conditions)
+                let made = try await make(recorded, body)
+                begun = made
+                try Task.checkCancellation()
+                var response = try respond(made, by: answer, over: conditions, to: exchange, reading: body)
+                response.metadata.isStreamedAnswer = true
+                return response
+            } catch {
+                begun?.content.abandon()
+                body.abandon()
+                throw error
+            }
         }
-        try Task.checkCancellation()
-        var response = try respond(made, by: answer, over: conditions, to: exchange)
-        if case .atOnce = answer.kind { response.metadata.isStreamedAnswer = true }
-        return response
+        return try respond(made, by: answer, over: conditions, to: exchange)
     }
 
-    private func wait(_ delay: Duration) async throws {
-        if delay > .zero { try await clock.sleep(for: delay) }
+    private func wait(_ delay: Duration, _ conditions: NetworkConditions?) async throws {
+        let delay = delay.cappedSum(conditions?.latency ?? .zero)
+        if delay > .zero { try await clock.sleep(for: min(delay, .longestSleep)) }
     }
 
     private func arrive(_ exchange: StubExchange) throws -> Int {
@@ -220,14 +236,16 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
     private static func failure(of request: Request, _ error: (any Error)? = nil, message: String? = nil) -> any Error {
         if let error, error is CancellationError || error is any RequestFailure { return error }
         return TransportError(
-            .requestBody, phase: .send, message: message ?? error.map { "\($0)" } ?? "", underlying: error, request: request,
+            .requestBody, phase: .send, message: message ?? error.map { "\(type(of: $0))" } ?? "", underlying: error, request: request,
             wasSent: .maybe)
     }
 
     // MARK: The response
 
+    /// - Parameter body: the request's, where the answer reads it by itself: nobody reads on when the answer is over.
     private func respond(
-        _ made: StubAnswer.Made, by answer: StubAnswer, over conditions: NetworkConditions?, to exchange: StubExchange
+        _ made: StubAnswer.Made, by answer: StubAnswer, over conditions: NetworkConditions?, to exchange: StubExchange,
+        reading body: (any BodySource)? = nil
     ) throws -> Response {
         let request = exchange.request
         for head in answer.informational { exchange.tell(.informationalResponse, head: head) }
@@ -263,6 +281,7 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
             exchange.received($0.count)
         } onEnd: { [self] end in
             state.withLock { $0.openBodies -= 1 }
+            body?.abandon()
             exchange.end(end)
         }
         let length = made.head.headerFields[.contentLength].flatMap { Int64($0) }
@@ -275,7 +294,21 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
     private func pass(_ exchange: StubExchange, of index: Int, to sender: any HTTPSender) async throws -> Response {
         var request = exchange.request
         let recorded = state.withLock { $0.requests[index] }
-        if !request.body.replay.canRestart, exchange.sentBytes > 0 { request.body = .data(recorded.body) }
+        if !request.body.replay.canRestart, !request.body.canBeSent {
+            guard exchange.sentBytes <= Int64(recorded.body.count) else {
+                throw TransportError(
+                    .bodyTooLarge, phase: .request,
+                    message: "a stub has read a body that can be read once, and keeps \(Self.bodyLimitBytes) bytes of it",
+                    request: request, wasSent: .no)
+            }
+            let trailers = recorded.trailers
+            request.body =
+                trailers == nil
+                ? .data(recorded.body)
+                : .stream(length: request.body.length) { _ in
+                    ObservedBodySource(ChunksBodySource([recorded.body]), trailers: trailers, onEnd: { _ in })
+                }
+        }
         exchange.isPassedOn()
         return try await sender.send(request)
     }

@@ -1,6 +1,7 @@
 import Errand
 import ErrandTesting
 import Foundation
+import TestSupport
 import Testing
 
 struct StubTransportTests {
@@ -224,9 +225,9 @@ struct StubTransportTests {
 
     @Test func anAnswerThatNeverComesIsCancellable() async throws {
         let stub = StubTransport(Stub().answers(.never))
-        let request = try request(.get, "/")
-        let task = Task { try await HTTPStack(stub).send(request) }
-        while stub.requests.isEmpty { await Task.yield() }
+        let (request, hasArrived) = (try request(.get, "/"), RecordedArrival())
+        let task = Task { try await HTTPStack(stub).send(request.reporting(to: hasArrived)) }
+        try await hasArrived.arrived.wait("the request to arrive") { $0 }
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
     }
@@ -263,5 +264,19 @@ struct StubTransportTests {
             return await group.reduce(into: []) { $0.append($1) }.sorted()
         }
         #expect(codes == Array(repeating: 0, count: 47) + [200, 201, 202] && stub.requests.count == 50)
+    }
+}
+
+/// Notices that a transport has a request.
+private final class RecordedArrival: EventSink {
+    let arrived = Watched(false)
+    func record(_ event: ExchangeEvent) { if event.kind == .requestSent { arrived.change { $0 = true } } }
+}
+
+extension Request {
+    fileprivate func reporting(to sink: some EventSink) -> Request {
+        var copy = self
+        copy.options.eventSink = sink
+        return copy
     }
 }

@@ -1,0 +1,104 @@
+import Errand
+import ErrandTesting
+import Synchronization
+import TestSupport
+import Testing
+
+/// What becomes of a request's body that a stub has begun to read.
+@Suite(.timeLimit(.minutes(1)))
+struct StubTransportBodyTests {
+    private struct AppBroke: Error, CustomStringConvertible { var description: String { "s3cr3t-detail" } }
+
+    /// A body that can be read once, with `bytes` zeros in pieces of a mebibyte.
+    private func oneShot(bytes: Int, trailers: HTTPFields? = nil) -> (body: RequestBody, source: ScriptedBody) {
+        let piece = min(bytes, 1024 * 1024)
+        let source = ScriptedBody((0..<max(1, bytes / max(1, piece))).map { _ in { Data(count: piece) } }, trailers: trailers)
+        return (.stream(replay: .oneShot) { _ in source }, source)
+    }
+
+    @Test func aBodyThatWasReadForMatchingAndIsTooLongToKeepIsNotPassedOnCut() async throws {
+        let server = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub(.post).body("other").answers(.status(.created)), unmatched: .passesThrough(to: server))
+        let (body, _) = oneShot(bytes: 17 * 1024 * 1024)
+        let failure = try #require(
+            await #expect(throws: TransportError.self) { _ = try await stub.send(post("/", body)) })
+        #expect(failure.code == .bodyTooLarge && failure.wasSent == .no)
+        #expect(failure.message.contains("16777216 bytes"))
+        #expect(server.requests.isEmpty)
+    }
+
+    @Test func aBodyThatWasReadForMatchingIsPassedOnWholeWithItsTrailers() async throws {
+        let server = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub(.post).body("other").answers(.status(.created)), unmatched: .passesThrough(to: server))
+        let (body, _) = oneShot(bytes: 3 * 1024 * 1024, trailers: [.init("X-Checksum")!: "abc"])
+        #expect(try await stub.send(post("/", body)).status == .ok)
+        #expect(server.requests.first?.body.count == 3 * 1024 * 1024)
+        #expect(server.requests.first?.trailers?[.init("X-Checksum")!] == "abc")
+        // Also one without a byte.
+        #expect(try await stub.send(post("/", .stream(AsyncStream<Data> { $0.finish() }))).status == .ok)
+        #expect(server.requests.count == 2)
+    }
+
+    @Test func aBodyIsAbandonedWhereAStreamingAnswerThrows() async throws {
+        let (body, source) = oneShot(bytes: 10)
+        let stub = StubTransport(Stub(.post).answers(.streaming { _, _ in throw AppBroke() }))
+        await #expect(throws: AppBroke.self) { _ = try await stub.send(post("/", body)) }
+        #expect(source.abandoned.value > 0)
+    }
+
+    @Test func aBodyIsAbandonedWhereAnEchoIsCancelledBeforeItsHead() async throws {
+        let clock = ManualClock()
+        let (body, source) = oneShot(bytes: 10)
+        let stub = StubTransport(Stub(.post).answers(.echo.delayed(by: .seconds(1))), clock: clock)
+        let call = Task { _ = try await stub.send(post("/", body)) }
+        try await clock.sleepers(atLeast: 1)
+        call.cancel()
+        await #expect(throws: CancellationError.self) { try await call.value }
+        #expect(source.abandoned.value > 0 && stub.openBodyCount == 0)
+    }
+
+    @Test func theBodyOfAnAnswerIsAbandonedWhereTheCallerIsCancelledMeanwhile() async throws {
+        let (body, source) = oneShot(bytes: 10)
+        let answered = ScriptedBody([{ Data("late".utf8) }])
+        let stub = StubTransport(
+            Stub(.post).answers(
+                .streaming { _, _ in
+                    withUnsafeCurrentTask { $0?.cancel() }
+                    return (HTTPResponse(status: .ok), answered)
+                }))
+        let call = Task { _ = try await stub.send(post("/", body)) }
+        await #expect(throws: CancellationError.self) { try await call.value }
+        #expect(source.abandoned.value > 0 && answered.abandoned.value > 0 && stub.openBodyCount == 0)
+    }
+
+    /// The answer does not read it, and is over.
+    @Test(arguments: [true, false]) func aBodyIsAbandonedWithTheEndOfAnAnswerThatDoesNotReadIt(isRead: Bool) async throws {
+        let (body, source) = oneShot(bytes: 10)
+        let stub = StubTransport(
+            Stub(.post).answers(.streaming { _, _ in (HTTPResponse(status: .ok), ScriptedBody([{ Data("a".utf8) }])) }))
+        let response = try await stub.send(post("/", body))
+        if isRead { _ = try await response.body.collect() } else { response.body.abandon() }
+        #expect(source.abandoned.value > 0)
+    }
+
+    @Test func whatTheAppsOwnErrorSaysIsNotInTheFailure() async throws {
+        let stub = StubTransport(Stub(.post).answers(.status(.ok)))
+        let body = RequestBody.stream { _ in ScriptedBody([{ throw AppBroke() }]) }
+        let failure = try #require(await #expect(throws: TransportError.self) { _ = try await stub.send(post("/", body)) })
+        #expect(failure.code == .requestBody && failure.underlying is AppBroke)
+        #expect("\(failure)".contains("AppBroke") && !"\(failure)".contains("s3cr3t"))
+    }
+
+    @Test func hugeDelaysAreWaitedForAndDoNotOverflow() async throws {
+        let clock = ManualClock()
+        let huge = Duration(attoseconds: .max)
+        let answer = StubAnswer.status(.ok).delayed(by: huge).delayed(by: huge).over(NetworkConditions(latency: huge))
+        let stub = StubTransport(Stub().answers(answer), clock: clock)
+        let call = Task { try await stub.send(get("/")).status }
+        try await clock.sleepers(atLeast: 1)
+        clock.advance(by: .seconds(86_400 * 365))
+        #expect(clock.sleeperCount == 1)
+        call.cancel()
+        await #expect(throws: CancellationError.self) { try await call.value }
+    }
+}
