@@ -20,11 +20,16 @@ internal import Synchronization
 /// is while it is suspended: until it comes through, several runs in a row, without having had a k-th job.
 ///
 /// A run that was cancelled must end with `CancellationError` (no other error, whatever it was caused by) or with a right result; one
-/// that was not, with a right result. Each must end within ``hangLimit``. What else must hold afterwards is for `check` to say.
+/// that was not, with a right result. Each must end within ``hangLimit``, and a cancelled one within ``lateJobs`` jobs: reads that ignore
+/// cancellation go on for longer. What else must hold afterwards is for `check` to say.
 ///
 /// Counted are the jobs of the scenario's task and of its child tasks. What runs elsewhere is not: actors with executors of their own
-/// (the main actor), unstructured tasks, event loops. At a real network the jobs vary from run to run: such a scenario is tried at
-/// many points, not at all of them, and should come through more often than twice.
+/// (the main actor), unstructured tasks, event loops. So a scenario that does its work in unstructured tasks has next to no jobs at which
+/// to cancel it: ``leastCancelled`` says how many runs must have been cancelled. For ``lateJobs`` to see a deaf read, the scenario needs
+/// more reads than that.
+///
+/// At a real network the jobs vary from run to run: such a scenario is tried at many points, not at all of them, and should come
+/// through more often than twice.
 public struct CancellationTorture: Sendable {
     /// When a run is cancelled.
     public enum Moment: Sendable, Hashable, CaseIterable {
@@ -40,15 +45,27 @@ public struct CancellationTorture: Sendable {
     public let hangLimit: Duration
     /// How many runs in a row must end uncancelled.
     public let uncancelledRuns: Int
+    /// How many runs must end in `CancellationError`.
+    public let leastCancelled: Int
+    /// How many jobs a run may have after the one at which it was cancelled.
+    public let lateJobs: Int
 
     /// - Parameters:
-    ///   - limit: the largest k.
-    ///   - uncancelledRuns: two by default, as suits a scenario whose runs are all alike.
-    public init(limit: Int = 2_000, hangLimit: Duration = .seconds(10), uncancelledRuns: Int = 2) {
-        precondition(limit >= 1, "a limit of \(limit) jobs")
-        precondition(hangLimit > .zero, "a hang limit of \(hangLimit)")
-        precondition(uncancelledRuns >= 1, "\(uncancelledRuns) uncancelled runs")
+    ///   - limit: the largest k, at least 1; 2,000 by default.
+    ///   - hangLimit: more than zero; 10 seconds by default.
+    ///   - uncancelledRuns: at least 1; two by default, as suits a scenario whose runs are all alike.
+    ///   - leastCancelled: at least 0; one by default. A scenario that waits a lot should ask for more.
+    ///   - lateJobs: at least 0; 100 by default, enough for most of what must be cleaned up.
+    public init(
+        limit: Int = 2_000, hangLimit: Duration = .seconds(10), uncancelledRuns: Int = 2, leastCancelled: Int = 1, lateJobs: Int = 100
+    ) {
+        precondition(limit >= 1, "limit must be at least 1 (is \(limit))")
+        precondition(hangLimit > .zero, "hangLimit must be more than zero (is \(hangLimit))")
+        precondition(uncancelledRuns >= 1, "uncancelledRuns must be at least 1 (is \(uncancelledRuns))")
+        precondition(leastCancelled >= 0, "leastCancelled must be at least 0 (is \(leastCancelled))")
+        precondition(lateJobs >= 0, "lateJobs must be at least 0 (is \(lateJobs))")
         (self.limit, self.hangLimit, self.uncancelledRuns) = (limit, hangLimit, uncancelledRuns)
+        (self.leastCancelled, self.lateJobs) = (leastCancelled, lateJobs)
     }
 
     /// Runs `scenario` until it comes through uncancelled.
@@ -57,8 +74,8 @@ public struct CancellationTorture: Sendable {
     ///   - scenario: begins from the same state each time.
     ///   - accepts: whether a result is right.
     ///   - check: called after each run, in the caller's task: that nothing is left, and that the next request is fine.
-    /// - Throws: ``TortureViolation`` for the first run that is not as it must be, also for an error of `check`;
-    ///   `CancellationError` if the caller is cancelled.
+    /// - Throws: ``TortureViolation`` for the first run that is not as it must be, also for an error of `check`, and for too few runs that
+    ///   were cancelled; `CancellationError` if the caller is cancelled.
     public func run<Value: Sendable>(
         _ scenario: @escaping @Sendable () async throws -> Value, accepts: (Value) -> Bool = { _ in true },
         check: (TortureRun<Value>) async throws -> Void = { _ in }
@@ -80,7 +97,15 @@ public struct CancellationTorture: Sendable {
                     continue
                 }
                 uncancelledInARow += 1
-                if uncancelledInARow == uncancelledRuns { return TortureReport(counts: counts, value: value, jobs: run.jobs) }
+                guard uncancelledInARow == uncancelledRuns else { continue }
+                guard counts.cancelled >= leastCancelled else {
+                    throw TortureViolation(
+                        k: k, moment: moment,
+                        what: "only \(counts.cancelled) runs ended in CancellationError, \(counts.finished) finished although they were "
+                            + "cancelled, of at least \(leastCancelled) that must be cancelled: the scenario ignores cancellation, or works "
+                            + "in tasks of its own", underlying: nil)
+                }
+                return TortureReport(counts: counts, value: value, jobs: run.jobs)
             }
         }
         throw TortureViolation(k: limit, moment: .after, what: "the scenario has more than \(limit) jobs, the limit", underlying: nil)
@@ -96,6 +121,8 @@ public struct CancellationTorture: Sendable {
         guard let result = try await result(of: scenario, on: executor) else {
             throw violation("no end within \(hangLimit), after \(executor.jobs) jobs")
         }
+        // Before the drain: what still cleans up after the end is not waited for by the scenario.
+        let late = executor.hasCancelled ? executor.jobs - k : nil
         await executor.drain()
         let wasCancelled = executor.hasCancelled
         let outcome: TortureRun<Value>.Outcome
@@ -105,7 +132,11 @@ public struct CancellationTorture: Sendable {
         case .failure(is CancellationError) where wasCancelled: outcome = .cancelled
         case .failure(let error): throw violation("\(wasCancelled ? "not CancellationError, but" : "uncancelled, but") \(error)", error)
         }
-        return TortureRun(k: k, moment: moment, outcome: outcome, jobs: executor.jobs)
+        if let late, late > lateJobs {
+            throw violation(
+                "it went on for \(late) jobs after it was cancelled, and at most \(lateJobs) are allowed: a read ignores cancellation")
+        }
+        return TortureRun(k: k, moment: moment, outcome: outcome, jobs: executor.jobs, lateJobs: late)
     }
 
     /// Nil where it takes longer than the limit.
@@ -123,7 +154,7 @@ public struct CancellationTorture: Sendable {
             }
         }
         let timer = Task {
-            try await Task.sleep(for: hangLimit)
+            try await Task.sleep(for: min(hangLimit, .longestSleep))
             end.set(nil)
         }
         defer { timer.cancel() }

@@ -15,6 +15,8 @@ public struct TortureRun<Value: Sendable>: Sendable, CustomStringConvertible {
     public let outcome: Outcome
     /// How many jobs it had.
     public let jobs: Int
+    /// How many of them came after the one at which it was cancelled, until its end; nil where it was not cancelled.
+    public let lateJobs: Int?
 
     public var description: String {
         let end =
@@ -43,6 +45,8 @@ public struct TortureReport<Value: Sendable>: Sendable, CustomStringConvertible 
     public var cancelled: Int { counts.cancelled }
     /// Runs that were cancelled and had a right result nevertheless.
     public var finished: Int { counts.finished }
+    /// The most jobs that a run had after the one at which it was cancelled. See ``CancellationTorture/lateJobs``.
+    public var lateJobs: Int { counts.lateJobs }
     /// Runs that were over before it was time to cancel them.
     public var uncancelled: Int { counts.uncancelled }
 
@@ -55,8 +59,10 @@ struct TortureCounts: Sendable {
     var cancelled = 0
     var finished = 0
     var uncancelled = 0
+    var lateJobs = 0
 
     mutating func add<Value>(_ run: TortureRun<Value>) {
+        lateJobs = max(lateJobs, run.lateJobs ?? 0)
         switch run.outcome {
         case .cancelled: cancelled += 1
         case .finished: finished += 1

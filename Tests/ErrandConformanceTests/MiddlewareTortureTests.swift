@@ -11,7 +11,8 @@ struct MiddlewareTortureTests {
     @Test(arguments: Scenario.all) func isCancelledAtEveryPoint(_ scenario: Scenario) async throws {
         let stages = Stages()
         let before = LiveWork.allCases.map(\.count)
-        let report = try await CancellationTorture().run {
+        let torture = CancellationTorture(leastCancelled: scenario.leastCancelled, lateJobs: scenario.lateJobs)
+        let report = try await torture.run {
             let stage = Stage(scenario)
             stages.latest.withLock { $0 = stage }
             return try await stage.play()
@@ -26,7 +27,7 @@ struct MiddlewareTortureTests {
                 #expect(LiveWork.allCases.map(\.count) == before, "\(run)")
             }
         }
-        #expect(report.cancelled > scenario.leastCancelled && report.uncancelled >= 2, "\(report)")
+        #expect(report.uncancelled >= 2, "\(report)")
     }
 }
 
@@ -43,7 +44,9 @@ struct Scenario: Sendable, CustomTestStringConvertible {
     /// Whether time is moved to the next sleeper.
     var movesTime = false
     var expected = "200 onetwothree"
-    var leastCancelled = 3
+    var leastCancelled = 10
+    /// A body has more reads than ten: those that ignore cancellation are seen. Who moves time, races or shares has more to wind up.
+    var lateJobs = 10
     /// Whether work of its own, which belongs to no caller, may end a moment after the call.
     var endsLater = false
     /// How many at once.
@@ -56,7 +59,7 @@ struct Scenario: Sendable, CustomTestStringConvertible {
     static func pieces(_ status: HTTPResponse.Status = .ok, headers: HTTPFields = HTTPFields()) -> StubAnswer {
         .streaming { _, _ in
             await Task.yield()
-            return (HTTPResponse(status: status, headerFields: headers), YieldingBodySource(["one", "two", "three"]))
+            return (HTTPResponse(status: status, headerFields: headers), YieldingBodySource("onetwothree"))
         }
     }
 
@@ -83,20 +86,20 @@ struct Scenario: Sendable, CustomTestStringConvertible {
         Scenario(name: "server") { $0.stub.server("https://a.example", headers: [.userAgent: "x"]) },
         Scenario(name: "number") { $0.stub.number() },
         Scenario(name: "log") { $0.stub.log(to: quiet) },
-        Scenario(name: "timeout", leastCancelled: 10) { $0.stub.timeout(.seconds(60), clock: $0.stillClock) },
+        Scenario(name: "timeout") { $0.stub.timeout(.seconds(60), clock: $0.stillClock) },
         Scenario(name: "validateStatus", stub: Stub().answers(pieces(.notFound)), expected: "error 404 onetwothree") {
             $0.stub.validateStatus()
         },
         Scenario(name: "redirect", stub: Stub().answers(pieces(.seeOther, headers: [.location: "/to"]), pieces()), method: .post) {
             $0.stub.redirect()
         },
-        Scenario(name: "retry", stub: Stub().answers(pieces(.serviceUnavailable), pieces()), movesTime: true) {
+        Scenario(name: "retry", stub: Stub().answers(pieces(.serviceUnavailable), pieces()), movesTime: true, lateJobs: 40) {
             $0.stub.retry(clock: $0.clock, random: { 0.5 })
         },
-        Scenario(name: "validate, retry", stub: Stub().answers(pieces(.serviceUnavailable), pieces()), movesTime: true) {
+        Scenario(name: "validate, retry", stub: Stub().answers(pieces(.serviceUnavailable), pieces()), movesTime: true, lateJobs: 40) {
             $0.stub.validate(again(on: .serviceUnavailable, .retry(.constant(.seconds(1)), atMost: 1)), clock: $0.clock)
         },
-        Scenario(name: "validate, retry after work", stub: Stub().answers(pieces(.unauthorized), pieces())) {
+        Scenario(name: "validate, retry after work", stub: Stub().answers(pieces(.unauthorized), pieces()), lateJobs: 40) {
             $0.stub.validate(
                 again(
                     on: .unauthorized,
@@ -106,7 +109,7 @@ struct Scenario: Sendable, CustomTestStringConvertible {
                     }))
         },
         Scenario(
-            name: "validate, retry after work under a deadline", stub: Stub().answers(pieces(.unauthorized), pieces()), leastCancelled: 10
+            name: "validate, retry after work under a deadline", stub: Stub().answers(pieces(.unauthorized), pieces()), lateJobs: 40
         ) {
             $0.stub.validate(again(on: .unauthorized, .retryAfter { await Task.yield() })).timeout(.seconds(60), clock: $0.stillClock)
         },
@@ -130,7 +133,7 @@ struct Scenario: Sendable, CustomTestStringConvertible {
                 }
         },
         Scenario(name: "delay") { $0.stub.delay(by: .zero, clock: $0.stillClock) },
-        Scenario(name: "delay of a millisecond", movesTime: true) { $0.stub.delay(by: .milliseconds(1), clock: $0.clock) },
+        Scenario(name: "delay of a millisecond", movesTime: true, lateJobs: 40) { $0.stub.delay(by: .milliseconds(1), clock: $0.clock) },
         Scenario(name: "fallback after a failure", stub: Stub().answers(lost)) { $0.stub.fallback(to: $0.other) },
         Scenario(name: "fallback after a status", stub: Stub().answers(pieces(.serviceUnavailable))) {
             $0.stub.fallback(to: $0.other, statuses: [503])
@@ -141,52 +144,54 @@ struct Scenario: Sendable, CustomTestStringConvertible {
                 throw TransportError(.cannotConnect, phase: .connect, request: nil, wasSent: .no)
             }
         },
-        Scenario(name: "timeouts", leastCancelled: 10) {
+        Scenario(name: "timeouts", lateJobs: 40) {
             $0.stub.timeouts(
                 queue: .seconds(60), connect: .seconds(60), firstByte: .seconds(60), idleRead: .seconds(60), idleWrite: .seconds(60),
                 attempt: .seconds(60), clock: $0.stillClock)
         },
         Scenario(name: "limitConcurrency") { $0.stub.limitConcurrency(to: 1) },
-        Scenario(name: "limitConcurrency under a deadline", leastCancelled: 10) {
+        Scenario(name: "limitConcurrency under a deadline") {
             $0.stub.limitConcurrency(to: 1).timeout(.seconds(60), clock: $0.stillClock)
         },
         Scenario(name: "coalesce", endsLater: true) { $0.stub.coalesce() },
-        Scenario(name: "coalesce under a deadline", leastCancelled: 10, endsLater: true) {
+        Scenario(name: "coalesce under a deadline", endsLater: true) {
             $0.stub.coalesce().timeout(.seconds(60), clock: $0.stillClock)
         },
         Scenario(name: "coalesce over a limit", endsLater: true) { $0.stub.limitConcurrency(to: 1).coalesce() },
-        Scenario(name: "coalesce, several at once", expected: "200 onetwothree 200 onetwothree 200 onetwothree", endsLater: true, calls: 3)
-        {
+        Scenario(
+            name: "coalesce, several at once", expected: "200 onetwothree 200 onetwothree 200 onetwothree", lateJobs: 40, endsLater: true,
+            calls: 3
+        ) {
             $0.stub.limitConcurrency(to: 1).coalesce().timeout(.seconds(60), clock: $0.stillClock)
         },
         Scenario(name: "rateLimit") { $0.stub.rateLimit(.perSecond(1), clock: $0.clock) },
-        Scenario(name: "rateLimit, waiting for the server", stub: refusedFirst, movesTime: true) {
+        Scenario(name: "rateLimit, waiting for the server", stub: refusedFirst, movesTime: true, lateJobs: 40) {
             $0.stub.rateLimit(.perSecond(1), clock: $0.clock).retry(atOnce, clock: $0.clock, random: { 0.5 })
         },
-        Scenario(name: "rateLimit, waiting under a deadline", stub: refusedFirst, movesTime: true, leastCancelled: 10) {
+        Scenario(name: "rateLimit, waiting under a deadline", stub: refusedFirst, movesTime: true, lateJobs: 40) {
             $0.stub.rateLimit(.perSecond(1), clock: $0.clock).retry(atOnce, clock: $0.clock, random: { 0.5 })
                 .timeout(.seconds(60), clock: $0.stillClock)
         },
-        Scenario(name: "rateLimit, three in line", movesTime: true, leastCancelled: 10) {
+        Scenario(name: "rateLimit, three in line", movesTime: true, lateJobs: 40) {
             $0.stub.rateLimit(.perSecond(1), clock: $0.clock).wrapped(by: Thrice())
         },
-        Scenario(name: "rateLimit, three in line under a deadline", movesTime: true, leastCancelled: 20) {
+        Scenario(name: "rateLimit, three in line under a deadline", movesTime: true, leastCancelled: 20, lateJobs: 40) {
             $0.stub.rateLimit(.perSecond(1), clock: $0.clock).wrapped(by: Thrice()).timeout(.seconds(60), clock: $0.stillClock)
         },
         Scenario(name: "circuitBreaker") { $0.stub.circuitBreaker() },
-        Scenario(name: "hedge, the first is answered", leastCancelled: 10) {
+        Scenario(name: "hedge, the first is answered") {
             $0.stub.hedge(HedgePolicy(.fixed(.seconds(60))), clock: $0.stillClock)
         },
-        Scenario(name: "hedge, the second is answered", stub: Stub().answers(.never, pieces()), movesTime: true, leastCancelled: 10) {
+        Scenario(name: "hedge, the second is answered", stub: Stub().answers(.never, pieces()), movesTime: true, lateJobs: 40) {
             $0.stub.hedge(HedgePolicy(.fixed(.milliseconds(50))), clock: $0.clock)
         },
-        Scenario(name: "standardResilience", stub: Stub().answers(pieces(.serviceUnavailable), pieces()), leastCancelled: 10) {
+        Scenario(name: "standardResilience", stub: Stub().answers(pieces(.serviceUnavailable), pieces()), lateJobs: 40) {
             $0.stub.standardResilience(hedging, clock: $0.stillClock)
         },
         Scenario(name: "metrics") { $0.stub.metrics(factory: $0.metrics) },
         Scenario(name: "trace") { $0.stub.trace(tracer: $0.tracer) },
         Scenario(name: "traceCall") { $0.stub.traceCall(tracer: $0.tracer) },
-        Scenario(name: "events", leastCancelled: 3) { $0.stub.events { _ in Forgetful() } },
+        Scenario(name: "events") { $0.stub.events { _ in Forgetful() } },
         Scenario(name: "profile") { $0.stub.retry(clock: $0.clock).profile() },
         Scenario(name: "by a condition") {
             $0.stub.wrapped(by: RedirectMiddleware(), when: .host("*.example")).wrapped(by: NumberMiddleware(), when: !.method(.get))
@@ -195,7 +200,7 @@ struct Scenario: Sendable, CustomTestStringConvertible {
             name: "all of them",
             stub: Stub().answers(
                 lost, pieces(.serviceUnavailable), pieces(.found, headers: [.location: "/to"]), pieces(.unauthorized), pieces()),
-            movesTime: true, leastCancelled: 20
+            movesTime: true, leastCancelled: 20, lateJobs: 40
         ) { parts in
             let (clock, still) = (parts.clock, parts.stillClock)
             return parts.stub.wrapped {
@@ -240,18 +245,18 @@ private struct Forgetful: EventSink {
     func record(_ event: ExchangeEvent) {}
 }
 
-/// Pieces, each of which is waited for.
+/// Single characters, each of which is waited for.
 private final class YieldingBodySource: BodySource {
-    private let rest: Mutex<[String]>
+    private let rest: Mutex<Substring>
 
-    init(_ pieces: [String]) { rest = Mutex(pieces) }
+    init(_ text: String) { rest = Mutex(text[...]) }
 
     func next() async throws -> Data? {
         await Task.yield()
-        return rest.withLock { $0.isEmpty ? nil : Data($0.removeFirst().utf8) }
+        return rest.withLock { $0.popFirst().map { Data(String($0).utf8) } }
     }
 
-    func abandon() { rest.withLock { $0 = [] } }
+    func abandon() { rest.withLock { $0 = "" } }
 }
 
 /// A stack over stubs of its own.
@@ -295,6 +300,10 @@ final class Stage: Sendable {
     private func sendOne() async throws -> String {
         do {
             let response = try await stack.send(Request(scenario.method, url: "https://a.example/x"))
+            if response.body.bufferedData == nil, response.exchange.ended != nil {
+                try Task.checkCancellation()
+                return "an exchange that ended before its body"
+            }
             return "\(response.status.code) \(String(decoding: try await response.body.collect(), as: UTF8.self))"
         } catch let error as StatusError {
             return "error \(error.status.code) \(String(decoding: error.bodyPrefix, as: UTF8.self))"
@@ -317,7 +326,7 @@ final class Stage: Sendable {
     /// Returns when `condition` holds, or after ten seconds.
     func settle(_ condition: () -> Bool) async {
         let end = ContinuousClock.now.advanced(by: .seconds(10))
-        while scenario.endsLater, !condition(), ContinuousClock.now < end { await Task.yield() }
+        while scenario.endsLater, !condition(), ContinuousClock.now < end { try? await Task.sleep(for: .milliseconds(1)) }
     }
 
     private func checkNothingIsOpen(_ run: String) {

@@ -45,7 +45,7 @@ struct CancellationTortureTests {
     }
 
     @Test func childTasksCountAndAreCancelledWithTheirParent() async throws {
-        let alone = try await CancellationTorture().run { 1 }
+        let alone = try await CancellationTorture(leastCancelled: 0).run { 1 }
         let report = try await CancellationTorture().run {
             async let first = ManualClock().sleep(for: .zero)
             try await withThrowingTaskGroup(of: Void.self) { group in
@@ -135,6 +135,44 @@ struct CancellationTortureTests {
             return 1
         }
         #expect(violation.what == "the scenario has more than 5 jobs, the limit")
+    }
+
+    @Test func aScenarioThatIsNeverCancelledIsAViolation() async throws {
+        // Its work is in a task of its own, whose jobs are not counted and which nobody cancels.
+        let elsewhere = try await violation {
+            await Task { for _ in 0..<20 { await Task.yield() } }.value
+            return 1
+        }
+        #expect(elsewhere.what.hasPrefix("only 0 runs ended in CancellationError, "), "\(elsewhere)")
+        #expect(elsewhere.what.contains("of at least 1 that must be cancelled"))
+        let tooFew = try await violation(CancellationTorture(leastCancelled: 8)) {
+            for _ in 0..<2 { await Task { await Task.yield() }.value }
+            try Task.checkCancellation()
+            return 1
+        }
+        #expect(tooFew.what.contains("of at least 8 that must be cancelled"), "\(tooFew)")
+    }
+
+    @Test func goingOnAfterCancellationIsAViolation() async throws {
+        let finished = try await violation(CancellationTorture(lateJobs: 10)) {
+            for _ in 0..<30 { await Task.yield() }
+            return 1
+        }
+        #expect(finished.k == 1 && finished.what.hasPrefix("it went on for "), "\(finished)")
+        let cancelled = try await violation(CancellationTorture(lateJobs: 10)) {
+            for _ in 0..<30 { await Task.yield() }
+            try Task.checkCancellation()
+            return 1
+        }
+        #expect(cancelled.k == 1 && cancelled.what.hasPrefix("it went on for "), "\(cancelled)")
+        let report = try await CancellationTorture(lateJobs: 10).run {
+            for _ in 0..<30 {
+                try Task.checkCancellation()
+                await Task.yield()
+            }
+            return 1
+        }
+        #expect(report.lateJobs <= 2, "\(report)")
     }
 
     @Test func whoCancelsTheTortureEndsIt() async throws {
