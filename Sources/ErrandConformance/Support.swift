@@ -54,6 +54,8 @@ final class Signal: Sendable {
 final class WrittenBody: BodySource {
     private struct State {
         var pieces: [Data] = []
+        /// How many of them were taken.
+        var taken = 0
         var isFinished = false
         var isAbandoned = false
         var reader: CheckedContinuation<Data?, any Error>?
@@ -66,13 +68,15 @@ final class WrittenBody: BodySource {
 
     var isAbandoned: Bool { state.withLock(\.isAbandoned) }
 
-    func write(_ text: String) {
+    func write(_ text: String) { write(Data(text.utf8)) }
+
+    func write(_ data: Data) {
         let reader = state.withLock { state in
             defer { state.reader = nil }
-            if state.reader == nil { state.pieces.append(Data(text.utf8)) }
+            if state.reader == nil { state.pieces.append(data) }
             return state.reader
         }
-        reader?.resume(returning: Data(text.utf8))
+        reader?.resume(returning: data)
     }
 
     func finish() {
@@ -89,7 +93,10 @@ final class WrittenBody: BodySource {
             try await withCheckedThrowingContinuation { continuation in
                 let result = state.withLock { state -> Result<Data?, any Error>? in
                     if Task.isCancelled || state.isAbandoned { return .failure(CancellationError()) }
-                    if !state.pieces.isEmpty { return .success(state.pieces.removeFirst()) }
+                    if state.taken < state.pieces.count {
+                        defer { state.taken += 1 }
+                        return .success(state.pieces[state.taken])
+                    }
                     if state.isFinished { return .success(nil) }
                     state.reader = continuation
                     return nil
@@ -125,57 +132,29 @@ struct ClosureSource: BodySource {
 /// Keeps every event.
 final class EventRecorder: EventSink {
     private let state = Mutex<[ExchangeEvent]>([])
+    /// An exchange has ended.
+    let hasEnded = Signal()
+
     var events: [ExchangeEvent] { state.withLock { $0 } }
-    func record(_ event: ExchangeEvent) { state.withLock { $0.append(event) } }
-}
 
-/// Runs `operation` in a task of its own, and cancels it when `moment` has come.
-///
-/// Records an issue unless it ends in `CancellationError`, soon.
-func expectCancellation(
-    when moment: Signal, sourceLocation: SourceLocation = #_sourceLocation, _ operation: @escaping @Sendable () async throws -> Void
-) async throws {
-    let task = Task { try await operation() }
-    do {
-        try await withDeadline(.seconds(30), "what is to be cancelled to begin") { try await moment.wait() }
-    } catch {
-        task.cancel()
-        throw error
+    func record(_ event: ExchangeEvent) {
+        state.withLock { $0.append(event) }
+        if event.kind == .end { hasEnded.signal() }
     }
-    let start = ContinuousClock.now
-    task.cancel()
-    await #expect(throws: CancellationError.self, sourceLocation: sourceLocation) { try await task.value }
-    // Less than what the work would take; a machine with other work may need seconds for a turn.
-    #expect(ContinuousClock.now - start < .seconds(30), "cancelling took its time", sourceLocation: sourceLocation)
 }
 
-/// What was waited for did not come.
-struct ConformanceTimeout: Error, CustomStringConvertible {
-    let what: String
-    let limit: Duration
-    var description: String { "waited \(limit) for \(what)" }
-}
-
-func withDeadline<Result: Sendable>(
-    _ limit: Duration, _ what: String, _ operation: @escaping @Sendable () async throws -> Result
-) async throws -> Result {
-    try await withThrowingTaskGroup(of: Result.self) { group in
-        group.addTask { try await operation() }
-        group.addTask {
-            try await Task.sleep(for: limit)
-            throw ConformanceTimeout(what: what, limit: limit)
-        }
-        defer { group.cancelAll() }
-        guard let first = try await group.next() else { throw CancellationError() }
-        return first
-    }
+/// How often something happened.
+final class Counter: Sendable {
+    private let state = Mutex(0)
+    var value: Int { state.withLock { $0 } }
+    func count() { state.withLock { $0 += 1 } }
 }
 
 extension Response {
     /// Waits for the end of the exchange; how it ended.
     func end() async throws -> ExchangeLifetime.End {
         let exchange = exchange
-        return try await withDeadline(.seconds(10), "the end of the exchange") {
+        return try await withDeadline("the end of the exchange") {
             let ended = Signal()
             exchange.onEnd { _ in ended.signal() }
             try await ended.wait()

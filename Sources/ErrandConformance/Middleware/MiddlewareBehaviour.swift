@@ -24,31 +24,63 @@ public struct MiddlewareBehaviour: Sendable, CustomStringConvertible, CustomTest
     /// Sends requests through `middleware` to a stub, and records an issue for all that is not as it must be.
     ///
     /// - Throws: what the middleware throws where it must not.
-    public func check(_ middleware: MiddlewareUnderTest) async throws { try await run(middleware) }
+    public func check(_ middleware: MiddlewareUnderTest) async throws { try await check(middleware, patience: .seconds(20)) }
+
+    /// The same, with another limit for what must come.
+    ///
+    /// - Parameter patience: how long to wait for one thing, such as the end of what was cancelled; the whole check may take twice as
+    ///   long. What does not end by then is an issue, and is left to itself. 20 seconds by default; more than zero.
+    public func check(_ middleware: MiddlewareUnderTest, patience: Duration) async throws {
+        try await Patience.bounded(name, patience) { [run] in try await run(middleware) }
+    }
 
     public var description: String { "\(name): \(summary)" }
     public var testDescription: String { name }
 
-    public static let all = passing + ending
+    public static let all = passing + whole + ending + failing
 }
 
 /// A middleware, as it is put around a sender, and how a request switches it off.
 public struct MiddlewareUnderTest: Sendable, CustomTestStringConvertible {
+    /// What a middleware changes on purpose: no behaviour asks that it stay. To add fields, options or metadata needs no mention.
+    public struct Changes: OptionSet, Sendable, Hashable {
+        public let rawValue: UInt32
+        public init(rawValue: UInt32) { self.rawValue = rawValue }
+
+        /// Method, scheme, authority, path or query.
+        public static let target = Changes(rawValue: 1 << 0)
+        /// Fields of the request that the caller has set.
+        public static let requestFields = Changes(rawValue: 1 << 1)
+        /// The body of the request.
+        public static let requestBody = Changes(rawValue: 1 << 2)
+        /// The status of the response.
+        public static let status = Changes(rawValue: 1 << 3)
+        /// Fields of the response.
+        public static let responseFields = Changes(rawValue: 1 << 4)
+        /// The body of the response, with its length and trailers.
+        public static let responseBody = Changes(rawValue: 1 << 5)
+        /// It sends a request again that may have reached the server, whatever its method.
+        public static let resends = Changes(rawValue: 1 << 6)
+    }
+
     public let name: String
+    let changes: Changes
     let request: @Sendable () throws -> Request
     let switchOff: @Sendable (inout Request) -> Void
     /// Puts it around a sender.
     public let wrap: @Sendable (any HTTPSender) -> HTTPStack
 
     /// - Parameters:
+    ///   - changes: what it changes on purpose; nothing by default.
     ///   - request: one that the middleware acts on, and passes on once to a server that answers 200. A GET by default.
     ///   - switchOff: sets the option by which a request goes past it.
     ///   - wrap: puts it around a sender.
     public init(
-        _ name: String, request: @escaping @Sendable () throws -> Request = { try Request(.get, url: "https://a.example/x") },
+        _ name: String, changes: Changes = [],
+        request: @escaping @Sendable () throws -> Request = { try Request(.get, url: "https://a.example/x") },
         switchOff: @escaping @Sendable (inout Request) -> Void, wrap: @escaping @Sendable (any HTTPSender) -> HTTPStack
     ) {
-        (self.name, self.request, self.switchOff, self.wrap) = (name, request, switchOff, wrap)
+        (self.name, self.changes, self.request, self.switchOff, self.wrap) = (name, changes, request, switchOff, wrap)
     }
 
     public var testDescription: String { name }
@@ -127,16 +159,18 @@ extension MiddlewareBehaviour {
     static let ending: [MiddlewareBehaviour] = [
         MiddlewareBehaviour("CancelsTheWorkBelow", "Cancelling the caller stops the work below, and the caller gets CancellationError.") {
             subject in
-            let (isBelow, hasStopped) = (Signal(), Signal())
+            let (isBelow, hasStopped, release) = (Signal(), Signal(), Signal())
+            defer { release.signal() }
             let stack = subject.wrap(
                 ClosureSender { _ in
                     defer { hasStopped.signal() }
                     isBelow.signal()
-                    while true { try await Task.sleep(for: .seconds(60)) }
+                    try await release.wait()
+                    throw Refused()
                 })
             let request = try subject.request()
             try await expectCancellation(when: isBelow) { _ = try await stack.send(request) }
-            try await withDeadline(.seconds(30), "the work below to stop") { try await hasStopped.wait() }
+            try await withDeadline("the work below to stop") { try await hasStopped.wait() }
         },
         MiddlewareBehaviour("CancelledBefore", "A caller that is cancelled already reaches nobody.") { subject in
             let stub = StubTransport(Stub().answers(.status(.ok)))
@@ -145,7 +179,9 @@ extension MiddlewareBehaviour {
                 withUnsafeCurrentTask { $0?.cancel() }
                 _ = try await stack.send(request)
             }
-            await #expect(throws: CancellationError.self) { try await task.value }
+            await #expect(throws: CancellationError.self) {
+                try await value(of: task, within: Patience.forOne, "a call that was cancelled before")
+            }
             #expect(stub.requests.isEmpty)
         },
         MiddlewareBehaviour("KeepsCancellation", "A cancellation from below stays one.") { subject in
@@ -172,12 +208,40 @@ extension MiddlewareBehaviour {
             #expect(stub.openBodyCount == 0)
             #expect(response.exchange.ended != nil)
         },
+        MiddlewareBehaviour("CancelsReads", "Cancelling who reads the body ends the read with CancellationError.") { subject in
+            let (hasFirst, release) = (Signal(), Signal())
+            defer { release.signal() }
+            let isFirst = Mutex(true)
+            let source = ClosureSource {
+                let isNow = isFirst.withLock { isFirst in
+                    defer { isFirst = false }
+                    return isFirst
+                }
+                if isNow { return Data("first".utf8) }
+                try await release.wait()
+                return nil
+            }
+            let stub = StubTransport(Stub().answers(.streaming { _, _ in (HTTPResponse(status: .ok), source) }))
+            let (stack, request) = (subject.wrap(stub), try subject.request())
+            try await expectCancellation(when: hasFirst) {
+                let response = try await stack.send(request)
+                var iterator = response.body.makeAsyncIterator()
+                _ = try await iterator.next()
+                hasFirst.signal()
+                _ = try await iterator.next()
+            }
+        },
         MiddlewareBehaviour("KeepsDeadlines", "A deadline ends the work below it in time.") { subject in
+            let clock = ManualClock()
             var request = try subject.request()
-            request.deadline = Deadline(after: .milliseconds(100))
+            request.deadline = Deadline(after: .seconds(1), clock: clock)
             let (stack, bounded) = (subject.wrap(StubTransport(Stub().answers(.never))), request)
-            let failure = await #expect(throws: TransportError.self) { () async throws -> Void in
-                _ = try await withDeadline(.seconds(10), "the deadline") { try await stack.send(bounded) }
+            let call = Task { _ = try await stack.send(bounded) }
+            defer { call.cancel() }
+            try await withDeadline("somebody to wait for the deadline") { try await clock.sleepers(atLeast: 1) }
+            clock.advance(by: .seconds(1))
+            let failure = await #expect(throws: TransportError.self) {
+                try await value(of: call, within: Patience.forOne, "the deadline to end the call")
             }
             #expect(failure?.code == .timedOut)
         },

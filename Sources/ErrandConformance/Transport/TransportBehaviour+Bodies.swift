@@ -53,7 +53,7 @@ extension TransportBehaviour {
             let exchange = try await subject.send(.get, "/large").exchange
             let ended = Signal()
             exchange.onEnd { _ in ended.signal() }
-            try await withDeadline(.seconds(10), "the exchange to end") { try await ended.wait() }
+            try await withDeadline("the exchange to end") { try await ended.wait() }
             #expect(try await subject.exchange().response.status == .ok)
         },
         TransportBehaviour(

@@ -105,7 +105,7 @@ extension TransportBehaviour {
             }
             let request = try subject.request(.post, body: body)
             try await expectCancellation(when: isRead) { _ = try await subject.stack.send(request) }
-            try await withDeadline(.seconds(10), "the body to be released") { try await isReleased.wait() }
+            try await withDeadline("the body to be released") { try await isReleased.wait() }
             #expect(try await subject.exchange().response.status == .ok)
         },
         TransportBehaviour("CancelledBefore", "A task that is cancelled already sends nothing.") {
@@ -116,7 +116,9 @@ extension TransportBehaviour {
                     withUnsafeCurrentTask { $0?.cancel() }
                     _ = try await subject.transport.send(request)
                 }
-                await #expect(throws: CancellationError.self) { try await task.value }
+                await #expect(throws: CancellationError.self) {
+                    try await value(of: task, within: Patience.forOne, "a call that was cancelled before")
+                }
                 #expect(!asked.hasCome)
             }
         },
@@ -218,8 +220,10 @@ extension TransportBehaviour {
 
     private static func timedOut(_ operation: @escaping @Sendable () async throws -> Void) async throws -> TransportError? {
         let start = ContinuousClock.now
-        let failure = await #expect(throws: TransportError.self) { try await operation() }
-        #expect(ContinuousClock.now - start < .seconds(5), "the deadline took its time")
+        let failure = await #expect(throws: TransportError.self) {
+            try await withDeadline("a deadline of 300 ms") { try await operation() }
+        }
+        #expect(ContinuousClock.now - start < Patience.forOne / 2, "the deadline took its time")
         return failure
     }
 }

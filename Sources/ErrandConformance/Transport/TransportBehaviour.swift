@@ -21,6 +21,7 @@ public struct TransportBehaviour: Sendable, CustomStringConvertible, CustomTestS
     /// A behaviour that is about to be checked once: what the server answers, and the check.
     public struct Check: Sendable {
         public let stubs: [Stub]
+        fileprivate var name = ""
         let run: @Sendable (TransportUnderTest) async throws -> Void
 
         init(_ stubs: [Stub], _ run: @escaping @Sendable (TransportUnderTest) async throws -> Void) {
@@ -30,7 +31,17 @@ public struct TransportBehaviour: Sendable, CustomStringConvertible, CustomTestS
         /// Sends requests to `subject`, and records an issue for all that is not as it must be.
         ///
         /// - Throws: what the transport throws where it must not.
-        public func callAsFunction(_ subject: TransportUnderTest) async throws { try await run(subject) }
+        public func callAsFunction(_ subject: TransportUnderTest) async throws {
+            try await callAsFunction(subject, patience: .seconds(20))
+        }
+
+        /// The same, with another limit for what must come.
+        ///
+        /// - Parameter patience: how long to wait for one thing, such as the end of what was cancelled; the whole check may take twice as
+        ///   long. What does not end by then is an issue, and is left to itself. 20 seconds by default; more than zero.
+        public func callAsFunction(_ subject: TransportUnderTest, patience: Duration) async throws {
+            try await Patience.bounded(name, patience) { [run] in try await run(subject) }
+        }
     }
 
     public let name: String
@@ -49,13 +60,18 @@ public struct TransportBehaviour: Sendable, CustomStringConvertible, CustomTestS
     }
 
     /// The stubs and the check, for one run.
-    public func prepared() -> Check { prepare() }
+    public func prepared() -> Check {
+        var check = prepare()
+        check.name = name
+        return check
+    }
 
     public var description: String { "\(name): \(summary)" }
     public var testDescription: String { name }
 
     /// All of them, in the order of an exchange.
-    public static let all: [TransportBehaviour] = messages + fields + bodies + contentCodings + followed + interleaved + given
+    public static let all: [TransportBehaviour] =
+        messages + fields + bodies + contentCodings + followed + interleaved + given + sentOnce + asTheyAre + toTheEnd
 
     /// All but those that a transport is known not to have, each with the reason: a name without one can't be left out.
     ///

@@ -1,0 +1,124 @@
+internal import ErrandCore
+internal import ErrandTesting
+internal import Testing
+
+extension TransportBehaviour {
+    /// Where an exchange ends, and how much of it is held before that.
+    static let toTheEnd: [TransportBehaviour] = [
+        TransportBehaviour(
+            "BrokenStream", "A body without a declared length that breaks off never passes for whole (RFC 9112, 8).",
+            [
+                Stub(.get, "/broken").answers(.stream([Data("one".utf8), Data("two".utf8)], failure: brokenOff)),
+                Stub().answers(.status(.ok)),
+            ]
+        ) { subject in
+            let response = try await subject.send(.get, "/broken")
+            var read = Data()
+            let failure = await #expect(throws: TransportError.self) { () async throws -> Void in
+                for try await chunk in response.body { read.append(chunk) }
+            }
+            #expect(failure?.wasSent == .yes)
+            #expect(Data("onetwo".utf8).starts(with: read))
+            let isComplete = try await response.end().isComplete
+            #expect(!isComplete, "the exchange ended as if it were whole")
+            #expect(try await subject.exchange().response.status == .ok)
+        },
+        TransportBehaviour("EndComesWithTheBody", "The end of an exchange is reported with the end of the body, not with the head.") {
+            let written = WrittenBody()
+            written.write("first")
+            return Check([Stub().answers(.streaming { _, _ in (HTTPResponse(status: .ok), written) })]) { subject in
+                defer { written.finish() }
+                let recorder = EventRecorder()
+                var request = try subject.request()
+                request.options.eventSink = recorder
+                let response = try await subject.stack.send(request)
+                #expect(response.exchange.ended == nil, "the body has not ended")
+                var iterator = response.body.makeAsyncIterator()
+                #expect(try await iterator.next() == Data("first".utf8))
+                #expect(response.exchange.ended == nil, "the body has not ended")
+                #expect(!recorder.hasEnded.hasCome)
+                written.finish()
+                #expect(try await iterator.next() == nil)
+                #expect(try await response.end().isComplete)
+            }
+        },
+        TransportBehaviour(
+            "FailedExchangeEnds",
+            "An exchange that fails, or is cancelled, has one event for its end, which is the last and has the failure."
+        ) {
+            let released = Signal()
+            let hanging = StubAnswer.streaming { _, _ in
+                (
+                    HTTPResponse(status: .ok),
+                    ClosureSource {
+                        try await released.wait()
+                        return nil
+                    }
+                )
+            }
+            let stubs = [
+                Stub(.get, "/lost").answers(.custom { _ in throw brokenOff }),
+                Stub(.get, "/broken").answers(.stream([Data("one".utf8)], failure: brokenOff)),
+                Stub(.get, "/hanging").answers(hanging),
+            ]
+            return Check(stubs) { subject in
+                defer { released.signal() }
+                for path in ["/lost", "/broken", "/hanging"] {
+                    let recorder = EventRecorder()
+                    var request = try subject.request(.get, path)
+                    request.options.eventSink = recorder
+                    let (sent, hasHead) = (request, Signal())
+                    let call = Task {
+                        let response = try await subject.stack.send(sent)
+                        hasHead.signal()
+                        for try await _ in response.body {}
+                    }
+                    if path == "/hanging" {
+                        try await withDeadline("the head") { try await hasHead.wait() }
+                        call.cancel()
+                    }
+                    await #expect(throws: (any Error).self, "\(path)") {
+                        try await value(of: call, within: Patience.forOne, "the failure of \(path)")
+                    }
+                    try await withDeadline("the event of the end of \(path)") { try await recorder.hasEnded.wait() }
+                    #expect(recorder.events.last?.kind == .end && recorder.events.last?.failure != nil, "\(path)")
+                    #expect(EventGrammar.violations(recorder.events, isCall: false) == [], "\(path)")
+                }
+            }
+        },
+        TransportBehaviour(
+            "ReadsAheadBounded",
+            "Who has `streamingDownload` stops receiving while nobody reads: at most 24 MiB of 64, the system's buffers included."
+        ) {
+            let (produced, pieceBytes, pieces) = (Counter(), 64 * 1024, 1024)
+            let piece = Data(count: pieceBytes)
+            let large = StubAnswer.streaming { _, _ in
+                (
+                    HTTPResponse(status: .ok),
+                    ClosureSource {
+                        guard produced.value < pieces else { return nil }
+                        produced.count()
+                        return piece
+                    }
+                )
+            }
+            return Check([Stub().answers(large)]) { subject in
+                guard subject.transport.capabilities.contains(.streamingDownload) else { return }
+                let response = try await subject.send()
+                var iterator = response.body.makeAsyncIterator()
+                #expect(try await iterator.next() != nil)
+                var last = -1
+                while produced.value != last, produced.value < pieces {
+                    last = produced.value
+                    try await Task.sleep(for: .milliseconds(200))
+                }
+                #expect(produced.value * pieceBytes <= 24 * 1024 * 1024, "\(produced.value * pieceBytes) bytes were sent to nobody")
+                // Read on, and it goes on.
+                #expect(try await iterator.next() != nil)
+                response.body.abandon()
+            }
+        },
+    ]
+
+    private static let brokenOff = TransportError(.connectionLost, phase: .body, message: "on purpose", request: nil, wasSent: .yes)
+}

@@ -1,0 +1,152 @@
+internal import ErrandCore
+internal import ErrandTesting
+internal import Testing
+
+extension TransportBehaviour {
+    /// A request leaves once, and a failure does not hide that it left.
+    static let sentOnce: [TransportBehaviour] = [
+        TransportBehaviour("PostIsSentOnce", "A POST reaches the server once.") {
+            let arrivals = Counter()
+            let counting = StubAnswer.custom { request in
+                arrivals.count()
+                return (HTTPResponse(status: .created), request.body)
+            }
+            return Check([Stub(.post).answers(counting)]) { subject in
+                let bodies = [RequestBody.text("tea"), stream(of: Data("tea".utf8), pieceBytes: 1)]
+                for (index, body) in bodies.enumerated() {
+                    let (response, echoed) = try await subject.exchange(.post, body: body)
+                    #expect(response.status == .created && echoed == Data("tea".utf8))
+                    #expect(arrivals.value == index + 1)
+                }
+            }
+        },
+        TransportBehaviour(
+            "LostPostIsNotRepeated", "A POST whose connection is lost is not sent again, also over a kept connection (RFC 9110, 9.2.2)."
+        ) {
+            let arrivals = Counter()
+            return Check([Stub(.post).answers(lost(counting: arrivals)), Stub().answers(.status(.ok))]) { subject in
+                for (index, body) in [RequestBody.text("tea"), stream(of: Data("tea".utf8), pieceBytes: 1)].enumerated() {
+                    #expect(try await subject.exchange().response.status == .ok)
+                    let failure = try await subject.failure(.post, body: body)
+                    #expect(failure?.wasSent != .no, "the server has it")
+                    #expect(arrivals.value == index + 1)
+                }
+            }
+        },
+        TransportBehaviour(
+            "LostBeforeHead", "A connection that is lost before the head is a failure, and the request may have been sent.",
+            [Stub(.get, "/lost").answers(lost(counting: Counter())), Stub().answers(.status(.ok))]
+        ) { subject in
+            let failure = try await subject.failure(.get, "/lost")
+            #expect(failure?.wasSent != .no && failure?.response == nil)
+            #expect(try await subject.exchange().response.status == .ok)
+        },
+    ]
+
+    /// No response, as the connection is lost.
+    private static func lost(counting arrivals: Counter) -> StubAnswer {
+        .custom { _ in
+            arrivals.count()
+            throw TransportError(.connectionLost, phase: .response, request: nil, wasSent: .maybe)
+        }
+    }
+
+    /// What the caller asked for is what is sent, and what comes back is what was sent back.
+    static let asTheyAre: [TransportBehaviour] = [
+        TransportBehaviour(
+            "MethodsAsTheyAre", "Every method arrives as it is, with its body (RFC 9110, 9.1).",
+            [
+                Stub().answers(
+                    .custom { request in
+                        (HTTPResponse(status: .ok, headerFields: [field("X-Method"): request.method.rawValue]), request.body)
+                    })
+            ]
+        ) { subject in
+            for name in ["GET", "HEAD", "OPTIONS", "DELETE", "POST", "PUT", "PATCH", "QUERY", "PROPFIND"] {
+                let method = try #require(HTTPRequest.Method(name))
+                let hasBody = ["POST", "PUT", "PATCH", "QUERY", "PROPFIND"].contains(name)
+                let (response, body) = try await subject.exchange(method, body: hasBody ? .text("by \(name)") : .empty)
+                #expect(response.headers[field("X-Method")] == name)
+                #expect(body == Data((hasBody ? "by \(name)" : "").utf8), "\(name)")
+            }
+        },
+        TransportBehaviour(
+            "OwnFieldsStay", "Fields that the caller sets are not replaced: User-Agent, Accept, Accept-Language.",
+            [
+                Stub().answers(
+                    .custom { request in
+                        let names: [HTTPField.Name] = [.userAgent, .accept, .acceptLanguage]
+                        let values = names.map { request.headers[values: $0].joined(separator: ", ") }
+                        return (HTTPResponse(status: .ok), Data(values.joined(separator: "\n").utf8))
+                    })
+            ]
+        ) { subject in
+            let (_, body) = try await subject.exchange(
+                headers: [.userAgent: "Own/1.0", .accept: "application/x-own", .acceptLanguage: "tlh"])
+            #expect(String(decoding: body, as: UTF8.self) == "Own/1.0\napplication/x-own\ntlh")
+        },
+        TransportBehaviour("RedirectIsAResponse", "The transport itself follows no redirect (RFC 9110, 15.4).") {
+            let arrivals = Counter()
+            let end = StubAnswer.custom { _ in
+                arrivals.count()
+                return (HTTPResponse(status: .ok), Data())
+            }
+            let codes = [301, 302, 303, 307, 308]
+            let starts = codes.map { Stub(.get, "/start/\($0)").answers(.redirect(to: "/end", status: .init(code: $0))) }
+            return Check(starts + [Stub(nil, "/end").answers(end)]) { subject in
+                for code in codes {
+                    let (response, _) = try await subject.exchange(.get, "/start/\(code)")
+                    #expect(response.status.code == code && response.headers[.location] == "/end")
+                    #expect(response.request.head.path == "/start/\(code)")
+                }
+                #expect(arrivals.value == 0)
+            }
+        },
+        TransportBehaviour(
+            "CredentialsStayApart", "Credentials of one request do not appear in another one, before it, after it or beside it.",
+            [
+                Stub().answers(
+                    .custom { request in
+                        let fields = request.headers.map { "\($0.name.canonicalName): \($0.value)\n" }.joined()
+                        return (HTTPResponse(status: .ok), Data(fields.utf8))
+                    })
+            ]
+        ) { subject in
+            func fields(of headers: HTTPFields) async throws -> String {
+                String(decoding: try await subject.exchange(headers: headers).body, as: UTF8.self)
+            }
+            let first = try await fields(of: [.authorization: "Bearer s3cr3t", .cookie: "id=s3cr3t", field("X-Api-Key"): "s3cr3t"])
+            #expect(first.ranges(of: "s3cr3t").count == 3)
+            for _ in 0..<2 {
+                let next = try await fields(of: HTTPFields())
+                #expect(!next.contains("s3cr3t") && !next.contains("authorization") && !next.contains("cookie"))
+            }
+            try await withThrowingTaskGroup(of: Bool.self) { group in
+                for number in 0..<20 {
+                    group.addTask {
+                        let isSecret = number.isMultiple(of: 2)
+                        let headers: HTTPFields = isSecret ? [.authorization: "Bearer number-\(number)-"] : HTTPFields()
+                        let (_, body) = try await subject.exchange(headers: headers)
+                        let text = String(decoding: body, as: UTF8.self)
+                        return isSecret ? text.contains("number-\(number)-") : !text.contains("authorization")
+                    }
+                }
+                for try await isRight in group { #expect(isRight, "a request has another one's credentials") }
+            }
+        },
+        TransportBehaviour(
+            "ExpectedLength", "A declared length is the expected length of the body; without one it is nil (RFC 9110, 8.6).",
+            [
+                Stub(.get, "/whole").answers(.status(.ok, text: "twelve bytes")),
+                Stub(.get, "/declared").answers(.stream([Data("twelve ".utf8), Data("bytes".utf8)], headers: [.contentLength: "12"])),
+                Stub(.get, "/unknown").answers(.stream([Data("twelve ".utf8), Data("bytes".utf8)])),
+            ]
+        ) { subject in
+            for (path, length) in [("/whole", Int64(12)), ("/declared", 12), ("/unknown", nil)] as [(String, Int64?)] {
+                let (response, body) = try await subject.exchange(.get, path)
+                #expect(response.body.expectedLength == length, "\(path)")
+                #expect(body == Data("twelve bytes".utf8))
+            }
+        },
+    ]
+}

@@ -1,0 +1,113 @@
+internal import ErrandCore
+internal import Synchronization
+internal import Testing
+
+/// How long a behaviour waits for what must come, and how long it may take as a whole. A machine with other work may need seconds for what
+/// takes none.
+enum Patience {
+    /// For one thing.
+    @TaskLocal static var forOne = Duration.seconds(20)
+
+    /// Runs `check`, which ends within twice `limit` even if what it waits for never comes.
+    static func bounded(_ name: String, _ limit: Duration, _ check: @escaping @Sendable () async throws -> Void) async throws {
+        precondition(limit > .zero, "patience must be more than zero (is \(limit))")
+        try await $forOne.withValue(limit) {
+            try await withDeadline("the end of \(name)", within: limit * 2) { try await check() }
+        }
+    }
+}
+
+/// What was waited for did not come.
+struct ConformanceTimeout: Error, CustomStringConvertible {
+    let what: String
+    let limit: Duration
+    var description: String { "waited \(limit) for \(what)" }
+}
+
+/// The result of `operation`, which runs in a task of its own: who does not hear that it is cancelled is not waited for.
+///
+/// - Parameter limit: nil stands for ``Patience/forOne``.
+/// - Throws: ``ConformanceTimeout`` after `limit`, and then the task is cancelled and left to itself; `CancellationError` as soon as the
+///   caller is cancelled.
+func withDeadline<Result: Sendable>(
+    _ what: String, within limit: Duration? = nil, _ operation: @escaping @Sendable () async throws -> Result
+) async throws -> Result {
+    let task = Task { try await operation() }
+    return try await value(of: task, within: limit ?? Patience.forOne, what)
+}
+
+/// The result of `task`, if it ends within `limit`; else it is cancelled and left to itself.
+func value<Result: Sendable>(of task: Task<Result, any Error>, within limit: Duration, _ what: String) async throws -> Result {
+    let end = FirstEnd<Result>()
+    let watcher = Task { end.set(await task.result) }
+    let timer = Task {
+        try await Task.sleep(for: limit)
+        end.set(.failure(ConformanceTimeout(what: what, limit: limit)))
+    }
+    defer {
+        timer.cancel()
+        watcher.cancel()
+    }
+    do {
+        return try await withTaskCancellationHandler {
+            try await end.value
+        } onCancel: {
+            task.cancel()
+            end.set(.failure(CancellationError()))
+        }
+    } catch {
+        task.cancel()
+        throw error
+    }
+}
+
+/// The first of several ends; one waits for it.
+private final class FirstEnd<Value: Sendable>: Sendable {
+    private struct State {
+        var end: Result<Value, any Error>?
+        var waiter: CheckedContinuation<Value, any Error>?
+    }
+
+    private let state = Mutex(State())
+
+    func set(_ end: Result<Value, any Error>) {
+        let waiter = state.withLock { state -> CheckedContinuation<Value, any Error>? in
+            guard state.end == nil else { return nil }
+            state.end = end
+            defer { state.waiter = nil }
+            return state.waiter
+        }
+        waiter?.resume(with: end)
+    }
+
+    var value: Value {
+        get async throws {
+            try await withCheckedThrowingContinuation { continuation in
+                let end = state.withLock { state -> Result<Value, any Error>? in
+                    if state.end == nil { state.waiter = continuation }
+                    return state.end
+                }
+                if let end { continuation.resume(with: end) }
+            }
+        }
+    }
+}
+
+/// Runs `operation` in a task of its own, and cancels it when `moment` has come.
+///
+/// Records an issue unless it ends in `CancellationError`, soon. What does not end is left to itself.
+func expectCancellation(
+    when moment: Signal, sourceLocation: SourceLocation = #_sourceLocation, _ operation: @escaping @Sendable () async throws -> Void
+) async throws {
+    let task = Task { try await operation() }
+    do {
+        try await withDeadline("what is to be cancelled to begin") { try await moment.wait() }
+    } catch {
+        task.cancel()
+        throw error
+    }
+    task.cancel()
+    await #expect(throws: CancellationError.self, "cancelling must end it, and soon", sourceLocation: sourceLocation) {
+        try await value(of: task, within: Patience.forOne, "what was cancelled to end")
+    }
+}

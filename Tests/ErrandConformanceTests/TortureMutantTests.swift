@@ -1,0 +1,57 @@
+import Errand
+import ErrandConformance
+import ErrandTesting
+import Testing
+
+/// The torture of middleware against middleware with one fault each: it must see the fault.
+@Suite(.timeLimit(.minutes(1))) struct TortureMutantTests {
+    private func violation(_ wrap: @escaping @Sendable (Stage.Parts) -> HTTPStack) async throws -> TortureViolation {
+        let scenario = Scenario(name: "mutant", wrap: wrap)
+        let torture = CancellationTorture(
+            hangLimit: .seconds(2), leastCancelled: scenario.leastCancelled, lateJobs: scenario.lateJobs)
+        return try #require(
+            await #expect(throws: TortureViolation.self) {
+                _ = try await torture.run {
+                    try await Stage(scenario).play()
+                } accepts: {
+                    $0 == scenario.expected
+                }
+            })
+    }
+
+    @Test func aLifetimeThatHasEndedIsSeen() async throws {
+        let violation = try await violation {
+            $0.stub.wrapped(
+                by: MiddlewareMutant.Middleware { request, next in
+                    try await next.send(request).with(ExchangeLifetime(ended: .complete))
+                })
+        }
+        #expect(violation.what.contains("an exchange that ended before its body"), "\(violation)")
+    }
+
+    @Test func readsThatIgnoreCancellationAreSeen() async throws {
+        let violation = try await violation {
+            $0.stub.wrapped(
+                by: MiddlewareMutant.Middleware { request, next in
+                    var response = try await next.send(request)
+                    response.replaceBody { DeafSource($0) }
+                    return response
+                })
+        }
+        #expect(violation.what.contains("jobs after it was cancelled"), "\(violation)")
+    }
+
+    @Test func workInTasksOfItsOwnIsSeen() async throws {
+        let violation = try await violation {
+            $0.stub.wrapped(
+                by: MiddlewareMutant.Middleware { request, next in
+                    let task = Task {
+                        let response = try await next.send(request)
+                        return Response(head: response.head, data: try await response.body.collect(), request: request)
+                    }
+                    return try await task.value
+                })
+        }
+        #expect(violation.what.contains("of at least"), "\(violation)")
+    }
+}
