@@ -1,0 +1,172 @@
+#if AsyncHTTPClient
+internal import NIOCore
+internal import NIOHTTP1
+
+/// Knows where a response of HTTP/1.1 ends among the bytes of a connection (RFC 9112, 6.3), and whether bytes came after it.
+///
+/// The decoder of SwiftNIO doesn't say which bytes belonged to a message, and keeps what is left over for the next one. So the bytes of a
+/// read are given to it in pieces, by ``piece(of:)``, such that the end of a response can only come with the last byte of a piece:
+///
+/// - a head ends with an empty line,
+/// - a body of a known length ends by count,
+/// - a chunked body ends with a line feed; where a read ends with one, this octet is a piece of its own.
+///
+/// An end that comes earlier than with the last byte of a read means that the connection is spent.
+struct ResponseEnds {
+    private enum State {
+        /// No response is awaited.
+        case idle
+        /// How many octets of CR LF CR LF have come.
+        case head(matched: Int)
+        case body(left: Int64)
+        case chunks
+        /// Until the connection ends.
+        case rest
+    }
+
+    private enum Piece {
+        case head(isWhole: Bool)
+        case body
+        case chunks(endsLine: Bool)
+        case rest
+    }
+
+    private var state = State.idle
+    private var piece: Piece?
+    private var hasMore = false
+    /// Bytes came that belong to no response: the connection must not be used again.
+    private(set) var isSpent = false
+
+    /// Whether bytes belong to a response.
+    var isAwaiting: Bool { if case .idle = state { false } else { true } }
+
+    mutating func requestBegan() { state = .head(matched: 0) }
+
+    /// The head of the final response was decoded.
+    mutating func headEnded(length: Int64?, isChunked: Bool) {
+        guard case .head = state else {
+            isSpent = true
+            return
+        }
+        if case .head(isWhole: true)? = piece {} else { isSpent = true }  // the decoder sees the end of the head elsewhere
+        state = isChunked ? .chunks : length.map { .body(left: $0) } ?? .rest
+    }
+
+    /// The end of the response was decoded.
+    mutating func responseEnded() {
+        switch piece {
+        case .head(let isWhole): if !isWhole { isSpent = true }
+        case .body: if case .body(left: 0) = state {} else { isSpent = true }
+        case .chunks(let endsLine): if !endsLine { isSpent = true }
+        case .rest: isSpent = true
+        case nil: break  // at the end of the connection
+        }
+        if hasMore { isSpent = true }
+        state = .idle
+    }
+
+    /// Bytes came that belong to no response.
+    mutating func unexpected() { isSpent = true }
+
+    /// How many of the first bytes of a read the decoder gets next; at least 1, unless there are none.
+    mutating func piece(of bytes: UnsafeRawBufferPointer) -> Int {
+        guard let last = bytes.last else { return 0 }
+        let count: Int
+        switch state {
+        case .idle, .rest:
+            (piece, count) = (.rest, bytes.count)
+        case .head(let matched):
+            let (end, matchedNow) = Self.endOfHead(in: bytes, matched: matched)
+            state = .head(matched: end == nil ? matchedNow : 0)
+            (piece, count) = (.head(isWhole: end != nil), end ?? bytes.count)
+        case .body(let left) where left > 0:
+            count = Int(min(left, Int64(bytes.count)))
+            state = .body(left: left - Int64(count))
+            piece = .body
+        case .body:  // its end should have been decoded
+            isSpent = true
+            (piece, count) = (.rest, bytes.count)
+        case .chunks where last == UInt8(ascii: "\n") && bytes.count > 1:
+            (piece, count) = (.chunks(endsLine: false), bytes.count - 1)
+        case .chunks:
+            (piece, count) = (.chunks(endsLine: last == UInt8(ascii: "\n")), bytes.count)
+        }
+        hasMore = count < bytes.count
+        return count
+    }
+
+    /// The decoder has got the piece.
+    mutating func pieceDecoded() { (piece, hasMore) = (nil, false) }
+
+    private static func endOfHead(in bytes: UnsafeRawBufferPointer, matched: Int) -> (end: Int?, matched: Int) {
+        var matched = matched
+        for (index, byte) in bytes.enumerated() {
+            switch byte {
+            case UInt8(ascii: "\r"): matched = matched == 2 ? 3 : 1
+            case UInt8(ascii: "\n") where matched == 1: matched = 2
+            case UInt8(ascii: "\n") where matched == 3: return (index + 1, 0)
+            default: matched = 0
+            }
+        }
+        return (nil, matched)
+    }
+}
+
+/// The end of responses on one connection, shared by the guards before and behind the decoder.
+final class ResponseBoundary {
+    private var ends = ResponseEnds()
+    private var isSending = false
+
+    var isSpent: Bool { ends.isSpent }
+
+    func requestBegan() {
+        isSending = true
+        ends.requestBegan()
+    }
+
+    func requestEnded() { isSending = false }
+
+    func headEnded(_ head: HTTPResponseHead) {
+        guard head.status.code >= 200 || head.status == .switchingProtocols else { return }
+        ends.headEnded(
+            length: head.headers.first(name: "content-length").flatMap { Int64($0) },
+            isChunked: head.headers.contains(name: "transfer-encoding"))
+    }
+
+    func responseEnded() { ends.responseEnded() }
+
+    /// Gives the bytes of a read to the decoder, and drops what belongs to no response; false if the connection must be closed at once.
+    func read(_ buffer: ByteBuffer, decode: (ByteBuffer) -> Void) -> Bool {
+        var rest = buffer
+        while rest.readableBytes > 0 {
+            guard ends.isAwaiting else {
+                ends.unexpected()
+                return isSending  // the end of the response waits for that of the request
+            }
+            let count = rest.withUnsafeReadableBytes { ends.piece(of: $0) }
+            guard let piece = rest.readSlice(length: count) else { return false }
+            decode(piece)
+            ends.pieceDecoded()
+        }
+        return true
+    }
+}
+
+/// Stands before the decoder of a connection of HTTP/1.1, and keeps from it what belongs to no response.
+final class ReadGuard: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias InboundOut = ByteBuffer
+
+    private let boundary: ResponseBoundary
+
+    init(_ boundary: ResponseBoundary) { self.boundary = boundary }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let mayStay = boundary.read(unwrapInboundIn(data)) { piece in
+            // What closed the connection with an earlier piece has had its say.
+            if context.channel.isActive { context.fireChannelRead(wrapInboundOut(piece)) }
+        }
+        if !mayStay { context.closeNow() }
+    }
+}
+#endif
