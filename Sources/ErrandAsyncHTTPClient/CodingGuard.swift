@@ -1,0 +1,62 @@
+#if AsyncHTTPClient
+internal import ErrandCore
+internal import NIOCore
+internal import NIOHTTP1
+
+/// Shows the decompressor the `Content-Encoding` that it should see, and the client the one that was sent.
+///
+/// The decompressor of NIOHTTPCompression decodes the first of several codings, as if it were the last that was applied; doesn't know
+/// `x-gzip`; and misses the end of a body where there is none.
+final class CodingGuard: ChannelDuplexHandler {
+    typealias InboundIn = HTTPClientResponsePart
+    typealias InboundOut = HTTPClientResponsePart
+    typealias OutboundIn = HTTPClientRequestPart
+    typealias OutboundOut = HTTPClientRequestPart
+
+    private static let name = "content-encoding"
+    private var isHead = false
+    private var original: [String] = []
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        if case .head(let head) = unwrapOutboundIn(data) { isHead = head.method == .HEAD }
+        context.write(data, promise: promise)
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard case .head(var head) = unwrapInboundIn(data), head.headers.contains(name: Self.name) else {
+            return context.fireChannelRead(data)
+        }
+        original = head.headers[Self.name]
+        head.headers.remove(name: Self.name)
+        if hasBody(head), let coding = ContentCoding.decoded(original) { head.headers.add(name: Self.name, value: coding) }
+        context.fireChannelRead(wrapInboundOut(.head(head)))
+    }
+
+    private func hasBody(_ head: HTTPResponseHead) -> Bool {
+        !isHead && head.status.mayHaveResponseBody && head.headers.first(name: "content-length") != "0"
+    }
+
+    /// The head as it was sent; nil if it is `head`.
+    func restored(_ head: HTTPResponseHead) -> HTTPResponseHead? {
+        guard !original.isEmpty else { return nil }
+        var head = head
+        head.headers.remove(name: Self.name)
+        for value in original { head.headers.add(name: Self.name, value: value) }
+        original = []
+        return head
+    }
+}
+
+enum ContentCoding {
+    /// The coding that this transport decodes, `gzip` or `deflate`; nil for others, and for more than one. Names are case-insensitive, and
+    /// `x-gzip` is `gzip` (RFC 9110, 8.4.1).
+    static func decoded(_ values: [String]) -> String? {
+        guard values.count == 1, let value = values.first else { return nil }
+        switch value.lowercased() {
+        case "gzip", "x-gzip": return "gzip"
+        case "deflate": return "deflate"
+        default: return nil
+        }
+    }
+}
+#endif

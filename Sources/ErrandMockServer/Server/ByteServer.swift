@@ -1,0 +1,125 @@
+#if MockServer
+internal import ErrandCore
+package import NIOCore
+internal import NIOPosix
+internal import NIOSSL
+internal import NIOTLS
+internal import Synchronization
+
+/// What a ``ByteServer`` does to one connection. It lives on the connection's event loop.
+package protocol ByteScript: AnyObject {
+    /// The handshake is over.
+    func opened() -> [ByteAction]
+    func received(_ bytes: [UInt8]) -> [ByteAction]
+}
+
+package enum ByteAction: Sendable {
+    case write([UInt8])
+    case pause(milliseconds: Int)
+    case close
+}
+
+/// A TLS server that writes, on each connection, the bytes that a script says, right or wrong. For this package's own tests.
+package final class ByteServer: Sendable {
+    package let port: Int
+    private let listener: any Channel
+    private let connections = ByteConnections()
+
+    /// - Parameters:
+    ///   - certificate: what the server shows.
+    ///   - protocols: what it agrees on (ALPN, RFC 7301), best first.
+    ///   - makeScript: makes the script of a connection.
+    package init(
+        certificate: TestCertificate, protocols: [String] = ["h2"], makeScript: @escaping @Sendable () -> any ByteScript
+    ) async throws {
+        var settings = TLSConfiguration.makeServerConfiguration(
+            certificateChain: [.certificate(try NIOSSLCertificate(bytes: Array(certificate.certificatePEM.utf8), format: .pem))],
+            privateKey: .privateKey(try NIOSSLPrivateKey(bytes: Array(certificate.keyPEM.utf8), format: .pem)))
+        settings.applicationProtocols = protocols
+        let tls = try NIOSSLContext(configuration: settings)
+        let connections = connections
+        listener = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    connections.opened(channel)
+                    try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls))
+                    try channel.pipeline.syncOperations.addHandler(ByteHandler(makeScript()))
+                }
+            }
+            .bind(host: "127.0.0.1", port: 0).get()
+        port = listener.localAddress?.port ?? 0
+    }
+
+    /// Connections that are open now.
+    package var openConnections: Int { connections.open.withLock { $0.count } }
+    /// Connections that were accepted by now.
+    package var acceptedConnections: Int { connections.accepted.withLock { $0 } }
+
+    /// Stops listening, and breaks every connection off.
+    package func stop() async {
+        try? await listener.close().get()
+        for channel in connections.open.withLock({ Array($0.values) }) { try? await channel.close().get() }
+    }
+
+    /// An initializer of connections that takes its time, for the settings of a client.
+    package static func slowInitializer(milliseconds: Int64) -> @Sendable (any Channel) -> EventLoopFuture<Void> {
+        { channel in channel.eventLoop.scheduleTask(in: .milliseconds(milliseconds)) {}.futureResult }
+    }
+}
+
+private final class ByteConnections: Sendable {
+    let open = Mutex<[ObjectIdentifier: any Channel]>([:])
+    let accepted = Mutex(0)
+
+    func opened(_ channel: any Channel) {
+        let id = ObjectIdentifier(channel)
+        accepted.withLock { $0 += 1 }
+        open.withLock { $0[id] = channel }
+        channel.closeFuture.whenComplete { _ in _ = self.open.withLock { $0.removeValue(forKey: id) } }
+    }
+}
+
+private final class ByteHandler: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private let script: any ByteScript
+    private var actions: [ByteAction] = []
+    private var isPaused = false
+
+    init(_ script: any ByteScript) { self.script = script }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if case .handshakeCompleted? = event as? TLSUserEvent { perform(script.opened(), context) }
+        context.fireUserInboundEventTriggered(event)
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let buffer = unwrapInboundIn(data)
+        perform(script.received(Array(buffer.readableBytesView)), context)
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
+
+    private func perform(_ more: [ByteAction], _ context: ChannelHandlerContext) {
+        actions += more
+        while !isPaused, !actions.isEmpty {
+            switch actions.removeFirst() {
+            case .write(let bytes):
+                context.writeAndFlush(wrapOutboundOut(ByteBuffer(bytes: bytes)), promise: nil)
+            case .close:
+                actions = []
+                context.close(promise: nil)
+            case .pause(let milliseconds):
+                isPaused = true
+                let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+                context.eventLoop.scheduleTask(in: .milliseconds(Int64(milliseconds))) {
+                    let (handler, context) = bound.value
+                    handler.isPaused = false
+                    if context.channel.isActive { handler.perform([], context) }
+                }
+            }
+        }
+    }
+}
+#endif

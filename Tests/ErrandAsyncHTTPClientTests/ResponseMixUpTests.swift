@@ -1,0 +1,194 @@
+#if AsyncHTTPClient && MockServer
+internal import Errand
+internal import ErrandMockServer
+internal import Foundation
+internal import TestSupport
+internal import Testing
+
+extension AsyncHTTPClientTransportTests {
+    /// What follows a response on a connection of HTTP/1.1 is nobody's response: it must not become the head of the next one.
+    @Suite
+    struct ResponseMixUpTests {
+        /// The beginning of a head that would swallow that of the next response.
+        static let poison = "HTTP/1.1 307 X\r\nLocation: http://127.0.0.1:1/steal\r\nX-S: "
+
+        struct Case: Sendable, CustomTestStringConvertible {
+            var method = HTTPRequest.Method.get
+            let response: String
+            var body = "ok"
+
+            var testDescription: String { "\(method) \(response)" }
+        }
+
+        static let cases = [
+            Case(response: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"),
+            Case(response: "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", body: ""),
+            Case(response: "HTTP/1.1 204 No Content\r\n\r\n", body: ""),
+            Case(response: "HTTP/1.1 304 Not Modified\r\nContent-Length: 10\r\n\r\n", body: ""),
+            Case(method: .head, response: "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n", body: ""),
+            Case(response: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"),
+            Case(response: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\no\r\n1\r\nk\r\n0\r\nX-T: x\r\n\r\n"),
+            Case(response: "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"),
+        ]
+
+        /// Answers `/image` with `response`, and others honestly; what was asked, with the number of the connection.
+        private func serving(
+            _ response: String, after pause: Int = 0, poison: String,
+            _ body: (RawServer, Watched<[String]>) async throws -> Void
+        ) async throws {
+            let asked = Watched<[String]>([])
+            let server = try RawServer { connection in
+                while true {
+                    let request = try connection.readHead()
+                    let number = connection.number
+                    asked.change { $0.append("\(number) \(request.method) \(request.target)") }
+                    if request.target == "/image", pause == 0 {
+                        try connection.write(response + poison)
+                    } else if request.target == "/image" {
+                        try connection.write(response)
+                        connection.pause(milliseconds: pause)
+                        try connection.write(poison)
+                    }
+                    _ = try connection.readBody(of: request)
+                    if request.target != "/image" { try connection.respond(body: Data("paid".utf8)) }
+                }
+            }
+            defer { server.stop() }
+            try await body(server, asked)
+        }
+
+        private func pay(_ server: RawServer, by transport: AsyncHTTPClientTransport) async throws {
+            let pay = try Request(.post, url: server.url("/pay"), body: .data(Data("card=4711".utf8))).within(.seconds(5))
+            let response = try await transport.send(pay)
+            #expect(response.status == .ok)
+            #expect(try await response.body.collect() == Data("paid".utf8))
+        }
+
+        @Test(arguments: cases, [poison, "H", "\r\n", "HTTP/1.1 100 Continue\r\n\r\n"])
+        func bytesAfterAResponseAreNotTheNextOne(_ shown: Case, poison: String) async throws {
+            for decompresses in [false, true] {
+                try await serving(shown.response, poison: poison) { server, asked in
+                    try await withAHC {
+                        $0.maxConnectionsPerHost = 1
+                        $0.decompresses = decompresses
+                    } _: { transport in
+                        let image = try Request(shown.method, url: server.url("/image")).within(.seconds(5))
+                        let response = try await transport.send(image)
+                        #expect(response.headers[.connection] == nil)
+                        #expect(String(decoding: try await response.body.collect(), as: UTF8.self) == shown.body)
+                        #expect(try await response.end().isComplete)
+                        try await pay(server, by: transport)
+                        #expect(asked.value == ["1 \(shown.method) /image", "2 POST /pay"])
+                    }
+                }
+            }
+        }
+
+        /// They come in a read of their own, when the connection is back in the pool.
+        @Test(arguments: [poison, "H", "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil", "HTTP/1.1 408 Request Timeout\r\n\r\n"])
+        func bytesOnAnUnusedConnectionEndIt(poison: String) async throws {
+            try await serving(Self.cases[0].response, after: 30, poison: poison) { server, asked in
+                try await withAHC { transport in
+                    let response = try await transport.send(Request(.get, url: server.url("/image")).within(.seconds(5)))
+                    #expect(try await response.body.collect() == Data("ok".utf8))
+                    try await server.counts.wait("the connection to be closed") { $0.open == 0 }
+                    try await pay(server, by: transport)
+                    #expect(asked.value == ["1 GET /image", "2 POST /pay"])
+                }
+            }
+        }
+
+        /// A request that waits for the only connection gets another one.
+        @Test func aRequestInTheQueueIsNotGivenTheConnection() async throws {
+            try await serving(Self.cases[5].response, poison: Self.poison) { server, asked in
+                try await withAHC {
+                    $0.maxConnectionsPerHost = 1
+                } _: { transport in
+                    for _ in 0..<20 {
+                        async let image = transport.send(Request(.get, url: server.url("/image")).within(.seconds(5))).body.collect()
+                        async let paid: Void = pay(server, by: transport)
+                        #expect(try await image == Data("ok".utf8))
+                        try await paid
+                    }
+                    let connections = Dictionary(grouping: asked.value) { $0.prefix { $0 != " " } }
+                    #expect(connections.values.allSatisfy { $0.filter { $0.hasSuffix("/image") }.count <= 1 && $0.last != nil })
+                    #expect(!connections.values.contains { asked in asked.dropLast().contains { $0.hasSuffix("/image") } })
+                }
+            }
+        }
+
+        /// The response, and what follows it, come before the request is whole.
+        @Test(arguments: [cases[0], cases[5]], [0, 30])
+        func bytesAfterAnEarlyResponseAreNotTheNextOne(_ shown: Case, pause: Int) async throws {
+            try await serving(shown.response, after: pause, poison: Self.poison) { server, asked in
+                try await withAHC { transport in
+                    let source = CountingBodySource(totalBytes: 16 * 1024 * 1024)
+                    let body = RequestBody.stream(length: 16 * 1024 * 1024) { _ in source }
+                    let response = try await transport.send(Request(.put, url: server.url("/image"), body: body).within(.seconds(10)))
+                    #expect(try await response.body.collect() == Data("ok".utf8))
+                    #expect(try await response.end().isComplete)
+                    try await pay(server, by: transport)
+                    #expect(asked.value == ["1 PUT /image", "2 POST /pay"])
+                }
+            }
+        }
+
+        @Test(arguments: [cases[0], cases[2], cases[5]])
+        func bytesAfterAResponseOverTLSAreNotTheNextOne(_ shown: Case) async throws {
+            let asked = Watched<[String]>([])
+            let server = try await FrameServer.start(protocols: ["http/1.1"]) {
+                LineScript { line in
+                    asked.change { $0.append(line) }
+                    return line.contains("/image") ? shown.response + Self.poison : "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\npaid"
+                }
+            }
+            try await withAHC {
+                $0.tls.extraRootsPEMFiles = [server.authorityFile]
+            } _: { transport in
+                for round in 1...3 {
+                    let image = try await transport.send(Request(.get, url: "\(server.url)image").within(.seconds(5)))
+                    #expect(String(decoding: try await image.body.collect(), as: UTF8.self) == shown.body)
+                    let paid = try await transport.send(Request(.post, url: "\(server.url)pay").within(.seconds(5)))
+                    #expect(try await paid.body.collect() == Data("paid".utf8))
+                    #expect(asked.value.count == 2 * round)
+                }
+            }
+            await server.server.stop()
+        }
+
+        /// Honest responses leave the connection as it is.
+        @Test(arguments: cases.filter { $0.method == .get })
+        func whatIsWholeKeepsTheConnection(_ shown: Case) async throws {
+            try await serving(shown.response, poison: "") { server, asked in
+                try await withAHC { transport in
+                    for _ in 0..<3 {
+                        let response = try await transport.send(Request(.get, url: server.url("/image")).within(.seconds(5)))
+                        #expect(String(decoding: try await response.body.collect(), as: UTF8.self) == shown.body)
+                    }
+                    #expect(asked.value == Array(repeating: "1 GET /image", count: 3))
+                }
+            }
+        }
+    }
+}
+
+/// Answers the first line of each head.
+private final class LineScript: ByteScript {
+    private var text = ""
+    private let answer: (String) -> String
+
+    init(_ answer: @escaping (String) -> String) { self.answer = answer }
+
+    func opened() -> [ByteAction] { [] }
+
+    func received(_ bytes: [UInt8]) -> [ByteAction] {
+        text += String(decoding: bytes, as: UTF8.self)
+        var actions: [ByteAction] = []
+        while let end = text.range(of: "\r\n\r\n") {
+            actions.append(.write(Array(answer(text.prefix { $0 != "\r\n" }.description).utf8)))
+            text.removeSubrange(..<end.upperBound)
+        }
+        return actions
+    }
+}
+#endif
