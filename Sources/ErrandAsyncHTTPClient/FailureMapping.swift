@@ -23,7 +23,7 @@ struct FailureMapping {
         let hasTimedOut = request.deadline?.hasPassed == true
         switch error {
         case let error as RequestBodyFailed:
-            return made(.requestBody, message: "\(error.underlying)", underlying: error.underlying)
+            return made(.requestBody, message: Self.text(of: error.underlying), underlying: error.underlying)
         case let error as HTTPClientError:
             return hasTimedOut && error != .alreadyShutdown ? made(.timedOut, underlying: error) : failure(for: error)
         case _ where hasTimedOut:
@@ -31,12 +31,12 @@ struct FailureMapping {
         case let error as NIOConnectionError:
             return failure(for: error)
         case let error as SocketAddressError:
-            return made(.cannotFindHost, phase: .connect, message: "\(error)", underlying: error)
+            return made(.cannotFindHost, phase: .connect, message: Self.text(of: error), underlying: error)
         case let error as ChannelError:
             switch error {
             case .connectTimeout: return made(.timedOut, phase: .connect, underlying: error)
             case .ioOnClosedChannel, .alreadyClosed, .eof:  // also of a kept connection that ended before it was used again
-                return made(.connectionLost, message: "\(error)", underlying: error)
+                return made(.connectionLost, message: Self.text(of: error), underlying: error)
             default: return lost(error)
             }
         case NIOSSLError.uncleanShutdown:
@@ -45,7 +45,13 @@ struct FailureMapping {
         case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError:
             return made(.tls, message: Self.reason(ofTLS: error), underlying: error)
         case let error as NIOHTTPDecompression.DecompressionError:
-            return made(Self.isLimit(error) ? .bodyTooLarge : .invalidResponse, message: "\(error)", underlying: error)
+            return made(Self.isLimit(error) ? .bodyTooLarge : .invalidResponse, message: Self.text(of: error), underlying: error)
+        case let error as NIOHTTPDecompression.ExtraDecompressionError:
+            // What comes after the compressed body may be a second member of gzip (RFC 1952, 2.2), which the decompressor does not know.
+            let message = error == .truncatedData ? "the compressed body ends too early" : "bytes follow the compressed body"
+            return made(.invalidResponse, message: message, underlying: error)
+        case is NoStreamsAllowed:
+            return made(.cannotConnect, phase: .connect, message: Self.text(of: error), underlying: error)
         case let error as NIOHTTP2Errors.StreamClosed where error.errorCode == .refusedStream:
             // RFC 9113, 8.7: it was not processed. A GOAWAY that excludes the stream can't be told from a cancellation here.
             var failure = made(.connectionLost, message: "the server refused the stream", underlying: error)
@@ -54,7 +60,7 @@ struct FailureMapping {
         case HTTPParserError.invalidEOFState:
             return lost(error)  // the end came in the middle of the message
         case is HTTPParserError:
-            return made(.invalidResponse, message: "\(error)", underlying: error)
+            return made(.invalidResponse, message: Self.text(of: error), underlying: error)
         default:
             return lost(error)
         }
@@ -67,7 +73,7 @@ struct FailureMapping {
     private func failure(for error: HTTPClientError) -> any Error {
         switch error {
         case .connectTimeout, .tlsHandshakeTimeout, .socksHandshakeTimeout, .httpProxyHandshakeTimeout, .getConnectionFromPoolTimeout:
-            made(.timedOut, phase: .connect, message: error.description, underlying: error)
+            made(.timedOut, phase: .connect, message: error.shortDescription, underlying: error)
         case .deadlineExceeded, .readTimeout, .writeTimeout:
             made(.timedOut, underlying: error)
         case .alreadyShutdown:
@@ -75,15 +81,15 @@ struct FailureMapping {
         case .cancelled:  // by a client that shuts down, or by a connection of HTTP/2 that closes
             made(isShutDown ? .shutDown : .connectionLost, underlying: error)
         case .proxyAuthenticationRequired, .invalidProxyResponse:
-            made(.proxy, phase: .connect, message: error.description, underlying: error)
+            made(.proxy, phase: .connect, message: error.shortDescription, underlying: error)
         case .remoteConnectionClosed, .uncleanShutdown, .requestStreamCancelled:
-            made(.connectionLost, message: error.description, underlying: error)
+            made(.connectionLost, message: error.shortDescription, underlying: error)
         case .bodyLengthMismatch, .writeAfterRequestSent:
-            made(.requestBody, message: error.description, underlying: error)
+            made(.requestBody, message: error.shortDescription, underlying: error)
         default:
             wasSent == .no
-                ? made(.invalidRequest, phase: .request, message: error.description, underlying: error)
-                : made(.invalidResponse, message: error.description, underlying: error)
+                ? made(.invalidRequest, phase: .request, message: error.shortDescription, underlying: error)
+                : made(.invalidResponse, message: error.shortDescription, underlying: error)
         }
     }
 
@@ -91,14 +97,26 @@ struct FailureMapping {
         if error.connectionErrors.isEmpty, error.dnsAError != nil || error.dnsAAAAError != nil {
             return made(.cannotFindHost, phase: .connect, message: "'\(error.host)'", underlying: error)
         }
-        let reasons = error.connectionErrors.map { "\($0.error)" }
+        let reasons = error.connectionErrors.map { Self.text(of: $0.error) }
         return made(.cannotConnect, phase: .connect, message: Set(reasons).sorted().joined(separator: ", "), underlying: error)
     }
 
     private func lost(_ error: any Error) -> any Error {
         phase == .connect
-            ? made(.cannotConnect, message: "\(error)", underlying: error)
-            : made(.connectionLost, message: "\(error)", underlying: error)
+            ? made(.cannotConnect, message: Self.text(of: error), underlying: error)
+            : made(.connectionLost, message: Self.text(of: error), underlying: error)
+    }
+
+    /// What may be shown of an error: its text where that is known to be without secrets, its type otherwise.
+    static func text(of error: any Error) -> String {
+        switch error {
+        case let error as HTTPClientError: error.shortDescription
+        case let error as any RequestFailure: error.description
+        case is RequestBodyLengthError, is NoStreamsAllowed: "\(error)"
+        case is IOError, is ChannelError, is SocketAddressError, is HTTPParserError: "\(error)"
+        case is NIOHTTPDecompression.DecompressionError, is NIOHTTP2Errors.StreamClosed: "\(error)"
+        default: "\(type(of: error))"
+        }
     }
 
     private func made(

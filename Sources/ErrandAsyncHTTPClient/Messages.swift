@@ -12,7 +12,12 @@ extension HTTPClient.Request {
         guard let scheme = request.head.scheme, let authority = request.head.authority else {
             throw InvalidURL(request.head.path ?? "", .missingHost)
         }
-        let url = try HTTPURL("\(scheme)://\(authority)\(request.head.path ?? "")")
+        let url = try HTTPURL("\(scheme)://\(authority)\(try Self.target(of: request))")
+        guard request.head.headerFields.lazy.filter({ $0.name.canonicalName == "host" }).prefix(2).count < 2 else {
+            throw TransportError(
+                .invalidRequest, phase: .request, message: "there is more than one Host field (RFC 9112, 3.2)", request: request,
+                wasSent: .no)
+        }
         var headers = HTTPHeaders()
         headers.reserveCapacity(request.head.headerFields.count)
         for field in request.head.headerFields {
@@ -24,8 +29,23 @@ extension HTTPClient.Request {
             try self.init(url: url.description, method: HTTPMethod(rawValue: request.method.rawValue), headers: headers, body: body)
         } catch {
             throw TransportError(
-                .invalidRequest, phase: .request, message: "\(error)", underlying: error, request: request, wasSent: .no)
+                .invalidRequest, phase: .request, message: FailureMapping.text(of: error), underlying: error, request: request,
+                wasSent: .no)
         }
+    }
+
+    /// The target, such that it can't continue the authority: empty, or beginning with `/` or `?`.
+    ///
+    /// - Throws: ``InvalidURL``; ``TransportError`` with the code `unsupported` for `OPTIONS *` (RFC 9112, 3.2.4), which the client can't
+    ///   send.
+    private static func target(of request: ErrandCore.Request) throws -> String {
+        let target = request.head.path ?? ""
+        if target == "*", request.method == .options {
+            throw TransportError(
+                .unsupported, phase: .request, message: "this transport can't send the target '*'", request: request, wasSent: .no)
+        }
+        guard let first = target.utf8.first, first != UInt8(ascii: "/"), first != UInt8(ascii: "?") else { return target }
+        throw InvalidURL(target, .invalidOctet(first, component: "path"))
     }
 }
 
@@ -47,8 +67,8 @@ extension HTTPResponse {
     /// Drops the fields that told of the coded body, as RFC 9110, 8.4, has it for whoever decodes; the coding's name. Nil, and nothing is
     /// dropped, where the client decodes nothing.
     mutating func removeDecodedCoding(of method: HTTPRequest.Method) -> String? {
-        guard method != .head, status.code != 204, status.code != 304, let coding = headerFields[.contentEncoding],
-            coding == "gzip" || coding == "deflate"
+        guard method != .head, status.code != 204, status.code != 304,
+            headerFields[.contentLength] != "0", let coding = ContentCoding.decoded(headerFields[values: .contentEncoding])
         else { return nil }
         headerFields[.contentEncoding] = nil
         headerFields[.contentLength] = nil

@@ -18,12 +18,12 @@ extension AsyncHTTPClientTransportTests {
 
         /// Serves `body` as gzip, whatever is asked for.
         private func serving<Result: Sendable>(
-            _ body: Data, _ read: (AsyncHTTPClientTransport, String, Watched<RawRequest?>) async throws -> Result
+            _ body: Data, coding: String = "gzip", _ read: (AsyncHTTPClientTransport, String, Watched<RawRequest?>) async throws -> Result
         ) async throws -> Result {
             let seen = Watched<RawRequest?>(nil)
             let server = try RawServer.answering { connection, request, _ in
                 seen.change { $0 = request }
-                try connection.respond(fields: ["Content-Encoding: gzip"], body: body)
+                try connection.respond(fields: ["Content-Encoding: \(coding)"], body: body, bodyIsSent: request.method != "HEAD")
             }
             defer { server.stop() }
             let transport = AsyncHTTPClientTransport.decompressing()
@@ -65,6 +65,56 @@ extension AsyncHTTPClientTransportTests {
                 #expect(failure.code == .bodyTooLarge)
                 #expect(failure.wasSent == .yes)
                 #expect(received <= bomb.count * 200)
+            }
+        }
+
+        /// RFC 9110, 8.4.1: names are case-insensitive, and `x-gzip` is `gzip`.
+        @Test(arguments: ["GZIP", "Gzip", "x-gzip", "X-GZIP"])
+        func codingsAreKnownByAnySpelling(coding: String) async throws {
+            try await serving(try await gzipped("echo hello"), coding: coding) { transport, url, _ in
+                let response = try await transport.send(Request(.get, url: url))
+                #expect(try await response.body.collect() == Data("hello\n".utf8))
+                #expect(response.headers[.contentEncoding] == nil && response.headers[.contentLength] == nil)
+                #expect(response.metadata.contentCoding == "gzip")
+                #expect(response.body.expectedLength == nil)
+            }
+        }
+
+        /// Which one was applied last is not what the decompressor looks at.
+        @Test(arguments: ["gzip, br", "br, gzip", "br", "identity", "gzip, gzip"])
+        func whatIsNotDecodedStaysAsItIs(coding: String) async throws {
+            let body = try await gzipped("echo hello")
+            try await serving(body, coding: coding) { transport, url, _ in
+                let response = try await transport.send(Request(.get, url: url))
+                #expect(try await response.body.collect() == body)
+                #expect(response.headers[.contentEncoding] == coding)
+                #expect(response.headers[.contentLength] == "\(body.count)")
+                #expect(response.metadata.contentCoding == nil)
+            }
+        }
+
+        @Test func aResponseWithoutABodyHasNothingToDecode() async throws {
+            try await serving(Data(count: 20)) { transport, url, _ in
+                let response = try await transport.send(Request(.head, url: url))
+                #expect(try await response.body.collect().isEmpty)
+                #expect(response.headers[.contentEncoding] == "gzip")
+                #expect(response.headers[.contentLength] == "20")
+            }
+            try await serving(Data()) { transport, url, _ in
+                let body = try await transport.send(Request(.get, url: url)).body.collect()
+                #expect(body.isEmpty)
+            }
+        }
+
+        /// A retry would get the same again: the connection was not lost.
+        @Test(arguments: [-3, -12, 1, 40])
+        func aBodyThatIsCutOffOrGoesOnIsAnInvalidResponse(change: Int) async throws {
+            var body = try await gzipped("echo hello")
+            if change < 0 { body.removeLast(-change) } else { body.append(body.prefix(change)) }
+            let changed = body
+            try await serving(changed) { transport, url, _ in
+                let failure = try await transportError { _ = try await transport.send(Request(.get, url: url)).body.collect() }
+                #expect(failure.code == .invalidResponse, "\(failure)")
             }
         }
 
