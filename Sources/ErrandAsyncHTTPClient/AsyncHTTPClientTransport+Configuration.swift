@@ -53,7 +53,7 @@ extension AsyncHTTPClientTransport {
     }
 
     /// An intermediary.
-    public struct Proxy: Sendable, CustomStringConvertible {
+    public struct Proxy: Sendable, CustomStringConvertible, CustomReflectable {
         fileprivate enum Kind: Sendable {
             case http(credentials: (user: String, password: String)?)
             case socks5
@@ -73,6 +73,8 @@ extension AsyncHTTPClientTransport {
         public static func socks5(host: String, port: Int = 1080) -> Proxy { Proxy(kind: .socks5, host: host, port: port) }
 
         public var description: String { "\(host):\(port)" }
+        /// Without the credentials.
+        public var customMirror: Mirror { Mirror(self, children: ["host": host, "port": port]) }
     }
 }
 
@@ -122,11 +124,13 @@ extension AsyncHTTPClientTransport.TLS {
 }
 
 extension Duration {
-    /// In nanoseconds; more than 292 years count as that.
+    /// In nanoseconds; more than 100 years, either way, count as that, so that a clock's reading can be added.
     var wholeNanoseconds: Int64 {
+        let century: Int64 = 36_525 * 86_400
         let (seconds, attoseconds) = components
-        let (whole, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-        return overflow ? (seconds < 0 ? .min / 2 : .max / 2) : whole + attoseconds / 1_000_000_000
+        guard seconds < century else { return century * 1_000_000_000 }
+        guard seconds > -century else { return -century * 1_000_000_000 }
+        return seconds * 1_000_000_000 + attoseconds / 1_000_000_000
     }
 }
 #endif

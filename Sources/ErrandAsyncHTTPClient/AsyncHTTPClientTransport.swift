@@ -18,7 +18,7 @@ internal import Synchronization
 /// Deadlines hold to the end of the body. Bodies stream both ways with back-pressure; up to 64 KiB of a response are read ahead.
 /// It follows no redirect, and decodes content only if
 /// ``Configuration/decompresses`` says so. It does not see trailers and 1xx responses.
-public struct AsyncHTTPClientTransport: HTTPTransport, ConnectionSource, CustomStringConvertible {
+public struct AsyncHTTPClientTransport: HTTPTransport, ConnectionSource, CustomStringConvertible, CustomReflectable {
     private let owner: ClientOwner
 
     /// A transport with a client of its own, by the default ``Configuration``.
@@ -71,6 +71,8 @@ public struct AsyncHTTPClientTransport: HTTPTransport, ConnectionSource, CustomS
     public var openConnections: [OpenConnection] { owner.watch?.connections ?? [] }
 
     public var description: String { "AsyncHTTPClientTransport" }
+    /// Without the client, whose settings may hold credentials of a proxy.
+    public var customMirror: Mirror { Mirror(self, children: ["openConnections": openConnections]) }
 
     public func send(_ request: Request) async throws -> Response {
         try Task.checkCancellation()

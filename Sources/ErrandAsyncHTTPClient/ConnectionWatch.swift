@@ -9,7 +9,8 @@ internal import Synchronization
 /// The client does not say which connection a request goes over. So a request whose events somebody wants carries the number of its
 /// exchange in a field of its own, which the guard of the connection takes out again before anything is written.
 final class ConnectionWatch: Sendable {
-    static let fieldName = "errand-exchange-number"
+    /// No request has this field by itself: nobody else knows the name.
+    let fieldName = "errand-exchange-\(String(UInt64.random(in: .min ... .max), radix: 16))"
 
     private struct State {
         var lastConnection = 0
@@ -64,8 +65,8 @@ final class ConnectionWatch: Sendable {
 
     /// Takes the field out of a head that is about to be written; nil where it has none, no exchange where that has ended.
     func take(_ head: inout HTTPRequestHead) -> (exchange: Exchange?, Void)? {
-        guard mayHaveField.load(ordering: .relaxed), let value = head.headers.first(name: Self.fieldName) else { return nil }
-        head.headers.remove(name: Self.fieldName)
+        guard mayHaveField.load(ordering: .relaxed), let value = head.headers.first(name: fieldName) else { return nil }
+        head.headers.remove(name: fieldName)
         return (Int(value).flatMap { number in state.withLock { $0.expected[number] } }, ())
     }
 }

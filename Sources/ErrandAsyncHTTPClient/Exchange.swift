@@ -43,7 +43,7 @@ final class Exchange: HTTPClientResponseDelegate, BodySource {
         }
         events?.record(.start)
         if events != nil, let watch = state.withLock(\.held.owner?.watch), let number = watch.expect(self) {
-            message.headers.replaceOrAdd(name: ConnectionWatch.fieldName, value: "\(number)")
+            message.headers.replaceOrAdd(name: watch.fieldName, value: "\(number)")
             lifetime.onEnd { _ in watch.forget(number) }
         }
         let complete = message

@@ -1,0 +1,180 @@
+#if AsyncHTTPClient
+internal import AsyncHTTPClient
+internal import Errand
+@testable internal import ErrandAsyncHTTPClient
+internal import Foundation
+internal import TestSupport
+internal import Testing
+
+extension AsyncHTTPClientTransportTests {
+    /// Requests whose heads are the caller's own: what is sent is what was meant, or nothing is.
+    @Suite
+    struct RequestCheckTests {
+        private func request(_ target: String?, to server: RawServer, _ method: HTTPRequest.Method = .get) -> Request {
+            Request(
+                head: HTTPRequest(
+                    method: method, scheme: "http", authority: "127.0.0.1:\(server.port)", path: target,
+                    headerFields: [.authorization: "Bearer hunter2"]))
+        }
+
+        /// A target that continued the authority would send credentials to another host or port.
+        @Test(arguments: [":1/stolen", ".evil.example/x", "users/1", "@evil.example/", "*", "%2F", "\\x"])
+        func aTargetThatContinuesTheAuthorityIsRefused(target: String) async throws {
+            let server = try RawServer.answering { connection, _, _ in try connection.respond() }
+            defer { server.stop() }
+            try await withAHC { transport in
+                await #expect(throws: InvalidURL.self) { try await transport.send(request(target, to: server)) }
+                #expect(throws: InvalidURL.self) { try HTTPClient.Request(request(target, to: server), body: nil) }
+            }
+            #expect(server.counts.value.accepted == 0)
+        }
+
+        @Test(arguments: ["", "/", "?a=b", "//a/b", "/x?y"])
+        func aTargetThatBeginsItselfIsSent(target: String) async throws {
+            let seen = Watched<String?>(nil)
+            let server = try RawServer.answering { connection, request, _ in
+                seen.change { $0 = request.target }
+                try connection.respond()
+            }
+            defer { server.stop() }
+            try await withAHC { transport in
+                let response = try await transport.send(request(target, to: server))
+                #expect(response.status == .ok)
+                #expect(seen.value?.hasSuffix(target) == true)
+            }
+        }
+
+        /// RFC 9112, 3.2.4: for OPTIONS alone, and not by this transport.
+        @Test func theAsteriskIsNotSupported() async throws {
+            let server = try RawServer.answering { connection, _, _ in try connection.respond() }
+            defer { server.stop() }
+            try await withAHC { transport in
+                let error = await #expect(throws: (any Error).self) { try await transport.send(request("*", to: server, .options)) }
+                #expect((error as? TransportError)?.code == .unsupported || error is InvalidURL)
+            }
+            #expect(server.counts.value.accepted == 0)
+        }
+
+        /// RFC 9112, 3.2.
+        @Test func moreThanOneHostIsRefused() async throws {
+            let server = try RawServer.answering { connection, _, _ in try connection.respond() }
+            defer { server.stop() }
+            let host = try #require(HTTPField.Name("Host"))
+            var request = try Request(.get, url: server.url())
+            request.head.headerFields.append(HTTPField(name: host, value: "evil.example"))
+            request.head.headerFields.append(HTTPField(name: host, value: "evil2.example"))
+            let sent = request
+            try await withAHC { transport in
+                let failure = try await transportError { try await transport.send(sent) }
+                #expect(failure.code == .invalidRequest)
+                #expect(failure.wasSent == .no)
+            }
+            #expect(server.counts.value.accepted == 0)
+        }
+
+        /// The number of an exchange goes to the connection's guard in a field whose name nobody else can use.
+        @Test func aFieldOfTheCallersOwnIsNeverTakenOut() async throws {
+            let seen = Watched<[String]>([])
+            let server = try RawServer.answering { connection, request, _ in
+                seen.change { $0 += request.values("errand-exchange-number") }
+                #expect(request.fields.filter { $0.name.lowercased().hasPrefix("errand-exchange") }.count == 1)
+                try connection.respond()
+            }
+            defer { server.stop() }
+            let name = try #require(HTTPField.Name("errand-exchange-number"))
+            try await withAHC { transport in
+                for _ in 0..<2 {
+                    let sink = RecordingEventSink()
+                    let request = try Request(.get, url: server.url(), headers: [name: "1"]).telling(sink)
+                    #expect(try await transport.send(request).status == .ok)
+                    #expect(sink.kinds.contains(.connectionAcquired))
+                }
+            }
+            #expect(seen.value == ["1", "1"])
+        }
+
+        // MARK: Durations
+
+        @Test(arguments: [
+            Duration.seconds(9_223_372_036.9), .seconds(Int64.max), .seconds(9_223_372_037), .nanoseconds(Int64.max),
+            .seconds(-9_223_372_036.9),
+            .seconds(Int64.min), .zero,
+        ])
+        func anyDurationIsSomeNanoseconds(duration: Duration) {
+            let century: Int64 = 36_525 * 86_400 * 1_000_000_000
+            let nanoseconds = duration.wholeNanoseconds
+            #expect((-century...century).contains(nanoseconds))
+            #expect((nanoseconds < 0) == (duration < .zero) && (nanoseconds == 0) == (duration == .zero))
+        }
+
+        @Test(arguments: [Duration.seconds(Int64.max), .seconds(9_223_372_036.9)])
+        func hugeTimeoutsAreForEver(duration: Duration) async throws {
+            let server = try RawServer.answering { connection, _, _ in try connection.respond() }
+            defer { server.stop() }
+            try await withAHC {
+                ($0.connectTimeout, $0.idleTimeout) = (duration, duration)
+            } _: { transport in
+                for _ in 0..<2 {
+                    let response = try await transport.send(Request(.get, url: server.url()))
+                    #expect(response.status == .ok)
+                }
+                let request = try Request(.get, url: server.url()).within(.seconds(9_223_372_036.9))
+                #expect(try await transport.send(request).status == .ok)
+            }
+        }
+
+        // MARK: Secrets
+
+        struct CannotOpen: Error, CustomStringConvertible {
+            var description: String { "cannot open store with password hunter2" }
+        }
+
+        /// Of an error that is not this library's, only the type is known to be without secrets.
+        @Test func theErrorOfABodyIsShownByItsTypeAlone() async throws {
+            let server = try RawServer { connection in
+                try connection.readHead()
+                connection.waitForEnd()
+            }
+            defer { server.stop() }
+            try await withAHC { transport in
+                let body = RequestBody.stream(length: nil) { _ in ScriptedBodySource(then: .fails(CannotOpen())) }
+                let failure = try await transportError { try await transport.send(Request(.post, url: server.url(), body: body)) }
+                #expect(failure.code == .requestBody)
+                #expect(failure.message == "CannotOpen")
+                #expect(!"\(failure)".contains("hunter2"))
+                #expect(failure.underlying is CannotOpen)
+            }
+        }
+
+        @Test func anInvalidValueIsNotShown() async throws {
+            let field = HTTPField(name: .authorization, lenientValue: Array("Bearer hunter2\u{1}".utf8))
+            try await withAHC { transport in
+                let failure = try await transportError {
+                    try await transport.send(Request(.get, url: "http://127.0.0.1:1/", headers: HTTPFields([field])))
+                }
+                #expect(failure.code == .invalidRequest)
+                #expect(failure.message == "Invalid header field values")
+            }
+        }
+
+        @Test func credentialsOfAProxyAreNotShown() async throws {
+            var configuration = AsyncHTTPClientTransport.Configuration()
+            configuration.proxy = .http(host: "proxy.example", port: 3128, credentials: (user: "joe", password: "hunter2hunter2"))
+            let proxy = try #require(configuration.proxy)
+            let transport = try AsyncHTTPClientTransport(configuration)
+            var texts = ["\(configuration)", "\(proxy)", String(reflecting: proxy), String(reflecting: configuration), "\(transport)"]
+            for value in [configuration, proxy, transport, transport.timeout(.seconds(1))] as [Any] {
+                var text = ""
+                dump(value, to: &text)
+                texts.append(text)
+            }
+            let encoded = Data("joe:hunter2hunter2".utf8).base64EncodedString()
+            for text in texts {
+                #expect(!text.contains("hunter2") && !text.contains("joe") && !text.contains(encoded), "\(text)")
+            }
+            #expect(texts[0].contains("proxy.example:3128"))
+            try await transport.shutdown()
+        }
+    }
+}
+#endif
