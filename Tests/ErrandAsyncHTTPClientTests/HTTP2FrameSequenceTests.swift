@@ -7,96 +7,101 @@ internal import Synchronization
 internal import TestSupport
 internal import Testing
 
-extension AsyncHTTPClientTransportTests {
-    /// A random run of frames, before requests, during them and after them, from a fixed seed: the process lives, and each call ends within
-    /// its time with a response or a typed error.
-    ///
-    /// `ERRAND_FRAME_SEQUENCES` sets the number of calls (default 1,000) and `ERRAND_FRAME_SEED` the seed.
-    @Suite(.timeLimit(.minutes(20)))
-    struct HTTP2FrameSequenceTests {
-        private static func setting(_ name: String, _ fallback: Int) -> Int {
-            ProcessInfo.processInfo.environment[name].flatMap { Int($0) } ?? fallback
-        }
-
-        @Test func noSequenceOfFramesDoesHarm() async throws {
-            let total = Self.setting("ERRAND_FRAME_SEQUENCES", 1_000)
-            let seed = UInt64(Self.setting("ERRAND_FRAME_SEED", 20_261_122))
-            let (workers, batch) = (16, 40)
-            let next = Counter()
-            let outcomes = Watched<[String: Int]>([:])
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                for _ in 0..<workers {
-                    group.addTask {
-                        while true {
-                            let first = next.take(batch)
-                            guard first < total else { return }
-                            let count = min(batch, total - first)
-                            try await Self.run(count, seed: seed &+ UInt64(first) &* 0x9E37_79B9, outcomes)
-                        }
+/// A random run of frames, before requests, during them and after them, from a seed: the process lives, and each call ends within its time
+/// with a response or a typed error.
+private enum FrameSequences {
+    static func run(_ total: Int, seed: UInt64) async throws {
+        let (workers, size) = (16, 40)
+        let next = Counter()
+        let outcomes = Watched<[String: Int]>([:])
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<workers {
+                group.addTask {
+                    while true {
+                        let first = next.take(size)
+                        guard first < total else { return }
+                        let count = min(size, total - first)
+                        try await Self.batch(count, seed: seed &+ UInt64(first) &* 0x9E37_79B9, outcomes)
                     }
                 }
-                try await group.waitForAll()
             }
-            let counts = outcomes.value
-            #expect(counts.values.reduce(0, +) == total)
-            let answered = counts.filter { Int($0.key) != nil }.values.reduce(0, +)
-            #expect(answered > total / 5, "\(counts)")
-            if total > 1_000 { print("frame sequences: \(counts)") }
-            #expect(counts.keys.count > 3, "\(counts)")
+            try await group.waitForAll()
         }
+        let counts = outcomes.value
+        #expect(counts.values.reduce(0, +) == total)
+        let answered = counts.filter { Int($0.key) != nil }.values.reduce(0, +)
+        #expect(answered > total / 5, "\(counts)")
+        if total > 1_000 { print("frame sequences: \(counts)") }
+        #expect(counts.keys.count > 3, "\(counts)")
+    }
 
-        /// Calls, one after the other, over one transport to one server.
-        private static func run(_ count: Int, seed: UInt64, _ outcomes: Watched<[String: Int]>) async throws {
-            let connections = Counter()
-            let server = try await FrameServer.start { HostileScript(seed: seed &+ UInt64(connections.take(1)) &* 7_919) }
-            var configuration = AsyncHTTPClientTransport.Configuration()
-            configuration.tls.extraRootsPEMFiles = [server.authorityFile]
-            configuration.decompresses = seed % 2 == 0
-            let transport = try AsyncHTTPClientTransport(configuration)
-            var generator = SeededGenerator(seed: seed)
-            for _ in 0..<count {
-                let outcome = try await call(transport, server.url, &generator)
-                outcomes.change { $0[outcome, default: 0] += 1 }
-            }
-            // The server's first: a client waits for the end of a connection that is still being set up.
-            await server.server.stop()
-            try await transport.shutdown()
+    /// Calls, one after the other, over one transport to one server.
+    private static func batch(_ count: Int, seed: UInt64, _ outcomes: Watched<[String: Int]>) async throws {
+        let connections = Counter()
+        let server = try await FrameServer.start { HostileScript(seed: seed &+ UInt64(connections.take(1)) &* 7_919) }
+        var configuration = AsyncHTTPClientTransport.Configuration()
+        configuration.tls.extraRootsPEMFiles = [server.authorityFile]
+        configuration.decompresses = seed % 2 == 0
+        let transport = try AsyncHTTPClientTransport(configuration)
+        var generator = SeededGenerator(seed: seed)
+        for _ in 0..<count {
+            let outcome = try await call(transport, server.url, &generator)
+            outcomes.change { $0[outcome, default: 0] += 1 }
         }
+        // The server's first: a client waits for the end of a connection that is still being set up.
+        await server.server.stop()
+        try await transport.shutdown()
+    }
 
-        private static func call(
-            _ transport: AsyncHTTPClientTransport, _ url: String, _ generator: inout SeededGenerator
-        ) async throws -> String {
-            let bodies: [RequestBody] = [.empty, .empty, .data(Data("small".utf8)), .data(Data(count: 200_000))]
-            let body = bodies.randomElement(using: &generator) ?? .empty
-            var request = try Request(body.isEmpty ? .get : .post, url: url, body: body)
-            if Bool.random(using: &generator) { request = request.telling(RecordingEventSink()) }
-            let cancelAfter = Int.random(in: 0..<10, using: &generator) == 0 ? Int.random(in: 0..<20, using: &generator) : nil
-            let readsBody = Int.random(in: 0..<5, using: &generator) > 0
-            let sent = request.within(.seconds(1))
-            let started = ContinuousClock.now
-            let work = Task {
-                let response = try await transport.send(sent)
-                if readsBody { _ = try await response.body.collect() } else { response.body.abandon() }
-                return "\(response.status.code)"
-            }
-            if let cancelAfter {
-                try await Task.sleep(for: .milliseconds(cancelAfter))
-                work.cancel()
-            }
-            let outcome: String
-            do {
-                outcome = try await work.value
-            } catch let failure as TransportError {
-                outcome = "\(failure.code)"
-            } catch is CancellationError where cancelAfter != nil {
-                outcome = "cancelled"
-            } catch {
-                Issue.record("no typed error: \(type(of: error))")
-                outcome = "untyped"
-            }
-            #expect(ContinuousClock.now - started < .seconds(20), "\(outcome)")
-            return outcome
+    private static func call(
+        _ transport: AsyncHTTPClientTransport, _ url: String, _ generator: inout SeededGenerator
+    ) async throws -> String {
+        let bodies: [RequestBody] = [.empty, .empty, .data(Data("small".utf8)), .data(Data(count: 200_000))]
+        let body = bodies.randomElement(using: &generator) ?? .empty
+        var request = try Request(body.isEmpty ? .get : .post, url: url, body: body)
+        if Bool.random(using: &generator) { request = request.telling(RecordingEventSink()) }
+        let cancelAfter = Int.random(in: 0..<10, using: &generator) == 0 ? Int.random(in: 0..<20, using: &generator) : nil
+        let readsBody = Int.random(in: 0..<5, using: &generator) > 0
+        let sent = request.within(.seconds(1))
+        let started = ContinuousClock.now
+        let work = Task {
+            let response = try await transport.send(sent)
+            if readsBody { _ = try await response.body.collect() } else { response.body.abandon() }
+            return "\(response.status.code)"
         }
+        if let cancelAfter {
+            try await Task.sleep(for: .milliseconds(cancelAfter))
+            work.cancel()
+        }
+        let outcome: String
+        do {
+            outcome = try await work.value
+        } catch let failure as TransportError {
+            outcome = "\(failure.code)"
+        } catch is CancellationError where cancelAfter != nil {
+            outcome = "cancelled"
+        } catch {
+            Issue.record("no typed error: \(type(of: error))")
+            outcome = "untyped"
+        }
+        #expect(ContinuousClock.now - started < .seconds(20), "\(outcome)")
+        return outcome
+    }
+}
+
+extension AsyncHTTPClientTransportTests {
+    @Suite
+    struct HTTP2FrameSequenceTests {
+        @Test func noSequenceOfFramesDoesHarm() async throws { try await FrameSequences.run(320, seed: 20_261_122) }
+    }
+}
+
+/// The same at length: `ERRAND_FRAME_SEQUENCES` sets how many, `ERRAND_FRAME_SEED` the seed.
+@Suite(.timeLimit(.minutes(20)), .enabled(if: ProcessInfo.processInfo.environment["ERRAND_FRAME_SEQUENCES"] != nil, "not asked for"))
+struct ManyFrameSequencesTests {
+    @Test func noSequenceOfFramesDoesHarm() async throws {
+        func setting(_ name: String, _ fallback: Int) -> Int { ProcessInfo.processInfo.environment[name].flatMap { Int($0) } ?? fallback }
+        try await FrameSequences.run(setting("ERRAND_FRAME_SEQUENCES", 10_000), seed: UInt64(setting("ERRAND_FRAME_SEED", 20_261_122)))
     }
 }
 

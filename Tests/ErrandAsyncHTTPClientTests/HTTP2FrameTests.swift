@@ -206,15 +206,12 @@ extension AsyncHTTPClientTransportTests {
             [H2Frame.headers(1, H2Frame.status("101")), .headers(1, ends: true)],
             [.headers(1, H2Frame.status("099")), .headers(1, ends: true)],
             [.headers(1), .headers(1), .headers(1, ends: true)], [.data(1, [1]), .headers(1, ends: true)],
-            [.headers(1, H2Frame.status("103"), ends: true)],
         ])
         func aResponseOutOfOrderIsAFailure(frames: [H2Frame]) async throws {
             let opening = Self.hello.together
             try await FrameServer.with(opening: opening, answering: { $0.stream == 1 ? frames.together : FrameServer.ok($0.stream) }) {
                 transport, server in
                 _ = try await transportError { _ = try await send(by: transport, to: server).body.collect() }
-                let next = try await send(by: transport, to: server)
-                #expect(next.status == .ok)
             }
         }
     }
