@@ -225,7 +225,9 @@ import Testing
         let slow = try prioritized(.background)
         await middleware.callers(1)
         let urgent = try prioritized(.high)
+        defer { for call in [slow, urgent] { call.cancel() } }
         await eventually { desk.requests.count == 2 }
+        try #require(desk.requests.count == 2)
         let joining = try [prioritized(.normal), prioritized(.high)]
         await middleware.callers(4)
         #expect(desk.requests.map(\.options.priority) == [.background, .high])
@@ -246,6 +248,7 @@ import Testing
             let request = try request()
             return Task { try await retrying.send(request).status.code }
         }
+        defer { for call in calls { call.cancel() } }
         await middleware.callers(50)
         if isStatus {
             await desk.answer(status: .serviceUnavailable, text: "busy")
@@ -255,7 +258,7 @@ import Testing
         try await clock.sleepers(atLeast: 50)
         #expect(budget.balance(of: "https://a.example") == 4, "one token for all")
         clock.advance(by: try #require(clock.nextSleeper))
-        #expect(clock.sleeperCount == 0, "they wait for the same time")
+        try #require(clock.sleeperCount == 0, "they wait for the same time")
         await middleware.callers(50)
         await desk.answer(1, text: "fine")
         for call in calls { #expect(try await call.value == 200) }

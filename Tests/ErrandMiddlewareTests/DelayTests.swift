@@ -21,6 +21,16 @@ import Testing
         #expect(try await response.value.status == .ok)
     }
 
+    @Test func aDelayBeyondWhatClocksCanCountIsCapped() async throws {
+        let clock = ManualClock()
+        let stack = StubTransport(Stub().answers(.status(.ok))).delay(by: .seconds(Int64.max), clock: clock)
+        let task = Task { try await stack.send(try request()) }
+        try await clock.sleepers(atLeast: 1)
+        #expect(clock.nextSleeper == .seconds(100 * 365 * 86_400))
+        task.cancel()
+        _ = await task.result
+    }
+
     @Test func doesNotWaitWhereThereIsNoDelay() async throws {
         let stub = StubTransport(Stub().answers(.status(.ok)))
         for (own, override) in [(Duration.zero, Override<Duration>.inherited), (.seconds(3), .off), (.seconds(3), .use(.zero))] {

@@ -160,6 +160,14 @@ import Testing
         #expect(gate.order == ["/first", "/staying"] && clock.sleeperCount == 0)
     }
 
+    @Test(arguments: [ConcurrencyLimit.fixed(.max), .adaptive(initial: .max, maximum: .max)])
+    func aLimitWithoutABoundLetsEverythingGo(_ limit: ConcurrencyLimit) async throws {
+        let middleware = LimitConcurrencyMiddleware(limit, per: .all)
+        let stack = StubTransport(Stub().answers(.status(.ok))).wrapped(by: middleware)
+        for _ in 0..<3 { #expect(try await stack.send(call("/")).status == .ok) }
+        #expect(middleware.load(of: "") == .init(underWay: 0, waiting: 0, limit: 1_000_000_000_000_000))
+    }
+
     @Test func aSlotIsFreedWhenTheExchangeEndsNotWhenItIsRead() async throws {
         let stub = StubTransport(Stub(.get, "/small").answers(.status(.ok, text: "small")), Stub().answers(.stream(streamed)))
         let stack = stub.limitConcurrency(to: 1)

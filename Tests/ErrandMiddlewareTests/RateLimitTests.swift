@@ -81,7 +81,9 @@ import Testing
         for number in 0..<3 { tasks.append(await queued(try call("/\(number)"), on: stack, middleware)) }
         tasks[leaving].cancel()
         await #expect(throws: CancellationError.self) { try await tasks[leaving].value }
+        defer { for task in tasks { task.cancel() } }
         await eventually { clock.sleeperCount == 1 }  // the first of them led
+        try #require(clock.sleeperCount == 1, "somebody leads")
         #expect(middleware.waiting(for: origin) == 2 && clock.nextSleeper == .seconds(1))
         try await clock.advancingToSleepers {
             for number in 0..<3 where number != leaving { _ = try await tasks[number].value }
@@ -262,6 +264,7 @@ import Testing
         let stack = HTTPStack(desk).wrapped(by: middleware)
         func answer(_ index: Int, _ value: String) async {
             await eventually { desk.requests.count > index }
+            guard desk.requests.count > index else { return }
             let head = HTTPResponse(status: .ok, headerFields: [Self.rateLimit: value])
             await desk.answer(index, with: .success(Response(head: head, data: Data(), request: desk.requests[index])))
         }
@@ -273,13 +276,16 @@ import Testing
         let waiting = await queued(try call("/b"), on: stack, middleware)
         await answer(1, #""d";r=500;t=3000"#)
         _ = try await second.value
+        await eventually { desk.requests.count == 3 }
+        try #require(desk.requests.count == 3, "the one that waited has gone")
+        await answer(2, #""d";r=499;t=3000"#)
+        _ = try await waiting.value
         var short = try call("/c")
         short.deadline = Deadline(after: .seconds(30), clock: clock)
         let bounded = short
         let third = Task { try await stack.send(bounded) }
-        await answer(2, #""d";r=499;t=3000"#)
         await answer(3, #""d";r=498;t=3000"#)
-        _ = try await (waiting.value, third.value)
+        _ = try await third.value
         #expect(clock.sleeperCount == 0 && middleware.waiting(for: origin) == 0, "and the time stood still")
     }
 
@@ -309,6 +315,7 @@ import Testing
         let stack = HTTPStack(desk).wrapped(by: middleware)
         func answer(_ index: Int, _ status: HTTPResponse.Status, _ fields: HTTPFields = HTTPFields()) async {
             await eventually { desk.requests.count > index }
+            guard desk.requests.count > index else { return }
             let head = HTTPResponse(status: status, headerFields: fields)
             await desk.answer(index, with: .success(Response(head: head, data: Data(), request: desk.requests[index])))
         }

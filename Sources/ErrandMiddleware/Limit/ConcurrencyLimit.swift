@@ -42,13 +42,16 @@ public struct ConcurrencyLimit: Sendable, Hashable, CustomStringConvertible {
         case cancelled
     }
 
+    /// A limit as a number of slots, at most 10^15: more is as good as none, and might not fit an `Int`.
+    static func slots(_ limit: Double) -> Int { Int(min(limit, 1e15)) }
+
     /// The limit after an exchange.
     package func next(after outcome: Outcome, limit: Double, inUse: Int) -> Double {
         guard case .adaptive(let minimum, let maximum, let decrease, let slow) = kind else { return limit }
         switch outcome {
         case .cancelled: return limit
         case .answered(let elapsed) where elapsed <= slow:
-            return inUse * 2 >= Int(limit) ? min(Double(maximum), limit + 1) : limit
+            return inUse * 2 >= Self.slots(limit) ? min(Double(maximum), limit + 1) : limit
         case .answered, .dropped: return max(Double(minimum), limit * decrease)
         }
     }

@@ -14,7 +14,7 @@ final class ConcurrencyLimiter: Sendable {
         var queue = WaitQueue<Waiter>()
 
         /// With room, nobody is in line: whoever gives a slot back gives it to the next.
-        var hasRoom: Bool { inUse < Int(limit) }
+        var hasRoom: Bool { inUse < ConcurrencyLimit.slots(limit) }
         var isIdle: Bool { inUse == 0 && queue.isEmpty }
     }
 
@@ -30,8 +30,8 @@ final class ConcurrencyLimiter: Sendable {
 
     func load(of key: String) -> LimitConcurrencyMiddleware.Load {
         lines.withLock { lines in
-            guard let line = lines[key] else { return .init(underWay: 0, waiting: 0, limit: limit.initial) }
-            return .init(underWay: line.inUse, waiting: line.queue.count, limit: Int(line.limit))
+            guard let line = lines[key] else { return .init(underWay: 0, waiting: 0, limit: ConcurrencyLimit.slots(Double(limit.initial))) }
+            return .init(underWay: line.inUse, waiting: line.queue.count, limit: ConcurrencyLimit.slots(line.limit))
         }
     }
 

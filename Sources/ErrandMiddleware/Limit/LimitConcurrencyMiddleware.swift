@@ -61,8 +61,10 @@ public struct LimitConcurrencyMiddleware: HTTPMiddleware {
         /// Exchanges.
         public let underWay: Int
         public let waiting: Int
-        /// As it is now.
+        /// As it is now, at most 10^15.
         public let limit: Int
+
+        package init(underWay: Int, waiting: Int, limit: Int) { (self.underWay, self.waiting, self.limit) = (underWay, waiting, limit) }
     }
 
     /// What goes on behind a key: an origin, as `https://a.example`, or an empty text where all requests have one limit. For a gauge.

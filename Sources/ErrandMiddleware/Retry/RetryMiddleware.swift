@@ -38,6 +38,8 @@ public struct RetryMiddleware: HTTPMiddleware {
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         guard let policy = request.options.retry.resolved(policy) else { return try await next.send(request) }
         var request = request
+        // That of a failure whose request is sent anew: it was decided.
+        if request.options.sharedRetry != nil { request.options.sharedRetry = nil }
         let hasKey = request.attachIdempotencyKey(for: policy.keyedMethods)
         var attempts: [AttemptRecord] = []
         var made = 0
