@@ -126,10 +126,7 @@ extension AsyncHTTPClientTransport.TLS {
 extension Duration {
     /// In nanoseconds; more than 100 years, either way, count as that, so that a clock's reading can be added.
     var wholeNanoseconds: Int64 {
-        let century: Int64 = 36_525 * 86_400
-        let (seconds, attoseconds) = components
-        guard seconds < century else { return century * 1_000_000_000 }
-        guard seconds > -century else { return -century * 1_000_000_000 }
+        let (seconds, attoseconds) = bounded.components
         return seconds * 1_000_000_000 + attoseconds / 1_000_000_000
     }
 }

@@ -1,3 +1,4 @@
+internal import ErrandCore
 internal import Synchronization
 
 /// Cancels a scenario at every point at which it can be cancelled, one run after the other.
@@ -154,7 +155,7 @@ public struct CancellationTorture: Sendable {
             }
         }
         let timer = Task {
-            try await Task.sleep(for: min(hangLimit, .longestSleep))
+            try await Task.sleep(for: hangLimit.bounded)
             end.set(nil)
         }
         defer { timer.cancel() }

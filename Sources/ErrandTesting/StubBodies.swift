@@ -55,7 +55,7 @@ final class PacedBodySource: BodySource {
             state.rest = state.rest.dropFirst(slice.count)
             return slice
         }
-        try await clock.sleep(for: .seconds(1) * slice.count / bytesPerSecond)
+        try await clock.sleep(for: (.seconds(1) * slice.count / bytesPerSecond).bounded)
         return slice
     }
 

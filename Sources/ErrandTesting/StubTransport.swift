@@ -157,7 +157,7 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
 
     private func wait(_ delay: Duration, _ conditions: NetworkConditions?) async throws {
         let delay = delay.cappedSum(conditions?.latency ?? .zero)
-        if delay > .zero { try await clock.sleep(for: min(delay, .longestSleep)) }
+        if delay > .zero { try await clock.sleep(for: delay.bounded) }
     }
 
     private func arrive(_ exchange: StubExchange) throws -> Int {

@@ -51,6 +51,7 @@ final class Desk: HTTPSender {
     @discardableResult
     func answer(_ index: Int = 0, status: HTTPResponse.Status = .ok, text: String) async -> Bool {
         await eventually { self.requests.count > index }
+        guard requests.count > index else { return false }
         return await answer(
             index, with: .success(Response(head: HTTPResponse(status: status), data: Data(text.utf8), request: requests[index])))
     }
@@ -59,6 +60,7 @@ final class Desk: HTTPSender {
     @discardableResult
     func answer(_ index: Int = 0, body: HandBody, trailers: HTTPFields? = nil) async -> Bool {
         await eventually { self.requests.count > index }
+        guard requests.count > index else { return false }
         return await answer(index, with: .success(body.response(to: requests[index])))
     }
 }

@@ -51,7 +51,7 @@ import Testing
             let request = try Request(.post, url: "https://a.example/", headers: [.contentType: "application/json"], body: .text(text))
             let command = try request.curl()
             #expect(!command.contains("hunter2"), "\(depth): \(command)")
-            #expect(command.contains("plain") == (depth <= 4), "\(depth): \(command)")
+            #expect(command.contains("plain") == (depth <= JSONRedaction.nestedTextLimit), "\(depth): \(command)")
         }
     }
 }

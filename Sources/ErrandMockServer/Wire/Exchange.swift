@@ -32,7 +32,7 @@ struct Exchange: Sendable {
         } else {
             try await readToEnd()
         }
-        if response.headDelay > .zero { try await clock.sleep(for: response.headDelay) }
+        if response.headDelay > .zero { try await clock.sleep(for: response.headDelay.bounded) }
         if fault?.point == .responseStart, let end = try await breakBeforeHead(response) { return end }
         for head in response.informational { try await wire.inform(head) }
         let end = try await send(response)
@@ -69,7 +69,7 @@ struct Exchange: Sendable {
         var hasBroken = false
         var sent = 0
         while sendsBody, let chunk = try await plan.source.next() {
-            if response.chunkPause > .zero { try await clock.sleep(for: response.chunkPause) }
+            if response.chunkPause > .zero { try await clock.sleep(for: response.chunkPause.bounded) }
             let breakAt = plan.length.map { $0 / 2 } ?? (sent + chunk.count)
             if point == .responseBody, !hasBroken, sent + chunk.count >= breakAt {
                 hasBroken = true

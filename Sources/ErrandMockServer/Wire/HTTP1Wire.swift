@@ -71,7 +71,7 @@ final class HTTP1Wire: ExchangeWire {
         }
         var rest = data
         while !rest.isEmpty {
-            try await clock.sleep(for: slow.pause)
+            try await clock.sleep(for: slow.pause.bounded)
             try await channel.writeAndFlush(ByteBuffer(data: rest.prefix(slow.bytes))).get()
             rest = rest.dropFirst(slow.bytes)
         }

@@ -34,7 +34,7 @@ final class HTTP2Wire: ExchangeWire {
         var rest = data
         let slow = slow.withLock { $0 }
         while !rest.isEmpty {
-            if let slow { try await clock.sleep(for: slow.pause) }
+            if let slow { try await clock.sleep(for: slow.pause.bounded) }
             let piece = rest.prefix(slow?.bytes ?? 256 * 1024)
             rest = rest.dropFirst(piece.count)
             try await write(.data(.init(data: .byteBuffer(ByteBuffer(data: piece)))))

@@ -209,7 +209,7 @@ final class IncomingBody: BodySource {
         guard !isOver else { return nil }
         do {
             try await grantContinue()
-            if let slow { try await clock.sleep(for: slow.pause) }
+            if let slow { try await clock.sleep(for: slow.pause.bounded) }
             if let piece = state.withLock({ $0.popRest() }) { return piece }
             switch try await inbound.next() {
             case .body(let data):
