@@ -163,7 +163,7 @@ private struct Stage: Sendable {
         _ scenario: @escaping @Sendable () async throws -> Value, accepts: (Value) -> Bool,
         check: (TortureRun<Value>) async throws -> Void = { _ in }
     ) async throws {
-        let report = try await CancellationTorture(uncancelledRuns: 10).run {
+        let report = try await CancellationTorture(uncancelledRuns: 10, lateJobs: 1_000).run {
             try await ticks.during(scenario)
         } accepts: {
             accepts($0)

@@ -300,7 +300,8 @@ final class Stage: Sendable {
     private func sendOne() async throws -> String {
         do {
             let response = try await stack.send(Request(scenario.method, url: "https://a.example/x"))
-            if response.body.bufferedData == nil, response.exchange.ended != nil {
+            // One who shares an exchange may get its response when another has read it to the end.
+            if scenario.calls == 1, response.body.bufferedData == nil, response.exchange.ended != nil {
                 try Task.checkCancellation()
                 return "an exchange that ended before its body"
             }

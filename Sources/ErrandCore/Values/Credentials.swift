@@ -4,7 +4,7 @@ enum Credentials {
 
     /// `text` with every authority in it without what stands before its at sign.
     ///
-    /// An authority begins after `//`, `:/` or `\\` (however many slashes follow), and at the front of a text such as `joe:password@host`. It ends
+    /// An authority begins after `//`, `\\` or `http:/` (however many slashes follow), and at the front of a text such as `joe:password@host`. It ends
     /// at a slash, a question mark, a number sign or an octet that no URL has. If what stands for its port is not one, it may be the front of a
     /// password that holds such an octet: then everything up to the last at sign of the line is replaced.
     static func removed(from text: String) -> String {
@@ -82,12 +82,13 @@ enum Credentials {
         result += line[index...]
     }
 
-    /// After the next `//`, `:/`, `:\`, or double backslash, and the slashes that follow; nil where there is none.
+    /// After the next `//` or double backslash, or the slash of either kind that follows `http:` or `https:`, and the slashes that follow; nil
+    /// where there is none.
     private static func authorityStart(in line: ArraySlice<UInt8>, from index: Int) -> Int? {
         var index = index
         while index + 1 < line.endIndex {
             let byte = line[index]
-            if isSlash(line[index + 1]), byte == UInt8(ascii: ":") || isSlash(byte) {
+            if isSlash(line[index + 1]), byte == line[index + 1] || (byte == UInt8(ascii: ":") && endsInScheme(line[..<index])) {
                 index += 2
                 while index < line.endIndex, isSlash(line[index]) { index += 1 }
                 return index
@@ -95,6 +96,11 @@ enum Credentials {
             index += 1
         }
         return nil
+    }
+
+    private static func endsInScheme(_ text: ArraySlice<UInt8>) -> Bool {
+        let end = String(decoding: text.suffix(5), as: UTF8.self).lowercased()
+        return end == "https" || end.hasSuffix("http")
     }
 
     /// Whether what stands for a port is not one.

@@ -1,3 +1,5 @@
+internal import ErrandCore
+
 /// When a circuit opens and closes: a pure state machine. It is told of calls, and says whether one may go.
 ///
 /// Closed, it counts within a window. It opens when there were ``CircuitPolicy/minimumCalls`` and the share of those that failed, or were slow,

@@ -1,3 +1,5 @@
+internal import ErrandCore
+
 /// How long is waited before each further attempt, before jitter.
 public struct Backoff: Sendable, CustomStringConvertible {
     public let description: String
