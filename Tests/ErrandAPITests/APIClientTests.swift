@@ -24,7 +24,7 @@ private enum Users {
     static let motto: Endpoint<String> = .get("/motto")
 }
 
-@Suite(.timeLimit(.minutes(1))) struct APIClientTests {
+@Suite(.timeLimit(.minutes(5))) struct APIClientTests {
     private let ada = User(id: 7, name: "Ada")
 
     private func client(_ stubs: Stub..., json: JSONCoding = .standard) -> (APIClient, StubTransport) {

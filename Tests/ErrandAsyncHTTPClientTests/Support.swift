@@ -8,7 +8,7 @@ internal import Testing
 
 /// The transport against real servers. One test after the other: many of them look at the time that something takes.
 @Suite(
-    .serialized, .timeLimit(.minutes(1)), SharedServers(),
+    .serialized, .timeLimit(.minutes(5)), SharedServers(),
     .leavesNothingBehind(temporaryPrefixes: [TestFolder.prefix], inParallelRuns: false))
 struct AsyncHTTPClientTransportTests {}
 

@@ -7,7 +7,7 @@ import Testing
 @testable import ErrandConformance
 
 /// A descriptor or a file that is left is seen whoever runs beside; work, and that there is nothing, only where nobody does.
-@Suite(.serialized, .timeLimit(.minutes(1)))
+@Suite(.serialized, .timeLimit(.minutes(5)))
 struct LeakTraitTests {
     private static let quick = LeakTrait(settling: .milliseconds(50), temporaryPrefixes: [TestFolder.prefix])
     private static let isAlone = !LeakTrait.isRunParallel
@@ -257,7 +257,7 @@ struct LeakTraitTests {
     }
 }
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct TurnsTests {
     private let turns = Turns()
 

@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 
 /// The suite for middleware against middleware with one fault each: it must see the fault.
-@Suite(.timeLimit(.minutes(1))) struct MiddlewareMutantTests {
+@Suite(.timeLimit(.minutes(5))) struct MiddlewareMutantTests {
     /// A behaviour, and a fault that it catches.
     struct Catch: Sendable, CustomTestStringConvertible {
         let behaviour: MiddlewareBehaviour

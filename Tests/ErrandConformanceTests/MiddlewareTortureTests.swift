@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Each middleware of the library under cancellation at every point, over a stub with a body in pieces.
-@Suite(.serialized, .timeLimit(.minutes(1)), .leavesNothingBehind(inParallelRuns: false))
+@Suite(.serialized, .timeLimit(.minutes(5)), .leavesNothingBehind(inParallelRuns: false))
 struct MiddlewareTortureTests {
     @Test(arguments: Scenario.all) func isCancelledAtEveryPoint(_ scenario: Scenario) async throws {
         let stages = Stages()

@@ -4,7 +4,7 @@ import ErrandTesting
 import Testing
 
 /// The stub transport, by the suite that a third party runs on its own.
-@Suite(.timeLimit(.minutes(1))) struct StubTransportConformanceTests {
+@Suite(.timeLimit(.minutes(5))) struct StubTransportConformanceTests {
     static let noWire = "a stub has no wire for bytes that break its rules"
     static let noCoding = "a stub hands on what it was given; decoding is a transport's or a middleware's work"
 

@@ -4,7 +4,7 @@ import ErrandTesting
 import Testing
 
 /// The torture of middleware against middleware with one fault each: it must see the fault.
-@Suite(.timeLimit(.minutes(1))) struct TortureMutantTests {
+@Suite(.timeLimit(.minutes(5))) struct TortureMutantTests {
     private func violation(_ wrap: @escaping @Sendable (Stage.Parts) -> HTTPStack) async throws -> TortureViolation {
         let scenario = Scenario(name: "mutant", wrap: wrap)
         let torture = CancellationTorture(

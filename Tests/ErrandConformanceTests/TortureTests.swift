@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 
 /// Middleware and typed calls under cancellation at every point, over a stub.
-@Suite(.serialized, .timeLimit(.minutes(1)))
+@Suite(.serialized, .timeLimit(.minutes(5)))
 struct TortureTests {
     private struct User: Codable, Equatable, Sendable { let id: Int }
 

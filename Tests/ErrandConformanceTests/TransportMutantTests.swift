@@ -5,7 +5,7 @@ import Synchronization
 import Testing
 
 /// The suite for transports against transports with one fault each: it must see the fault.
-@Suite(.timeLimit(.minutes(1))) struct TransportMutantTests {
+@Suite(.timeLimit(.minutes(5))) struct TransportMutantTests {
     /// A behaviour, and a fault that it catches.
     struct Catch: Sendable, CustomTestStringConvertible {
         let behaviour: TransportBehaviour

@@ -2,7 +2,7 @@ import Errand
 import ErrandTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct RequestConditionTests {
+@Suite(.timeLimit(.minutes(5))) struct RequestConditionTests {
     /// Notes its name in each request.
     private struct Marking: HTTPMiddleware {
         let name: String

@@ -4,7 +4,7 @@ import Testing
 
 @testable import ErrandCore
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct SingleFlightTests {
     private let flight = SingleFlight<String, Int>()
     private let runs = Recorder<Int>()

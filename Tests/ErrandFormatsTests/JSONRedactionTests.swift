@@ -1,7 +1,7 @@
 import ErrandFormats
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct JSONRedactionTests {
     private func isSensitive(_ name: String) -> Bool { ["token", "secret", "pässword"].contains(name.lowercased()) }
 

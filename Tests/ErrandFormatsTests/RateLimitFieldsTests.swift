@@ -2,7 +2,7 @@ import ErrandFormats
 import HTTPTypes
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct RateLimitFieldsTests {
+@Suite(.timeLimit(.minutes(5))) struct RateLimitFieldsTests {
     struct Row: Sendable, CustomTestStringConvertible {
         let name: String
         var status: HTTPResponse.Status = .ok

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// The public vectors for structured fields, both ways. None differs.
-@Suite(.timeLimit(.minutes(1)), .enabled(if: Suites.folder != nil, Comment(rawValue: Suites.missing)))
+@Suite(.timeLimit(.minutes(5)), .enabled(if: Suites.folder != nil, Comment(rawValue: Suites.missing)))
 struct StructuredFieldSuiteTests {
     /// Any of the three.
     enum Field: Equatable {

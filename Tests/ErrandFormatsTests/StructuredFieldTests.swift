@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct StructuredFieldTests {
+@Suite(.timeLimit(.minutes(5))) struct StructuredFieldTests {
     @Test func whatIsReadCanBeLookedUp() throws {
         let list = try StructuredList(parsing: #""default";r=50;t=30, ("a" b);x=1.5;y"#)
         #expect(list.members[0].item?.value.stringValue == "default" && list.members[0].parameters["r"]?.integerValue == 50)

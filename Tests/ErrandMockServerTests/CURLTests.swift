@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// Requests as `curl` commands, run by a shell against a server: what arrives is the request.
-@Suite(.timeLimit(.minutes(1)), .enabled(if: Programs.find("curl") != nil, "there is no curl on this machine")) struct CURLTests {
+@Suite(.timeLimit(.minutes(5)), .enabled(if: Programs.find("curl") != nil, "there is no curl on this machine")) struct CURLTests {
     static let shells = ["sh", "dash", "bash"].compactMap(Programs.find)
 
     @Test(arguments: shells) func twoHundredRequestsArriveAsTheyAre(_ shell: String) async throws {

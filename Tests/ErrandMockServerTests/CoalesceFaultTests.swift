@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// Shared exchanges over a real socket, against a server that fails them and callers that leave.
-@Suite(.timeLimit(.minutes(1)), .leavesNothingBehind(inParallelRuns: false)) struct CoalesceFaultTests {
+@Suite(.timeLimit(.minutes(5)), .leavesNothingBehind(inParallelRuns: false)) struct CoalesceFaultTests {
     /// More than a client reads ahead.
     private static let content = Data.seeded(400_000)
 

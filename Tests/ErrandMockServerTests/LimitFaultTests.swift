@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// Limits and the circuit breaker over a real socket, against a server that fails them.
-@Suite(.timeLimit(.minutes(1))) struct LimitFaultTests {
+@Suite(.timeLimit(.minutes(5))) struct LimitFaultTests {
     private final class Counter: Sendable {
         private let state = Mutex((now: 0, most: 0))
         var most: Int { state.withLock(\.most) }

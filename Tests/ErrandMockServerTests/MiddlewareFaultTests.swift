@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 /// Each middleware of the library over a real socket, against a server that fails it.
-@Suite(.timeLimit(.minutes(1))) struct MiddlewareFaultTests {
+@Suite(.timeLimit(.minutes(5))) struct MiddlewareFaultTests {
     /// Half of it is more than a client reads ahead.
     private static let long = String(repeating: "0123456789abcdef", count: 20_000)
     private static let quick = RetryPolicy(backoff: .constant(.milliseconds(1)))

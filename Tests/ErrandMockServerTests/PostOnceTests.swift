@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// A POST without a key reaches the server once at most, whatever goes wrong.
-@Suite(.timeLimit(.minutes(1))) struct PostOnceTests {
+@Suite(.timeLimit(.minutes(5))) struct PostOnceTests {
     @Test func underThreeHundredScriptsOfFaults() async throws {
         var generator = SeededGenerator(seed: 2026)
         let scripts = (0..<300).map { _ in Script(using: &generator) }

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// The mock server over real sockets. One test after the other: some of them look at the time that something takes.
-@Suite(.serialized, .timeLimit(.minutes(1)))
+@Suite(.serialized, .timeLimit(.minutes(5)))
 struct MockServerTests {}
 
 /// Runs `body` with a transport of its own, which is shut down after it.

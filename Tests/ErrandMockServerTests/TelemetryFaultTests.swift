@@ -7,7 +7,7 @@ import Testing
 import Tracing
 
 /// Metrics and spans over a real socket, against a server that fails what they tell of.
-@Suite(.timeLimit(.minutes(1))) struct TelemetryFaultTests {
+@Suite(.timeLimit(.minutes(5))) struct TelemetryFaultTests {
     private let metrics = RecordingMetrics()
     private let tracer = RecordingTracer()
 

@@ -4,7 +4,7 @@ internal import TestSupport
 internal import Testing
 
 /// A proxy that misbehaves on purpose: each call ends as it is documented to, and in time.
-@Suite(.enabled(if: Stand.haproxy.isHere, Comment(rawValue: Stand.haproxy.missing)), .timeLimit(.minutes(1)))
+@Suite(.enabled(if: Stand.haproxy.isHere, Comment(rawValue: Stand.haproxy.missing)), .timeLimit(.minutes(5)))
 struct HAProxyTests {
     private static let limit = Duration.seconds(1)
 

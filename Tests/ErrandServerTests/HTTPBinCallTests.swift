@@ -5,7 +5,7 @@ internal import TestSupport
 internal import Testing
 
 /// Typed calls, as httpbin saw them.
-@Suite(.enabled(if: Stand.httpbin.isHere, Comment(rawValue: Stand.httpbin.missing)), .timeLimit(.minutes(1)))
+@Suite(.enabled(if: Stand.httpbin.isHere, Comment(rawValue: Stand.httpbin.missing)), .timeLimit(.minutes(5)))
 struct HTTPBinCallTests {
     // MARK: What is sent
 

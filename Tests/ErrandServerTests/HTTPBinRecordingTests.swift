@@ -6,7 +6,7 @@ internal import TestSupport
 internal import Testing
 
 /// Real exchanges, recorded to a file and answered from it again without a network.
-@Suite(.enabled(if: Stand.httpbin.isHere, Comment(rawValue: Stand.httpbin.missing)), .timeLimit(.minutes(1)))
+@Suite(.enabled(if: Stand.httpbin.isHere, Comment(rawValue: Stand.httpbin.missing)), .timeLimit(.minutes(5)))
 struct HTTPBinRecordingTests {
     private struct Answer: Equatable {
         let head: HTTPResponse

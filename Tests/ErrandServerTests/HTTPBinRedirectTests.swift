@@ -3,7 +3,7 @@ internal import Errand
 internal import TestSupport
 internal import Testing
 
-@Suite(.enabled(if: Stand.httpbin.isHere, Comment(rawValue: Stand.httpbin.missing)), .timeLimit(.minutes(1)))
+@Suite(.enabled(if: Stand.httpbin.isHere, Comment(rawValue: Stand.httpbin.missing)), .timeLimit(.minutes(5)))
 struct HTTPBinRedirectTests {
     @Test(arguments: HTTPBin.RedirectKind.allCases)
     func redirectsAreFollowedToTheirEnd(kind: HTTPBin.RedirectKind) async throws {

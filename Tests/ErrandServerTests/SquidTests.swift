@@ -7,7 +7,7 @@ internal import Testing
 @Suite(
     .enabled(if: Stand.squid.isHere, Comment(rawValue: Stand.squid.missing)),
     .enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)),
-    .timeLimit(.minutes(1)))
+    .timeLimit(.minutes(5)))
 struct SquidTests {
     /// Runs `body` with a stack whose requests go by squid.
     private func withProxy<Result>(

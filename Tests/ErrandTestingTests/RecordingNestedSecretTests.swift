@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Secrets within values that have a format of their own, and in the words of an app's own errors.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct RecordingNestedSecretTests {
     private struct AppBroke: Error, CustomStringConvertible { var description: String { "hunter2hunter2" } }
 

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// What becomes of a request's body that a stub has begun to read.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct StubTransportBodyTests {
     private struct AppBroke: Error, CustomStringConvertible { var description: String { "s3cr3t-detail" } }
 

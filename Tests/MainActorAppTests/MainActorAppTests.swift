@@ -51,7 +51,7 @@ nonisolated struct WhereItRuns: HTTPMiddleware {
     }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct MainActorAppTests {
+@Suite(.timeLimit(.minutes(5))) struct MainActorAppTests {
     @Test func aViewModelLoadsItsArticles() async {
         let articles = [Article(id: 1, title: "One")]
         let stub = StubTransport(Stub(.get, "/articles").answers(.json(articles)))
