@@ -70,10 +70,10 @@ public struct JSONCoding: Sendable {
 
     /// The value that `data` hold.
     ///
-    /// - Throws: `DecodingError`, also for text that nests deeper than 128 (a `JSONValue`: 64): recursive types need stack for each level, and a
-    ///   thread may have little.
+    /// - Throws: `DecodingError`, also for text that nests deeper than 128 (a `JSONValue`: 64), as recursive types need stack for each level; for a
+    ///   member's name that is longer than 256 bytes and not ASCII, which is slow to compare; and for text that is not UTF-8 (RFC 8259, 8.1).
     public func decode<Value: Decodable>(_ type: Value.Type, from data: Data) throws -> Value {
-        if JSONDepth.isExceeded(by: data) { throw Self.corrupted("nested deeper than \(JSONDepth.limit)") }
+        if let problem = data.withUnsafeBytes({ JSONDepth.problem(in: $0) }) { throw Self.corrupted(problem) }
         // By a parser that knows what comes next, where no setting of a decoder matters: asking a decoder for each kind in turn takes long.
         if isStandard, type == JSONValue.self {
             do {

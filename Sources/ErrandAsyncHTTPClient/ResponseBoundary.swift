@@ -129,7 +129,7 @@ final class ResponseBoundary {
     func headEnded(_ head: HTTPResponseHead) {
         guard head.status.code >= 200 || head.status == .switchingProtocols else { return }
         ends.headEnded(
-            length: head.headers.first(name: "content-length").flatMap { Int64($0) },
+            length: head.headers[canonicalForm: "content-length"].first.flatMap { Int64($0) },
             isChunked: head.headers.contains(name: "transfer-encoding"))
     }
 

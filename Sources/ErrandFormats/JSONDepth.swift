@@ -1,36 +1,54 @@
-/// How deep JSON text may nest here.
+/// What JSON text from the network must not be like, looked at before it is decoded: one pass over the bytes, without recursion.
 ///
 /// Whoever decodes values recursively uses some stack for each level, and so do Foundation's decoder and the values themselves. Threads have as
-/// little as 512 KiB: the depth of bytes from the network is looked at before they are decoded.
+/// little as 512 KiB. And a decoder that keeps members by their names compares the names as Unicode text, which takes time that grows with the
+/// square of a run of combining marks.
 package enum JSONDepth {
     /// For values of any kind of the app: 128 levels.
     package static let limit = 128
+    /// The longest name of a member that is not plain ASCII, as it stands in the text: 256 bytes.
+    package static let nameLimitBytes = 256
 
-    /// Whether `bytes` nest deeper than `limit`: one pass, without recursion. Text that is not JSON may count as deep.
-    package static func isExceeded(by bytes: some Sequence<UInt8>, limit: Int = limit) -> Bool {
+    /// What is wrong with the text; nil if it may be decoded. Text that is not JSON may count as deep.
+    ///
+    /// The type is concrete, as a generic scan is several times slower from another module.
+    package static func problem(in bytes: UnsafeRawBufferPointer, limit: Int = limit) -> String? {
+        // UTF-16 and UTF-32 have a zero among the first four bytes of JSON, or a mark that tells them.
+        if bytes.prefix(4).contains(0) || bytes.starts(with: [0xFF, 0xFE]) || bytes.starts(with: [0xFE, 0xFF]) {
+            return "not UTF-8 (RFC 8259, 8.1)"
+        }
         var depth = 0
-        var isInString = false
+        var stringStart: Int?
+        var isPlain = true
         var isEscaped = false
-        for byte in bytes {
-            if isInString {
+        /// Whether the last token is a string that may not be a name.
+        var hasLongString = false
+        for (index, byte) in bytes.enumerated() {
+            if let start = stringStart {
                 if isEscaped {
                     isEscaped = false
                 } else if byte == UInt8(ascii: "\\") {
-                    isEscaped = true
+                    (isEscaped, isPlain) = (true, false)
                 } else if byte == UInt8(ascii: "\"") {
-                    isInString = false
+                    stringStart = nil
+                    hasLongString = !isPlain && index - start > nameLimitBytes
+                } else if byte >= 0x80 {
+                    isPlain = false
                 }
                 continue
             }
             switch byte {
-            case UInt8(ascii: "\""): isInString = true
+            case UInt8(ascii: "\""): (stringStart, isPlain, hasLongString) = (index + 1, true, false)
+            case UInt8(ascii: ":") where hasLongString: return "a member's name is longer than \(nameLimitBytes) bytes, and not ASCII"
             case UInt8(ascii: "["), UInt8(ascii: "{"):
                 depth += 1
-                if depth > limit { return true }
+                hasLongString = false
+                if depth > limit { return "nested deeper than \(limit)" }
             case UInt8(ascii: "]"), UInt8(ascii: "}"): depth -= 1
-            default: break
+            case 0x20, 0x09, 0x0A, 0x0D: break
+            default: hasLongString = false
             }
         }
-        return false
+        return nil
     }
 }

@@ -10,10 +10,9 @@ public import ErrandCore
 /// **Place:** inside `validateStatus`, outside `retry`: it comes when all attempts are used up. A call that was cancelled is over, and
 /// never answered in another way. Where the other way fails as well, what failed first is thrown.
 ///
-/// **Deadline:** a first way that hangs must not use it up. Where another sender could get the request after a timeout, the first sender's
-/// head must come before the last quarter of the time to the deadline (`deadlineShare`); otherwise it is cancelled, and the other sender has the rest. With
-/// `timeout(.seconds(10))` outside, that is after 7.5 s. A body may take until the deadline. Values and closures have no share: they are asked when the first way
-/// has failed, after the deadline too.
+/// **Deadline:** if the request can be sent again, the first sender gets an earlier deadline, which leaves a quarter of the remaining time
+/// (`deadlineShare`) to the other sender. With `timeout(.seconds(10))` outside, the first sender has 7.5 s, its body included. Use a share of 0 for
+/// bodies that take long. Without a deadline, a first sender that hangs keeps the other from being asked. Values and closures have no share: they are asked when the first sender has failed, after the deadline too.
 ///
 /// **Per request:** `request.options.fallback = .off`.
 public struct FallbackMiddleware: HTTPMiddleware {
@@ -52,8 +51,8 @@ public struct FallbackMiddleware: HTTPMiddleware {
     /// Another sender gets the request, unless its body can't be sent again, or it might be done twice: one that is not idempotent
     /// (RFC 9110, 9.2.2) and has no `Idempotency-Key` is sent only where the first sender's server provably did nothing of it.
     ///
-    /// - Parameter deadlineShare: of the time to the deadline, the part that is kept for the other sender: from 0, which keeps nothing, up to but
-    ///   not including 1; a quarter by default.
+    /// - Parameter deadlineShare: the part of the remaining time that is kept for the other sender: at least 0, which keeps nothing, and less
+    ///   than 1; 0.25 by default.
     public init(to sender: some HTTPSender, statuses: Set<Int> = [], deadlineShare: Double = 0.25) {
         self.init(name: "another sender", statuses: statuses, deadlineShare: deadlineShare) { request, cause in
             request.body.canBeSent && cause.allowsSending(request) ? try await sender.send(request) : nil
@@ -83,16 +82,14 @@ public struct FallbackMiddleware: HTTPMiddleware {
         }
     }
 
-    /// The first way, for as long as it may take.
+    /// The first way. Its deadline is one of its own, and no cancellation, so that the layers inside see a server that is too slow.
     private func first(_ request: Request, _ next: some HTTPSender) async throws -> Response {
         guard deadlineShare > 0, let deadline = request.deadline, request.body.replay.canRestart, request.mayBeSentAgain,
             case let remaining = deadline.remaining, remaining > .zero
         else { return try await next.send(request) }
-        let share = remaining * deadlineShare
-        return try await racing(
-            deadline.earlier(by: share),
-            onTimeout: { .timedOut(.response, after: remaining - share, request: request, wasSent: .maybe) },
-            discard: { $0.body.abandon() }, operation: { try await next.send(request) })
+        var first = request
+        first.deadline = deadline.earlier(by: remaining * deadlineShare)
+        return try await next.send(first)
     }
 
     /// - Throws: `CancellationError` alone.

@@ -95,10 +95,11 @@ public struct StatusError: RequestFailure {
 
     /// A value of the error's body, such as the API's own error type.
     ///
-    /// - Throws: `DecodingError`, also where the body was longer than what was kept, or nests deeper than 128.
+    /// - Throws: `DecodingError`, also where the body was longer than what was kept, or is what a typed call refuses as well: deeper than 128,
+    ///   for instance.
     public func decode<Value: Decodable>(_ type: Value.Type = Value.self, with decoder: JSONDecoder = JSONDecoder()) throws -> Value {
-        guard !JSONDepth.isExceeded(by: bodyPrefix) else {
-            throw DecodingError.dataCorrupted(.init(codingPath: [], debugDescription: "nested deeper than \(JSONDepth.limit)"))
+        if let problem = bodyPrefix.withUnsafeBytes({ JSONDepth.problem(in: $0) }) {
+            throw DecodingError.dataCorrupted(.init(codingPath: [], debugDescription: problem))
         }
         return try decoder.decode(type, from: bodyPrefix)
     }

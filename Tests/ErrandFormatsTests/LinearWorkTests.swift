@@ -76,7 +76,7 @@ struct LinearWorkTests {
         Parser("problem, members", text: { "{" + (0..<$0).map { "\"m\($0)\":[[[1]]]," }.joined() + "\"z\":1}" }) {
             _ = try? ProblemDetails(parsing: $0.utf8)
         },
-        Parser("depth", text: repeated("[]{}\"\\\"")) { _ = JSONDepth.isExceeded(by: $0.utf8) },
+        Parser("depth", text: repeated("[]{}\"\\\"")) { text in Array(text.utf8).withUnsafeBytes { _ = JSONDepth.problem(in: $0) } },
         Parser("redaction, array", text: { "[" + String(repeating: "\"a\",", count: $0) + "1]" }, redact),
         Parser("redaction, secrets", text: { "[" + String(repeating: "{\"token\":[1,{}]},", count: $0) + "1]" }, redact),
         Parser("redaction, nesting", text: repeated("["), redact),
@@ -121,7 +121,7 @@ struct SmallStackTests {
             _ = try? JSONDecoder().decode(JSONValue.self, from: Data(bytes))
             _ = try? JSONDecoder().decode(ProblemDetails.self, from: Data(bytes))
             _ = JSONRedaction(bytes, placeholder: "X", isSensitive: { $0 == "token" })
-            _ = JSONDepth.isExceeded(by: bytes)
+            _ = Array(bytes).withUnsafeBytes { JSONDepth.problem(in: $0) }
             _ = try? StructuredList(parsing: String(decoding: bytes, as: UTF8.self))
             _ = MediaType(String(decoding: bytes, as: UTF8.self))
             return true
@@ -135,8 +135,28 @@ struct SmallStackTests {
         _ = try JSONDecoder().decode(JSONValue.self, from: Data(text(64).utf8))
         #expect(throws: JSONError.self) { try JSONValue(parsing: text(65).utf8) }
         #expect(throws: DecodingError.self) { try JSONDecoder().decode(JSONValue.self, from: Data(text(65).utf8)) }
-        #expect(!JSONDepth.isExceeded(by: text(128).utf8) && JSONDepth.isExceeded(by: text(129).utf8))
-        #expect(!JSONDepth.isExceeded(by: "[\"\(String(repeating: "[\\\"", count: 500))\"]".utf8), "brackets within a string are text")
-        #expect(!JSONDepth.isExceeded(by: String(repeating: "[],", count: 500).utf8))
+        func problem(_ text: String) -> String? { Array(text.utf8).withUnsafeBytes { JSONDepth.problem(in: $0) } }
+        #expect(problem(text(128)) == nil && problem(text(129)) == "nested deeper than 128")
+        #expect(problem("[\"\(String(repeating: "[\\\"", count: 500))\"]") == nil, "brackets within a string are text")
+        #expect(problem(String(repeating: "[],", count: 500)) == nil)
+    }
+
+    /// Text is compared by its normal form, and a run of combining marks takes the square of its length to get there.
+    @Test func longNamesThatAreNotASCIIAreRefused() {
+        let marks = String(repeating: "\u{301}\u{323}", count: 20_000)
+        func problem(_ text: String) -> String? { Array(text.utf8).withUnsafeBytes { JSONDepth.problem(in: $0) } }
+        for text in ["{\"a\(marks)\":1}", "{\"a\(String(repeating: "\\u0301", count: 20_000))\" : 1}"] {
+            #expect(problem(text)?.contains("longer than 256 bytes") == true)
+            #expect(throws: JSONError.self) { try JSONValue(parsing: text.utf8) }
+        }
+        #expect(problem("{\"a\":\"\(marks)\",\"\(String(repeating: "b", count: 500))\":[\"\(marks)\"]}") == nil)
+    }
+
+    @Test func whatIsNotUTF8IsRefused() {
+        for bytes in [Array("[1]".utf16).flatMap { [UInt8($0 & 0xFF), UInt8($0 >> 8)] }, [0xFE, 0xFF, 0, 0x5B], [0xFF, 0xFE, 0x5B, 0]]
+            as [[UInt8]]
+        {
+            #expect(bytes.withUnsafeBytes { JSONDepth.problem(in: $0) }?.contains("UTF-8") == true)
+        }
     }
 }

@@ -31,13 +31,29 @@ import Testing
         #expect(mirror.requests.first?.request.deadline?.remaining == .milliseconds(2_500))
     }
 
-    @Test func theBodyOfTheFirstWayHasTheWholeTime() async throws {
+    @Test func theBodyOfTheFirstWayHasItsShareOfTheTime() async throws {
         let clock = ManualClock()
         let (first, mirror) = (StubTransport(Stub().answers(.stream(streamed))), StubTransport(Stub().answers(.status(.ok))))
         let response = try await first.fallback(to: mirror).send(try deadlined(.get, clock))
-        clock.advance(by: .seconds(9))
+        clock.advance(by: .seconds(7))
         #expect(try await response.body.collect() == Data("onetwothree".utf8) && mirror.requests.isEmpty)
-        #expect(first.requests.first?.request.deadline?.remaining == .seconds(1))
+        #expect(first.requests.first?.request.deadline?.remaining == .milliseconds(500))
+    }
+
+    /// A cancellation would say nothing about the server.
+    @Test func aFirstWayThatHangsCountsAgainstItsServer() async throws {
+        let clock = ManualClock()
+        let (hanging, mirror) = (StubTransport(Stub().answers(.never)), StubTransport(Stub().answers(.status(.ok))))
+        let breaker = CircuitBreaker(CircuitPolicy(minimumCalls: 2), clock: clock)
+        let stack = hanging.circuitBreaker(breaker).fallback(to: mirror)
+        for _ in 0..<2 {
+            let sent = try deadlined(.get, clock)
+            let task = Task { try await stack.send(sent) }
+            try await clock.sleepers(atLeast: 1)
+            clock.advance(by: .milliseconds(7_500))
+            #expect(try await task.value.metadata.isFallback)
+        }
+        #expect(breaker.state(of: "https://a.example") == .open(for: .seconds(5)))
     }
 
     @Test func whatCouldNotBeSentElsewhereAfterATimeoutKeepsTheWholeTime() async throws {

@@ -15,7 +15,7 @@ extension MiddlewareBehaviour {
         MiddlewareBehaviour(
             "SendsTheWholeRequest", "Method, target, fields, body, trailers, options and event sink of a request reach the sender below."
         ) { subject in
-            for method in [HTTPRequest.Method.get, .post] {
+            for method in [HTTPRequest.Method.get, .post, .put, .delete] {
                 let body = method == .post ? ["one", "two", "three"] : []
                 let (request, recorder) = try marked(subject.request(), method, body: body)
                 let stub = StubTransport(Stub().answers(.custom { (HTTPResponse(status: .ok), $0.body) }))
@@ -80,14 +80,14 @@ extension MiddlewareBehaviour {
             "KeepsStatuses", "A status comes back as it is, or in a failure; a refusal never becomes a success."
         ) { subject in
             guard !subject.changes.contains(.status) else { return }
-            for status in [HTTPResponse.Status.created, .notFound] {
+            for status in [HTTPResponse.Status.created, .noContent, .found, .notModified, .notFound] {
                 let stub = StubTransport(Stub().answers(.status(status, text: "as it is")))
                 do {
                     let response = try await subject.wrap(stub).send(subject.request())
                     #expect(response.status == status)
                     response.body.abandon()
                 } catch let failure as any RequestFailure {
-                    #expect(failure.response?.status == status && status == .notFound)
+                    #expect(failure.response?.status == status && status.kind != .successful)
                 }
             }
         },
@@ -153,6 +153,7 @@ extension MiddlewareBehaviour {
         let recorder = EventRecorder()
         var request = request
         request.head.method = method
+        request.options.priority = .high
         let path = request.head.path ?? "/"
         request.head.path = path + (path.contains("?") ? "&" : "?") + "own=1&twice=%20&twice=b"
         request.head.headerFields[.accept] = "application/x-own"
@@ -186,6 +187,7 @@ extension MiddlewareBehaviour {
                 #expect(seen.head.headerFields[values: field.name] == sent.head.headerFields[values: field.name], "\(field.name)")
             }
         }
+        #expect(seen.options.priority == sent.options.priority, "the priority of the request")
         #expect(seen.options[MarkKey.self] == "kept" && seen.options.tags["own"] == "kept", "options of the request")
     }
 }

@@ -1,6 +1,6 @@
 /// A dictionary with a bound: beyond it, the entry that was used least recently is evicted.
 ///
-/// State by key (origins, rate-limit keys, series of metrics) uses this type, so that one eviction rule holds everywhere. An entry whose
+/// State by key, such as origins and rate-limit keys, uses this type, so that one eviction rule holds everywhere. An entry whose
 /// value is pinned is never evicted and does not count toward the bound: it carries a decision made by hand, or work in progress.
 /// Every operation takes constant time, whatever the number of entries and pins.
 package struct BoundedTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {

@@ -8,7 +8,7 @@ extension StringProtocol {
         var count = 0
         for scalar in unicodeScalars {
             count += 1
-            if !isUnlimited, count > scalarLimit + 4 { break }
+            if !isUnlimited, count - 4 > scalarLimit { break }
             switch scalar.properties.generalCategory {
             case .control, .lineSeparator, .paragraphSeparator, .format: text += "\\u{\(String(scalar.value, radix: 16))}"
             default: text.unicodeScalars.append(scalar)

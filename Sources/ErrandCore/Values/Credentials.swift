@@ -8,6 +8,7 @@ enum Credentials {
     /// at a slash, a question mark, a number sign or an octet that no URL has. If what stands for its port is not one, it may be the front of a
     /// password that holds such an octet: then everything up to the last at sign of the line is replaced.
     static func removed(from text: String) -> String {
+        let text = withASCIIAtSigns(text)
         guard text.utf8.contains(UInt8(ascii: "@")) else { return text }
         let bytes = Array(text.utf8)
         var result: [UInt8] = []
@@ -70,7 +71,8 @@ enum Credentials {
             guard let start = authorityStart(in: line, from: index), start <= last else { break }
             result += line[index..<start]
             let end = line[start...].firstIndex(where: isEnd) ?? line.endIndex
-            let at = hasPasswordForPort(line[start..<end]) ? last : line[start..<end].lastIndex(of: UInt8(ascii: "@"))
+            let isDoubtful = hasPasswordForPort(line[start..<end]) || (end < line.endIndex && breaksPassword(line[end], line[start..<end]))
+            let at = isDoubtful ? last : line[start..<end].lastIndex(of: UInt8(ascii: "@"))
             if let at {
                 result += shown
                 index = at
@@ -96,6 +98,11 @@ enum Credentials {
             index += 1
         }
         return nil
+    }
+
+    /// Whether an authority that seems to have a port ends at an octet that no URL has: it may stand in a password.
+    private static func breaksPassword(_ end: UInt8, _ authority: ArraySlice<UInt8>) -> Bool {
+        !"/\\?#>".utf8.contains(end) && authority.first != UInt8(ascii: "[") && authority.contains(UInt8(ascii: ":"))
     }
 
     private static func endsInScheme(_ text: ArraySlice<UInt8>) -> Bool {

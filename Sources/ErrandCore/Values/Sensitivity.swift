@@ -36,24 +36,34 @@ public struct Sensitivity: Sendable, Hashable {
 
     public func isSensitive(_ name: HTTPField.Name) -> Bool {
         let name = name.canonicalName
-        return Self.knownFields.contains(name) || extraFields.contains(name) || Self.saysSo(name)
+        return Self.isOne(of: Self.knownFields, name) || Self.isOne(of: extraFields, name) || Self.saysSo(name)
     }
 
     public func isSensitive(queryName: String) -> Bool {
         let name = queryName.lowercased()
-        return Self.knownQueryNames.contains(name) || extraQueryNames.contains(name) || Self.saysSo(name)
+        return Self.isOne(of: Self.knownQueryNames, name) || Self.isOne(of: extraQueryNames, name) || Self.saysSo(name)
     }
 
     /// A member of a JSON object. As for a query item, but `code` and `key` are too common there to be secret.
     public func isSensitive(memberName: String) -> Bool {
         let name = memberName.lowercased()
-        if extraQueryNames.contains(name) || extraFields.contains(name) || Self.knownFields.contains(name) { return true }
-        return Self.saysSo(name) || (Self.knownQueryNames.contains(name) && name != "code" && name != "key")
+        if Self.isOne(of: extraQueryNames, name) || Self.isOne(of: extraFields, name) || Self.isOne(of: Self.knownFields, name) {
+            return true
+        }
+        return Self.saysSo(name) || (Self.isOne(of: Self.knownQueryNames, name) && name != "code" && name != "key")
+    }
+
+    /// The longest name that is compared as a whole, in bytes. To compare a run of combining marks takes the square of its length; longer names are
+    /// looked at by their parts alone.
+    private static let nameLimitBytes = 256
+
+    private static func isOne(of names: Set<String>, _ name: String) -> Bool {
+        !names.isEmpty && name.utf8.count <= nameLimitBytes && names.contains(name)
     }
 
     private static func saysSo(_ name: String) -> Bool {
         // A yes or no of CORS, which tells nothing.
-        if name == "access-control-allow-credentials" { return false }
+        if name.utf8.elementsEqual("access-control-allow-credentials".utf8) { return false }
         return tellingParts.contains { name.utf8.count >= $0.utf8.count && name.utf8.contains($0.utf8) }
     }
 

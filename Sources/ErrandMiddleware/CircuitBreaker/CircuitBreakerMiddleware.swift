@@ -101,7 +101,7 @@ public final class CircuitBreaker: Sendable {
         return machines.withLock { Self.shown($0[origin]?.state ?? .closed, at: now) }
     }
 
-    /// Refuses all requests to an origin until ``close(_:)``.
+    /// Refuses all requests to an origin, written as `https://a.example`, until ``close(_:)``.
     public func isolate(_ origin: String) { change(origin) { machine, _ in machine.isolate() } }
 
     /// Lets requests go again, and forgets what was counted.

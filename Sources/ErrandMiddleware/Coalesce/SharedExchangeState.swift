@@ -211,7 +211,7 @@ struct SharedExchangeState: Sendable {
             let hasRoom = members[id].map { $0.isAsking || !isAsked || $0.chunks.bytes + chunk.count <= limitBytes } ?? false
             if hasRoom {
                 members[id]?.chunks.append(chunk)
-                // It has what it asked for. Until it runs and asks again, it is as slow as any other.
+                // The read is satisfied. Until the next one, this member's buffer is limited again.
                 members[id]?.isAsking = false
             } else {
                 if let lifetime = members.removeValue(forKey: id)?.lifetime { lifetimes.append(lifetime) }

@@ -13,7 +13,7 @@ final class ConcurrencyLimiter: Sendable {
         var inUse = 0
         var queue = WaitQueue<Waiter>()
 
-        /// With room, nobody is in line: whoever gives a slot back gives it to the next.
+        /// If a slot is free, the queue is empty: whoever gives a slot back gives it to the next.
         var hasRoom: Bool { inUse < ConcurrencyLimit.slots(limit) }
         var isIdle: Bool { inUse == 0 && queue.isEmpty }
     }

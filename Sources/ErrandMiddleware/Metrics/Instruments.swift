@@ -104,7 +104,8 @@ final class Series: Sendable {
         let outcome: Outcome
     }
 
-    /// A server chooses the status. Beyond these, outcomes are counted together.
+    /// A server chooses the status. With this many instruments, of three kinds, further outcomes are counted together: those that went well as one, and
+    /// those that did not as another.
     static let outcomeLimit = 100
 
     let active: Meter
@@ -137,7 +138,8 @@ final class Series: Sendable {
         let (known, isFull) = recorders.withLock { ($0[key], $0.count >= Self.outcomeLimit) }
         if let known { return known }
         if isFull {
-            key = Key(label: label, outcome: Outcome(errorType: Instruments.otherServers))
+            // One that went well stays one.
+            key = Key(label: label, outcome: Outcome(errorType: outcome.errorType == nil ? nil : Instruments.otherServers))
             if let known = recorders.withLock({ $0[key] }) { return known }
         }
         let made = Recorder(label: label, dimensions: dimensions + key.outcome.dimensions, aggregate: true, factory: factory)

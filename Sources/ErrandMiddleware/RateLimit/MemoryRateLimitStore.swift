@@ -35,7 +35,8 @@ public final class MemoryRateLimitStore: RateLimitStore {
 
     /// Forgets what went and what the server said: the next request of this key goes at once.
     ///
-    /// Those that wait already find out within a minute.
+    /// Those that wait already find out within a minute. A key is what the limit's scope makes of a request: `https://a.example` for
+    /// ``RequestScope/origin``, an empty text for ``RequestScope/all``.
     public func forget(_ key: String) { machines.withLock { $0.removeValue(forKey: key) } }
 
     /// How long it is until a request may go, and for whose sake; nil where it may go now.

@@ -1,3 +1,5 @@
+internal import ErrandCore
+
 /// How many requests may go: so many in any window of this length, and so many at once.
 ///
 /// `burst` go at once after a rest; then one for each `window / count`. However that adds up, never more than `count` go in any
@@ -19,7 +21,7 @@ public struct RateLimit: Sendable, Hashable, CustomStringConvertible {
         precondition(window >= .milliseconds(1), "a window of \(window)")
         let burst = burst ?? count
         precondition((1...count).contains(burst), "a burst of \(burst) of \(count)")
-        (self.count, self.window, self.burst) = (count, window, burst)
+        (self.count, self.window, self.burst) = (count, window.bounded, burst)
     }
 
     /// So many in any second.

@@ -1,7 +1,7 @@
 internal import ErrandCore
 internal import ErrandFormats
 
-/// How far servers are believed that want to be left alone for very long: until a limit, and then as far as a probe finds out.
+/// Limits how long a server's wait is obeyed. After the limit, one probe request is sent.
 struct RateLimitBelief: Sendable {
     /// That a server asked for more than it is believed.
     private struct Excess: Sendable {
@@ -13,7 +13,7 @@ struct RateLimitBelief: Sendable {
 
     enum Entry: Sendable, Hashable {
         case go
-        /// It goes, and the others wait for what comes of it.
+        /// It goes. The others are refused until it has a response.
         case probe
         case refused(for: Duration)
     }

@@ -254,7 +254,7 @@ final class RateLimiter: Sendable {
             (opens, cause) = (wait, why)
         }
         let before = line.queue.count(upTo: call.lane) + (leader <= call.lane ? 1 : 0)
-        // Bounded, as a long interval times a long line is no number any more.
+        // Bounded, because the product of a long interval and a long queue can overflow.
         let ahead = settings.limit.map { $0.interval.bounded * min(1_000_000, max(0, before + 1 - $0.burst)) } ?? .zero
         return (opens + ahead, cause)
     }
@@ -322,7 +322,10 @@ final class RateLimiter: Sendable {
         }
         defer { within(key) { $0.opening = nil } }
         // Nothing the server says shortens a wait for the app's own limit.
-        guard cause == .server else { return begin(nil) ? try await clock.sleep(for: wait.bounded) : () }
+        if cause != .server {
+            if begin(nil) { try await clock.sleep(for: wait.bounded) }
+            return
+        }
         let (alarms, alarm) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
         guard begin(alarm) else { return }
         try await withThrowingTaskGroup(of: Void.self) { group in

@@ -38,7 +38,7 @@ public struct RetryMiddleware: HTTPMiddleware {
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         guard let policy = request.options.retry.resolved(policy) else { return try await next.send(request) }
         var request = request
-        // That of a failure whose request is sent anew: it was decided.
+        // Left over from an earlier failure of this request, and no longer valid.
         if request.options.sharedRetry != nil { request.options.sharedRetry = nil }
         let hasKey = request.attachIdempotencyKey(for: policy.keyedMethods)
         var attempts: [AttemptRecord] = []
@@ -67,13 +67,14 @@ public struct RetryMiddleware: HTTPMiddleware {
                     canReplay: request.body.canBeSent,
                     remaining: request.deadline?.remaining, hasUsedFreeAttempt: hasUsedFreeAttempt),
                 random: shared?.random(random) ?? random())
-            if case .again(let own, let counts) = decision, let shared {
+            if case .again(let own, counts: true) = decision, let shared {
+                let counts = true
                 let delay = shared.delay(own)
                 let isTooLate = request.deadline.map { delay >= $0.remaining } ?? false
                 decision = isTooLate ? .stop(.deadlineTooNear) : .again(after: delay, counts: counts)
             }
             guard case .again(let delay, let counts) = decision, !counts || hasToken(for: request, shared) else {
-                // A POST that is refused is final as well, and no success. Of a shared success, the one whose request was sent tells.
+                // A POST that is refused is final as well, and no success. Of a shared success, only the caller whose request was sent deposits.
                 if decision == .stop(.final), case .success(let response) = result, !policy.statuses.contains(response.head.status.code),
                     response.metadata.coalescedInto == nil
                 {

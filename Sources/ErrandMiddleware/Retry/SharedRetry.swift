@@ -16,8 +16,10 @@ final class SharedRetry: Sendable {
     private let state = Mutex(State())
 
     func random(_ draw: () -> Double) -> Double {
-        state.withLock { state in
-            let random = state.random ?? draw()
+        if let known = state.withLock(\.random) { return known }
+        let drawn = draw()
+        return state.withLock { state in
+            let random = state.random ?? drawn
             state.random = random
             return random
         }
