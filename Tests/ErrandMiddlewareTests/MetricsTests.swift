@@ -196,7 +196,8 @@ import Testing
         for _ in 0..<500 { _ = try await stack.send(try request()) }
         #expect(metrics.values(Self.duration).count == 500)
         #expect(metrics.madeCount <= 105, "\(metrics.madeCount)")
-        #expect(metrics.values(Self.duration, ["error.type": "_OTHER"]).count >= 400)
+        // 200 to 399 are no errors, whatever their number.
+        #expect(metrics.values(Self.duration, ["error.type": "_OTHER"]).count == 300)
     }
 
     @Test func aRequestThatIsSwitchedOffIsNotMeasured() async throws {
