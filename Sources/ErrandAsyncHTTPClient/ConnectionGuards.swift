@@ -10,7 +10,7 @@ internal import NIOSSL
 
 /// Stands before the client's own handler in a connection of HTTP/1.1, and in each stream of HTTP/2.
 ///
-/// - A response whose status is none (RFC 9110, 15) is refused: the client takes one below 100 for informational, and ends the
+/// - A response with an invalid status (RFC 9110, 15) is refused: the client takes one below 100 for informational, and ends the
 ///   process over the end of its body. So is one with 101 on HTTP/2 (RFC 9113, 8.6): the client takes it for the final response, and
 ///   SwiftNIO for an informational one.
 /// - Parts of a response that are out of order, such as a second head, are refused: the client ends the process over them.

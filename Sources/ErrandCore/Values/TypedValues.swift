@@ -42,7 +42,7 @@ struct TypedValues: Sendable {
 }
 
 extension TypedValues: CustomStringConvertible, CustomReflectable {
-    /// How many there are: what they are may be secret.
+    /// The count only: values may be secret.
     var description: String { "\(count) values" }
     var customMirror: Mirror { Mirror(self, children: ["count": count]) }
 }

@@ -79,7 +79,7 @@ public final class CircuitBreaker: Sendable {
     /// What has to be told, in the order in which it happened.
     private struct Changes: Sendable {
         var untold: [(origin: String, state: State)] = []
-        /// Whether somebody tells: whoever comes meanwhile leaves its change to that one.
+        /// Whether a thread is calling `onChange`; others only append.
         var isTelling = false
     }
 

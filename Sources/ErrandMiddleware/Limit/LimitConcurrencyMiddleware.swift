@@ -1,7 +1,7 @@
 public import ErrandCore
 
-/// Lets so many exchanges be under way at once, and has the others wait in line: by ``RequestPriority`` first, then by arrival. Every tenth turn goes
-/// to whoever has waited longest, so that nobody waits for ever.
+/// Limits how many exchanges are in progress. Other requests queue by ``RequestPriority``, then first in, first out; every tenth slot goes to the
+/// request that has queued longest, so that none queues for ever.
 ///
 /// **Place:** inside `retry` (a slot is not held during a backoff), the cache and `coalesce`; just around the transport. With N slots, at most
 /// N exchanges are on the wire. A slot is freed when the exchange ends there, whether or not its body has been read: a response of at most

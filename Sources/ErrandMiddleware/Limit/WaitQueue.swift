@@ -5,7 +5,7 @@
 ///
 /// Priority alone would let the least urgent wait for ever. So every tenth of the turns that ``popNext()`` gives goes to whoever has waited longest.
 package struct WaitQueue<Waiter>: Sendable where Waiter: Sendable {
-    /// Every turn with this number goes to whoever has waited longest.
+    /// Every n-th slot goes to the oldest waiter: 10.
     static var fairTurn: Int { 10 }
 
     /// How many places were looked at or moved, for tests that count steps and not time.

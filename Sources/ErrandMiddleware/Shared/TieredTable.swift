@@ -22,7 +22,7 @@ struct TieredTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
 
     var count: Int { plain.count + important.count }
 
-    /// Reading a value is no use of it.
+    /// Reading does not count as a use.
     subscript(key: Key) -> Value? { important[key] ?? plain[key] }
 
     /// Changes a value where it stands, which is a use of it.
