@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-struct JSONCodingTests {
+@Suite(.timeLimit(.minutes(5))) struct JSONCodingTests {
     /// A type that needs stack for each level.
     private struct Tree: Decodable, Sendable {
         var value: Int?

@@ -4,7 +4,7 @@ internal import Errand
 internal import Testing
 
 /// Where a response of HTTP/1.1 ends, at every place where the bytes can be split into reads.
-struct ResponseEndsTests {
+@Suite(.timeLimit(.minutes(5))) struct ResponseEndsTests {
     struct Message: Sendable, CustomTestStringConvertible {
         let head: String
         let body: String

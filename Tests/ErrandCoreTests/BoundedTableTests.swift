@@ -1,7 +1,7 @@
 import ErrandCore
 import Testing
 
-@Suite struct BoundedTableTests {
+@Suite(.timeLimit(.minutes(5))) struct BoundedTableTests {
     @Test func evictsTheEntryUsedLeastRecently() {
         var table = BoundedTable<String, Int>(limit: 3)
         for key in ["a", "b", "c"] { table.update(key, default: 0) { $0 += 1 } }

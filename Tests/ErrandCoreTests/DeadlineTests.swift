@@ -2,7 +2,7 @@ import Errand
 import ErrandTesting
 import Testing
 
-struct DeadlineTests {
+@Suite(.timeLimit(.minutes(5))) struct DeadlineTests {
     @Test func theRemainingTimeFollowsItsClock() {
         let clock = ManualClock()
         let deadline = Deadline(after: .seconds(10), clock: clock)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import ErrandCore
 
-struct EventLogTests {
+@Suite(.timeLimit(.minutes(5))) struct EventLogTests {
     /// Holds the first event until it is let go.
     private final class StallingSink: EventSink {
         private let events = Mutex([ExchangeEvent]())

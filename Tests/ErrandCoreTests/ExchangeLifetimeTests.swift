@@ -1,7 +1,7 @@
 import Errand
 import Testing
 
-struct ExchangeLifetimeTests {
+@Suite(.timeLimit(.minutes(5))) struct ExchangeLifetimeTests {
     private func name(_ end: ExchangeLifetime.End?) -> String {
         switch end {
         case .complete: "complete"

@@ -1,7 +1,7 @@
 import Errand
 import Testing
 
-struct FailureTests {
+@Suite(.timeLimit(.minutes(5))) struct FailureTests {
     private func request() throws -> Request { try Request(.get, url: "https://a.example/x?token=S1") }
 
     @Test func aTransportErrorSaysWhatWhereWhenAndWhetherItWasSent() throws {

@@ -3,7 +3,7 @@ import Errand
 import ErrandTesting
 import Testing
 
-struct HTTPStackTests {
+@Suite(.timeLimit(.minutes(5))) struct HTTPStackTests {
     /// Says when it is passed, on the way out and back.
     private struct RecordingMiddleware: HTTPMiddleware {
         let name: String

@@ -3,7 +3,7 @@ import Testing
 
 @testable import ErrandCore
 
-struct HTTPURLTests {
+@Suite(.timeLimit(.minutes(5))) struct HTTPURLTests {
     @Test(arguments: [
         ("https://a.example", "https://a.example/"), ("HTTPS://A.Example/Path", "https://a.example/Path"),
         ("https://a.example:443/", "https://a.example/"), ("http://a.example:80/", "http://a.example/"),

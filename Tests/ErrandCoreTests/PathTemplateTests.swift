@@ -1,7 +1,7 @@
 import Errand
 import Testing
 
-struct PathTemplateTests {
+@Suite(.timeLimit(.minutes(5))) struct PathTemplateTests {
     private enum Kind: String { case open, closed }
 
     private func target(_ path: PathTemplate, _ query: Query = Query()) -> String? { try? path.resolved(query: query).target }

@@ -1,7 +1,7 @@
 import Errand
 import Testing
 
-struct QueryTests {
+@Suite(.timeLimit(.minutes(5))) struct QueryTests {
     private enum Sort: String, QueryValue { case byName = "by name" }
     private enum Level: Int, QueryValue { case high = 3 }
 

@@ -1,7 +1,7 @@
 import Errand
 import Testing
 
-struct RequestBodyTests {
+@Suite(.timeLimit(.minutes(5))) struct RequestBodyTests {
     @Test func kindsDeclareLengthAndReplay() throws {
         let file = try TemporaryFile("0123456789")
         let stream = AsyncThrowingStream<Data, any Error> { $0.finish() }

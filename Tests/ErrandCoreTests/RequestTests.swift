@@ -1,7 +1,7 @@
 import Errand
 import Testing
 
-struct RequestTests {
+@Suite(.timeLimit(.minutes(5))) struct RequestTests {
     /// A secret in every place that a request has for one.
     private func secretive() throws -> Request {
         let headers: HTTPFields = [
@@ -87,7 +87,7 @@ struct RequestTests {
     }
 }
 
-struct ResponseTests {
+@Suite(.timeLimit(.minutes(5))) struct ResponseTests {
     @Test func withResponseReleasesWhatWasNotRead() async throws {
         let source = ScriptedBodySource(["a", "b"])
         let first = try await HTTPStack(ScriptedTransport(body: source)).withResponse(to: .sample()) { response in

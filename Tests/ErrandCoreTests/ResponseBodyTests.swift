@@ -1,7 +1,7 @@
 import Errand
 import Testing
 
-struct ResponseBodyTests {
+@Suite(.timeLimit(.minutes(5))) struct ResponseBodyTests {
     @Test func bytesInMemoryAreReadAsOftenAsWanted() async throws {
         let body = ResponseBody(Data("hello".utf8))
         for _ in 0..<2 {
@@ -170,7 +170,7 @@ struct ResponseBodyTests {
     }
 }
 
-struct LineTests {
+@Suite(.timeLimit(.minutes(5))) struct LineTests {
     private func lines(of chunks: [[UInt8]], upTo limitBytes: Int = 1024) async throws -> [String] {
         try await ResponseBody(ScriptedBodySource(chunks: chunks)).lines(upTo: limitBytes).reduce(into: []) { $0.append($1) }
     }

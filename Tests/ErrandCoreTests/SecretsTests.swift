@@ -6,7 +6,7 @@ import Testing
 @testable import ErrandCore
 
 /// No public type of the core and of typed calls shows a secret: neither interpolated, nor in a debugger, nor by `dump`.
-struct SecretsTests {
+@Suite(.timeLimit(.minutes(5))) struct SecretsTests {
     struct Holder: Sendable, CustomTestStringConvertible {
         let testDescription: String
         /// Whether the description is the value itself, by intent.

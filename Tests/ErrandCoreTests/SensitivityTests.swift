@@ -4,7 +4,7 @@ import Testing
 @testable import ErrandCore
 @testable import ErrandFormats
 
-struct SensitivityTests {
+@Suite(.timeLimit(.minutes(5))) struct SensitivityTests {
     private let standard = Sensitivity.standard
 
     private func shown(_ name: String, _ value: String, by sensitivity: Sensitivity = .standard) throws -> String {

@@ -2,7 +2,7 @@ import Errand
 import ErrandTesting
 import Testing
 
-struct TransportBoundaryTests {
+@Suite(.timeLimit(.minutes(5))) struct TransportBoundaryTests {
     private let clock = ManualClock()
 
     private func request(within duration: Duration? = nil) -> Request {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import ErrandCore
 
-struct TypedValuesTests {
+@Suite(.timeLimit(.minutes(5))) struct TypedValuesTests {
     private enum NumberKey: TypedKey { static var defaultValue: Int { 7 } }
     private enum OtherNumberKey: TypedKey { static var defaultValue: Int { 8 } }
     private enum OptionalKey: TypedKey { static var defaultValue: String? { "default" } }

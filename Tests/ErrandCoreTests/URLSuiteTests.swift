@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// The public vectors for URLs; small cases of our own stand beside each type's tests.
-@Suite(.enabled(if: Suites.folder != nil, Comment(rawValue: Suites.missing)))
+@Suite(.timeLimit(.minutes(5)), .enabled(if: Suites.folder != nil, Comment(rawValue: Suites.missing)))
 struct URLSuiteTests {
     private struct Vectors: Decodable {
         struct Join: Decodable { let base, path, why: String; let expect: String? }

@@ -2,7 +2,7 @@ import ErrandFormats
 import TestSupport
 import Testing
 
-struct FormURLEncodedTests {
+@Suite(.timeLimit(.minutes(5))) struct FormURLEncodedTests {
     private struct Vectors: Decodable {
         struct Form: Decodable {
             let pairs: [[String]]

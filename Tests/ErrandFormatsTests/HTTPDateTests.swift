@@ -1,7 +1,7 @@
 import ErrandFormats
 import Testing
 
-struct HTTPDateTests {
+@Suite(.timeLimit(.minutes(5))) struct HTTPDateTests {
     private let now = HTTPDate(secondsSinceEpoch: 1_750_000_000)  // in 2025
 
     @Test(arguments: [

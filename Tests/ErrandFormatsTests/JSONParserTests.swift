@@ -2,7 +2,7 @@ import Testing
 
 @testable import ErrandFormats
 
-struct JSONParserTests {
+@Suite(.timeLimit(.minutes(5))) struct JSONParserTests {
     private func parsed(_ text: String) -> JSONValue? { try? JSONValue(parsing: text.utf8) }
 
     @Test(

@@ -2,7 +2,7 @@ import ErrandFormats
 import Foundation
 import Testing
 
-struct JSONValueTests {
+@Suite(.timeLimit(.minutes(5))) struct JSONValueTests {
     @Test(
         arguments: [
             ("null", nil), ("true", true), ("false", false), ("1", 1), ("0", 0), ("-1.5e2", -150), ("\"\"", ""), ("\"true\"", "true"),

@@ -1,7 +1,7 @@
 import ErrandFormats
 import Testing
 
-struct MediaTypeTests {
+@Suite(.timeLimit(.minutes(5))) struct MediaTypeTests {
     @Test(arguments: [
         ("text/plain", "text/plain"), ("Text/HTML;Charset=UTF-8", "text/html; charset=UTF-8"),
         (" text/plain ; a=b\t; c=d ", "text/plain; a=b; c=d"),

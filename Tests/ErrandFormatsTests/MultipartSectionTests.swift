@@ -1,7 +1,7 @@
 import ErrandFormats
 import Testing
 
-struct MultipartSectionTests {
+@Suite(.timeLimit(.minutes(5))) struct MultipartSectionTests {
     private func sections(_ body: String, _ boundary: String?) -> [String] {
         let bytes = Array(body.utf8)
         return MultipartSection.parts(of: bytes, boundary: boundary).map { part in

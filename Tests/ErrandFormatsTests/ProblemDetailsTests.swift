@@ -2,7 +2,7 @@ import ErrandFormats
 import Foundation
 import Testing
 
-struct ProblemDetailsTests {
+@Suite(.timeLimit(.minutes(5))) struct ProblemDetailsTests {
     /// Both ways of reading one agree.
     private func problem(_ json: String) throws -> ProblemDetails {
         let parsed = try ProblemDetails(parsing: json.utf8)

@@ -1,7 +1,7 @@
 import ErrandFormats
 import Testing
 
-struct RetryAfterTests {
+@Suite(.timeLimit(.minutes(5))) struct RetryAfterTests {
     private let now = HTTPDate(secondsSinceEpoch: 784_111_700)
 
     @Test(

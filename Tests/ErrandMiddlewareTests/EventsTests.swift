@@ -83,7 +83,7 @@ final class RecordedEvents: EventSink {
             request.options.events = .use(others)
             return try await stack.send(request)
         }
-        while !others.kinds.contains(.requestHeadSent) { await Task.yield() }
+        await eventually { others.kinds.contains(.requestHeadSent) }
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
         #expect(others.all.last?.failure is CancellationError && others.kinds.last == .callEnd)

@@ -152,7 +152,7 @@ import Testing
         off.options.phaseTimeouts = .off
         let unbounded = off
         let waiting = Task { try await stack.send(unbounded) }
-        while stub.requests.count < 2 { await Task.yield() }
+        await eventually { stub.requests.count == 2 }
         #expect(clock.sleeperCount == 0)
         waiting.cancel()
         await #expect(throws: CancellationError.self) { try await waiting.value }

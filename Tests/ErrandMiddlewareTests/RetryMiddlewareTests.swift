@@ -111,6 +111,27 @@ import Testing
         #expect(stub.requests.count == 1)
     }
 
+    /// A layer below that makes another failure of each.
+    private struct Failing: HTTPMiddleware {
+        let failure: TransportError
+
+        func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+            do { return try await next.send(request) } catch { throw failure }
+        }
+    }
+
+    @Test func aCancelledCallIsOverWhateverTheLayersBelowMakeOfIt() async throws {
+        for sent in [WasSent.no, .maybe] {
+            let stub = StubTransport(Stub().answers(.never, .status(.ok)))
+            let stack = stub.wrapped(by: Failing(failure: lost(sent))).retry(clock: ManualClock(), random: { 0 })
+            let task = Task { try await stack.send(try request()) }
+            await eventually { stub.requests.count == 1 }
+            task.cancel()
+            await #expect(throws: CancellationError.self) { try await task.value }
+            #expect(stub.requests.count == 1)
+        }
+    }
+
     @Test func errorsThatStayAreThrownAtOnce() async throws {
         for code in [TransportError.Code.tls, .invalidResponse, .invalidRequest, .shutDown, .requestBody] {
             let stub = StubTransport(Stub().answers(.failure(lost(.no, code))))

@@ -53,7 +53,7 @@ import Tracing
         case "/dropped": try await stack.send(request).body.abandon()
         case "/cancelled":
             let task = Task { try await stack.send(request) }
-            while !stub.requests.contains(where: { $0.request.id == request.id }) { await Task.yield() }
+            await eventually { stub.requests.contains { $0.request.id == request.id } }
             task.cancel()
             await #expect(throws: CancellationError.self) { try await task.value }
         case "/refused", "/breaks":

@@ -110,7 +110,7 @@ struct TelemetryCase: Sendable, CustomTestStringConvertible {
                 isReading.change { $0 = true }
                 _ = try await response.body.collect()
             }
-            while stub.requests.isEmpty { await Task.yield() }
+            await eventually { !stub.requests.isEmpty }
             if case .cancelledReading = course { try await isReading.wait { $0 } }
             task.cancel()
             await #expect(throws: CancellationError.self) { try await task.value }

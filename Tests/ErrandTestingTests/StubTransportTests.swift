@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-struct StubTransportTests {
+@Suite(.timeLimit(.minutes(5))) struct StubTransportTests {
     private struct SomeError: Error, Equatable {}
 
     private func request(

@@ -4,7 +4,7 @@ import Foundation
 import Synchronization
 import Testing
 
-struct ReadmeTests {
+@Suite(.timeLimit(.minutes(5))) struct ReadmeTests {
     private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
 
     /// A text with samples, and the file that has them compiled.
