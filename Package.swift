@@ -11,14 +11,17 @@ let package = Package(
         .library(name: "ErrandCore", targets: ["ErrandCore"]),
         .library(name: "ErrandFormats", targets: ["ErrandFormats"]),
         .library(name: "ErrandMiddleware", targets: ["ErrandMiddleware"]),
+        .library(name: "ErrandTelemetry", targets: ["ErrandTelemetry"]),
         .library(name: "ErrandAPI", targets: ["ErrandAPI"]),
         .library(name: "ErrandAsyncHTTPClient", targets: ["ErrandAsyncHTTPClient"]),
+        .library(name: "ErrandRecording", targets: ["ErrandRecording"]),
         .library(name: "ErrandTesting", targets: ["ErrandTesting"]),
         .library(name: "ErrandMockServer", targets: ["ErrandMockServer"]),
         .library(name: "ErrandConformance", targets: ["ErrandConformance"]),
     ],
     traits: [
-        .default(enabledTraits: ["AsyncHTTPClient", "MockServer"]),
+        .default(enabledTraits: ["Telemetry", "AsyncHTTPClient", "MockServer"]),
+        .trait(name: "Telemetry", description: "Logs, metrics and traces, over swift-log, swift-metrics and swift-distributed-tracing."),
         .trait(
             name: "AsyncHTTPClient",
             description: "The transport over AsyncHTTPClient. On by default until the SwiftNIO transport stands."
@@ -34,6 +37,7 @@ let package = Package(
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
+        // Behind the trait `Telemetry`.
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
@@ -52,23 +56,27 @@ let package = Package(
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
     targets: [
-        // MARK: The seam
-        .target(
-            name: "ErrandCore",
-            dependencies: [.product(name: "HTTPTypes", package: "swift-http-types")]
-        ),
+        // MARK: Formats and the seam
         .target(
             name: "ErrandFormats",
             dependencies: [.product(name: "HTTPTypes", package: "swift-http-types")]
         ),
+        .target(
+            name: "ErrandCore",
+            dependencies: ["ErrandFormats", .product(name: "HTTPTypes", package: "swift-http-types")]
+        ),
+        // Finds and replaces secrets in bodies and texts: for telemetry and recordings.
+        .target(name: "ErrandRedaction", dependencies: ["ErrandCore", "ErrandFormats"]),
 
         // MARK: Middleware and typed calls
+        .target(name: "ErrandMiddleware", dependencies: ["ErrandCore", "ErrandFormats"]),
         .target(
-            name: "ErrandMiddleware",
+            name: "ErrandTelemetry",
             dependencies: [
-                "ErrandCore", "ErrandFormats", .product(name: "Logging", package: "swift-log"),
-                .product(name: "Metrics", package: "swift-metrics"),
-                .product(name: "Tracing", package: "swift-distributed-tracing"),
+                "ErrandCore", "ErrandFormats", "ErrandRedaction",
+                .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Telemetry"])),
+                .product(name: "Metrics", package: "swift-metrics", condition: .when(traits: ["Telemetry"])),
+                .product(name: "Tracing", package: "swift-distributed-tracing", condition: .when(traits: ["Telemetry"])),
             ]
         ),
         .target(name: "ErrandAPI", dependencies: ["ErrandCore", "ErrandFormats", "ErrandMiddleware"]),
@@ -105,7 +113,8 @@ let package = Package(
         .target(
             name: "Errand",
             dependencies: [
-                "ErrandCore", "ErrandFormats", "ErrandMiddleware", "ErrandAPI", "ErrandAsyncHTTPClient",
+                "ErrandCore", "ErrandFormats", "ErrandRedaction", "ErrandMiddleware", "ErrandTelemetry", "ErrandAPI",
+                "ErrandAsyncHTTPClient",
                 .product(
                     name: "ServiceLifecycle",
                     package: "swift-service-lifecycle",
@@ -115,7 +124,8 @@ let package = Package(
         ),
 
         // MARK: For tests
-        .target(name: "ErrandTesting", dependencies: ["ErrandCore", "ErrandFormats"]),
+        .target(name: "ErrandRecording", dependencies: ["ErrandCore", "ErrandFormats", "ErrandRedaction"]),
+        .target(name: "ErrandTesting", dependencies: ["ErrandCore", "ErrandFormats", "ErrandRecording"]),
         .target(
             name: "ErrandMockServer",
             dependencies: [
@@ -140,8 +150,8 @@ let package = Package(
         .target(
             name: "TestSupport",
             dependencies: [
-                "ErrandCore", "ErrandTesting", .product(name: "Metrics", package: "swift-metrics"),
-                .product(name: "Tracing", package: "swift-distributed-tracing"),
+                "ErrandCore", "ErrandTesting", .product(name: "Metrics", package: "swift-metrics", condition: .when(traits: ["Telemetry"])),
+                .product(name: "Tracing", package: "swift-distributed-tracing", condition: .when(traits: ["Telemetry"])),
             ],
             path: "Tests/TestSupport"
         ),
@@ -151,28 +161,31 @@ let package = Package(
             name: "ErrandMiddlewareTests",
             dependencies: [
                 "Errand", "ErrandConformance", "ErrandTesting", "TestSupport",
-                .product(name: "Logging", package: "swift-log"), .product(name: "Metrics", package: "swift-metrics"),
-                .product(name: "Tracing", package: "swift-distributed-tracing"),
+                .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Telemetry"])),
+                .product(name: "Metrics", package: "swift-metrics", condition: .when(traits: ["Telemetry"])),
+                .product(name: "Tracing", package: "swift-distributed-tracing", condition: .when(traits: ["Telemetry"])),
             ]
         ),
         // Much load over much time, on clocks of their own: one after the other.
         .testTarget(name: "ErrandSimulationTests", dependencies: ["Errand", "ErrandTesting", "TestSupport"]),
         .testTarget(name: "ErrandAPITests", dependencies: ["Errand", "ErrandTesting", "TestSupport"]),
-        .testTarget(name: "ErrandTestingTests", dependencies: ["Errand", "ErrandTesting", "TestSupport"]),
+        .testTarget(name: "ErrandTestingTests", dependencies: ["Errand", "ErrandRedaction", "ErrandTesting", "TestSupport"]),
         .testTarget(
             name: "ErrandConformanceTests",
             dependencies: [
                 "Errand", "ErrandConformance", "ErrandTesting", "TestSupport",
-                .product(name: "Logging", package: "swift-log"), .product(name: "Metrics", package: "swift-metrics"),
-                .product(name: "Tracing", package: "swift-distributed-tracing"),
+                .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Telemetry"])),
+                .product(name: "Metrics", package: "swift-metrics", condition: .when(traits: ["Telemetry"])),
+                .product(name: "Tracing", package: "swift-distributed-tracing", condition: .when(traits: ["Telemetry"])),
             ]
         ),
         .testTarget(
             name: "ErrandMockServerTests",
             dependencies: [
                 "Errand", "ErrandConformance", "ErrandMockServer", "ErrandTesting", "TestSupport",
-                .product(name: "Logging", package: "swift-log"), .product(name: "Metrics", package: "swift-metrics"),
-                .product(name: "Tracing", package: "swift-distributed-tracing"),
+                .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Telemetry"])),
+                .product(name: "Metrics", package: "swift-metrics", condition: .when(traits: ["Telemetry"])),
+                .product(name: "Tracing", package: "swift-distributed-tracing", condition: .when(traits: ["Telemetry"])),
             ]
         ),
         .testTarget(

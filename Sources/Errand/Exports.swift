@@ -3,6 +3,8 @@
 @_exported public import ErrandCore
 @_exported public import ErrandFormats
 @_exported public import ErrandMiddleware
+@_exported public import ErrandRedaction
+@_exported public import ErrandTelemetry
 
 #if canImport(FoundationInternationalization)
 // Linked for its conversion of host names in other scripts (UTS 46), which URLs ask for; Apple's Foundation has it built in.

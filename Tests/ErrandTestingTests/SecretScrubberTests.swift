@@ -2,7 +2,7 @@ import Errand
 import Foundation
 import Testing
 
-@testable import ErrandTesting
+@testable import ErrandRedaction
 
 /// Secrets are found however they are written, by work in proportion to the bytes.
 @Suite(.timeLimit(.minutes(5))) struct SecretScrubberTests {

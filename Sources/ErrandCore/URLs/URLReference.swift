@@ -127,11 +127,6 @@ public struct URLReference: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-extension UInt8 {
-    package var isASCIILetter: Bool { (0x41...0x5A).contains(self) || (0x61...0x7A).contains(self) }
-    package var isASCIIDigit: Bool { (0x30...0x39).contains(self) }
-}
-
 extension URLReference: CustomDebugStringConvertible, CustomReflectable {
     /// The reference without credentials and without the values of sensitive query items. ``description`` is the reference itself.
     public var debugDescription: String { Sensitivity.standard.redactedURL(description) }

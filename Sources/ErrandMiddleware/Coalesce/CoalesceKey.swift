@@ -67,9 +67,7 @@ struct CoalesceKey: Hashable, Sendable {
             }
             fields[field.name, default: []].append(field.value)
         }
-        for field in request.head.headerFields { add(field) }
-        // As the transport's boundary will send them.
-        for field in options.fallbackHeaders where !request.head.headerFields.contains(field.name) { add(field) }
+        for field in request.completedFields { add(field) }
         self.fields = fields
         self.options = Options(options)
     }

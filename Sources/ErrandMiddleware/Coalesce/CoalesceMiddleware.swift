@@ -127,21 +127,12 @@ private final class SharedExchanges: Sendable {
 }
 
 private enum CoalesceOptionKey: TypedKey { static var defaultValue: Override<Never> { .inherited } }
-private enum CoalescedIntoKey: TypedKey { static var defaultValue: RequestID? { nil } }
 
 extension RequestOptions {
     /// `.off` has an exchange of its own.
     public var coalesce: Override<Never> {
         get { self[CoalesceOptionKey.self] }
         set { self[CoalesceOptionKey.self] = newValue }
-    }
-}
-
-extension ResponseMetadata {
-    /// The request that was sent for this one as well; nil where it was this one.
-    public var coalescedInto: RequestID? {
-        get { self[CoalescedIntoKey.self] }
-        set { self[CoalescedIntoKey.self] = newValue }
     }
 }
 

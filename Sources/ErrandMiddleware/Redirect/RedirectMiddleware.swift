@@ -58,14 +58,6 @@ public struct RedirectMiddleware: HTTPMiddleware {
     }
 }
 
-/// One redirect that was followed.
-public struct RedirectRecord: Sendable, Hashable {
-    /// 301, 302, 303, 307 or 308.
-    public let status: HTTPResponse.Status
-    /// The URL that was redirected, without secrets.
-    public let from: String
-}
-
 extension ResponseBody {
     /// Reads a short body to its end, so that the connection can be kept, and abandons any other, and one that takes longer than `limit`.
     ///
@@ -88,21 +80,12 @@ extension ResponseBody {
 }
 
 private enum RedirectOptionKey: TypedKey { static var defaultValue: Override<RedirectPolicy> { .inherited } }
-private enum RedirectsKey: TypedKey { static var defaultValue: [RedirectRecord] { [] } }
 
 extension RequestOptions {
     /// Another policy for this request, or `.off`.
     public var redirect: Override<RedirectPolicy> {
         get { self[RedirectOptionKey.self] }
         set { self[RedirectOptionKey.self] = newValue }
-    }
-}
-
-extension ResponseMetadata {
-    /// The redirects that led here, in order.
-    public internal(set) var redirects: [RedirectRecord] {
-        get { self[RedirectsKey.self] }
-        set { self[RedirectsKey.self] = newValue }
     }
 }
 

@@ -86,16 +86,6 @@ public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
     ]
 }
 
-private enum HasLeftOriginKey: TypedKey { static var defaultValue: Bool { false } }
-
-extension RequestOptions {
-    /// Whether a redirect led to another origin on the way.
-    var hasLeftOrigin: Bool {
-        get { self[HasLeftOriginKey.self] }
-        set { self[HasLeftOriginKey.self] = newValue }
-    }
-}
-
 extension Request {
     /// Without what must not reach another origin.
     fileprivate mutating func dropSensitiveFields() {

@@ -152,45 +152,13 @@ public struct RetryMiddleware: HTTPMiddleware {
     }
 }
 
-extension HTTPFields {
-    /// What `Retry-After` asks for, measured from the response's own `Date`; nil where it is missing or unreadable.
-    package var retryAfter: Duration? {
-        guard let value = self[.retryAfter] else { return nil }
-        let now = HTTPDate(secondsSinceEpoch: Int64(Date.now.timeIntervalSince1970))
-        return RetryAfter.wait(value, date: self[.date], now: now)
-    }
-}
-
-extension Request {
-    /// The count for the next attempt, after what came of this one: the layers below may have sent it several times.
-    func resendCount(after result: Result<Response, any Error>) -> Int {
-        let last: Request? =
-            switch result {
-            case .success(let response): response.request
-            case .failure(let error): (error as? any RequestFailure)?.request
-            }
-        return max(options.resendCount, last?.id == id ? last?.options.resendCount ?? 0 : 0) + 1
-    }
-
-    /// Scheme and authority as text; empty while there is none.
-    package var originText: String { "\(head.scheme ?? "")://\(head.authority ?? "")" }
-}
-
 private enum RetryOptionKey: TypedKey { static var defaultValue: Override<RetryPolicy> { .inherited } }
-private enum ResendCountKey: TypedKey { static var defaultValue: Int { 0 } }
 
 extension RequestOptions {
     /// Another policy for this request, or `.off`.
     public var retry: Override<RetryPolicy> {
         get { self[RetryOptionKey.self] }
         set { self[RetryOptionKey.self] = newValue }
-    }
-
-    /// How many times the request was sent before, for the layers that see each attempt: 0 on the first. Retries, redirects and whatever
-    /// else sends it again count.
-    public internal(set) var resendCount: Int {
-        get { self[ResendCountKey.self] }
-        set { self[ResendCountKey.self] = newValue }
     }
 }
 

@@ -152,17 +152,3 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
         return .again(after: delay, counts: counts)
     }
 }
-
-extension HTTPRequest.Method {
-    /// Doing it twice is as good as once (RFC 9110, 9.2.2; QUERY: RFC 10008).
-    public var isIdempotent: Bool {
-        switch self {
-        case .get, .head, .options, .trace, .put, .delete, .query: true
-        default: false
-        }
-    }
-
-    /// It asks for no change on the server (RFC 9110, 9.2.1; QUERY: RFC 10008), and its answer is for whoever asks: TRACE, which echoes a
-    /// request, is left out.
-    var isSafe: Bool { [.get, .head, .options, .query].contains(self) }
-}

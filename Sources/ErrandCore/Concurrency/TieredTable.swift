@@ -1,0 +1,55 @@
+/// A bounded table by key in which entries that matter are not evicted by those that don't: each of the two kinds has the whole bound.
+///
+/// Origins without a failure, however many a crawler visits, evict one another, and never the counts of an origin that fails.
+package struct TieredTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
+    private var plain: BoundedTable<Key, Value>
+    private var important: BoundedTable<Key, Value>
+    private let isImportant: @Sendable (Value) -> Bool
+
+    /// - Parameters:
+    ///   - limit: the largest number of entries of each kind, at least 1.
+    ///   - isImportant: asked after each change of a value.
+    ///   - isPinned: whether an important value is never evicted, and does not count toward the bound.
+    package init(
+        limit: Int, isImportant: @escaping @Sendable (Value) -> Bool, isPinned: @escaping @Sendable (Value) -> Bool = { _ in false }
+    ) {
+        plain = BoundedTable(limit: limit)
+        important = BoundedTable(limit: limit, isPinned: isPinned)
+        self.isImportant = isImportant
+    }
+
+    package var count: Int { plain.count + important.count }
+
+    /// Reading does not count as a use.
+    package subscript(key: Key) -> Value? { important[key] ?? plain[key] }
+
+    /// Changes a value where it stands, which is a use of it.
+    package mutating func update<Result>(_ key: Key, default value: @autoclosure () -> Value, _ body: (inout Value) -> Result) -> Result {
+        let known = important.updateIfPresent(key) { value in
+            let result = body(&value)
+            return (result, isImportant(value))
+        }
+        if let (result, stays) = known {
+            if !stays, let value = important.removeValue(forKey: key) { plain.update(key, default: value) { _ in } }
+            return result
+        }
+        let seen = plain.updateIfPresent(key) { value in
+            let result = body(&value)
+            return (result, isImportant(value))
+        }
+        if let (result, moves) = seen {
+            if moves, let value = plain.removeValue(forKey: key) { important.update(key, default: value) { _ in } }
+            return result
+        }
+        // It goes where it belongs at once, or it would push another out of a place that it does not keep.
+        var value = value()
+        let result = body(&value)
+        if isImportant(value) { important.update(key, default: value) { _ in } } else { plain.update(key, default: value) { _ in } }
+        return result
+    }
+
+    package mutating func removeValue(forKey key: Key) {
+        plain.removeValue(forKey: key)
+        important.removeValue(forKey: key)
+    }
+}

@@ -1,0 +1,13 @@
+extension HTTPRequest.Method {
+    /// Doing it twice is as good as once (RFC 9110, 9.2.2; QUERY: RFC 10008).
+    public var isIdempotent: Bool {
+        switch self {
+        case .get, .head, .options, .trace, .put, .delete, .query: true
+        default: false
+        }
+    }
+
+    /// It asks for no change on the server (RFC 9110, 9.2.1; QUERY: RFC 10008), and its answer is for whoever asks: TRACE, which echoes a
+    /// request, is left out.
+    package var isSafe: Bool { [.get, .head, .options, .query].contains(self) }
+}

@@ -1,0 +1,58 @@
+// What middleware write and observers read: numbers, how often a request was sent, redirects, sharing. Here, so that neither needs the other's module.
+
+/// One redirect that was followed.
+public struct RedirectRecord: Sendable, Hashable {
+    /// 301, 302, 303, 307 or 308.
+    public let status: HTTPResponse.Status
+    /// The URL that was redirected, without secrets.
+    public let from: String
+
+    package init(status: HTTPResponse.Status, from: String) { (self.status, self.from) = (status, from) }
+}
+
+private enum RequestNumberKey: TypedKey { static var defaultValue: Int? { nil } }
+private enum ResendCountKey: TypedKey { static var defaultValue: Int { 0 } }
+private enum HasLeftOriginKey: TypedKey { static var defaultValue: Bool { false } }
+private enum RedirectsKey: TypedKey { static var defaultValue: [RedirectRecord] { [] } }
+private enum CoalescedIntoKey: TypedKey { static var defaultValue: RequestID? { nil } }
+
+extension RequestOptions {
+    /// The number that `NumberMiddleware` gave; nil where there is none.
+    public package(set) var requestNumber: Int? {
+        get { self[RequestNumberKey.self] }
+        set { self[RequestNumberKey.self] = newValue }
+    }
+
+    /// How many times the request was sent before, for the layers that see each attempt: 0 on the first. Retries, redirects and whatever
+    /// else sends it again count.
+    public package(set) var resendCount: Int {
+        get { self[ResendCountKey.self] }
+        set { self[ResendCountKey.self] = newValue }
+    }
+
+    /// Whether a redirect led to another origin on the way.
+    package var hasLeftOrigin: Bool {
+        get { self[HasLeftOriginKey.self] }
+        set { self[HasLeftOriginKey.self] = newValue }
+    }
+}
+
+extension ResponseMetadata {
+    /// The number of the request that this answers; nil where there is none.
+    public package(set) var requestNumber: Int? {
+        get { self[RequestNumberKey.self] }
+        set { self[RequestNumberKey.self] = newValue }
+    }
+
+    /// The redirects that led here, in order.
+    public package(set) var redirects: [RedirectRecord] {
+        get { self[RedirectsKey.self] }
+        set { self[RedirectsKey.self] = newValue }
+    }
+
+    /// The request that was sent for this one as well; nil where it was this one.
+    public var coalescedInto: RequestID? {
+        get { self[CoalescedIntoKey.self] }
+        set { self[CoalescedIntoKey.self] = newValue }
+    }
+}

@@ -1,0 +1,35 @@
+extension Request {
+    /// As the transport's boundary completes them.
+    package var completedFields: HTTPFields {
+        var fields = head.headerFields
+        for field in options.fallbackHeaders where !head.headerFields.contains(field.name) { fields.append(field) }
+        return fields
+    }
+
+    /// The head with its fields as the boundary completes them.
+    package var headWithFallbacks: HTTPRequest {
+        var head = head
+        head.headerFields = completedFields
+        return head
+    }
+
+    /// The count for the next attempt, after what came of this one: the layers below may have sent it several times.
+    package func resendCount(after result: Result<Response, any Error>) -> Int {
+        let last: Request? =
+            switch result {
+            case .success(let response): response.request
+            case .failure(let error): (error as? any RequestFailure)?.request
+            }
+        return max(options.resendCount, last?.id == id ? last?.options.resendCount ?? 0 : 0) + 1
+    }
+
+    /// Scheme and authority as text; empty while there is none.
+    package var originText: String { "\(head.scheme ?? "")://\(head.authority ?? "")" }
+
+    /// Its tags, without secrets.
+    package var shownTags: [String: String] {
+        var tags = options.tags
+        for name in tags.keys where options.sensitivity.isSensitive(memberName: name) { tags[name] = Sensitivity.placeholder }
+        return tags
+    }
+}

@@ -1,0 +1,85 @@
+/// What every request passes just before the transport: cancellation is seen, a request without an authority is refused, secret
+/// fields get their never-index flag, a priority its field, and a deadline is obeyed for transports that can't do it themselves.
+struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
+    let transport: Transport
+
+    func send(_ request: Request) async throws -> Response {
+        try Task.checkCancellation()
+        var request = request
+        guard request.head.authority != nil, request.head.scheme != nil else {
+            // Where there is a template, without the values: they may be secret.
+            throw InvalidURL(request.options.urlTemplate ?? request.head.path ?? "", .missingHost)
+        }
+        try request.head.checkForTransport()
+        let ownFields = request.head.headerFields
+        request.head.headerFields = request.completedFields
+        if request.options.priority != .normal, !ownFields.contains(.priority) {
+            request.head.headerFields[.priority] = request.options.priority.description
+        }
+        request.head.headerFields = request.head.headerFields.markingSensitive(by: request.options.sensitivity)
+        guard let position = request.options.profilePosition else { return try await timed(request) }
+        return try await position.within(HTTPStack.name(of: transport), request) { request in
+            guard let position = request.options.profilePosition else { return try await timed(request) }
+            let sink = request.options.eventSink
+            var profiled = request
+            profiled.options.eventSink = EventSinks.together(sink, TransactionSink(position: position, request: request))
+            var response = try await timed(profiled)
+            response.request.options.eventSink = sink
+            if let layer = position.layer { position.profile.answered(layer, version: response.metadata.httpVersion) }
+            return response
+        }
+    }
+
+    /// The answer of the transport, with a limit for each phase if there are any.
+    private func timed(_ request: Request) async throws -> Response {
+        guard case .use(let limits) = request.options.phaseTimeouts, !limits.isEmpty else { return try await sent(request) }
+        return try await watched(request, by: limits)
+    }
+
+    /// The answer of the transport, before the deadline.
+    private func sent(_ request: Request) async throws -> Response {
+        guard let deadline = request.deadline else { return try await transport.send(request) }
+        if deadline.hasPassed { throw TransportError.timedOut(.queue, after: .zero, request: request, wasSent: .no) }
+        if transport.capabilities.contains(.deadlines), deadline.continuousInstant != nil { return try await transport.send(request) }
+        return try await raced(request, by: deadline)
+    }
+
+    /// The same, with a limit for each phase.
+    private func watched(_ request: Request, by limits: PhaseTimeouts) async throws -> Response {
+        let watch = PhaseWatch(limits, tellsPhases: transport.capabilities.contains(.phaseEvents), sink: request.options.eventSink)
+        var watched = request
+        watched.options.eventSink = watch
+        if limits.idleWrite != nil { watched.body = request.body.watched(by: watch) }
+        let sent = watched
+        var response: Response = try await racing(
+            { try await watch.expiry(of: request) }, discard: { $0.body.abandon() }, operation: { try await self.sent(sent) })
+        response.request.body = request.body
+        response.request.options.eventSink = request.options.eventSink
+        guard let limit = limits.idleRead?.bounded, response.body.bufferedData == nil else { return response }
+        let head = response.head
+        response.body = ResponseBody(
+            RacedBodySource(reading: response.body, of: response.exchange) {
+                try await limits.clock.sleep(for: limit)
+                return .timedOut(.body, after: limit, request: request, response: head, wasSent: .yes)
+            }, expectedLength: response.body.expectedLength, request: request)
+        return response
+    }
+
+    private func raced(_ request: Request, by deadline: Deadline) async throws -> Response {
+        let started = deadline.remaining
+        let transport = transport
+        let response: Response = try await racing(
+            deadline, onTimeout: { .timedOut(.response, after: started - deadline.remaining, request: request, wasSent: .maybe) },
+            discard: { $0.body.abandon() },
+            operation: { try await transport.send(request) })
+        guard response.body.bufferedData == nil else { return response }
+        var bounded = response
+        bounded.body = ResponseBody(
+            RacedBodySource(reading: response.body, of: response.exchange) {
+                try await deadline.wait()
+                return .timedOut(
+                    .body, after: started - deadline.remaining, request: request, response: response.head, wasSent: .yes)
+            }, expectedLength: response.body.expectedLength, request: request)
+        return bounded
+    }
+}

@@ -1,0 +1,22 @@
+/// Some of the 256 bytes.
+package struct ByteSet: Sendable {
+    fileprivate let members: [Bool]
+
+    package init(_ isMember: (UInt8) -> Bool) { members = (UInt8.min...UInt8.max).map(isMember) }
+}
+
+extension [UInt8] {
+    /// The first byte from `start` on that is in `set`. Quick without optimization, too.
+    package func firstIndex(in set: ByteSet, from start: Int = 0) -> Int? {
+        withUnsafeBufferPointer { bytes in
+            set.members.withUnsafeBufferPointer { members in
+                var index = start
+                while index < bytes.count {
+                    if members[Int(bytes[index])] { return index }
+                    index += 1
+                }
+                return nil
+            }
+        }
+    }
+}

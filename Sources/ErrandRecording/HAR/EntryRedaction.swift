@@ -1,0 +1,207 @@
+internal import ErrandCore
+internal import ErrandRedaction
+internal import ErrandFormats
+
+/// Takes the secrets out of an entry: first what is secret by its name, then the same values wherever else they stand.
+struct EntryRedaction {
+    /// A value that is shorter says nothing by itself, and is replaced only where a name says that it is secret.
+    static let shortestScrubbed = 8
+    /// How many bytes of values are learnt of one exchange. What goes beyond that is replaced only where a name says that it is secret.
+    static let learntLimitBytes = 256 * 1024
+
+    let sensitivity: Sensitivity
+    private var secrets: Set<String> = []
+    private var secretBytes = 0
+
+    init(_ sensitivity: Sensitivity) { self.sensitivity = sensitivity }
+
+    static func redacted(_ entry: HAREntry, by sensitivity: Sensitivity) -> HAREntry {
+        var redaction = EntryRedaction(sensitivity)
+        return redaction.redact(entry)
+    }
+
+    /// A request alone, with its query listed anew.
+    static func redacted(_ request: HARRequest, by sensitivity: Sensitivity) -> HARRequest {
+        var redaction = EntryRedaction(sensitivity)
+        var request = request
+        redaction.replaceNamed(&request)
+        redaction.scrub(&request, by: SecretScrubber(redaction.secrets))
+        return request
+    }
+
+    private mutating func redact(_ entry: HAREntry) -> HAREntry {
+        var entry = entry
+        replaceNamed(&entry.request)
+        replaceNamed(&entry.response)
+        let scrubber = SecretScrubber(secrets)
+        scrub(&entry.request, by: scrubber)
+        scrub(&entry.response, by: scrubber)
+        return entry
+    }
+
+    // MARK: By name
+
+    private mutating func replaceNamed(_ request: inout HARRequest) {
+        for value in sensitivity.secretValues(inURL: request.url) { learn(value) }
+        request.url = sensitivity.redactedURL(request.url)
+        replaceNamed(&request.headers)
+        request.cookies = []
+        guard var data = request.postData, data.text != nil else { return }
+        let bytes = data.bytes
+        let redaction = BodyRedaction(bytes, mimeType: data.mimeType, sensitivity: sensitivity)
+        for value in redaction.values { learn(value) }
+        if !redaction.edits.isEmpty { data.bytes = redaction.edits.applied(to: bytes) }
+        request.headers.adjustLength(from: bytes.count, to: data.bytes.count)
+        request.postData = data
+    }
+
+    private mutating func replaceNamed(_ response: inout HARResponse) {
+        replaceNamed(&response.headers)
+        if var trailers = response.trailers {
+            replaceNamed(&trailers)
+            response.trailers = trailers
+        }
+        response.cookies = []
+        for value in sensitivity.secretValues(inURL: response.redirectURL) { learn(value) }
+        response.redirectURL = sensitivity.redactedURL(response.redirectURL)
+        guard response.content.text != nil else { return }
+        let redaction = BodyRedaction(response.content.bytes, mimeType: response.content.mimeType, sensitivity: sensitivity)
+        for value in redaction.values { learn(value) }
+        response.apply(redaction.edits)
+    }
+
+    private mutating func replaceNamed(_ fields: inout [HARField]) {
+        for index in fields.indices {
+            // A truth value is no secret, whatever its name says: `Access-Control-Allow-Credentials`.
+            guard let field = fields[index].field, !["", "true", "false"].contains(field.value) else { continue }
+            let shown = sensitivity.shownValue(of: field)
+            if sensitivity.isSensitive(field) {
+                learn(field)
+                fields[index].encoding = nil
+                fields[index].value = shown
+            } else if shown != field.value {
+                for value in sensitivity.secretValues(inURL: field.value) { learn(value) }
+                fields[index].value = shown
+            }
+        }
+    }
+
+    // MARK: What was learnt
+
+    private mutating func learn(_ value: String) {
+        guard value.utf8.count >= Self.shortestScrubbed, value != Sensitivity.placeholder, value != Sensitivity.urlPlaceholder,
+            value != "\(Sensitivity.urlPlaceholder):\(Sensitivity.urlPlaceholder)"
+        else { return }
+        guard secretBytes + value.utf8.count <= Self.learntLimitBytes, secrets.insert(value).inserted else { return }
+        secretBytes += value.utf8.count
+    }
+
+    private mutating func learn(_ field: HTTPField) {
+        switch field.name.canonicalName {
+        case "cookie": for pair in field.value.split(separator: ";") { learnPair(pair) }
+        case "set-cookie": if let pair = field.value.split(separator: ";").first { learnPair(pair) }
+        default:
+            learn(field.value)
+            guard let space = field.value.firstIndex(of: " ") else { return }
+            let credentials = String(field.value[space...].drop { $0 == " " })
+            learn(credentials)
+            guard field.value[..<space].lowercased() == "basic", let decoded = Data(base64Encoded: credentials) else { return }
+            let pair = String(decoding: decoded, as: UTF8.self)
+            learn(pair)
+            if let password = pair.split(separator: ":", maxSplits: 1).last { learn(String(password)) }
+        }
+    }
+
+    private mutating func learnPair(_ pair: Substring) {
+        guard let equals = pair.firstIndex(of: "=") else { return }
+        let value = String(pair[pair.index(after: equals)...].drop { $0 == "\"" }.prefix { $0 != "\"" })
+        learn(value)
+        if let decoded = PercentEncoding.decode(value) { learn(decoded) }
+    }
+
+    // MARK: Everywhere else
+
+    private func scrub(_ request: inout HARRequest, by scrubber: SecretScrubber) {
+        request.url = scrubber.scrubbed(request.url)
+        request.queryString = Pairs.decode(request.query ?? "", isForm: false).map { HARField(name: $0.name, value: $0.value ?? "") }
+        Self.scrub(&request.headers, by: scrubber)
+        guard var data = request.postData else { return }
+        data.mimeType = scrubber.scrubbed(data.mimeType)
+        if data.text != nil {
+            let bytes = data.bytes
+            let edits = scrubber.edits(in: bytes, isCut: data.incomplete != nil)
+            if !edits.isEmpty { data.bytes = edits.applied(to: bytes) }
+            request.headers.adjustLength(from: bytes.count, to: data.bytes.count)
+            if MediaType(data.mimeType)?.essence == FormURLEncoded.mediaType, data.encoding == nil {
+                data.params = Pairs.decode(data.text ?? "", isForm: true)
+            }
+        }
+        request.postData = data
+    }
+
+    private func scrub(_ response: inout HARResponse, by scrubber: SecretScrubber) {
+        response.statusText = scrubber.scrubbed(response.statusText)
+        Self.scrub(&response.headers, by: scrubber)
+        if var trailers = response.trailers {
+            Self.scrub(&trailers, by: scrubber)
+            response.trailers = trailers
+        }
+        response.redirectURL = scrubber.scrubbed(response.redirectURL)
+        response.content.mimeType = scrubber.scrubbed(response.content.mimeType)
+        response.error = response.error.map { scrubber.scrubbed($0) }
+        guard response.content.text != nil else { return }
+        response.apply(scrubber.edits(in: response.content.bytes, isCut: response.incomplete != nil || response.failure != nil))
+    }
+
+    private static func scrub(_ fields: inout [HARField], by scrubber: SecretScrubber) {
+        for index in fields.indices { fields[index].value = fields[index].value.map { scrubber.scrubbed($0) } }
+    }
+}
+
+extension HARResponse {
+    /// Changes the body, and what tells of its length and of its chunks.
+    fileprivate mutating func apply(_ edits: [ByteEdit]) {
+        guard !edits.isEmpty else { return }
+        let bytes = content.bytes
+        var (start, mappedStart) = (0, 0)
+        var map = OffsetMap(edits)
+        chunks = chunks?.map { chunk in
+            start += chunk.bytes
+            let end = map.mapped(start)
+            defer { mappedStart = end }
+            return HARChunk(bytes: end - mappedStart, time: chunk.time)
+        }
+        let edited = edits.applied(to: bytes)
+        content.bytes = edited
+        content.size += edited.count - bytes.count
+        headers.adjustLength(from: bytes.count, to: edited.count)
+    }
+}
+
+/// Where offsets come to lie that only grow: one pass over the edits for all of them.
+struct OffsetMap {
+    private var rest: ArraySlice<ByteEdit>
+    private var shift = 0
+
+    /// - Parameter edits: in order, none over another.
+    init(_ edits: [ByteEdit]) { rest = edits[...] }
+
+    mutating func mapped(_ offset: Int) -> Int {
+        while let edit = rest.first, edit.range.upperBound <= offset {
+            shift += edit.replacement.count - edit.range.count
+            rest = rest.dropFirst()
+        }
+        guard let edit = rest.first, edit.range.lowerBound < offset else { return offset + shift }
+        return edit.range.lowerBound + shift + edit.replacement.count
+    }
+}
+
+extension [HARField] {
+    /// A `Content-Length` that told the length before redaction tells the one after it.
+    fileprivate mutating func adjustLength(from old: Int, to new: Int) {
+        guard old != new else { return }
+        for index in indices where self[index].name.lowercased() == "content-length" && self[index].value == String(old) {
+            self[index].value = String(new)
+        }
+    }
+}

@@ -1,0 +1,255 @@
+internal import ErrandCore
+internal import Synchronization
+
+/// One exchange while it is recorded: what came so far, as it came. Secrets go when an entry is made of it.
+final class RecordedExchange: Sendable {
+    /// How far it came.
+    enum Stage: Sendable {
+        /// Without a head.
+        case begun
+        /// The body is being read.
+        case open
+        case complete
+        /// Nobody wanted the rest.
+        case abandoned
+        /// Without a head, or in the body where one had come.
+        case failed(HARFailure, String)
+        /// Not to be recorded.
+        case dropped
+    }
+
+    private struct State {
+        var stage = Stage.begun
+        var requestBody: BodyCapture
+        var response: HARResponse?
+        var body: BodyCapture
+        var wait: Duration?
+        var end: Duration?
+    }
+
+    private let head: HTTPRequest
+    private let requestLength: Int64?
+    private let sensitivity: Sensitivity
+    private let started: Date
+    private let elapsed: @Sendable () -> Duration
+    private let limitBytes: Int
+    private let keepsCodedBodies: Bool
+    private let state: Mutex<State>
+
+    init(
+        _ request: Request, limitBytes: Int, keepsCodedBodies: Bool, started: Date, elapsed: @escaping @Sendable () -> Duration
+    ) {
+        head = request.headWithFallbacks
+        requestLength = request.body.length
+        (sensitivity, self.started, self.elapsed) = (request.wholeSensitivity, started, elapsed)
+        (self.limitBytes, self.keepsCodedBodies) = (limitBytes, keepsCodedBodies)
+        var body = BodyCapture(limitBytes: limitBytes)
+        if let bytes = request.body.bytes {
+            body.append(bytes)
+            body.isWhole = true
+        }
+        state = Mutex(State(requestBody: body, body: BodyCapture(limitBytes: limitBytes)))
+    }
+
+    // MARK: What happens
+
+    func requestBodyBegins(at offset: Int64) { state.withLock { $0.requestBody.restart(at: offset) } }
+
+    func sent(_ chunk: Data) {
+        state.withLock { state in
+            state.requestBody.append(chunk)
+            // A transport that was told the length need not ask for the end.
+            if let requestLength, state.requestBody.totalBytes >= requestLength { state.requestBody.isWhole = true }
+        }
+    }
+
+    func requestBodyEnded() { state.withLock { $0.requestBody.isWhole = true } }
+
+    func answered(_ response: Response) {
+        let wait = elapsed()
+        let version = response.metadata.httpVersion.map { "HTTP/\($0)" } ?? "unknown"
+        let fields = response.head.headerFields
+        var answer = HARResponse(
+            status: response.head.status.code, statusText: response.head.status.reasonPhrase, httpVersion: version,
+            headers: [HARField](fields), content: HARContent(size: 0, mimeType: fields[.contentType] ?? ""))
+        answer.redirectURL = fields[.location] ?? ""
+        answer.contentCoding = response.metadata.contentCoding
+        let data = response.body.bufferedData
+        state.withLock { state in
+            (state.wait, state.response) = (wait, answer)
+            guard let data else {
+                state.stage = .open
+                return
+            }
+            state.body.append(data)
+            (state.stage, state.end, state.body.isWhole) = (.complete, wait, true)
+        }
+    }
+
+    func received(_ chunk: Data) {
+        let now = elapsed()
+        state.withLock { $0.body.append(chunk, at: now - ($0.wait ?? .zero)) }
+    }
+
+    func ended(_ stage: Stage, trailers: HTTPFields? = nil) {
+        let now = elapsed()
+        state.withLock { state in
+            guard state.end == nil else { return }
+            (state.stage, state.end) = (stage, now)
+            if case .complete = stage { state.body.isWhole = true }
+            if let trailers { state.response?.trailers = [HARField](trailers) }
+        }
+    }
+
+    /// `error` as an end; a cancelled exchange tells nothing of the server.
+    static func end(by error: any Error, inBody: Bool) -> Stage {
+        switch error {
+        case is CancellationError, is BodyAlreadyUsed: return inBody ? .abandoned : .dropped
+        case is InvalidURL: return .dropped
+        case let error as TransportError:
+            return .failed(
+                HARFailure(
+                    code: error.code.description, phase: error.phase.description, wasSent: error.wasSent.rawValue,
+                    isUnprocessed: error.isUnprocessed), error.recordedDescription)
+        case let error as any RequestFailure:
+            return .failed(
+                HARFailure(code: "\(type(of: error))", phase: error.phase.description, wasSent: error.wasSent.rawValue), error.description)
+        default:
+            let phase = inBody ? ExchangePhase.body : .response
+            let sent = inBody ? WasSent.yes : .maybe
+            // Of an error that is not ours, only the type is known to be without secrets.
+            return .failed(HARFailure(code: "\(type(of: error))", phase: phase.description, wasSent: sent.rawValue), "\(type(of: error))")
+        }
+    }
+
+    // MARK: What becomes of it
+
+    /// Without secrets; nil where there is nothing to record, or not yet.
+    func entry() -> HAREntry? {
+        let (state, now) = (state.withLock { $0 }, elapsed())
+        var response: HARResponse
+        switch state.stage {
+        case .begun, .dropped: return nil
+        case .open, .complete, .abandoned:
+            guard let answer = state.response else { return nil }
+            response = answer
+        case .failed(let failure, let text):
+            response = state.response ?? HARResponse(status: 0, content: HARContent(size: 0, mimeType: ""))
+            (response.failure, response.error) = (failure, text)
+        }
+        fill(&response, with: state)
+        let wait = state.wait ?? state.end ?? now
+        let entry = HAREntry(
+            startedDateTime: Date.ISO8601FormatStyle(includingFractionalSeconds: true).format(started),
+            time: (state.end ?? now).milliseconds, request: request(body: state.requestBody, version: response.httpVersion),
+            response: response, timings: HARTimings(wait: wait.milliseconds, receive: ((state.end ?? now) - wait).milliseconds))
+        return EntryRedaction.redacted(entry, by: sensitivity)
+    }
+
+    private func fill(_ response: inout HARResponse, with state: State) {
+        let isStreamed = state.body.isWhole ? state.body.isStreamed : true
+        response.content.size = state.body.totalBytes
+        if response.contentCoding == nil, case .complete = state.stage { response.bodySize = state.body.totalBytes }
+        if let coding = response.contentCoding { response.content.comment = "decoded from \(coding.shownSafely())" }
+        if isUnreadable(response.headers), state.body.totalBytes > 0 {
+            response.incomplete = .coded
+            return
+        }
+        response.content.bytes = Array(state.body.bytes)
+        if isStreamed, state.response != nil { response.chunks = state.body.chunks }
+        switch state.stage {
+        case _ where state.body.isTruncated: response.incomplete = .truncated
+        case .open, .abandoned: response.incomplete = .unfinished
+        default: break
+        }
+    }
+
+    private func request(body: BodyCapture, version: String) -> HARRequest {
+        var request = HARRequest(head, version: version)
+        request.bodySize = body.isWhole ? body.totalBytes : -1
+        guard !body.isWhole || body.totalBytes > 0 else { return request }
+        var data = HARPostData(mimeType: head.headerFields[.contentType] ?? "")
+        if isUnreadable(request.headers) {
+            data.incomplete = .coded
+        } else {
+            data.bytes = Array(body.bytes)
+            data.incomplete = body.isTruncated ? .truncated : body.isWhole ? nil : .unfinished
+        }
+        request.postData = data
+        return request
+    }
+
+    private func isUnreadable(_ fields: [HARField]) -> Bool {
+        guard !keepsCodedBodies, let coding = fields[.contentEncoding]?.lowercased() else { return false }
+        return !coding.isEmpty && coding != "identity"
+    }
+}
+
+/// What is kept of a body.
+struct BodyCapture: Sendable {
+    private static let mostChunks = 65_536
+
+    let limitBytes: Int
+    private(set) var bytes = Data()
+    private(set) var totalBytes = 0
+    private(set) var chunks: [HARChunk] = []
+    private(set) var isStreamed = false
+    /// It came to its end.
+    var isWhole = false
+
+    init(limitBytes: Int) { self.limitBytes = limitBytes }
+
+    var isTruncated: Bool { totalBytes > bytes.count }
+
+    /// - Parameter time: when it came; nil for a body that comes at once.
+    mutating func append(_ chunk: Data, at time: Duration? = nil) {
+        totalBytes += chunk.count
+        let kept = chunk.prefix(max(0, limitBytes - bytes.count))
+        bytes.append(kept)
+        guard let time, !kept.isEmpty else { return }
+        isStreamed = true
+        if chunks.count < Self.mostChunks {
+            chunks.append(HARChunk(bytes: kept.count, time: time.milliseconds))
+        } else {
+            chunks[chunks.count - 1].bytes += kept.count
+        }
+    }
+
+    /// The body is sent again from `offset`.
+    mutating func restart(at offset: Int64) {
+        let offset = Int(offset)
+        isWhole = false
+        // From behind what is kept, the gap can't be filled: then it counts as cut.
+        bytes = bytes.prefix(offset)
+        totalBytes = offset
+    }
+}
+
+extension TransportError {
+    /// The description. Of an error of the app's own, thrown by its request body, the type alone: what it says may be secret.
+    fileprivate var recordedDescription: String {
+        guard code == .requestBody, let underlying, !(underlying is any RequestFailure) else { return description }
+        var copy = self
+        copy.message = "\(type(of: underlying))"
+        return copy.description
+    }
+}
+
+extension Request {
+    /// What is secret in this exchange. A flag has no place in the file: what it says of one field, the name says here.
+    var wholeSensitivity: Sensitivity {
+        var sensitivity = options.sensitivity
+        sensitivity.formUnion(Sensitivity(fields: head.headerFields.filter(sensitivity.isSensitive).map(\.name)))
+        return sensitivity
+    }
+}
+
+extension HARRequest {
+    /// With its secrets.
+    init(_ head: HTTPRequest, version: String) {
+        self.init(
+            method: head.method.rawValue, url: "\(head.scheme ?? "http")://\(head.authority ?? "")\(head.path ?? "/")",
+            httpVersion: version,
+            headers: [HARField](head.headerFields))
+    }
+}

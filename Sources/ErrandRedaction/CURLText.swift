@@ -1,0 +1,185 @@
+public import ErrandCore
+internal import ErrandFormats
+
+extension Request {
+    /// This request as a `curl` command for any POSIX shell, with placeholders in place of secrets.
+    ///
+    /// ```swift
+    /// print(try request.curl())
+    /// // curl -X GET --path-as-is --globoff 'https://api.example/users?token=REDACTED' -H 'User-Agent:' -H 'Accept:'
+    /// ```
+    ///
+    /// Pasted into `sh`, it sends this method, target, fields and body, and nothing that `curl` would add of its own (but for `Host` and
+    /// `Content-Length`); what a user has in `~/.curlrc` holds still. Every argument is in single quotes: the shell expands nothing. Field
+    /// values go as they are, so whoever shows the text on a terminal should know where they come from.
+    ///
+    /// What is secret is decided by names: ``RequestOptions/sensitivity`` for fields and query items, and the same names for members of
+    /// JSON, items of a form, parts of a multipart body and lines of text.
+    ///
+    /// Bytes that are no plain text are piped through `printf`. A file is named, and read by `curl`. A stream, and a body over the
+    /// limit, is neither read nor shown: the command then takes it from a file `body.bin` in the current folder, and sends nothing if
+    /// there is none. For a HEAD with a body, `curl` waits in vain for a body of the response.
+    ///
+    /// - Parameters:
+    ///   - pretty: an option on each line. Without it the text is one line, unless a field's value holds a control character.
+    ///   - showingSecrets: the request as it is. Such a text is a credential.
+    ///   - bodyLimitBytes: how much of a body may be in the text; 64 KiB by default. It grows fourfold where the bytes are no text.
+    /// - Throws: ``InvalidURL`` for a request without an authority, or one that no transport would send.
+    public func curl(
+        pretty: Bool = false, showingSecrets: Bool = false, bodyLimitBytes: Int = 64 * 1024
+    ) throws(InvalidURL) -> String {
+        precondition(bodyLimitBytes >= 0, "a limit of \(bodyLimitBytes) bytes")
+        return try CURLText(request: self, isPretty: pretty, showsSecrets: showingSecrets, bodyLimitBytes: bodyLimitBytes).text()
+    }
+}
+
+private struct CURLText {
+    /// The longest argument; Linux takes 128 KiB.
+    static let argumentBytes = 100_000
+    /// Below this, no version of `curl` asks for leave by `Expect: 100-continue`.
+    static let expectBytes = 1000
+
+    let request: Request
+    let isPretty: Bool
+    let showsSecrets: Bool
+    let bodyLimitBytes: Int
+
+    private var sensitivity: Sensitivity { request.options.sensitivity }
+    private var separator: String { isPretty ? " \\\n    " : " " }
+
+    func text() throws(InvalidURL) -> String {
+        var parts = try ["curl \(method) --path-as-is --globoff \(Shell.quoted(url()))"]
+        if let target = specialTarget { parts.append("--request-target " + Shell.quoted(target)) }
+        let fields = fields
+        parts += fields.map { "-H " + Shell.quoted($0.value.isEmpty ? "\($0.name);" : "\($0.name): \($0.value)") }
+        var suppressed = ["User-Agent", "Accept"]
+        let body = body(separator: separator)
+        if let body {
+            suppressed.append("Content-Type")
+            if (request.body.length ?? .max) > Self.expectBytes { suppressed.append("Expect") }
+            parts.append(body.option)
+        }
+        let names = Set(fields.map { $0.name.lowercased() })
+        let position = parts.count - (body == nil ? 0 : 1)
+        parts.insert(contentsOf: suppressed.filter { !names.contains($0.lowercased()) }.map { "-H '\($0):'" }, at: position)
+        return (body?.source ?? "") + parts.joined(separator: separator) + (body?.redirection ?? "")
+    }
+
+    // MARK: Head
+
+    private var method: String {
+        // With a body, `--head` is refused.
+        if request.method == .head, request.body.isEmpty { return "--head" }
+        let name = request.method.rawValue
+        let isPlain = name.utf8.allSatisfy { $0.isASCIILetter || $0.isASCIIDigit }
+        return "-X " + (isPlain ? name : Shell.quoted(name))
+    }
+
+    /// What the transport's boundary refuses is refused here.
+    private func url() throws(InvalidURL) -> String {
+        let target = request.head.path ?? ""
+        guard let authority = request.head.authority, !authority.isEmpty, let scheme = request.head.scheme else {
+            throw InvalidURL(target, .missingHost)
+        }
+        try request.head.checkForTransport()
+        let path = hasSpecialTarget ? "/" : target.hasPrefix("/") ? target : "/" + target
+        return shown("\(scheme)://\(authority)\(path)")
+    }
+
+    /// `OPTIONS *`, say, which no URL can hold.
+    private var hasSpecialTarget: Bool { !["", "/", "?"].contains((request.head.path ?? "").prefix(1)) }
+    private var specialTarget: String? { hasSpecialTarget ? request.head.path.map(shown) : nil }
+
+    private func shown(_ url: String) -> String { showsSecrets ? url : sensitivity.redactedURL(url) }
+
+    /// Without those of the framing, which the body decides.
+    private var fields: [(name: String, value: String)] {
+        request.completedFields.filter { $0.name != .contentLength && $0.name != .transferEncoding }
+            .map { ($0.name.rawName, showsSecrets ? $0.value : sensitivity.shownValue(of: $0)) }
+    }
+
+    // MARK: Body
+
+    private struct Body {
+        /// What is piped into the command, with the bar.
+        var source = ""
+        var option = "--data-binary @-"
+        /// What stands behind the command.
+        var redirection = ""
+    }
+
+    private static let placeholder = Body(redirection: " < body.bin")
+
+    private func body(separator: String) -> Body? {
+        guard !request.body.isEmpty else {
+            // Others may have no body; these tell of an empty one (RFC 9110, 8.6).
+            return [.post, .put, .patch].contains(request.method) ? Body(option: "--data-raw ''") : nil
+        }
+        if let file = request.body.file {
+            // Neither an option nor the standard input.
+            let path = (file.path.hasPrefix("-") ? "./" : "") + file.path
+            guard let range = file.range else { return Body(option: "--data-binary " + Shell.quoted("@" + path)) }
+            return Body(source: "tail -c +\(range.lowerBound + 1) \(Shell.quoted(path)) | head -c \(range.count) | ")
+        }
+        guard let data = request.body.bytes, data.count <= bodyLimitBytes else { return Self.placeholder }
+        var bytes = Array(data)
+        if !showsSecrets {
+            let type = request.completedFields[.contentType].flatMap { MediaType($0) }
+            bytes = BodyRedaction(sensitivity: sensitivity).redacted(bytes, type: type)
+        }
+        if let text = literal(bytes) { return Body(option: "--data-raw " + Shell.quoted(text)) }
+        let commands = Shell.printed(bytes, limitBytes: Self.argumentBytes)
+        if let only = commands.first, commands.count == 1 { return Body(source: only + " | ") }
+        return Body(source: "{ " + commands.map { $0 + ";" }.joined(separator: separator) + " } | ")
+    }
+
+    /// Text that a terminal takes as it is; nil for all other bytes.
+    private func literal(_ bytes: [UInt8]) -> String? {
+        guard bytes.count <= Self.argumentBytes, let text = String(validating: bytes, as: UTF8.self) else { return nil }
+        return text.unicodeScalars.allSatisfy { isPretty && $0 == "\n" || !$0.isControl } ? text : nil
+    }
+}
+
+/// Words of a POSIX shell.
+private enum Shell {
+    /// `text` as one word, of which the shell expands nothing. By octets: a quote with a combining character is a quote.
+    static func quoted(_ text: String) -> String {
+        var bytes = [UInt8(ascii: "'")]
+        bytes.reserveCapacity(text.utf8.count + 2)
+        for byte in text.utf8 {
+            if byte == UInt8(ascii: "'") { bytes += "'\\''".utf8 } else { bytes.append(byte) }
+        }
+        bytes.append(UInt8(ascii: "'"))
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Commands that print `bytes`, none with an argument over the limit.
+    static func printed(_ bytes: [UInt8], limitBytes: Int) -> [String] {
+        var commands: [String] = []
+        var format: [UInt8] = []
+        func close() {
+            commands.append("printf '" + String(decoding: format, as: UTF8.self) + "'")
+            format = []
+        }
+        for byte in bytes {
+            if format.count > limitBytes - 4 { close() }
+            switch byte {
+            case 0x0A: format += "\\n".utf8
+            case 0x0D: format += "\\r".utf8
+            case 0x09: format += "\\t".utf8
+            case UInt8(ascii: "%"): format += "%%".utf8
+            case UInt8(ascii: "\\"): format += "\\\\".utf8
+            // A format that begins with it would be taken for an option.
+            case UInt8(ascii: "-") where format.isEmpty: format += octal(byte)
+            case 0x20...0x7E where byte != UInt8(ascii: "'"): format.append(byte)
+            default: format += octal(byte)
+            }
+        }
+        close()
+        return commands
+    }
+
+    private static func octal(_ byte: UInt8) -> [UInt8] {
+        [UInt8(ascii: "\\")] + [byte >> 6, byte >> 3 & 7, byte & 7].map { $0 + UInt8(ascii: "0") }
+    }
+}

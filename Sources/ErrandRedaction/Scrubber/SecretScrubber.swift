@@ -1,0 +1,249 @@
+internal import ErrandCore
+package import ErrandFormats
+
+/// Replaces secrets in texts however they are written: as they are, percent-encoded (also several times), as a form has it, with the
+/// escapes of JSON (also within JSON), or within base64 (both alphabets) at any alignment.
+///
+/// The work is in proportion to the bytes, however many secrets there are. Three escapes within one another are resolved.
+package struct SecretScrubber {
+    /// So many bytes of each secret are looked up at once.
+    private static let keyBytes = 8
+    /// The front of a secret at the end of what was cut counts from so many bytes on.
+    private static let shortestFront = 6
+    /// Shorter ones would be found in any long base64.
+    private static let shortestInBase64 = 5
+    private static let deepestEscapes = 3
+
+    private let replacements: [[UInt8]]
+    private let automaton: SecretAutomaton
+    private let keys: KeySet
+    private let base64Keys: KeySet
+    /// Whether some secret is too short for a key.
+    private let hasShort: Bool
+    private let hasShortInBase64: Bool
+
+    package init(_ secrets: some Sequence<String>) {
+        let secrets = Set(secrets).filter { !$0.isEmpty }.sorted { ($1.utf8.count, $0) < ($0.utf8.count, $1) }
+        replacements = secrets.map { secret in
+            // A number stays one, so that JSON stays JSON.
+            let isNumber = secret.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+            return isNumber ? [UInt8(ascii: "0")] : Array(BodyRedaction.placeholder.utf8)
+        }
+        automaton = SecretAutomaton(secrets.map { Array($0.utf8) })
+        hasShort = secrets.contains { $0.utf8.count < Self.keyBytes }
+        keys = KeySet(secrets.map { $0.utf8.prefix(Self.keyBytes).map(SecretAutomaton.folded) }.filter { $0.count == Self.keyBytes })
+        let cores = secrets.flatMap { secret in (0..<3).map { Self.core(of: Array(secret.utf8.prefix(12)), after: $0) } }
+        base64Keys = KeySet(cores.filter { $0.count >= Self.keyBytes }.map { Array($0.prefix(Self.keyBytes)) })
+        hasShortInBase64 = secrets.contains { (Self.shortestInBase64...6).contains($0.utf8.count) }
+    }
+
+    /// `text` without the secrets.
+    package func scrubbed(_ text: String) -> String {
+        let bytes = Array(text.utf8)
+        let edits = edits(in: bytes)
+        return edits.isEmpty ? text : String(decoding: edits.applied(to: bytes), as: UTF8.self)
+    }
+
+    /// - Parameter isCut: `bytes` may end within a secret.
+    package func edits(in bytes: [UInt8], isCut: Bool = false) -> [ByteEdit] {
+        var steps = 0
+        return edits(in: bytes, isCut: isCut, steps: &steps)
+    }
+
+    /// - Parameter steps: grows by one for each byte that is looked at, and for each move of the automaton.
+    func edits(in bytes: [UInt8], isCut: Bool, steps: inout Int) -> [ByteEdit] {
+        guard !replacements.isEmpty, !bytes.isEmpty else { return [] }
+        var found: [ByteEdit] = []
+        search(UnescapedText(bytes), depth: 0, isCut: isCut, steps: &steps) { range, index in
+            found.append(ByteEdit(range, index < 0 ? Array(BodyRedaction.placeholder.utf8) : replacements[index]))
+        }
+        // Where two overlap, both go: a part that sticks out must not stay.
+        return found.sorted { $0.range.lowerBound < $1.range.lowerBound }.reduce(into: []) { edits, edit in
+            if let last = edits.last, edit.range.lowerBound < last.range.upperBound {
+                let whole = last.range.lowerBound..<max(last.range.upperBound, edit.range.upperBound)
+                edits[edits.count - 1] = ByteEdit(whole, last.replacement)
+            } else {
+                edits.append(edit)
+            }
+        }
+    }
+
+    /// Whether a secret is in `bytes`.
+    package func finds(in bytes: [UInt8]) -> Bool { !edits(in: bytes).isEmpty }
+
+    // MARK: - One text
+
+    /// Looks through `text`, and through what its escapes stand for.
+    private func search(_ text: UnescapedText, depth: Int, isCut: Bool, steps: inout Int, found: (Range<Int>, Int) -> Void) {
+        let bytes = text.bytes
+        let candidates = candidates(in: bytes, steps: &steps)
+        var start = hasShort ? 0 : candidates.first
+        if isCut { start = min(start ?? .max, max(0, bytes.count - automaton.longest)) }
+        if let start {
+            for match in automaton.matches(in: bytes, from: start, cut: isCut ? Self.shortestFront : nil, steps: &steps) {
+                found(text.origin(of: match.range), match.index)
+            }
+        }
+        for run in candidates.runs(in: bytes, all: hasShortInBase64, isCut: isCut, steps: &steps) {
+            searchBase64(bytes, run, isCut: isCut && run.upperBound == bytes.count, steps: &steps) { found(text.origin(of: $0), $1) }
+        }
+        guard depth < Self.deepestEscapes else { return }
+        for syntax in UnescapedText.Syntax.allCases {
+            steps += bytes.count
+            guard let unescaped = text.resolving(syntax, isCut: isCut) else { continue }
+            search(unescaped, depth: depth + 1, isCut: isCut, steps: &steps, found: found)
+        }
+    }
+
+    /// Looks through what `run` stands for, at each alignment. The whole run is given, as a part of it could not be decoded; but for what
+    /// may belong to an escape before it.
+    private func searchBase64(_ bytes: [UInt8], _ run: Range<Int>, isCut: Bool, steps: inout Int, found: (Range<Int>, Int) -> Void) {
+        for offset in 0..<4 where run.count >= offset + Self.shortestInBase64 {
+            let decoded = Base64Text.decoded(bytes, (run.lowerBound + offset)..<run.upperBound)
+            steps += run.count
+            let matches = automaton.matches(
+                in: decoded, shortest: Self.shortestInBase64, cut: isCut ? Self.shortestFront : nil, steps: &steps)
+            guard let first = matches.first else { continue }
+            var end = run.upperBound
+            while end < bytes.count, bytes[end] == UInt8(ascii: "=") { end += 1 }
+            return found(min(run.lowerBound + Self.escapeCount(bytes, before: run), run.upperBound)..<end, first.index)
+        }
+    }
+
+    /// How many characters at the front of `run` an escape before it may take: `\n`, `\u0041`, `%41`.
+    private static func escapeCount(_ bytes: [UInt8], before run: Range<Int>) -> Int {
+        switch run.lowerBound > 0 ? bytes[run.lowerBound - 1] : 0 {
+        case UInt8(ascii: "%"): 2
+        case UInt8(ascii: "\\"): bytes[run.lowerBound] == UInt8(ascii: "u") ? 5 : 1
+        default: 0
+        }
+    }
+
+    /// The characters of base64 that `secret` alone decides when `offset` bytes stand before it, in the first alphabet.
+    private static func core(of secret: [UInt8], after offset: Int) -> [UInt8] {
+        let whole = Data([UInt8](repeating: 0, count: offset) + secret).base64EncodedString().utf8
+        return Array(Array(whole).prefix((offset + secret.count) * 8 / 6).dropFirst((offset * 8 + 5) / 6))
+    }
+
+    // MARK: - Where to look
+
+    private struct Candidates {
+        /// Where a secret may begin first; nil where none does.
+        var first: Int?
+        /// Where secrets in base64 may begin, in order.
+        var base64: [Int] = []
+
+        /// The base64 around those places, or all that there is.
+        func runs(in bytes: [UInt8], all: Bool, isCut: Bool, steps: inout Int) -> [Range<Int>] {
+            var runs: [Range<Int>] = []
+            func add(around position: Int) {
+                let done = runs.last?.upperBound ?? 0
+                guard position >= done else { return }
+                var (start, end) = (position, position)
+                while start > done, Base64Text.value(bytes[start - 1]) != nil { start -= 1 }
+                while end < bytes.count, Base64Text.value(bytes[end]) != nil { end += 1 }
+                steps += end - start
+                if end > start { runs.append(start..<end) }
+            }
+            if all {
+                var position = 0
+                while position < bytes.count {
+                    steps += 1
+                    add(around: position)
+                    position = max(position + 1, runs.last?.upperBound ?? 0)
+                }
+            } else {
+                for position in base64 { add(around: position) }
+                if isCut, let last = bytes.indices.last, Base64Text.value(bytes[last]) != nil { add(around: last) }
+            }
+            return runs
+        }
+    }
+
+    private func candidates(in bytes: [UInt8], steps: inout Int) -> Candidates {
+        var found = Candidates()
+        steps += bytes.count
+        // By pointers, as tests run without optimization, and bodies may be long.
+        bytes.withUnsafeBufferPointer { bytes in
+            keys.search(bytes, folding: SecretAutomaton.folded) { start in
+                found.first = start
+                return false
+            }
+            base64Keys.search(bytes, folding: Base64Text.folded) { start in
+                found.base64.append(start)
+                return true
+            }
+        }
+        return found
+    }
+}
+
+extension SecretScrubber: CustomStringConvertible, CustomReflectable {
+    /// How many secrets it has, and nothing of them.
+    package var description: String { "\(replacements.count) secrets" }
+    package var customMirror: Mirror { Mirror(self, children: ["count": replacements.count]) }
+}
+
+/// The first eight bytes of many texts.
+private struct KeySet: Sendable {
+    private let keys: Set<UInt64>
+    /// Whether a key ends with these two bytes.
+    private let endings: [Bool]
+
+    init(_ texts: [[UInt8]]) {
+        keys = Set(texts.map { $0.reduce(0) { $0 << 8 | UInt64($1) } })
+        var endings = [Bool](repeating: false, count: keys.isEmpty ? 0 : 1 << 16)
+        for key in keys { endings[Int(key & 0xFFFF)] = true }
+        self.endings = endings
+    }
+
+    /// Calls `found` with each place where a key stands in the folded bytes, in order, until it returns false.
+    func search(_ bytes: UnsafeBufferPointer<UInt8>, folding: (UInt8) -> UInt8, found: (Int) -> Bool) {
+        guard !keys.isEmpty else { return }
+        endings.withUnsafeBufferPointer { endings in
+            var (position, key) = (0, UInt64(0))
+            while position < bytes.count {
+                key = key << 8 | UInt64(folding(bytes[position]))
+                position += 1
+                if endings[Int(key & 0xFFFF)], position >= 8, keys.contains(key), !found(position - 8) { return }
+            }
+        }
+    }
+}
+
+/// Base64 in either alphabet (RFC 4648, 4 and 5).
+private enum Base64Text {
+    static func value(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case UInt8(ascii: "A")...UInt8(ascii: "Z"): byte - UInt8(ascii: "A")
+        case UInt8(ascii: "a")...UInt8(ascii: "z"): byte - UInt8(ascii: "a") + 26
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0") + 52
+        case UInt8(ascii: "+"), UInt8(ascii: "-"): 62
+        case UInt8(ascii: "/"), UInt8(ascii: "_"): 63
+        default: nil
+        }
+    }
+
+    /// The same in the first alphabet.
+    static func folded(_ byte: UInt8) -> UInt8 {
+        byte == UInt8(ascii: "-") ? UInt8(ascii: "+") : byte == UInt8(ascii: "_") ? UInt8(ascii: "/") : byte
+    }
+
+    /// What the characters in `range` stand for; bits at the end that make no byte are left out.
+    static func decoded(_ bytes: [UInt8], _ range: Range<Int>) -> [UInt8] {
+        var decoded: [UInt8] = []
+        decoded.reserveCapacity(range.count * 3 / 4)
+        bytes.withUnsafeBufferPointer { bytes in
+            var (bits, count) = (UInt32(0), 0)
+            for index in range {
+                bits = bits << 6 | UInt32(value(bytes[index]) ?? 0)
+                count += 6
+                if count >= 8 {
+                    count -= 8
+                    decoded.append(UInt8(truncatingIfNeeded: bits >> UInt32(count)))
+                }
+            }
+        }
+        return decoded
+    }
+}

@@ -1,0 +1,137 @@
+#if Telemetry
+internal import ErrandCore
+internal import ErrandRedaction
+internal import ErrandFormats
+
+/// What a log shows of a body, or of its front: text without secrets, or what kind of bytes it is.
+struct BodyText {
+    /// In place of the bytes; nil where ``lines`` are shown.
+    private(set) var summary: String?
+    private(set) var lines: [String] = []
+
+    /// - Parameters:
+    ///   - front: the first bytes of the body.
+    ///   - isWhole: whether they are all of it.
+    ///   - contentType: the field's value; nil where there was none.
+    init(_ front: Data, isWhole: Bool, contentType: String?, sensitivity: Sensitivity, style: LogStyle) {
+        let bytes = Array(front)
+        let type = contentType.flatMap { MediaType($0) }
+        if type?.type == "multipart" {
+            let names = MultipartSection.parts(of: bytes, boundary: type?[parameter: "boundary"]).map { part in
+                (part.name.map { "'\($0)'" } ?? "a part") + (part.type.map { " (\($0))" } ?? "")
+            }
+            summary = "multipart" + (names.isEmpty ? "" : ": " + names.joined(separator: ", ").onOneLine) + (isWhole ? "" : ", …")
+            return
+        }
+        let charset = type?[parameter: "charset"]?.lowercased()
+        guard Self.mayBeText(type), let text = Self.text(bytes, isWhole: isWhole, charset: charset) else {
+            summary = "binary"
+            return
+        }
+        let redacted = BodyRedaction(sensitivity: sensitivity).redacted(Array(text.utf8), isCut: !isWhole, type: type)
+        if let first = redacted.first(where: { !$0.isSpace }), "{[".utf8.contains(first),
+            !isWhole || JSONRedaction(redacted, placeholder: "", isSensitive: { _ in false }).isValid
+        {
+            lines = JSONLayout.lines(of: redacted, isPretty: style == .pretty).map { String(decoding: $0, as: UTF8.self).shownInLine }
+        } else {
+            lines = String(decoding: redacted, as: UTF8.self).split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
+                .map(\.shownInLine)
+            if lines.last == "" { lines.removeLast() }
+        }
+    }
+
+    private static func mayBeText(_ type: MediaType?) -> Bool {
+        guard let type, ["image", "audio", "video", "font"].contains(type.type) else { return true }
+        return type.subtype.hasSuffix("xml") || type.subtype.hasSuffix("json")
+    }
+
+    /// Nil where the first 512 bytes are no text: no UTF-8, or with control characters other than tab, CR and LF.
+    private static func text(_ bytes: [UInt8], isWhole: Bool, charset: String?) -> String? {
+        var sample = bytes.prefix(512)
+        guard !sample.contains(where: { $0 < 0x20 && !$0.isSpace || $0 == 0x7F }) else { return nil }
+        // The sample may end within a character, and so may the front.
+        if !isWhole || sample.count < bytes.count { sample = sample.dropLast(incompleteCount(sample)) }
+        if String(validating: sample, as: UTF8.self) != nil {
+            return String(decoding: isWhole ? bytes[...] : bytes.dropLast(incompleteCount(bytes[...])), as: UTF8.self)
+        }
+        guard let charset, ["iso-8859-1", "latin1", "windows-1252"].contains(charset) else { return nil }
+        return String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
+    }
+
+    /// How many bytes at the end are the front of a character that breaks off.
+    private static func incompleteCount(_ bytes: ArraySlice<UInt8>) -> Int {
+        for (index, byte) in bytes.reversed().prefix(4).enumerated() where byte & 0xC0 != 0x80 {
+            let wanted = byte < 0x80 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4
+            return wanted > index + 1 ? index + 1 : 0
+        }
+        return 0
+    }
+}
+
+extension StringProtocol {
+    /// Text from outside, whole, as it may stand in a log: without control characters.
+    var onOneLine: String {
+        utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7F } ? String(self) : shownSafely(limit: .max)
+    }
+
+    /// The same, with its tabs.
+    fileprivate var shownInLine: String {
+        split(separator: "\t", omittingEmptySubsequences: false).map(\.onOneLine).joined(separator: "\t")
+    }
+}
+
+/// JSON on one line, or with a line for each member and element. Tokens stay as they are, and a text may break off.
+enum JSONLayout {
+    /// Deeper levels are not indented further, so that no text becomes many times its length.
+    private static let deepestIndent = 16
+
+    /// - Parameter isPretty: a line for each member and element, unless that makes the text more than 8 times as long (and 4 KiB).
+    static func lines(of bytes: [UInt8], isPretty: Bool) -> [[UInt8]] {
+        var lines: [[UInt8]] = []
+        var line: [UInt8] = []
+        var count = 0
+        let limit = 8 * bytes.count + 4096
+        var depth = 0
+        var isInString = false
+        var isEscaped = false
+        var isFresh = false  // behind an opening bracket: `{}` stays on its line
+        func breakLine() {
+            guard isPretty else { return }
+            lines.append(line)
+            // What each line of a note begins with counts as well.
+            count += line.count + 5
+            line = Array(repeating: 0x20, count: 2 * max(0, min(depth, deepestIndent)))
+        }
+        for byte in bytes {
+            if count > limit { return Self.lines(of: bytes, isPretty: false) }
+            if isInString {
+                line.append(byte)
+                if isEscaped {
+                    isEscaped = false
+                } else if byte == UInt8(ascii: "\\") {
+                    isEscaped = true
+                } else if byte == UInt8(ascii: "\"") {
+                    isInString = false
+                }
+                continue
+            }
+            if byte.isSpace { continue }
+            let closes = "}]".utf8.contains(byte)
+            if closes { depth -= 1 }
+            if isFresh != closes, isFresh || closes { breakLine() }
+            isFresh = false
+            line.append(byte)
+            switch byte {
+            case UInt8(ascii: "\""): isInString = true
+            case UInt8(ascii: "{"), UInt8(ascii: "["):
+                depth += 1
+                isFresh = true
+            case UInt8(ascii: ","): if isPretty { breakLine() }
+            case UInt8(ascii: ":"): if isPretty { line.append(0x20) }
+            default: break
+            }
+        }
+        return lines + [line]
+    }
+}
+#endif

@@ -1,0 +1,142 @@
+#if Telemetry
+public import ErrandCore
+public import Metrics
+
+/// Measures each request that is sent, by OpenTelemetry's conventions for HTTP clients, through swift-metrics.
+///
+/// **Place:** just around the transport, inside `retry`, `redirect`, the cache and the limits: each attempt is measured by itself, without
+/// the time in which it waited for its turn. `HTTPStack.default` follows redirects by itself, so begin with `HTTPStack.bare`.
+///
+/// | Name | Kind | Unit | Attributes beside the common ones |
+/// |---|---|---|---|
+/// | `http.client.request.duration` | `Recorder` that aggregates | seconds | `http.response.status_code`, `error.type`, `network.protocol.version` |
+/// | `http.client.active_requests` | `Meter` | requests | `url.scheme` |
+/// | `http.client.request.body.size` | `Recorder` that aggregates | bytes | as for the duration |
+/// | `http.client.response.body.size` | `Recorder` that aggregates | bytes | as for the duration |
+/// | `http.client.open_connections` | `Meter` | connections | `http.connection.state` (`active`, `idle`), without a method |
+///
+/// Common are `http.request.method` (`_OTHER` for an unknown one), `server.address` (an IPv6 address without brackets) and `server.port`;
+/// on demand, ``Attributes-swift.struct``. `network.protocol.name` is always `http`, and therefore left out. The path is never among them.
+///
+/// **A duration** ends when the exchange ends on the wire: with the last byte of the response, or when the response is given up; for a
+/// change of protocol, with the head. A stream is measured to its end.
+///
+/// **Sizes** are of exchanges that came to their end: the bytes on the wire, coded as they were, where the transport counts them or a
+/// length is declared; of a body that the transport itself decodes, none. Requests without a body have none.
+///
+/// **`error.type`** is the status from 400 up, `timeout` and the other codes of ``TransportError`` in snake case (`cannot_connect`,
+/// `connection_lost`), or the name of another failure's type. A call that its caller cancelled, or a response that was given up, has none.
+///
+/// **Bounds:** back ends keep each series for ever, and servers choose names and statuses. After 1,000 sets of the common attributes, further servers are
+/// counted together as `server.address` `_OTHER`, without a port and the attributes on demand. After 100 sets of the other attributes of one server, further
+/// ones are counted together as `error.type` `_OTHER`, without a status.
+///
+/// swift-metrics can't tell a back end of buckets or units: give ``durationBuckets`` to yours.
+///
+/// **Per request:** `request.options.metrics = .off`.
+public struct MetricsMiddleware: HTTPMiddleware {
+    /// The bounds of the buckets that the conventions want for `http.client.request.duration`, in seconds.
+    public static let durationBuckets: [Double] = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
+
+    /// Attributes that are not there unless asked for.
+    public struct Attributes: OptionSet, Sendable, Hashable {
+        public let rawValue: Int
+        public init(rawValue: Int) { self.rawValue = rawValue }
+
+        /// `url.scheme`, on every metric.
+        public static let urlScheme = Attributes(rawValue: 1)
+        /// `url.template`, on every metric, where a request has one: as many series as there are endpoints.
+        public static let urlTemplate = Attributes(rawValue: 2)
+    }
+
+    /// How many connections are open.
+    public struct ConnectionCount: Sendable, Hashable {
+        /// With an exchange under way.
+        public var active: Int
+        /// Kept for the next one.
+        public var idle: Int
+
+        public init(active: Int, idle: Int) { (self.active, self.idle) = (active, idle) }
+    }
+
+    private let instruments: Instruments
+    private let clock: any Clock<Duration>
+
+    /// - Parameters:
+    ///   - factory: of the instruments; nil, the default, stands for `MetricsSystem.factory` as it is when the first request is measured.
+    ///   - attributes: none of them by default.
+    ///   - knownMethods: those that are named; nil stands for RFC 9110's and PATCH.
+    ///   - openConnections: asked at each end of an exchange how many connections there are to its origin, as `https://a.example`; nil
+    ///     where it is not known. Without it, the default, `http.client.open_connections` is not reported. Quick, as it is called where
+    ///     the end is told.
+    ///   - clock: what durations are measured by.
+    public init(
+        factory: (any MetricsFactory)? = nil, attributes: Attributes = [], knownMethods: Set<HTTPRequest.Method>? = nil,
+        openConnections: (@Sendable (_ origin: String) -> ConnectionCount?)? = nil, clock: any Clock<Duration> = ContinuousClock()
+    ) {
+        instruments = Instruments(
+            factory: factory, attributes: attributes, knownMethods: knownMethods ?? Conventions.knownMethods,
+            openConnections: openConnections)
+        self.clock = clock
+    }
+
+    public var place: MiddlewarePlace? { .metrics }
+    public var label: String { "metrics" }
+
+    public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+        guard !request.options.metrics.isOff else { return try await next.send(request) }
+        let series = instruments.series(of: request)
+        let elapsed = stopwatch(clock)
+        series.active.increment()
+        let response: Response
+        do {
+            response = try await next.send(request)
+        } catch {
+            let type = Conventions.isCancellation(error) ? nil : Conventions.errorType(of: error)
+            series.end(Series.Outcome(status: nil, errorType: type, version: nil), after: elapsed())
+            throw error
+        }
+        let (status, version) = (response.head.status, response.metadata.httpVersion)
+        let declared: Int64? = request.body.isEmpty ? nil : request.body.length
+        let sendsBody = !request.body.isEmpty
+        guard response.upgrade == nil else {
+            let outcome = Series.Outcome(status: status.code, errorType: Conventions.errorType(of: status), version: version)
+            series.end(outcome, after: elapsed())
+            return response
+        }
+        response.exchange.onEnd { end, sizes in
+            var outcome = Series.Outcome(status: status.code, errorType: Conventions.errorType(of: status), version: version)
+            switch end {
+            case .complete:
+                series.recordSizes(sendsBody ? declared ?? sizes.requestBytes : nil, sizes.responseBytes, of: outcome)
+            case .failed(let error):
+                if !(error is CancellationError) { outcome.errorType = Conventions.errorType(of: error) }
+            case .abandoned: break
+            }
+            series.end(outcome, after: elapsed())
+        }
+        return response
+    }
+}
+
+private enum MetricsOptionKey: TypedKey { static var defaultValue: Override<Never> { .inherited } }
+
+extension RequestOptions {
+    /// `.off` leaves this request out of the metrics.
+    public var metrics: Override<Never> {
+        get { self[MetricsOptionKey.self] }
+        set { self[MetricsOptionKey.self] = newValue }
+    }
+}
+
+extension HTTPSender {
+    /// Measures each request that is sent. See ``MetricsMiddleware``.
+    public func metrics(
+        factory: (any MetricsFactory)? = nil, attributes: MetricsMiddleware.Attributes = [],
+        openConnections: (@Sendable (_ origin: String) -> MetricsMiddleware.ConnectionCount?)? = nil,
+        clock: any Clock<Duration> = ContinuousClock()
+    ) -> HTTPStack {
+        wrapped(by: MetricsMiddleware(factory: factory, attributes: attributes, openConnections: openConnections, clock: clock))
+    }
+}
+#endif

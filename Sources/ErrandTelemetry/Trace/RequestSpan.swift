@@ -1,0 +1,133 @@
+#if Telemetry
+internal import ErrandCore
+internal import Tracing
+
+/// A span for a request: what it tells, and when it ends.
+final class RequestSpan: Sendable {
+    private let span: any Tracing.Span
+    /// Without what the tracer has added.
+    private let request: Request
+    private let options: TraceOptions
+    /// Whether it stands for one attempt, or for the call around them.
+    private let isAttempt: Bool
+    private let isKnownMethod: Bool
+
+    init(of request: Request, by tracer: some Tracer, _ options: TraceOptions, isAttempt: Bool) {
+        (self.request, self.options, self.isAttempt) = (request, options, isAttempt)
+        isKnownMethod = options.knownMethods.contains(request.method)
+        let name = Conventions.spanName(of: request, isKnownMethod: isKnownMethod)
+        span = tracer.startSpan(name, ofKind: isAttempt ? .client : .internal)
+        if span.isRecording { span.updateAttributes(addRequest) }
+    }
+
+    var context: ServiceContext { span.context }
+
+    /// - Parameter traced: the request, with the span's context where that is sent along.
+    func send(_ traced: Request, to next: some HTTPSender) async throws -> Response {
+        let response: Response
+        do {
+            response = try await ServiceContext.withValue(span.context) { try await next.send(traced) }
+        } catch {
+            if !Conventions.isCancellation(error) { tell(error) }
+            span.end()
+            throw error
+        }
+        let head = Head(of: response)
+        if response.upgrade == nil {
+            response.exchange.onEnd { end, sizes in self.end(end, sizes, head) }
+        } else {
+            end(.complete, ExchangeLifetime.BodySizes(), head)
+        }
+        return response
+    }
+
+    /// What is left of a response when its exchange ends.
+    private struct Head: Sendable {
+        let head: HTTPResponse
+        let version: String?
+        let number: Int?
+        let sensitivity: Sensitivity
+
+        init(of response: Response) {
+            (head, version, number) = (response.head, response.metadata.httpVersion, response.metadata.requestNumber)
+            sensitivity = response.request.options.sensitivity
+        }
+    }
+
+    private func end(_ end: ExchangeLifetime.End, _ sizes: ExchangeLifetime.BodySizes, _ head: Head) {
+        defer { span.end() }
+        guard span.isRecording else { return }
+        span.updateAttributes { add(head, sizes, isComplete: end.isComplete, to: &$0) }
+        if case .failed(let error) = end, !(error is CancellationError) {
+            tell(error)
+        } else if head.head.status.code >= 400 {
+            span.setStatus(SpanStatus(code: .error))
+        }
+    }
+
+    /// A failure of this library describes itself without secrets; of any other, only the type is known to be safe.
+    private func tell(_ error: any Error) {
+        guard span.isRecording else { return }
+        span.updateAttributes { $0.set("error.type", value: .string(Conventions.errorType(of: error))) }
+        span.setStatus(SpanStatus(code: .error, message: (error as? any RequestFailure)?.description))
+    }
+
+    // MARK: - Attributes
+
+    private func addRequest(to attributes: inout SpanAttributes) {
+        attributes.reserveCapacity(12)
+        attributes.set("http.request.method", value: .string(Conventions.method(request.method, isKnown: isKnownMethod)))
+        if !isKnownMethod { attributes.set("http.request.method_original", value: .string(request.method.rawValue)) }
+        if let template = request.options.urlTemplate { attributes.set("url.template", value: .string(template)) }
+        attributes.set("errand.request.id", value: .string(request.id.description))
+        if let number = request.options.requestNumber { attributes.set("errand.request.number", value: .int64(Int64(number))) }
+        for (name, value) in Conventions.tags(of: request) { attributes.set(name, value: .string(value)) }
+        guard isAttempt else { return }
+        if let server = ServerAddress(request.head) {
+            attributes.set("server.address", value: .string(server.host))
+            if let port = server.port { attributes.set("server.port", value: .int64(Int64(port))) }
+            attributes.set("url.full", value: .string(request.redactedURL))
+        }
+        let resendCount = request.options.resendCount
+        if resendCount > 0 { attributes.set("http.request.resend_count", value: .int64(Int64(resendCount))) }
+        addFields(
+            options.requestHeaders, of: request.completedFields, as: "http.request.header.", request.options.sensitivity, to: &attributes)
+    }
+
+    private func add(_ head: Head, _ sizes: ExchangeLifetime.BodySizes, isComplete: Bool, to attributes: inout SpanAttributes) {
+        attributes.set("http.response.status_code", value: .int64(Int64(head.head.status.code)))
+        if let type = Conventions.errorType(of: head.head.status) { attributes.set("error.type", value: .string(type)) }
+        // Of a number that was given further in.
+        if let number = head.number { attributes.set("errand.request.number", value: .int64(Int64(number))) }
+        guard isAttempt else { return }
+        if let version = head.version { attributes.set("network.protocol.version", value: .string(version)) }
+        if !options.responseHeaders.isEmpty {
+            var sensitivity = request.options.sensitivity
+            sensitivity.formUnion(head.sensitivity)
+            addFields(options.responseHeaders, of: head.head.headerFields, as: "http.response.header.", sensitivity, to: &attributes)
+        }
+        guard options.bodySizes, isComplete else { return }
+        if let count = request.body.length ?? sizes.requestBytes { attributes.set("http.request.body.size", value: .int64(count)) }
+        if let count = sizes.responseBytes { attributes.set("http.response.body.size", value: .int64(count)) }
+    }
+
+    private func addFields(
+        _ names: [HTTPField.Name], of fields: @autoclosure () -> HTTPFields, as prefix: String, _ sensitivity: Sensitivity,
+        to attributes: inout SpanAttributes
+    ) {
+        guard !names.isEmpty else { return }
+        let fields = fields()
+        for name in names {
+            let found = fields[fields: name]
+            guard !found.isEmpty, !found.contains(where: { sensitivity.isSensitive($0) }) else { continue }
+            attributes.set(prefix + name.canonicalName, value: .stringArray(found.map { sensitivity.shownValue(of: $0) }))
+        }
+    }
+}
+
+extension ExchangeLifetime.End {
+    fileprivate var isComplete: Bool {
+        if case .complete = self { true } else { false }
+    }
+}
+#endif

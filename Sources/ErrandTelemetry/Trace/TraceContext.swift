@@ -1,0 +1,38 @@
+#if Telemetry
+internal import ErrandCore
+internal import Tracing
+
+extension Request {
+    /// Puts the context into the fields, as the tracer has it.
+    mutating func inject(_ context: ServiceContext, by tracer: some Tracer, baggage scope: TraceOptions.BaggageScope) {
+        var injected: [(name: HTTPField.Name, value: String)] = []
+        tracer.inject(context, into: &injected, using: FieldInjector())
+        if scope == .nowhere || (scope == .firstOrigin && options.hasLeftOrigin) {
+            injected.removeAll { $0.name == .baggage }
+            if !head.headerFields.isEmpty { head.headerFields[.baggage] = nil }
+        }
+        // What a caller has set along with another parent.
+        if !head.headerFields.isEmpty, injected.contains(where: { $0.name == .traceparent }) { head.headerFields[.tracestate] = nil }
+        for (name, value) in injected { head.headerFields[name] = value }
+    }
+}
+
+private struct FieldInjector: Injector {
+    func inject(_ value: String, forKey key: String, into carrier: inout [(name: HTTPField.Name, value: String)]) {
+        let name: HTTPField.Name? =
+            switch key {
+            case "traceparent": .traceparent
+            case "tracestate": .tracestate
+            case "baggage": .baggage
+            default: HTTPField.Name(key)
+            }
+        if let name { carrier.append((name, value)) }
+    }
+}
+
+extension HTTPField.Name {
+    fileprivate static let traceparent = known("traceparent")
+    fileprivate static let tracestate = known("tracestate")
+    fileprivate static let baggage = known("baggage")
+}
+#endif
