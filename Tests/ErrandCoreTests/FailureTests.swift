@@ -1,4 +1,5 @@
 import Errand
+import Foundation
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct FailureTests {
@@ -39,6 +40,26 @@ import Testing
     func elapsedTimeIsShownToTheMillisecond(_ elapsed: Duration, _ text: String) {
         let error = TransportError(.timedOut, phase: .queue, elapsed: elapsed, request: nil, wasSent: .no)
         #expect(error.description == "timed out in queue after \(text) (not sent)")
+    }
+
+    @Test func whatFoundationShowsIsTheDescription() throws {
+        let error: any Error = TransportError(.timedOut, phase: .connect, request: try request(), wasSent: .no)
+        #expect(error.localizedDescription == "\(error)")
+    }
+
+    @Test func whetherItWasSentIsTheHighestOfAllAttempts() throws {
+        func failure(_ sent: WasSent, isUnprocessed: Bool = false) -> TransportError {
+            TransportError(.connectionLost, phase: .send, request: nil, wasSent: sent, isUnprocessed: isUnprocessed)
+        }
+        func sent(after outcome: AttemptRecord.Outcome) -> WasSent {
+            var error = failure(.no)
+            error.attempts = [AttemptRecord(number: 1, outcome: outcome, delay: .zero)]
+            return error.wasSent
+        }
+        #expect(sent(after: .failure(failure(.no))) == .no && sent(after: .failure(failure(.maybe))) == .maybe)
+        #expect(sent(after: .failure(failure(.maybe, isUnprocessed: true))) == .no)
+        #expect(sent(after: .status(.serviceUnavailable)) == .yes && sent(after: .failure(SomeError(secret: ""))) == .maybe)
+        #expect(WasSent.no < .maybe && WasSent.maybe < .yes)
     }
 
     @Test func whetherItWasSentHasThreeAnswers() {

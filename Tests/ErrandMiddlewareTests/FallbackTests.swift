@@ -119,6 +119,29 @@ import Testing
         #expect(mirror.requests.map(\.request.id) == [request.id])
     }
 
+    @Test func anotherTransportHasTheBoundaryThatEveryRequestPasses() async throws {
+        let mirror = StubTransport(Stub().answers(.status(.ok)))
+        let stack = StubTransport(Stub().answers(.failure(lost()))).fallback(to: mirror)
+        for target in ["/x HTTP/1.1\r\nEvil: 1", "@evil.example/"] {
+            var hostile = try request()
+            hostile.head.path = target
+            let sent = hostile
+            await #expect(throws: InvalidURL.self) { try await stack.send(sent) }
+        }
+        var late = try request()
+        late.deadline = Deadline(after: .zero)
+        let sent = late
+        await #expect(throws: TransportError.self) { try await stack.send(sent) }
+        #expect(mirror.requests.isEmpty)
+    }
+
+    @Test func theFailureSaysThatTheOtherServerMayHaveTheRequest() async throws {
+        let mirror = StubTransport(Stub().answers(.failure(lost())))
+        let stack = StubTransport(Stub().answers(.failure(lost(.no)))).fallback(to: mirror)
+        let error = await #expect(throws: TransportError.self) { try await stack.send(try request(.post)) }
+        #expect(error?.wasSent == .maybe && error?.attempts.count == 1)
+    }
+
     @Test func whyTheFirstWayIsNotGoodEnoughIsTold() async throws {
         let passage = Passage()
         let stub = StubTransport(Stub().answers(.failure(lost()), .status(.badGateway), .status(.ok)))

@@ -120,6 +120,19 @@ private struct Vectors: Decodable {
         #expect(response.metadata.redirects.map(\.from) == ["https://a.example/a", "https://a.example/b?token=REDACTED"])
     }
 
+    /// The POST was done, and whoever goes by the failure would do it a second time.
+    @Test func aFailureAfterARedirectThatMadeAGETOfAPOSTSaysThatItWasSent() async throws {
+        let refused = TransportError(.cannotConnect, phase: .connect, request: nil, wasSent: .no)
+        for (status, sent) in [(HTTPResponse.Status.seeOther, WasSent.yes), (.temporaryRedirect, .no)] {
+            let stub = StubTransport(
+                Stub(.post, "/orders").answers(.status(status, headers: [.location: "/orders/1"])), Stub().answers(.failure(refused)))
+            let error = await #expect(throws: TransportError.self) {
+                try await stub.redirect().send(Request(.post, url: "https://a.example/orders"))
+            }
+            #expect(error?.wasSent == sent)
+        }
+    }
+
     @Test func whatIsStrippedOnceStaysStripped() async throws {
         let stub = StubTransport(
             Stub(nil, "/a").answers(moved(to: "https://b.example/b")), Stub(nil, "/b").answers(moved(to: "https://a.example/c")),

@@ -10,7 +10,7 @@
 /// ```
 ///
 /// Cancellation is never a failure: it stays `CancellationError`. A description holds no secret and no body.
-public protocol RequestFailure: Error, CustomStringConvertible {
+public protocol RequestFailure: LocalizedError, CustomStringConvertible {
     /// The request, as far as it had come; nil where a body failed that knows of none.
     var request: Request? { get }
     /// Where the exchange was.
@@ -21,23 +21,54 @@ public protocol RequestFailure: Error, CustomStringConvertible {
     var bodyPrefix: Data { get }
     /// The attempts before this one, oldest first; retry adds them.
     var attempts: [AttemptRecord] { get set }
-    /// Whether the server got the request.
+    /// Whether a server got the request, in any attempt of the call: `no` only if nothing left in this attempt and in all of ``attempts``.
     var wasSent: WasSent { get }
 }
 
 extension RequestFailure {
     public var response: HTTPResponse? { nil }
     public var bodyPrefix: Data { Data() }
+    /// The description: what an alert or a log shows as `localizedDescription`.
+    public var errorDescription: String? { description }
+
+    /// The attempts before this one, as the end of a description; empty where there are none.
+    package var shownAttempts: String { attempts.map { "; \($0)" }.joined() }
 }
 
-/// Whether the server got a request that failed.
-public enum WasSent: String, Sendable, Hashable {
+/// Whether the server got a request that failed. The order is `no`, `maybe`, `yes`.
+public enum WasSent: String, Sendable, Hashable, Comparable {
     /// Nothing of it left: it can be sent again, whatever its method.
     case no
     /// Some of it left; whether the server acted on it is not known.
     case maybe
     /// The server answered.
     case yes
+
+    public static func < (first: WasSent, second: WasSent) -> Bool { first.rank < second.rank }
+
+    private var rank: Int {
+        switch self {
+        case .no: 0
+        case .maybe: 1
+        case .yes: 2
+        }
+    }
+}
+
+extension Sequence<AttemptRecord> {
+    /// Whether a server got the request in one of them: the highest of all, and `no` where there are none.
+    package var wasSent: WasSent { map(\.outcome.wasSent).max() ?? .no }
+}
+
+extension AttemptRecord.Outcome {
+    fileprivate var wasSent: WasSent {
+        switch self {
+        case .status: .yes
+        case .failure(let error as TransportError) where error.isUnprocessed: .no
+        case .failure(let error as any RequestFailure): error.wasSent
+        case .failure: .maybe
+        }
+    }
 }
 
 /// Where an exchange was when something happened. An open set.

@@ -61,13 +61,14 @@ public struct StatusError: RequestFailure {
         return try decoder.decode(type, from: bodyPrefix)
     }
 
-    /// Request, status and the problem's title: no field and no body.
+    /// Request, status, the problem's title, `Retry-After` and the earlier attempts: no other field and no body.
     public var description: String {
         var text = request.map { "\($0): " } ?? ""
         text += "status \(head.status.code)"
         if !head.status.reasonPhrase.isEmpty { text += " \(head.status.reasonPhrase)" }
         if let problem, !problem.description.isEmpty { text += " (\(problem.description.shownSafely()))" }
-        return attempts.isEmpty ? text : text + "; " + attempts.map(\.description).joined(separator: "; ")
+        if let retryAfter { text += "; the server asks to wait for \(retryAfter.formattedSeconds)" }
+        return text + shownAttempts
     }
 }
 

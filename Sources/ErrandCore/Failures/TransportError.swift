@@ -42,9 +42,14 @@ public struct TransportError: RequestFailure {
     public var request: Request?
     public var response: HTTPResponse?
     public var attempts: [AttemptRecord] = []
-    public var wasSent: WasSent
-    /// Whether the server has said that it did not process the request (REFUSED_STREAM, or GOAWAY with a lower stream; RFC 9113, 8.7): it can be
-    /// sent again, whatever its method.
+    /// Setting it says so of this attempt alone.
+    public var wasSent: WasSent {
+        get { attempts.isEmpty ? sentInThisAttempt : max(sentInThisAttempt, attempts.wasSent) }
+        set { sentInThisAttempt = newValue }
+    }
+    private var sentInThisAttempt: WasSent
+    /// Whether the server has said that it did not process this attempt (REFUSED_STREAM, or GOAWAY with a lower stream; RFC 9113, 8.7): then it
+    /// can be sent again, whatever its method.
     public var isUnprocessed: Bool
 
     public init(
@@ -52,7 +57,7 @@ public struct TransportError: RequestFailure {
         request: Request?, response: HTTPResponse? = nil, wasSent: WasSent, isUnprocessed: Bool = false
     ) {
         (self.code, self.phase, self.message, self.elapsed, self.underlying) = (code, phase, message, elapsed, underlying)
-        (self.request, self.response, self.wasSent, self.isUnprocessed) = (request, response, wasSent, isUnprocessed)
+        (self.request, self.response, sentInThisAttempt, self.isUnprocessed) = (request, response, wasSent, isUnprocessed)
     }
 
     package static func timedOut(
@@ -65,14 +70,14 @@ public struct TransportError: RequestFailure {
         TransportError(.bodyTooLarge, phase: .body, message: "more than \(limitBytes) bytes", request: request, wasSent: .yes)
     }
 
-    /// What, where, after how long, and whether the request was sent: `GET https://a.example/: timed out in connect after 2.0 s (not sent)`.
+    /// What, where, after how long, and whether this attempt was sent: `GET https://a.example/: timed out in connect after 2.0 s (not sent)`.
     public var description: String {
         var text = request.map { "\($0): " } ?? ""
         text += "\(code) in \(phase)"
         if let elapsed { text += " after \(elapsed.formattedSeconds)" }
         if !message.isEmpty { text += ": \(message)" }
-        text += " (\(wasSent.phrase)\(isUnprocessed ? ", not processed" : ""))"
-        return attempts.isEmpty ? text : text + "; " + attempts.map(\.description).joined(separator: "; ")
+        text += " (\(sentInThisAttempt.phrase)\(isUnprocessed ? ", not processed" : ""))"
+        return text + shownAttempts
     }
 }
 

@@ -177,13 +177,14 @@ public struct CircuitOpen: RequestFailure {
     public var attempts: [AttemptRecord] = []
 
     public var phase: ExchangePhase { .queue }
-    public var wasSent: WasSent { .no }
+    public var wasSent: WasSent { attempts.wasSent }
 
     init(request: Request, retryAfter: Duration?) { (self.request, self.retryAfter) = (request, retryAfter) }
 
     public var description: String {
-        "\(request.map { "\($0): " } ?? "")refused, the circuit is open" + (retryAfter.map { " for \($0.formattedSeconds) yet" } ?? "")
-            + " (not sent)"
+        "\(request.map { "\($0): " } ?? "")refused: "
+            + (retryAfter.map { "the circuit stays open for another \($0.formattedSeconds)" } ?? "the circuit is open")
+            + " (not sent)" + shownAttempts
     }
 }
 

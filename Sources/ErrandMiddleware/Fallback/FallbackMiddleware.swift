@@ -8,7 +8,16 @@ public import ErrandCore
 /// ```
 ///
 /// **Place:** inside `validateStatus`, outside `retry`: it comes when all attempts are used up. A call that was cancelled is over, and
-/// never answered in another way. Where the other way fails as well, what failed first is thrown.
+/// never answered in another way. Where the other way fails as well, what failed first is thrown, with the second failure in its `attempts`.
+///
+/// **Two servers:** give each sender a server of its own, inside. A `server` outside of both makes the URL absolute, and a `server` inside
+/// leaves a URL alone that names another origin, so the second server would never be asked:
+///
+/// ```swift
+/// let api = transport.server("https://a.example").retry()
+///     .fallback(to: transport.server("https://b.example"), statuses: [503])
+///     .validateStatus()
+/// ```
 ///
 /// **Deadline:** if the request can be sent again, the first sender gets an earlier deadline, which leaves a quarter of the remaining time
 /// (`deadlineShare`) to the other sender. With `timeout(.seconds(10))` outside, the first sender has 7.5 s, its body included. Use a share of 0 for
@@ -54,8 +63,10 @@ public struct FallbackMiddleware: HTTPMiddleware {
     /// - Parameter deadlineShare: the part of the remaining time that is kept for the other sender: at least 0, which keeps nothing, and less
     ///   than 1; 0.25 by default.
     public init(to sender: some HTTPSender, statuses: Set<Int> = [], deadlineShare: Double = 0.25) {
+        // A transport gets the boundary that every request passes.
+        let stack = HTTPStack(sender)
         self.init(name: "another sender", statuses: statuses, deadlineShare: deadlineShare) { request, cause in
-            request.body.canBeSent && cause.allowsSending(request) ? try await sender.send(request) : nil
+            request.body.canBeSent && cause.allowsSending(request) ? try await stack.send(request) : nil
         }
     }
 
@@ -69,13 +80,21 @@ public struct FallbackMiddleware: HTTPMiddleware {
             first = try await self.first(request, next)
         } catch {
             if Task.isCancelled || error is CancellationError { throw CancellationError() }
-            guard let other = try await other(request, .failure(error)) else { throw error }
-            return other
+            switch try await other(request, .failure(error)) {
+            case .success(let other?): return other
+            case .success(nil): throw error
+            case .failure(let second):
+                // The request may have reached the other sender's server: the failure says so.
+                guard var failure = error as? any RequestFailure else { throw error }
+                failure.attempts.append(AttemptRecord(number: failure.attempts.count + 1, outcome: .failure(second), delay: .zero))
+                throw failure
+            }
         }
         guard statuses.contains(first.head.status.code) else { return first }
         do {
             // The first is let go of, not abandoned, where there is another: that may be made of it.
-            return try await other(request, .response(first)) ?? first
+            if case .success(let other?) = try await other(request, .response(first)) { return other }
+            return first
         } catch {
             first.body.abandon()
             throw error
@@ -93,14 +112,14 @@ public struct FallbackMiddleware: HTTPMiddleware {
     }
 
     /// - Throws: `CancellationError` alone.
-    private func other(_ request: Request, _ cause: Cause) async throws -> Response? {
+    private func other(_ request: Request, _ cause: Cause) async throws -> Result<Response?, any Error> {
         do {
             var response = try await answer(request, cause)
             response?.metadata.isFallback = true
-            return response
+            return .success(response)
         } catch {
             if Task.isCancelled || error is CancellationError { throw CancellationError() }
-            return nil
+            return .failure(error)
         }
     }
 }
@@ -110,7 +129,8 @@ extension FallbackMiddleware.Cause {
     fileprivate func allowsSending(_ request: Request) -> Bool {
         if request.mayBeSentAgain { return true }
         guard case .failure(let error) = self, let failure = error as? any RequestFailure else { return false }
-        return failure.wasSent == .no || (failure as? TransportError)?.isUnprocessed == true
+        if failure.wasSent == .no { return true }
+        return (failure as? TransportError)?.isUnprocessed == true && failure.attempts.wasSent == .no
     }
 }
 

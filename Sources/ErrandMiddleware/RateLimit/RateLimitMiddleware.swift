@@ -100,7 +100,7 @@ public struct RateLimited: RequestFailure {
     public var attempts: [AttemptRecord] = []
 
     public var phase: ExchangePhase { .queue }
-    public var wasSent: WasSent { .no }
+    public var wasSent: WasSent { attempts.wasSent }
 
     init(request: Request, retryAfter: Duration?, cause: RateLimitDecision.Cause) {
         (self.request, self.retryAfter, self.cause) = (request, retryAfter, cause)
@@ -108,7 +108,7 @@ public struct RateLimited: RequestFailure {
 
     public var description: String {
         "\(request.map { "\($0): " } ?? "")refused by the rate limit\(cause == .server ? " of the server" : "")"
-            + (retryAfter.map { ", which lets nothing go for \($0.formattedSeconds) yet" } ?? "") + " (not sent)"
+            + (retryAfter.map { ": the next request may go in \($0.formattedSeconds)" } ?? "") + " (not sent)" + shownAttempts
     }
 }
 
@@ -124,13 +124,14 @@ public struct RateLimitStoreFailed: RequestFailure {
     public var attempts: [AttemptRecord] = []
 
     public var phase: ExchangePhase { .queue }
-    public var wasSent: WasSent { .no }
+    public var wasSent: WasSent { attempts.wasSent }
 
     init(request: Request, underlying: any Error) { (self.request, self.underlying) = (request, underlying) }
 
     /// Of the store's error, only the type is known to be without secrets.
     public var description: String {
-        "\(request.map { "\($0): " } ?? "")refused, the store of the rate limit failed: \(type(of: underlying)) (not sent)"
+        "\(request.map { "\($0): " } ?? "")refused, the store of the rate limit failed: \(type(of: underlying))"
+            + " (not sent)" + shownAttempts
     }
 }
 

@@ -30,8 +30,17 @@ public struct RedirectMiddleware: HTTPMiddleware {
         guard let policy = request.options.redirect.resolved(policy) else { return try await next.send(request) }
         var request = request
         var way: [RedirectRecord] = []
+        // What a server has done before the request became a GET: whoever sends the call again does it twice.
+        var processed: [AttemptRecord] = []
         while true {
-            var response = try await next.send(request)
+            var response: Response
+            do {
+                response = try await next.send(request)
+            } catch {
+                guard !processed.isEmpty, var failure = error as? any RequestFailure else { throw error }
+                failure.attempts = processed.followed(by: failure.attempts)
+                throw failure
+            }
             let decision: RedirectPolicy.Decision
             do {
                 decision = try policy.decision(for: response.head, to: request, hops: way.count)
@@ -52,6 +61,9 @@ public struct RedirectMiddleware: HTTPMiddleware {
             way.append(RedirectRecord(status: response.head.status, from: request.redactedURL))
             try await response.body.discardCourteously(within: Self.courtesy, on: clock)
             let count = request.resendCount(after: .success(response))
+            if !request.method.isSafe, following.method != request.method {
+                processed.append(AttemptRecord(number: processed.count + 1, outcome: .status(response.status), delay: .zero))
+            }
             request = following
             request.options.resendCount = count
         }

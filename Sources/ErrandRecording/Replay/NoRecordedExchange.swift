@@ -11,7 +11,7 @@ public struct NoRecordedExchange: RequestFailure {
     public let path: String
 
     public var phase: ExchangePhase { .request }
-    public var wasSent: WasSent { .no }
+    public var wasSent: WasSent { attempts.wasSent }
 
     init(_ request: Request, path: String, nearest: String?) { (self.request, self.path, self.nearest) = (request, path, nearest) }
 

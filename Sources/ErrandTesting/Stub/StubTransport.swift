@@ -324,7 +324,7 @@ public struct UnmatchedRequest: RequestFailure {
     public let nearest: String?
 
     public var phase: ExchangePhase { .request }
-    public var wasSent: WasSent { .no }
+    public var wasSent: WasSent { attempts.wasSent }
 
     public var description: String {
         "\(request.map { "\($0): " } ?? "")no stub matches; " + (nearest.map { "the nearest, \($0)" } ?? "there are none")
