@@ -106,7 +106,9 @@ import Testing
         let forged = #expect(throws: InvalidURL.self) { try HTTPURL("https://[\u{2028}]/") }
         #expect(forged?.description.contains("\u{2028}") == false)
         #expect(InvalidURL(String(repeating: "é", count: 1000), .missingHost).text.count == 201)
-        #expect(InvalidURL("x", .missingHost).description == "invalid URL 'x': it has no host")
+        #expect(
+            InvalidURL("x", .missingHost).description
+                == "invalid URL 'x': it has no host; give a whole URL, or add .server(_:) to the stack")
     }
 
     @Test(arguments: [
@@ -130,6 +132,12 @@ import Testing
         }
         #expect(!errors.isEmpty, "it is not a URL")
         for error in errors { #expect(!"\(error)\(dumped(error))".contains("s3cret"), "\(error)") }
+    }
+
+    @Test(arguments: ["https://joe:s3cret/x", "https://a.example:s3cret", "https://a.example/#s3cret", "https://a.example/?x#s3cret"])
+    func aSecretInTheWrongPlaceIsNotShown(_ text: String) throws {
+        let error = try #require(throws: InvalidURL.self) { try HTTPURL(text) }
+        #expect(!"\(error)\(dumped(error))".contains("s3cret") && error.text.contains("…"), "\(error)")
     }
 
     @Test func aRefusalThatHoldsNoCredentialsSaysWhatIsWrong() {

@@ -82,7 +82,7 @@ import Testing
         let error = await #expect(throws: InvalidURL.self) {
             try await HTTPStack(stub).send(try Request(.get, "/reset/\("hunter2", "token")"))
         }
-        #expect(error?.description == "invalid URL '/reset/{token}': it has no host")
+        #expect(error?.description == "invalid URL '/reset/{token}': it has no host; give a whole URL, or add .server(_:) to the stack")
     }
 
     @Test(arguments: [Duration.seconds(Int64.max), .seconds(9_223_372_036.9), .seconds(300 * 366 * 86_400), .seconds(Int64.max) * 15])

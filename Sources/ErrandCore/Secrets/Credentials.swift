@@ -40,6 +40,15 @@ enum Credentials {
         return String(decoding: bytes[..<start] + shown + bytes[at...], as: UTF8.self)
     }
 
+    /// `url` with "…" in place of what stands for the port of its authority.
+    static func withoutPort(_ url: String) -> String {
+        let bytes = Array(url.utf8)
+        let start = bytes.firstRange(of: "//".utf8)?.upperBound ?? 0
+        let end = bytes[start...].firstIndex(where: isEnd) ?? bytes.count
+        guard let colon = bytes[start..<end].lastIndex(of: UInt8(ascii: ":")) else { return url }
+        return String(decoding: bytes[...colon] + Array("…".utf8) + bytes[end...], as: UTF8.self)
+    }
+
     /// Whether there is an at sign of any kind in `text`, escaped or not.
     static func mayStand(in text: String) -> Bool {
         withASCIIAtSigns(PercentEncoding.decodedLeniently(text)).utf8.contains(UInt8(ascii: "@"))

@@ -17,11 +17,11 @@ public struct InvalidURL: Error, Sendable, Hashable, CustomStringConvertible {
         public func hash(into hasher: inout Hasher) { hasher.combine(description) }
 
         public static let missingScheme = Reason("it has no scheme; write http:// or https://")
-        public static let missingHost = Reason("it has no host")
+        public static let missingHost = Reason("it has no host; give a whole URL, or add .server(_:) to the stack")
         public static let credentials = Reason(
             "it holds credentials; an authentication scheme carries them, a URL does not (RFC 9110, 4.2.4)")
         public static let emptySegment = Reason("a segment of the path is empty, and would vanish on the way")
-        public static let dotSegment = Reason("a segment of the path is '.' or '..', which others remove on the way")
+        public static let dotSegment = Reason("a segment of the path is '.' or '..', which servers and proxies resolve")
         public static let fragment = Reason("it has a fragment, which is never sent; '#' within data is written %23")
         public static let absolute = Reason("it names a scheme or another authority where a path is wanted")
         public static let invalidTarget = Reason("its target begins with neither '/' nor '?', and would become a part of the host")
@@ -41,14 +41,20 @@ public struct InvalidURL: Error, Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// The text, without credentials and with secret query values replaced; at most 200 characters of it.
+    /// The text, without credentials, a port that is no number (which may be a password) and a refused fragment, and with secret query values
+    /// replaced; at most 200 characters of it.
     public let text: String
     /// Why it was refused.
     public let reason: Reason
 
     public init(_ text: String, _ reason: Reason) {
-        let redacted = Sensitivity.standard.redactedURL(Credentials.removed(fromInvalidURL: text))
-        self.text = redacted.shownSafely()
+        var shown = Credentials.removed(fromInvalidURL: text)
+        switch reason {
+        case .invalidPort("…"): shown = Credentials.withoutPort(shown)
+        case .fragment: shown = shown.prefix { $0 != "#" } + "#…"
+        default: break
+        }
+        self.text = Sensitivity.standard.redactedURL(shown).shownSafely()
         self.reason = reason.shown(for: text)
     }
 
