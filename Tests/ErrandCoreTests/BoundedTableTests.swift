@@ -53,6 +53,17 @@ import Testing
         #expect(table.updateIfPresent(9) { $0 } == nil)
     }
 
+    @Test func theMemoryOfPinsThatAreGoneIsGivenBack() {
+        var table = BoundedTable<Int, Bool>(limit: 100, isPinned: { $0 })
+        for key in 0..<20_000 { table.update(key, default: true) { _ in } }
+        for key in 0..<20_000 { table.updateIfPresent(key) { $0 = false } }
+        #expect(table.count == 100 && table.capacity < 2_000)
+        #expect((19_900..<20_000).allSatisfy { table[$0] == false })
+        // The order of use is as it was.
+        table.update(-1, default: false) { _ in }
+        #expect(table[19_900] == nil && table[19_901] == false && table.count == 100)
+    }
+
     /// Against a model that is slow and plain, over many random operations.
     @Test func agreesWithAPlainModel() {
         var generator = SystemRandomNumberGenerator()

@@ -2,7 +2,7 @@
 ///
 /// State by key, such as origins and rate-limit keys, uses this type, so that one eviction rule holds everywhere. An entry whose
 /// value is pinned is never evicted and does not count toward the bound: it carries a decision made by hand, or work in progress.
-/// Every operation takes constant time, whatever the number of entries and pins.
+/// Every operation takes constant time on average, whatever the number of entries and pins.
 package struct BoundedTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private struct Slot: Sendable {
         var key: Key
@@ -38,6 +38,9 @@ package struct BoundedTable<Key: Hashable & Sendable, Value: Sendable>: Sendable
 
     package var isEmpty: Bool { indices.isEmpty }
 
+    /// Places of entries, those that are free included: what the memory is in proportion to.
+    package var capacity: Int { slots.count }
+
     package var keys: some Collection<Key> { indices.keys }
 
     /// The value of `key`, or `nil`. Reading it here does not count as a use.
@@ -67,6 +70,12 @@ package struct BoundedTable<Key: Hashable & Sendable, Value: Sendable>: Sendable
 
     @discardableResult
     package mutating func removeValue(forKey key: Key) -> Value? {
+        defer { compactIfSparse() }
+        return remove(key)
+    }
+
+    @discardableResult
+    private mutating func remove(_ key: Key) -> Value? {
         guard let index = indices.removeValue(forKey: key) else { return nil }
         unlink(index)
         let slot = slots[index]
@@ -74,6 +83,30 @@ package struct BoundedTable<Key: Hashable & Sendable, Value: Sendable>: Sendable
         slots[index] = nil
         free.append(index)
         return slot?.value
+    }
+
+    /// Gives the memory of free slots back, once they are many more than the entries.
+    private mutating func compactIfSparse() {
+        guard free.count > 3 * indices.count + 1024 else { return }
+        var compacted: [Slot?] = []
+        compacted.reserveCapacity(indices.count)
+        func add(_ slot: Slot) {
+            var slot = slot
+            (slot.older, slot.newer) = (-1, -1)
+            compacted.append(slot)
+        }
+        for case let slot? in slots where slot.isPinned { add(slot) }
+        var index = oldest
+        while index >= 0, let slot = slots[index] {
+            add(slot)
+            index = slot.newer
+        }
+        (slots, free, indices, oldest, newest) = (compacted, [], Dictionary(minimumCapacity: compacted.count), -1, -1)
+        for (index, slot) in slots.enumerated() {
+            guard let slot else { continue }
+            indices[slot.key] = index
+            if !slot.isPinned { link(index) }
+        }
     }
 
     // MARK: The order of use
@@ -104,8 +137,9 @@ package struct BoundedTable<Key: Hashable & Sendable, Value: Sendable>: Sendable
         }
         if !pins { link(index) }
         while indices.count - pinnedCount > limit, oldest >= 0, oldest != index, let key = slots[oldest]?.key {
-            removeValue(forKey: key)
+            remove(key)
         }
+        compactIfSparse()
     }
 
     private mutating func link(_ index: Int) {
