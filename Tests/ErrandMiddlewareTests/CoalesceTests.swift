@@ -265,6 +265,28 @@ import Testing
         #expect(desk.requests.count == 2 && budget.balance(of: "https://a.example") == 4.25, "one success for all")
     }
 
+    @Test(arguments: [true, false]) func callersWithOtherPoliciesOfRetryWaitForTheirOwnTime(_ isSlowFirst: Bool) async throws {
+        let clock = ManualClock()
+        let retrying = stack.retry(RetryPolicy(maxAttempts: 2, backoff: .immediate), clock: clock)
+        var slow = try request()
+        slow.options.retry = .use(RetryPolicy(maxAttempts: 2, backoff: .constant(.seconds(3600)), jitter: .none))
+        var quick = try request()
+        quick.deadline = Deadline(after: .seconds(3), clock: clock)
+        let requests = isSlowFirst ? [slow, quick] : [quick, slow]
+        var calls: [Task<Int, any Error>] = []
+        for request in requests {
+            calls.append(Task { try await retrying.send(request).status.code })
+            await middleware.callers(calls.count)
+        }
+        defer { for call in calls { call.cancel() } }
+        await desk.answer(with: .failure(TransportError(.connectionLost, phase: .response, request: nil, wasSent: .maybe)))
+        await eventually { desk.requests.count == 2 }
+        await desk.answer(1, text: "fine")
+        #expect(try await calls[isSlowFirst ? 1 : 0].value == 200)
+        await eventually { clock.sleeperCount == 1 }
+        #expect(clock.nextSleeper == .seconds(3600))
+    }
+
     @Test func aSpentBudgetEndsItForAllWhoShare() async throws {
         let clock = ManualClock()
         let budget = RetryBudget(reserve: 0, perSecond: 0, clock: clock)

@@ -158,6 +158,16 @@ import Testing
         await #expect(throws: CancellationError.self) { try await waiting.value }
     }
 
+    @Test func theTimeOfAnAttemptCanBeSwitchedOff() async throws {
+        let stub = StubTransport(Stub().answers(.status(.ok)))
+        var off = try request()
+        off.options.attemptTimeout = .off
+        let stack = stub.timeouts(attempt: .seconds(3), clock: clock)
+        _ = try await stack.send(off)
+        _ = try await stack.send(try request())
+        #expect(stub.requests.map { $0.request.deadline == nil } == [true, false])
+    }
+
     @Test func eachAttemptHasATimeOfItsOwn() async throws {
         let stub = StubTransport(Stub().answers(.never))
         let stack = stub.timeouts(attempt: .seconds(3), clock: clock)

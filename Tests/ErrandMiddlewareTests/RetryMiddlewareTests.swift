@@ -132,6 +132,30 @@ import Testing
         }
     }
 
+    /// Whoever goes by the failure sends an order a second time otherwise.
+    @Test(arguments: [WasSent.maybe, .yes]) func whatAnEarlierAttemptMayHaveSentIsNotSafeToRepeat(_ sent: WasSent) async throws {
+        let first: StubAnswer = sent == .yes ? .status(.serviceUnavailable) : .failure(lost(sent))
+        let stub = StubTransport(Stub().answers(first, .failure(lost(.no, .cannotConnect))))
+        var order = try request(.post)
+        order.options.idempotencyKey = .attached
+        let keyed = order
+        let stack = stub.retry(RetryPolicy(maxAttempts: 2, backoff: .immediate), clock: ManualClock(), random: { 0 })
+        let error = await #expect(throws: TransportError.self) { try await stack.send(keyed) }
+        #expect(error?.code == .cannotConnect && error?.wasSent == sent && error?.attempts.count == 1)
+    }
+
+    @Test func aFallbackDoesNotRepeatWhatAnEarlierAttemptMayHaveSent() async throws {
+        let mirror = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub().answers(.failure(lost(.maybe)), .failure(lost(.no, .cannotConnect))))
+        let policy = RetryPolicy(maxAttempts: 2, backoff: .immediate)
+        let stack = stub.retry(policy, clock: ManualClock(), random: { 0 }).fallback(to: mirror)
+        var order = try request(.post)
+        order.options.idempotencyKey = .attached
+        let keyed = order
+        await #expect(throws: TransportError.self) { try await stack.send(keyed) }
+        #expect(stub.requests.count == 2 && mirror.requests.isEmpty)
+    }
+
     @Test func errorsThatStayAreThrownAtOnce() async throws {
         for code in [TransportError.Code.tls, .invalidResponse, .invalidRequest, .shutDown, .requestBody] {
             let stub = StubTransport(Stub().answers(.failure(lost(.no, code))))

@@ -1,7 +1,9 @@
-@testable import ErrandMiddleware
 import Errand
+import ErrandTesting
 import Foundation
 import Testing
+
+@testable import ErrandMiddleware
 
 /// What the machines beneath coalescing decide at moments that a caller meets only in a race.
 @Suite(.timeLimit(.minutes(5))) struct SharedExchangeStateTests {
@@ -26,16 +28,36 @@ import Testing
         _ = ended.end(.complete)
         #expect(ended.join(mayWait: true) == nil)
 
+        var buffered = SharedExchangeState()
+        _ = buffered.answer(.success(Response(head: HTTPResponse(status: .ok), request: try request())))
+        #expect(buffered.join(mayWait: true) == nil)
+
         var failed = SharedExchangeState()
         _ = failed.answer(.failure(CancellationError()))
         #expect(failed.join(mayWait: true) == nil)
     }
 
-    @Test func theFirstOfThoseWhoShareAFailureDecidesHowLongTheyWait() {
+    @Test func thoseWhoShareAFailureShareOneRandomNumber() {
         let shared = SharedRetry()
-        #expect(shared.delay(.seconds(2)) == .seconds(2))
-        #expect(shared.delay(.seconds(5)) == .seconds(2))
         #expect(shared.random { 0.25 } == 0.25)
         #expect(shared.random { 0.75 } == 0.25)
+    }
+
+    @Test func whatWasSharedOfAnEarlierFailureHasNoSayWhenTheRequestIsSentAgain() async throws {
+        let earlier = SharedRetry()
+        _ = earlier.random { 0.99 }
+        let stub = StubTransport(
+            Stub().answers(
+                .custom { throw TransportError(.connectionLost, phase: .response, request: $0.request, wasSent: .maybe) }, .status(.ok)))
+        let clock = ManualClock()
+        let stack = stub.retry(RetryPolicy(backoff: .constant(.seconds(10))), clock: clock, random: { 0.5 })
+        var again = try request()
+        again.options.sharedRetry = earlier
+        let sent = again
+        let call = Task { try await stack.send(sent).status }
+        try await clock.sleepers(atLeast: 1)
+        #expect(clock.nextSleeper == .seconds(5))
+        clock.advanceToNextSleeper()
+        #expect(try await call.value == .ok)
     }
 }

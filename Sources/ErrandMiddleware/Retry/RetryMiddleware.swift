@@ -10,8 +10,8 @@ internal import ErrandFormats
 /// response is returned or the last error thrown, with the earlier ones in its `attempts`, those of a layer inside that sends again included. A
 /// call that is cancelled is over.
 ///
-/// Calls that shared an exchange (``CoalesceMiddleware``, inside) are retried together: its failure costs one token of the budget, and they wait
-/// for the same time, so that they can share the next attempt; its success fills the budget once.
+/// Calls that shared an exchange (``CoalesceMiddleware``, inside) are retried together: its failure costs one token of the budget, and those with
+/// the same policy wait for the same time, so that they can share the next attempt; its success fills the budget once.
 ///
 /// **Per request:** `request.options.retry = .off`, or `.use(policy)`; `request.options.idempotencyKey = .attached` lets a POST be sent
 /// again, with the same key each time.
@@ -61,18 +61,12 @@ public struct RetryMiddleware: HTTPMiddleware {
             }
             made += 1
             let shared = SharedRetry.of(result)
-            var decision = policy.decide(
+            let decision = policy.decide(
                 RetryPolicy.Situation(
                     attempt: made, uncounted: uncounted, outcome: kind, method: request.method, hasKey: hasKey,
                     canReplay: request.body.canBeSent,
                     remaining: request.deadline?.remaining, hasUsedFreeAttempt: hasUsedFreeAttempt),
                 random: shared?.random(random) ?? random())
-            if case .again(let own, counts: true) = decision, let shared {
-                let counts = true
-                let delay = shared.delay(own)
-                let isTooLate = request.deadline.map { delay >= $0.remaining } ?? false
-                decision = isTooLate ? .stop(.deadlineTooNear) : .again(after: delay, counts: counts)
-            }
             guard case .again(let delay, let counts) = decision, !counts || hasToken(for: request, shared) else {
                 // A POST that is refused is final as well, and no success. Of a shared success, only the caller whose request was sent deposits.
                 if decision == .stop(.final), case .success(let response) = result, !policy.statuses.contains(response.head.status.code),
@@ -142,7 +136,8 @@ public struct RetryMiddleware: HTTPMiddleware {
 
     private static func kind(of error: any Error) -> RetryPolicy.Outcome {
         guard let error = error as? TransportError else { return .permanent }
-        if error.isUnprocessed { return .unprocessed }
+        // Layers inside may have sent it before.
+        if error.isUnprocessed, error.attempts.wasSent == .no { return .unprocessed }
         switch error.code {
         // A kept connection was closed before anything was sent: nobody is to blame, and another is at hand.
         case .connectionLost where error.wasSent == .no: return .unprocessed

@@ -1,14 +1,13 @@
 internal import ErrandCore
 internal import Synchronization
 
-/// What those who share an exchange that failed decide together: one token of the budget, and one wait, after which their next attempts can
-/// share an exchange as well.
+/// What those who share an exchange that failed decide together: one token of each budget, and one random number, so that callers with the same
+/// policy wait for the same time, and their next attempts can share an exchange as well.
 ///
-/// The first who asks decides. Each still decides by itself whether it goes on at all: by its own attempts, deadline and method.
+/// The first who asks decides. Each decides by itself whether and when it goes on: by its own policy, attempts, deadline and method.
 final class SharedRetry: Sendable {
     private struct State: Sendable {
         var random: Double?
-        var delay: Duration?
         /// Whether each budget had a token for them.
         var tokens: [ObjectIdentifier: Bool] = [:]
     }
@@ -22,14 +21,6 @@ final class SharedRetry: Sendable {
             let random = state.random ?? drawn
             state.random = random
             return random
-        }
-    }
-
-    func delay(_ own: Duration) -> Duration {
-        state.withLock { state in
-            let delay = state.delay ?? own
-            state.delay = delay
-            return delay
         }
     }
 
