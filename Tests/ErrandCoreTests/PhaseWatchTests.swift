@@ -1,7 +1,8 @@
-@testable import ErrandCore
 import ErrandTesting
 import TestSupport
 import Testing
+
+@testable import ErrandCore
 
 @Suite(.timeLimit(.minutes(5))) struct PhaseWatchTests {
     /// Does something the first time that somebody begins to sleep.

@@ -1,6 +1,6 @@
 internal import ErrandCore
-internal import ErrandRedaction
 internal import ErrandFormats
+internal import ErrandRedaction
 
 /// Takes the secrets out of an entry: first what is secret by its name, then the same values wherever else they stand.
 struct EntryRedaction {
