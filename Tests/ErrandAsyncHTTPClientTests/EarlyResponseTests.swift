@@ -157,6 +157,7 @@ extension AsyncHTTPClientTransportTests {
                 #expect(try await response.body.collect().count == (answer.contains("done") ? 4 : 0))
                 #expect(try await response.end().isComplete)
                 try await received.wait("the whole body") { $0 == Self.uploadBytes }
+                try await poll("an idle connection", value: { transport.openConnections }) { $0.map(\.exchanges) == [0] }
                 let second = try await transport.send(Request(.get, url: server.url()).within(.seconds(5)))
                 #expect(second.status == .ok)
             }
