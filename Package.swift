@@ -150,7 +150,8 @@ let package = Package(
         .target(
             name: "TestSupport",
             dependencies: [
-                "ErrandCore", "ErrandTesting", .product(name: "Metrics", package: "swift-metrics", condition: .when(traits: ["Telemetry"])),
+                "ErrandCore", "ErrandTesting", .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Telemetry"])),
+                .product(name: "Metrics", package: "swift-metrics", condition: .when(traits: ["Telemetry"])),
                 .product(name: "Tracing", package: "swift-distributed-tracing", condition: .when(traits: ["Telemetry"])),
             ],
             path: "Tests/TestSupport"
@@ -166,10 +167,21 @@ let package = Package(
                 .product(name: "Tracing", package: "swift-distributed-tracing", condition: .when(traits: ["Telemetry"])),
             ]
         ),
+        .testTarget(
+            name: "ErrandTelemetryTests",
+            dependencies: [
+                "Errand", "ErrandConformance", "ErrandTesting", "TestSupport",
+                .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Telemetry"])),
+                .product(name: "Metrics", package: "swift-metrics", condition: .when(traits: ["Telemetry"])),
+                .product(name: "Tracing", package: "swift-distributed-tracing", condition: .when(traits: ["Telemetry"])),
+            ]
+        ),
+        .testTarget(name: "ErrandRedactionTests", dependencies: ["Errand", "ErrandRedaction", "ErrandTesting", "TestSupport"]),
+        .testTarget(name: "ErrandRecordingTests", dependencies: ["Errand", "ErrandRecording", "ErrandTesting", "TestSupport"]),
         // Much load over much time, on clocks of their own: one after the other.
         .testTarget(name: "ErrandSimulationTests", dependencies: ["Errand", "ErrandTesting", "TestSupport"]),
         .testTarget(name: "ErrandAPITests", dependencies: ["Errand", "ErrandTesting", "TestSupport"]),
-        .testTarget(name: "ErrandTestingTests", dependencies: ["Errand", "ErrandRedaction", "ErrandTesting", "TestSupport"]),
+        .testTarget(name: "ErrandTestingTests", dependencies: ["Errand", "ErrandTesting", "TestSupport"]),
         .testTarget(
             name: "ErrandConformanceTests",
             dependencies: [

@@ -37,7 +37,7 @@ extension MockServerTests {
         ) async throws {
             let server = try await withMockServer(configuration) { server in
                 server.dispatch { request in request.path == "/broken" ? row.response : .data(FaultRow.responseBody) }
-                let deadline: Duration = expected.code == .timedOut ? .milliseconds(1200) : .seconds(8)
+                let deadline: Duration = expected.code == .timedOut ? .seconds(4) : .seconds(20)
                 let start = ContinuousClock.now
                 let events = CollectedEvents()
                 let outcome = await FaultOutcome.of(
@@ -63,7 +63,7 @@ extension MockServerTests {
             _ expected: FaultExpectation
         ) async throws {
             for attempt in 0... {
-                let next = await FaultOutcome.of(try Request(.get, url: server.url("/fine")).within(.seconds(3)), by: transport)
+                let next = await FaultOutcome.of(try Request(.get, url: server.url("/fine")).within(.seconds(15)), by: transport)
                 if case .whole = next { break }
                 guard attempt < 5, case .failure(let failure, _) = next, failure.wasSent == .no || expected.leavesBrokenConnection else {
                     Issue.record("\(row): \(outcome), and then \(next)")
@@ -92,7 +92,7 @@ extension MockServerTests {
                         #expect(try await transport.text(server.url("/doubled")) == "four")
                         for _ in 0..<6 {
                             do {
-                                let (_, body) = try await transport.whole(Request(.get, url: server.url("/next")).within(.seconds(2)))
+                                let (_, body) = try await transport.whole(Request(.get, url: server.url("/next")).within(.seconds(15)))
                                 #expect(String(decoding: body, as: UTF8.self) == "fine")
                                 break
                             } catch let failure as TransportError {

@@ -1,0 +1,90 @@
+import Errand
+import ErrandTesting
+import TestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(5))) struct NumberMiddlewareTests {
+    @Test func numbersTheRequestsOfOneStackFromOne() async throws {
+        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let (first, second) = (stub.number(), stub.number())
+        for expected in 1...3 { #expect(try await first.send(try request()).metadata.requestNumber == expected) }
+        #expect(try await second.send(try request()).metadata.requestNumber == 1)
+        #expect(stub.requests.map(\.request.options.requestNumber) == [1, 2, 3, 1])
+    }
+
+    @Test func neverGivesANumberTwice() async throws {
+        let stack = StubTransport(Stub().answers(.status(.ok))).number()
+        let numbers = try await withThrowingTaskGroup(of: Int?.self) { group in
+            for _ in 0..<500 { group.addTask { try await stack.send(try request()).metadata.requestNumber } }
+            return try await group.reduce(into: []) { $0.append($1 ?? 0) }
+        }
+        #expect(numbers.sorted() == Array(1...500))
+    }
+
+    @Test func attemptsOfOneCallShareItsNumber() async throws {
+        let stub = StubTransport(Stub().answers(.status(.serviceUnavailable), .status(.ok)))
+        let clock = ManualClock()
+        let stack = stub.retry(clock: clock, random: { 0 }).number()
+        #expect(try await stack.send(try request()).status == .ok)
+        #expect(stub.requests.map(\.request.options.requestNumber) == [1, 1])
+    }
+}
+
+@Suite(.timeLimit(.minutes(5))) struct TimeoutMiddlewareTests {
+    @Test func failsACallThatIsNotAnswered() async throws {
+        let clock = ManualClock()
+        let stack = StubTransport(Stub().answers(.never)).timeout(.seconds(30), clock: clock)
+        let response = Task { try await stack.send(try request()) }
+        try await clock.sleepers(atLeast: 1)
+        clock.advance(by: .seconds(30))
+        let error = await #expect(throws: TransportError.self) { try await response.value }
+        #expect(error?.code == .timedOut)
+        #expect(error?.phase == .response)
+        #expect(error?.elapsed == .seconds(30))
+    }
+
+    @Test func holdsForTheWaitsOfARetryInside() async throws {
+        let (waits, deadlines) = (ManualClock(), ManualClock())  // two, as the transport's boundary sleeps on the deadline's
+        let stub = StubTransport(Stub().answers(.status(.serviceUnavailable)))
+        let policy = RetryPolicy(maxAttempts: 100, base: .seconds(4), cap: .seconds(4))
+        let stack = stub.retry(policy, clock: waits, random: { 0.999 }).timeout(.seconds(10), clock: deadlines)
+        let response = Task { try await stack.send(try request()) }
+        for _ in 0..<2 {
+            try await waits.sleepers(atLeast: 1)
+            deadlines.advance(by: .seconds(4))
+            waits.advanceToNextSleeper()
+        }
+        #expect(try await response.value.status == .serviceUnavailable, "the last answer, once a wait would pass the deadline")
+        #expect(stub.requests.count == 3)
+    }
+
+    @Test func theEarlierOfTwoDeadlinesHolds() async throws {
+        let clock = ManualClock()
+        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stack = stub.timeout(.seconds(5), clock: clock).timeout(.seconds(30), clock: clock)
+        _ = try await stack.send(try request())
+        _ = try await stub.timeout(.seconds(30), clock: clock).timeout(.seconds(5), clock: clock).send(try request())
+        #expect(stub.requests.map { $0.request.deadline?.remaining } == [.seconds(5), .seconds(5)])
+    }
+
+    @Test func aRequestHasATimeoutOfItsOwn() async throws {
+        let clock = ManualClock()
+        let stub = StubTransport(Stub().answers(.status(.ok)))
+        var request = try request()
+        request.options.timeout = .use(.seconds(90))
+        _ = try await stub.timeout(.seconds(30), clock: clock).send(request)
+        #expect(stub.requests.first?.request.deadline?.remaining == .seconds(90))
+    }
+
+    @Test func aTimeoutInsideRetryBoundsEachAttempt() async throws {
+        let clock = ManualClock()
+        let stub = StubTransport(Stub().answers(.never, .status(.ok)))
+        let stack = stub.timeout(.seconds(2), clock: clock).retry(clock: clock, random: { 0 })
+        let response = Task { try await stack.send(try request()) }
+        try await clock.sleepers(atLeast: 1)
+        clock.advance(by: .seconds(2))
+        let answer = try await response.value
+        #expect(answer.status == .ok)
+        #expect(answer.metadata.attempts.count == 1)
+    }
+}

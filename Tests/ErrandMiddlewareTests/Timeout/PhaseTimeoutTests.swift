@@ -1,0 +1,263 @@
+import Errand
+import ErrandTesting
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(5))) struct PhaseTimeoutTests {
+    private let clock = ManualClock()
+
+    /// A transport that does what its script says, and then nothing.
+    private struct ScriptedTransport: HTTPTransport {
+        enum Step: Sendable {
+            case tell(ExchangeEvent.Kind)
+            case wait(Duration)
+            /// Takes so many pieces of the request's body.
+            case take(Int)
+            case answer
+        }
+
+        var capabilities: Capabilities = [.phaseEvents]
+        let clock: ManualClock
+        let steps: [Step]
+
+        func send(_ request: Request) async throws -> Response {
+            let source = try await request.body.open()
+            defer { source.abandon() }
+            for step in steps {
+                switch step {
+                case .tell(let kind): request.options.eventSink?.record(ExchangeEvent(kind, request: request.id))
+                case .wait(let duration): try await clock.sleep(for: duration)
+                case .take(let count): for _ in 0..<count { _ = try await source.next() }
+                case .answer: return Response(head: HTTPResponse(status: .ok), request: request)
+                }
+            }
+            while true { try await Task.sleep(for: .seconds(60)) }
+        }
+
+        func shutdown() async throws {}
+    }
+
+    private func failure(
+        of steps: [ScriptedTransport.Step], capabilities: Capabilities = [.phaseEvents], body: RequestBody = .empty,
+        _ limits: PhaseTimeouts
+    ) async throws -> TransportError? {
+        let stack = HTTPStack(ScriptedTransport(capabilities: capabilities, clock: clock, steps: steps))
+            .wrapped(by: PhaseTimeoutMiddleware(limits))
+        let call = try request(.post, body: body)
+        let task = Task { try await stack.send(call) }
+        let error = await clock.advancingToSleepers { await #expect(throws: TransportError.self) { try await task.value } }
+        #expect(error?.code == .timedOut && clock.sleeperCount == 0)
+        return error
+    }
+
+    private func limits(
+        queue: Duration? = nil, connect: Duration? = nil, firstByte: Duration? = nil, idleRead: Duration? = nil, idleWrite: Duration? = nil
+    ) -> PhaseTimeouts {
+        PhaseTimeouts(queue: queue, connect: connect, firstByte: firstByte, idleRead: idleRead, idleWrite: idleWrite, clock: clock)
+    }
+
+    @Test func connectingIsBounded() async throws {
+        let error = try await failure(of: [.tell(.start)], limits(connect: .seconds(5), firstByte: .seconds(1)))
+        #expect(error?.phase == .connect && error?.wasSent == .maybe && error?.elapsed == .seconds(5))
+    }
+
+    @Test func aTurnAndAConnectionShareTheirTime() async throws {
+        let error = try await failure(of: [.tell(.start)], limits(queue: .seconds(2), connect: .seconds(5)))
+        #expect(error?.phase == .connect && error?.elapsed == .seconds(7))
+        let queue = try await failure(of: [.tell(.start)], limits(queue: .seconds(2)))
+        #expect(queue?.phase == .queue && queue?.wasSent == .maybe && queue?.elapsed == .seconds(2))
+    }
+
+    @Test func theFirstByteIsBoundedFromTheEndOfTheRequest() async throws {
+        let steps: [ScriptedTransport.Step] = [.wait(.seconds(4)), .tell(.requestHeadSent), .wait(.seconds(30)), .tell(.requestSent)]
+        let error = try await failure(of: steps, limits(connect: .seconds(5), firstByte: .seconds(3)))
+        #expect(error?.phase == .response && error?.wasSent == .maybe && error?.elapsed == .seconds(37))
+    }
+
+    @Test func aConnectionThatTakesNothingIsBoundedAndASlowBodyIsNot() async throws {
+        let clock = clock
+        let slow = RequestBody.stream { _ in
+            PacedSource(pieces: 5) { try await clock.sleep(for: .seconds(100)) }
+        }
+        // The body takes its time for each piece; the connection takes three of them, and then no more.
+        let error = try await failure(of: [.tell(.requestHeadSent), .take(3)], body: slow, limits(idleWrite: .seconds(10)))
+        #expect(error?.phase == .send && error?.wasSent == .maybe && error?.elapsed == .seconds(310))
+    }
+
+    @Test func withoutEventsTheFirstByteIsBoundedFromTheStart() async throws {
+        let error = try await failure(of: [], capabilities: [], limits(connect: .seconds(1), firstByte: .seconds(3)))
+        #expect(error?.phase == .response && error?.wasSent == .maybe && error?.elapsed == .seconds(3))
+    }
+
+    @Test func whatIsInTimeIsAnswered() async throws {
+        let steps: [ScriptedTransport.Step] = [
+            .tell(.start), .wait(.milliseconds(900)), .tell(.requestHeadSent), .wait(.milliseconds(900)), .tell(.requestSent),
+            .wait(.milliseconds(900)), .tell(.responseHead), .answer,
+        ]
+        let sink = Sink()
+        var call = try request()
+        call.options.eventSink = sink
+        let stack = HTTPStack(ScriptedTransport(clock: clock, steps: steps))
+            .timeouts(connect: .seconds(1), firstByte: .seconds(1), idleRead: .seconds(1), idleWrite: .seconds(1), clock: clock)
+        let sent = call
+        let response = try await clock.advancingToSleepers { try await stack.send(sent) }
+        #expect(response.status == .ok && clock.sleeperCount == 0)
+        #expect(sink.kinds == [.start, .requestHeadSent, .requestSent, .responseHead], "the caller's sink is told as well")
+        #expect((response.request.options.eventSink as? Sink) === sink)
+    }
+
+    @Test func eachPieceOfTheResponseIsBounded() async throws {
+        let clock = clock
+        let stub = StubTransport(
+            Stub().answers(
+                .streaming { _, _ in
+                    (HTTPResponse(status: .ok), PacedSource(pieces: 3, hangsThen: true) { try await clock.sleep(for: .seconds(9)) })
+                }))
+        let response = try await stub.timeouts(idleRead: .seconds(10), clock: clock).send(try request())
+        let body = response.body
+        let read = Task {
+            var count = 0
+            do {
+                for try await _ in body { count += 1 }
+                return (count, nil as (any Error)?)
+            } catch {
+                return (count, error)
+            }
+        }
+        let (count, error) = await clock.advancingToSleepers { await read.value }
+        #expect(count == 3, "27 seconds in all, nine for each")
+        let failure = error as? TransportError
+        #expect(failure?.code == .timedOut && failure?.phase == .body && failure?.wasSent == .yes && failure?.elapsed == .seconds(10))
+        #expect(stub.openBodyCount == 0 && clock.sleeperCount == 0)
+    }
+
+    @Test func nobodyWhoReadsIsNotBounded() async throws {
+        let stub = StubTransport(Stub().answers(.stream(streamed)))
+        let response = try await stub.timeouts(idleRead: .seconds(1), clock: clock).send(try request())
+        clock.advance(by: .seconds(100))
+        #expect(clock.sleeperCount == 0)
+        #expect(try await response.body.collect() == Data("onetwothree".utf8))
+    }
+
+    @Test func aRequestHasLimitsOfItsOwnOrNone() async throws {
+        let stub = StubTransport(Stub().answers(.never))
+        let stack = stub.timeouts(firstByte: .seconds(10), clock: clock)
+        var own = try request()
+        own.options.phaseTimeouts = .use(limits(firstByte: .seconds(2)))
+        let sent = own
+        let task = Task { try await stack.send(sent) }
+        let error = await clock.advancingToSleepers { await #expect(throws: TransportError.self) { try await task.value } }
+        #expect(error?.elapsed == .seconds(2))
+        var off = try request()
+        off.options.phaseTimeouts = .off
+        let unbounded = off
+        let waiting = Task { try await stack.send(unbounded) }
+        await eventually { stub.requests.count == 2 }
+        #expect(clock.sleeperCount == 0)
+        waiting.cancel()
+        await #expect(throws: CancellationError.self) { try await waiting.value }
+    }
+
+    @Test func theTimeOfAnAttemptCanBeSwitchedOff() async throws {
+        let stub = StubTransport(Stub().answers(.status(.ok)))
+        var off = try request()
+        off.options.attemptTimeout = .off
+        let stack = stub.timeouts(attempt: .seconds(3), clock: clock)
+        _ = try await stack.send(off)
+        _ = try await stack.send(try request())
+        #expect(stub.requests.map { $0.request.deadline == nil } == [true, false])
+    }
+
+    @Test func eachAttemptHasATimeOfItsOwn() async throws {
+        let stub = StubTransport(Stub().answers(.never))
+        let stack = stub.timeouts(attempt: .seconds(3), clock: clock)
+            .retry(RetryPolicy(maxAttempts: 3, backoff: .constant(.seconds(1)), jitter: .none), clock: clock)
+        let call = try request()
+        let task = Task { try await stack.send(call) }
+        let error = await clock.advancingToSleepers { await #expect(throws: TransportError.self) { try await task.value } }
+        #expect(error?.code == .timedOut && error?.attempts.count == 2 && error?.elapsed == .seconds(3))
+        #expect(stub.requests.count == 3)
+    }
+
+    @Test func cancellingEndsTheWatch() async throws {
+        let stub = StubTransport(Stub().answers(.never))
+        let stack = stub.timeouts(connect: .seconds(1), firstByte: .seconds(10), clock: clock)
+        let call = try request()
+        let task = Task { try await stack.send(call) }
+        try await clock.sleepers(atLeast: 1)
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(clock.sleeperCount == 0)
+    }
+
+    @Test func theDescriptionNamesTheLimitsThatAreSet() {
+        let stack = StubTransport().timeouts(connect: .seconds(5), idleRead: .seconds(30), attempt: .seconds(60))
+        #expect(
+            stack.description
+                == "timeouts(connect: 5.0 seconds, idleRead: 30.0 seconds, attempt: 60.0 seconds) > StubTransport")
+    }
+
+    private final class Sink: EventSink {
+        private let state = Mutex<[ExchangeEvent.Kind]>([])
+        var kinds: [ExchangeEvent.Kind] { state.withLock { $0 } }
+        func record(_ event: ExchangeEvent) { state.withLock { $0.append(event.kind) } }
+    }
+
+    // MARK: - Two of them
+
+    private func limits(of request: Request?) -> [Duration?]? {
+        guard case .use(let limits)? = request?.options.phaseTimeouts else { return nil }
+        return [limits.queue, limits.connect, limits.firstByte, limits.idleRead, limits.idleWrite]
+    }
+
+    @Test func whereTwoStandAroundEachOtherTheShorterOfEachLimitHolds() async throws {
+        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let inner = stub.timeouts(connect: .seconds(2), firstByte: .seconds(1), clock: clock)
+        let stack = inner.timeouts(connect: .seconds(1), firstByte: .seconds(3), idleRead: .seconds(5), clock: clock)
+            .timeouts(idleWrite: .seconds(7), clock: clock)
+        _ = try await stack.send(try request())
+        let sent = stub.requests.first?.request
+        #expect(limits(of: sent) == [nil, .seconds(1), .seconds(1), .seconds(5), .seconds(7)])
+    }
+
+    @Test func whatTheRequestItselfHasReplacesAll() async throws {
+        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stack = stub.timeouts(firstByte: .seconds(1), clock: clock).timeouts(idleRead: .seconds(5), clock: clock)
+        var own = try request()
+        own.options.phaseTimeouts = .use(PhaseTimeouts(firstByte: .seconds(60), clock: clock))
+        _ = try await stack.send(own)
+        #expect(limits(of: stub.requests.first?.request) == [nil, nil, .seconds(60), nil, nil])
+        own.options.phaseTimeouts = .off
+        _ = try await stack.send(own)
+        #expect(stub.requests.last?.request.options.phaseTimeouts.isOff == true)
+    }
+}
+
+/// Gives so many pieces, each after a wait, and then ends or hangs.
+private final class PacedSource: BodySource {
+    private let left: Mutex<Int>
+    private let wait: @Sendable () async throws -> Void
+    private let hangs: Bool
+
+    init(pieces: Int, hangsThen: Bool = false, _ wait: @escaping @Sendable () async throws -> Void) {
+        left = Mutex(pieces)
+        self.wait = wait
+        hangs = hangsThen
+    }
+
+    func next() async throws -> Data? {
+        let isLeft = left.withLock { left in
+            defer { left -= 1 }
+            return left > 0
+        }
+        guard isLeft else {
+            while hangs { try await Task.sleep(for: .seconds(60)) }
+            return nil
+        }
+        try await wait()
+        return Data("piece".utf8)
+    }
+
+    func abandon() {}
+}

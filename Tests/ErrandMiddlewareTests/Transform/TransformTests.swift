@@ -1,0 +1,128 @@
+import Errand
+import ErrandTesting
+import TestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(5))) struct TransformMiddlewareTests {
+    private struct Mistake: Error {}
+
+    @Test func changesTheRequestBeforeItIsSent() async throws {
+        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stack = stub.transformRequest {
+            $0.head.headerFields[.acceptLanguage] = "de"
+            $0.body = .text("another")
+        }
+        var original = try request(.post, body: .text("one"))
+        original.head.headerFields[.acceptLanguage] = "en"
+        _ = try await stack.send(original)
+        #expect(stub.requests.map { $0.headers[.acceptLanguage] } == ["de"])
+        #expect(stub.requests.map(\.text) == ["another"])
+        #expect(original.head.headerFields[.acceptLanguage] == "en")
+    }
+
+    @Test func changesTheResponseOnItsWayOut() async throws {
+        let stub = StubTransport(Stub().answers(.status(.notFound, text: "gone")))
+        let response = try await stub.transformResponse {
+            $0.head.status = .ok
+            $0.body = ResponseBody(try await $0.body.collect() + Data(" for good".utf8))
+        }.send(try request())
+        #expect(response.status == .ok)
+        #expect(try await response.body.collect() == Data("gone for good".utf8))
+    }
+
+    @Test func mayWait() async throws {
+        let clock = ManualClock()
+        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stack = stub.transformRequest { _ in try await clock.sleep(for: .seconds(1)) }
+            .transformResponse { _ in try await clock.sleep(for: .seconds(2)) }
+        let response = Task { try await stack.send(try request()) }
+        try await clock.sleepers(atLeast: 1)
+        #expect(stub.requests.isEmpty)
+        #expect(clock.advanceToNextSleeper() == .seconds(1))
+        try await clock.sleepers(atLeast: 1)
+        #expect(stub.requests.count == 1)
+        #expect(clock.advanceToNextSleeper() == .seconds(2))
+        #expect(try await response.value.status == .ok)
+    }
+
+    @Test func severalSeeEachOthersWork() async throws {
+        let passage = Passage()
+        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stack = stub.transformRequest { _ in passage.note("inner request") }.transformResponse { _ in passage.note("inner response") }
+            .transformRequest { _ in passage.note("outer request") }.transformResponse { _ in passage.note("outer response") }
+        _ = try await stack.send(try request())
+        #expect(passage.all == ["outer request", "inner request", "inner response", "outer response"])
+    }
+
+    @Test func whatItThrowsForARequestSendsNothing() async throws {
+        let stub = StubTransport(Stub().answers(.status(.ok)))
+        await #expect(throws: Mistake.self) { try await stub.transformRequest { _ in throw Mistake() }.send(try request()) }
+        #expect(stub.requests.isEmpty)
+    }
+
+    @Test func whatItThrowsForAResponseReleasesTheBody() async throws {
+        let stub = StubTransport(Stub().answers(.stream(streamed)))
+        await #expect(throws: Mistake.self) { try await stub.transformResponse { _ in throw Mistake() }.send(try request()) }
+        #expect(stub.requests.count == 1 && stub.openBodyCount == 0)
+    }
+
+    @Test func aBodyThatItReplacesUnreadIsReleased() async throws {
+        let stub = StubTransport(Stub().answers(.stream(streamed)))
+        let response = try await stub.transformResponse { $0.body = ResponseBody(Data("other".utf8)) }.send(try request())
+        #expect(stub.openBodyCount == 0)
+        #expect(try await response.body.collect() == Data("other".utf8))
+    }
+
+    @Test func aBodyMadeOfTheOldOneStreamsOn() async throws {
+        let stub = StubTransport(Stub().answers(.stream(streamed)))
+        let response = try await stub.transformResponse { $0.body = ResponseBody(Shouting($0.body)) }.send(try request())
+        #expect(stub.openBodyCount == 1)
+        #expect(try await response.body.collect() == Data("ONETWOTHREE".utf8))
+        #expect(stub.openBodyCount == 0)
+    }
+
+    @Test func aCancelledCallEndsInCancellationErrorWhateverTheClosureThrows() async throws {
+        for isRequest in [true, false] {
+            let clock = ManualClock()
+            let stub = StubTransport(Stub().answers(.stream(streamed)))
+            @Sendable func work() async throws {
+                do {
+                    try await clock.sleep(for: .seconds(1))
+                } catch {
+                    throw Mistake()
+                }
+            }
+            let stack =
+                isRequest ? stub.transformRequest { _ in try await work() } : stub.transformResponse { _ in try await work() }
+            let task = Task { try await stack.send(try request()) }
+            try await clock.sleepers(atLeast: 1)
+            task.cancel()
+            await #expect(throws: CancellationError.self) { try await task.value }
+            #expect(stub.openBodyCount == 0)
+        }
+    }
+
+    @Test func theStackNamesIt() {
+        let stack = StubTransport().transformRequest { _ in }.transformResponse("audit") { _ in }
+        #expect(stack.description == "transform(audit) > transform(request) > StubTransport")
+    }
+}
+
+/// A body in capitals, piece by piece.
+private actor Shouting: BodySource {
+    private let body: ResponseBody
+    private var iterator: ResponseBody.Iterator
+
+    init(_ body: ResponseBody) {
+        self.body = body
+        iterator = body.makeAsyncIterator()
+    }
+
+    func next() async throws -> Data? {
+        var current = iterator
+        defer { iterator = current }
+        return try await current.next().map { Data(String(decoding: $0, as: UTF8.self).uppercased().utf8) }
+    }
+
+    nonisolated func abandon() { body.abandon() }
+}

@@ -1,0 +1,124 @@
+import Errand
+import ErrandTesting
+import TestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(5))) struct ValidateStatusMiddlewareTests {
+    private func error(_ answer: StubAnswer, rule: StatusRule = .successful) async throws -> StatusError? {
+        let stack = StubTransport(Stub().answers(answer)).validateStatus(rule)
+        return await #expect(throws: StatusError.self) { try await stack.send(try request()) }
+    }
+
+    @Test(arguments: [
+        (200, true), (204, true), (299, true), (300, false), (304, false), (400, false), (404, false), (500, false), (599, false),
+    ]) func accepts2xxByDefault(code: Int, isAccepted: Bool) async throws {
+        let stack = StubTransport(Stub().answers(.status(.init(code: code)))).validateStatus()
+        if isAccepted {
+            #expect(try await stack.send(try request()).status.code == code)
+        } else {
+            await #expect(throws: StatusError.self) { try await stack.send(try request()) }
+        }
+    }
+
+    @Test func theErrorCarriesTheHeadAndTheBody() async throws {
+        let error = try await error(.json(["reason": "gone"], status: .notFound, headers: [.retryAfter: "7"]))
+        #expect(error?.status == .notFound)
+        #expect(error?.response?.headerFields[.contentType] == "application/json")
+        #expect(try error?.decode([String: String].self) == ["reason": "gone"])
+        #expect(error?.bodyIsWhole == true)
+        #expect(error?.retryAfter == .seconds(7))
+        #expect(error?.wasSent == .yes)
+        #expect(error?.problem == nil)
+    }
+
+    @Test func theBodyIsBoundedAndTheRestAbandoned() async throws {
+        let chunk = Data(repeating: 0x61, count: 40 * 1024)
+        let stub = StubTransport(Stub().answers(.stream([chunk, chunk, chunk], status: .internalServerError)))
+        let error = await #expect(throws: StatusError.self) { try await stub.validateStatus().send(try request()) }
+        #expect(error?.bodyPrefix.count == 64 * 1024)
+        #expect(error?.bodyIsWhole == false)
+        #expect(stub.openBodyCount == 0)
+    }
+
+    @Test func aBodyThatBreaksOffDoesNotHideTheStatus() async throws {
+        let failure = TransportError(.connectionLost, phase: .body, request: nil, wasSent: .yes)
+        let error = try await error(.stream(streamed, status: .badGateway, failure: failure))
+        #expect(error?.status == .badGateway)
+        #expect(error?.bodyPrefix == Data("onetwothree".utf8) && error?.bodyIsWhole == false, "kept as far as it came")
+    }
+
+    @Test func readsProblemDetailsByItself() async throws {
+        let body = #"{"type":"https://a.example/out-of-credit","title":"You do not have enough credit.","status":403,"balance":30}"#
+        let error = try await error(
+            .data(Data(body.utf8), status: .forbidden, headers: [.contentType: "application/problem+json; charset=utf-8"]))
+        #expect(error?.problem?.title == "You do not have enough credit.")
+        #expect(error?.problem?.extensions == ["balance": 30])
+        #expect(
+            error?.description
+                == "GET https://a.example/x: status 403 Forbidden (You do not have enough credit. https://a.example/out-of-credit)")
+    }
+
+    @Test(arguments: ["", "{", "[1]", "\"x\"", "null"]) func aBrokenProblemIsNone(body: String) async throws {
+        let error = try await error(
+            .data(Data(body.utf8), status: .badRequest, headers: [.contentType: "application/problem+json"]))
+        #expect(error?.problem == nil)
+        #expect(error?.bodyPrefix == Data(body.utf8))
+    }
+
+    @Test func hostileTextStaysOnItsLine() async throws {
+        let body = #"{"title":"a\nfatal: forged\u001b[2J"}"#
+        let error = try await error(
+            .data(Data(body.utf8), status: .badRequest, headers: [.contentType: "application/problem+json"]))
+        let text = try #require(error?.description)
+        #expect(!text.contains("\n") && !text.contains("\u{1b}"))
+    }
+
+    @Test func noSecretIsShown() async throws {
+        let stub = StubTransport(
+            Stub().answers(.data(Data(#"{"password":"s3cret"}"#.utf8), status: .unauthorized, headers: [.setCookie: "id=s3cret"])))
+        let request = try Request(.get, url: "https://a.example/?token=s3cret", headers: [.authorization: "Bearer s3cret"])
+        let error = await #expect(throws: StatusError.self) { try await stub.validateStatus().send(request) }
+        var dumped = ""
+        if let error { dump(error, to: &dumped) }
+        #expect(!"\(String(describing: error))\(String(reflecting: error))\(dumped)".contains("s3cret"))
+    }
+
+    @Test func aRequestHasARuleOfItsOwn() async throws {
+        let stack = StubTransport(Stub().answers(.status(.notFound))).validateStatus()
+        var request = try request()
+        request.options.validateStatus = .use(.statuses([200, 404]))
+        #expect(try await stack.send(request).status == .notFound)
+    }
+
+    @Test func theDeadlineHoldsWhileTheErrorsBodyIsRead() async throws {
+        let clock = ManualClock()
+        let stub = StubTransport(Stub().answers(.stream([Data("x".utf8)], status: .badRequest)))
+        let stalling = stub.wrapped(by: StallingBodies()).validateStatus()
+        var request = try request()
+        request.deadline = Deadline(after: .seconds(5), clock: clock)
+        let response = Task { try await stalling.send(request) }
+        try await clock.sleepers(atLeast: 1)
+        clock.advance(by: .seconds(5))
+        // The stub's own body is bounded by the boundary; one that a middleware makes stalls until it is cancelled.
+        let error = await #expect(throws: (any Error).self) { try await response.value }
+        #expect(error is TransportError || error is StatusError)
+    }
+}
+
+/// Gives a body that waits on the request's deadline, as a slow server's would.
+private struct StallingBodies: HTTPMiddleware {
+    func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+        let response = try await next.send(request)
+        let body = ResponseBody(Stalled(request: request), request: request)
+        return Response(head: response.head, body: body, request: request, exchange: ExchangeLifetime())
+    }
+
+    private struct Stalled: BodySource {
+        let request: Request
+        func next() async throws -> Data? {
+            try await request.deadline?.wait()
+            throw TransportError(.timedOut, phase: .body, request: request, wasSent: .yes)
+        }
+        func abandon() {}
+    }
+}

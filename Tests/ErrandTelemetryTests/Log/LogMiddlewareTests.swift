@@ -1,0 +1,67 @@
+import Errand
+import ErrandTesting
+import Logging
+import TestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(5))) struct LogMiddlewareTests {
+    @Test func writesALineForTheRequestAndOneForTheResponse() async throws {
+        let (logger, lines) = recordingLogger()
+        let clock = ManualClock()
+        let stack = StubTransport(Stub().answers(.status(.ok))).log(to: logger, clock: clock).number().server("https://a.example")
+        _ = try await stack.send(try Request(.get, "/users/\(7, "id")"))
+        #expect(lines.all.map(\.text) == ["#1 GET https://a.example/users/7", "#1 GET https://a.example/users/7: 200 in 0.0 s"])
+        #expect(lines.all.map(\.level) == [.info, .info])
+        let metadata = try #require(lines.all.last?.metadata)
+        #expect(metadata["http.response.status_code"] == "200")
+        #expect(metadata["url.template"] == "/users/{id}")
+        #expect(metadata["errand.request.number"] == "1")
+    }
+
+    @Test func aFailureIsAWarningAndACancellationIsNot() async throws {
+        let (logger, lines) = recordingLogger()
+        let failure = TransportError(.cannotConnect, phase: .connect, request: try request(), wasSent: .no)
+        let stub = StubTransport(Stub().answers(.failure(failure), .failure(CancellationError())))
+        let stack = stub.log(to: logger)
+        await #expect(throws: TransportError.self) { try await stack.send(try request()) }
+        await #expect(throws: CancellationError.self) { try await stack.send(try request()) }
+        #expect(lines.all.map(\.level) == [.info, .warning, .info, .info])
+        #expect(lines.all[1].text == "GET https://a.example/x: cannot connect in connect (not sent)")
+        #expect(lines.all[3].text.contains("cancelled"))
+    }
+
+    @Test func noSecretIsLogged() async throws {
+        struct Foreign: Error, CustomStringConvertible { let description = "https://user:s3cret@a.example" }
+        let (logger, lines) = recordingLogger()
+        let declared = try #require(HTTPField.Name("X-Tenant"))
+        var request = try Request(
+            .get, url: "https://a.example/x?access_token=s3cret&q=1",
+            headers: [.authorization: "Bearer s3cret", .cookie: "id=s3cret", declared: "s3cret"])
+        request.options.sensitivity = Sensitivity(fields: [declared], queryNames: ["q2"])
+        let stub = StubTransport(
+            Stub().answers(.status(.ok, headers: [.setCookie: "id=s3cret"], text: "s3cret"), .failure(Foreign()), .status(.notFound)))
+        let stack = stub.retry().log(to: logger, level: .trace)
+        _ = try await stack.send(request)
+        await #expect(throws: Foreign.self) { try await stack.send(request) }
+        #expect(lines.all.count == 4)
+        #expect(!lines.everything.contains("s3cret"))
+        #expect(lines.everything.contains("access_token=REDACTED&q=1"))
+    }
+
+    @Test func aLoggerThatWantsNoInformationStillGetsFailures() async throws {
+        let (logger, lines) = recordingLogger(level: .warning)
+        let failure = TransportError(.cannotConnect, phase: .connect, request: nil, wasSent: .no)
+        let stack = StubTransport(Stub().answers(.status(.ok), .failure(failure))).log(to: logger)
+        _ = try await stack.send(try request())
+        await #expect(throws: TransportError.self) { try await stack.send(try request()) }
+        #expect(lines.all.map(\.level) == [.warning])
+    }
+
+    @Test func aRequestHasALevelOfItsOwn() async throws {
+        let (logger, lines) = recordingLogger()
+        var request = try request()
+        request.options.log = .use(.error)
+        _ = try await StubTransport(Stub().answers(.status(.ok))).log(to: logger).send(request)
+        #expect(lines.all.map(\.level) == [.error, .error])
+    }
+}

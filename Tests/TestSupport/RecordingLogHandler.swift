@@ -1,0 +1,44 @@
+public import Logging
+internal import Synchronization
+
+/// Keeps what is logged.
+public struct RecordingLogHandler: LogHandler {
+    public final class Lines: Sendable {
+        public struct Line: Sendable {
+            public let level: Logger.Level
+            public let text: String
+            public let metadata: [String: String]
+        }
+
+        private let lines = Mutex<[Line]>([])
+
+        public var all: [Line] { lines.withLock { $0 } }
+        /// Everything that was written, for a search.
+        public var everything: String { all.map { "\($0.text) \($0.metadata)" }.joined(separator: "\n") }
+
+        fileprivate func add(_ line: Line) { lines.withLock { $0.append(line) } }
+    }
+
+    fileprivate let lines: Lines
+    public var logLevel: Logger.Level = .trace
+    public var metadata: Logger.Metadata = [:]
+
+    public subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    public func log(event: LogEvent) {
+        lines.add(
+            Lines.Line(
+                level: event.level, text: event.message.description, metadata: (event.metadata ?? [:]).mapValues { $0.description }))
+    }
+}
+
+/// A logger from `level` on, and what it writes.
+public func recordingLogger(level: Logger.Level = .trace) -> (Logger, RecordingLogHandler.Lines) {
+    let lines = RecordingLogHandler.Lines()
+    var logger = Logger(label: "test") { _ in RecordingLogHandler(lines: lines) }
+    logger.logLevel = level
+    return (logger, lines)
+}
