@@ -28,7 +28,7 @@ extension Request {
     public func curl(
         pretty: Bool = false, showingSecrets: Bool = false, bodyLimitBytes: Int = 64 * 1024
     ) throws(InvalidURL) -> String {
-        precondition(bodyLimitBytes >= 0, "a limit of \(bodyLimitBytes) bytes")
+        precondition(bodyLimitBytes >= 0, "bodyLimitBytes must be at least 0 (is \(bodyLimitBytes))")
         return try CURLText(request: self, isPretty: pretty, showsSecrets: showingSecrets, bodyLimitBytes: bodyLimitBytes).text()
     }
 }

@@ -25,7 +25,7 @@ public struct APIClient: Sendable {
     public init(
         _ stack: HTTPStack, json: JSONCoding = .standard, bodyLimitBytes: Int = ResponseBody.defaultCollectLimitBytes
     ) {
-        precondition(bodyLimitBytes >= 0, "a limit of \(bodyLimitBytes) bytes")
+        precondition(bodyLimitBytes >= 0, "bodyLimitBytes must be at least 0 (is \(bodyLimitBytes))")
         (self.stack, self.json, self.bodyLimitBytes) = (stack, json, bodyLimitBytes)
         validated = stack.contains(.validateStatus) ? stack : stack.validateStatus()
     }

@@ -80,9 +80,9 @@ extension AsyncHTTPClientTransport {
 
 extension AsyncHTTPClientTransport.Configuration {
     func clientConfiguration(tls: TLSConfiguration, decompressing: Bool, _ watch: ConnectionWatch) -> HTTPClient.Configuration {
-        precondition(maxDecompressionRatio > 0, "a ratio of \(maxDecompressionRatio)")
-        precondition(maxConnectionsPerHost > 0, "\(maxConnectionsPerHost) connections")
-        precondition(connectTimeout > .zero, "a connect timeout of \(connectTimeout)")
+        precondition(maxDecompressionRatio > 0, "maxDecompressionRatio must be at least 1 (is \(maxDecompressionRatio))")
+        precondition(maxConnectionsPerHost > 0, "maxConnectionsPerHost must be at least 1 (is \(maxConnectionsPerHost))")
+        precondition(connectTimeout > .zero, "connectTimeout must be more than zero (is \(connectTimeout))")
         var settings = HTTPClient.Configuration()
         settings.redirectConfiguration = .disallow
         settings.decompression = decompressing ? .enabled(limit: .ratio(maxDecompressionRatio)) : .disabled

@@ -129,7 +129,7 @@ public struct RequestBody: Sendable {
     ///
     /// - Throws: ``BodyAlreadyUsed`` if it can be read once only and was; what opening a file or a stream throws.
     public func open(from offset: Int64 = 0) async throws -> any BodySource {
-        precondition(offset == 0 || replay.canSeek, "a \(replay) body can't be opened at \(offset)")
+        precondition(offset == 0 || replay.canSeek, "offset must be 0 for a body that can't seek, whose replay is \(replay) (is \(offset))")
         if let opened, !opened.claim() { throw BodyAlreadyUsed() }
         switch storage {
         case .empty: return DataBodySource(Data())

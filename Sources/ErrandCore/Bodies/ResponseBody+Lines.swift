@@ -7,7 +7,7 @@ extension ResponseBody {
 
     /// As ``lines``, with a bound of your own on the length of a line, in bytes.
     public func lines(upTo limitBytes: Int) -> Lines {
-        precondition(limitBytes > 0, "a limit of \(limitBytes) bytes")
+        precondition(limitBytes > 0, "limitBytes must be at least 1 (is \(limitBytes))")
         return Lines(body: self, limitBytes: limitBytes)
     }
 

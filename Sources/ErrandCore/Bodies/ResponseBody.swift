@@ -57,7 +57,7 @@ public struct ResponseBody: Sendable, AsyncSequence {
     /// - Throws: ``TransportError`` with the code `bodyTooLarge` past the limit (the rest is abandoned), what broke the body off,
     ///   or ``BodyAlreadyUsed``.
     public func collect(upTo limitBytes: Int = defaultCollectLimitBytes) async throws -> Data {
-        precondition(limitBytes >= 0, "a limit of \(limitBytes) bytes")
+        precondition(limitBytes >= 0, "limitBytes must be at least 0 (is \(limitBytes))")
         switch storage {
         case .buffered(let data):
             guard data.count <= limitBytes else { throw TransportError.bodyTooLarge(limitBytes: limitBytes, request: nil) }

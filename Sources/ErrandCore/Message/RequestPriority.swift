@@ -5,7 +5,7 @@ public struct RequestPriority: Sendable, Hashable, Comparable, CustomStringConve
 
     /// - Precondition: 0 to 7.
     public init(urgency: Int) {
-        precondition((0...7).contains(urgency), "an urgency of \(urgency)")
+        precondition((0...7).contains(urgency), "urgency must be from 0 to 7 (is \(urgency))")
         self.urgency = urgency
     }
 

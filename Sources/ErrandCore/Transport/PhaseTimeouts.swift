@@ -23,8 +23,11 @@ public struct PhaseTimeouts: Sendable {
         queue: Duration? = nil, connect: Duration? = nil, firstByte: Duration? = nil, idleRead: Duration? = nil,
         idleWrite: Duration? = nil, clock: any Clock<Duration> = ContinuousClock()
     ) {
-        for limit in [queue, connect, firstByte, idleRead, idleWrite] {
-            precondition(limit.map { $0 > .zero } ?? true, "a timeout of \(limit ?? .zero)")
+        let limits = [
+            ("queue", queue), ("connect", connect), ("firstByte", firstByte), ("idleRead", idleRead), ("idleWrite", idleWrite),
+        ]
+        for (name, limit) in limits {
+            precondition(limit.map { $0 > .zero } ?? true, "\(name) must be more than zero, or nil (is \(limit ?? .zero))")
         }
         (self.queue, self.connect, self.firstByte) = (queue, connect, firstByte)
         (self.idleRead, self.idleWrite, self.clock) = (idleRead, idleWrite, clock)

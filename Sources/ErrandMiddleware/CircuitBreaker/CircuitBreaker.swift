@@ -156,9 +156,13 @@ public struct CircuitPolicy: Sendable, Hashable, CustomStringConvertible {
         failureRatio: Double = 0.5, minimumCalls: Int = 20, window: Duration = .seconds(30), breakTime: Duration = .seconds(5),
         longestBreak: Duration = .seconds(60), probes: Int = 3, slowCall: Duration? = nil, slowRatio: Double = 0.5
     ) {
-        precondition((0...1).contains(failureRatio) && (0...1).contains(slowRatio), "ratios of \(failureRatio) and \(slowRatio)")
-        precondition(minimumCalls >= 1 && probes >= 1, "\(minimumCalls) calls and \(probes) probes")
-        precondition(window > .zero && breakTime > .zero && longestBreak >= breakTime, "\(window), \(breakTime) and \(longestBreak)")
+        precondition((0...1).contains(failureRatio), "failureRatio must be from 0 to 1 (is \(failureRatio))")
+        precondition(minimumCalls >= 1, "minimumCalls must be at least 1 (is \(minimumCalls))")
+        precondition(window > .zero, "window must be more than zero (is \(window))")
+        precondition(breakTime > .zero, "breakTime must be more than zero (is \(breakTime))")
+        precondition(longestBreak >= breakTime, "longestBreak must be at least breakTime, which is \(breakTime) (is \(longestBreak))")
+        precondition(probes >= 1, "probes must be at least 1 (is \(probes))")
+        precondition((0...1).contains(slowRatio), "slowRatio must be from 0 to 1 (is \(slowRatio))")
         (self.failureRatio, self.minimumCalls, self.window, self.breakTime) = (failureRatio, minimumCalls, window, breakTime)
         (self.longestBreak, self.probes, self.slowCall, self.slowRatio) = (longestBreak, probes, slowCall, slowRatio)
     }

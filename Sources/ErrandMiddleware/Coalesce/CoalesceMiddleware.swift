@@ -35,7 +35,7 @@ public struct CoalesceMiddleware: HTTPMiddleware {
     public init(
         by fields: Fields = .all, viewLimitBytes: Int = defaultViewLimitBytes, also: @escaping @Sendable (Request) -> String? = { _ in nil }
     ) {
-        precondition(viewLimitBytes >= 0, "a limit of \(viewLimitBytes) bytes")
+        precondition(viewLimitBytes >= 0, "viewLimitBytes must be at least 0 (is \(viewLimitBytes))")
         (self.fields, self.also, table) = (fields, also, SharedExchanges(limitBytes: viewLimitBytes))
     }
 

@@ -11,7 +11,7 @@ public struct ConcurrencyLimit: Sendable, Hashable, CustomStringConvertible {
 
     /// Always so many; at least 1.
     public static func fixed(_ count: Int) -> ConcurrencyLimit {
-        precondition(count >= 1, "a limit of \(count)")
+        precondition(count >= 1, "count must be at least 1 (is \(count))")
         return ConcurrencyLimit(kind: .fixed, initial: count)
     }
 
@@ -21,8 +21,10 @@ public struct ConcurrencyLimit: Sendable, Hashable, CustomStringConvertible {
     public static func adaptive(
         initial: Int = 20, minimum: Int = 1, maximum: Int = 200, decrease: Double = 0.9, slow: Duration = .seconds(5)
     ) -> ConcurrencyLimit {
-        precondition(1 <= minimum && minimum <= initial && initial <= maximum, "limits of \(minimum), \(initial) and \(maximum)")
-        precondition(decrease > 0 && decrease < 1, "a decrease of \(decrease)")
+        precondition(minimum >= 1, "minimum must be at least 1 (is \(minimum))")
+        precondition(maximum >= minimum, "maximum must be at least minimum, which is \(minimum) (is \(maximum))")
+        precondition((minimum...maximum).contains(initial), "initial must be from \(minimum) to \(maximum) (is \(initial))")
+        precondition(decrease > 0 && decrease < 1, "decrease must be more than 0 and less than 1 (is \(decrease))")
         return ConcurrencyLimit(kind: .adaptive(minimum: minimum, maximum: maximum, decrease: decrease, slow: slow), initial: initial)
     }
 

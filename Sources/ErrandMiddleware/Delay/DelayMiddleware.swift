@@ -14,7 +14,7 @@ public struct DelayMiddleware: HTTPMiddleware {
     ///   - delay: zero or more.
     ///   - clock: what it is measured by.
     public init(by delay: Duration, clock: any Clock<Duration> = ContinuousClock()) {
-        precondition(delay >= .zero, "a delay of \(delay)")
+        precondition(delay >= .zero, "delay must be at least zero (is \(delay))")
         (self.delay, self.clock) = (delay, clock)
     }
 

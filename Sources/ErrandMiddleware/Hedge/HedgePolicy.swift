@@ -11,7 +11,7 @@ public struct HedgePolicy: Sendable, CustomStringConvertible {
 
         /// Always so long; zero sends all attempts at once.
         public static func fixed(_ delay: Duration) -> Delay {
-            precondition(delay >= .zero, "a delay of \(delay)")
+            precondition(delay >= .zero, "delay must be at least zero (is \(delay))")
             return Delay(kind: .fixed(delay))
         }
 
@@ -25,8 +25,10 @@ public struct HedgePolicy: Sendable, CustomStringConvertible {
         public static func percentile(
             _ share: Double, window: Duration = .seconds(60), minimum: Duration = .milliseconds(1), samples: Int = 30
         ) -> Delay {
-            precondition(share > 0 && share < 1, "a share of \(share)")
-            precondition(window > .zero && minimum >= .zero && samples >= 1, "\(window), \(minimum) and \(samples) samples")
+            precondition(share > 0 && share < 1, "share must be more than 0 and less than 1 (is \(share))")
+            precondition(window > .zero, "window must be more than zero (is \(window))")
+            precondition(minimum >= .zero, "minimum must be at least zero (is \(minimum))")
+            precondition(samples >= 1, "samples must be at least 1 (is \(samples))")
             return Delay(kind: .percentile(share, window: window, minimum: minimum, samples: samples))
         }
 
@@ -47,7 +49,7 @@ public struct HedgePolicy: Sendable, CustomStringConvertible {
 
     /// - Precondition: 2 to 5 attempts.
     public init(_ delay: Delay = .percentile(0.97), maxAttempts: Int = 2) {
-        precondition((2...5).contains(maxAttempts), "\(maxAttempts) attempts")
+        precondition((2...5).contains(maxAttempts), "maxAttempts must be from 2 to 5 (is \(maxAttempts))")
         (self.delay, self.maxAttempts) = (delay, maxAttempts)
     }
 

@@ -17,10 +17,10 @@ public struct RateLimit: Sendable, Hashable, CustomStringConvertible {
     ///   - window: at least a millisecond.
     ///   - burst: how many may go at once; from 1 to `count`, which is what nil stands for.
     public init(_ count: Int, per window: Duration, burst: Int? = nil) {
-        precondition((1...100_000).contains(count), "a limit of \(count)")
-        precondition(window >= .milliseconds(1), "a window of \(window)")
+        precondition((1...100_000).contains(count), "count must be from 1 to 100,000 (is \(count))")
+        precondition(window >= .milliseconds(1), "window must be at least a millisecond (is \(window))")
         let burst = burst ?? count
-        precondition((1...count).contains(burst), "a burst of \(burst) of \(count)")
+        precondition((1...count).contains(burst), "burst must be from 1 to count, which is \(count) (is \(burst))")
         (self.count, self.window, self.burst) = (count, window.bounded, burst)
     }
 

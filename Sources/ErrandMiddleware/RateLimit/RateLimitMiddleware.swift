@@ -44,7 +44,8 @@ public struct RateLimitMiddleware: HTTPMiddleware {
         obeysServer: Bool = true, longestServerWait: Duration = .seconds(3600), storeFailure: StoreFailure = .failOpen,
         clock: any Clock<Duration> = ContinuousClock()
     ) {
-        precondition(maxWait ?? .zero >= .zero && longestServerWait >= .zero, "waits of \(maxWait ?? .zero) and \(longestServerWait)")
+        precondition(maxWait ?? .zero >= .zero, "maxWait must be at least zero, or nil (is \(maxWait ?? .zero))")
+        precondition(longestServerWait >= .zero, "longestServerWait must be at least zero (is \(longestServerWait))")
         (self.limit, self.scope, self.obeysServer) = (limit, scope, obeysServer)
         limiter = RateLimiter(
             RateLimiter.Settings(

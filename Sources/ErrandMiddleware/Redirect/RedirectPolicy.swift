@@ -14,7 +14,7 @@ public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
     public var allowsDowngrade: Bool
 
     public init(maxHops: Int = 20, allowsDowngrade: Bool = true) {
-        precondition(maxHops >= 0, "\(maxHops) hops")
+        precondition(maxHops >= 0, "maxHops must be at least 0 (is \(maxHops))")
         (self.maxHops, self.allowsDowngrade) = (maxHops, allowsDowngrade)
     }
 

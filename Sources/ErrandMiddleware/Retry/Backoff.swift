@@ -17,7 +17,7 @@ public struct Backoff: Sendable, CustomStringConvertible {
 
     /// Always the same.
     public static func constant(_ wait: Duration) -> Backoff {
-        precondition(wait >= .zero, "a wait of \(wait)")
+        precondition(wait >= .zero, "wait must be at least zero (is \(wait))")
         return Backoff(description: "constant \(wait)") { _ in wait }
     }
 
@@ -25,7 +25,9 @@ public struct Backoff: Sendable, CustomStringConvertible {
     public static func exponential(
         base: Duration = .milliseconds(100), factor: Double = 2, cap: Duration = .seconds(20)
     ) -> Backoff {
-        precondition(base >= .zero && cap >= .zero && factor >= 1, "a base of \(base), a factor of \(factor) and a cap of \(cap)")
+        precondition(base >= .zero, "base must be at least zero (is \(base))")
+        precondition(factor >= 1, "factor must be at least 1 (is \(factor))")
+        precondition(cap >= .zero, "cap must be at least zero (is \(cap))")
         return Backoff(description: "\(base) to \(cap)") { attempt in
             // Beyond this the product is above any cap, and might not be a number any more.
             let power = (0..<min(attempt - 1, 64)).reduce(1.0) { power, _ in min(power * factor, 1e12) }
@@ -35,7 +37,8 @@ public struct Backoff: Sendable, CustomStringConvertible {
 
     /// `unit` times 1, 1, 2, 3, 5, 8, …, at most `cap`.
     public static func fibonacci(unit: Duration = .milliseconds(100), cap: Duration = .seconds(20)) -> Backoff {
-        precondition(unit >= .zero && cap >= .zero, "a unit of \(unit) and a cap of \(cap)")
+        precondition(unit >= .zero, "unit must be at least zero (is \(unit))")
+        precondition(cap >= .zero, "cap must be at least zero (is \(cap))")
         return Backoff(description: "fibonacci of \(unit) to \(cap)") { attempt in
             var (number, next) = (Int32(1), Int32(1))
             for _ in 1..<min(max(attempt, 1), 45) { (number, next) = (next, number + next) }
@@ -45,7 +48,7 @@ public struct Backoff: Sendable, CustomStringConvertible {
 
     /// The longest wait after the attempt with this number, from 1.
     public func wait(afterAttempt attempt: Int) -> Duration {
-        precondition(attempt >= 1, "attempt \(attempt)")
+        precondition(attempt >= 1, "attempt must be at least 1 (is \(attempt))")
         return wait(attempt)
     }
 

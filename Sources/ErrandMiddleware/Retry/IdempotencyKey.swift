@@ -13,7 +13,9 @@ public struct IdempotencyKey: Sendable, Hashable {
     ///
     /// - Precondition: printable ASCII, not empty (RFC 9651, 3.3.3).
     public static func value(_ value: String) -> IdempotencyKey {
-        precondition(!value.isEmpty && value.utf8.allSatisfy { (0x20...0x7E).contains($0) }, "no structured string: '\(value)'")
+        precondition(
+            !value.isEmpty && value.utf8.allSatisfy { (0x20...0x7E).contains($0) },
+            "value must be printable ASCII, and not empty (is '\(value)')")
         return IdempotencyKey(value: value)
     }
 

@@ -31,7 +31,9 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
     private let wasTaken = Atomic(false)
 
     public init(reserve: Double = 5, perSuccess: Double = 0.2, perSecond: Double = 0.1, clock: any Clock<Duration> = ContinuousClock()) {
-        precondition(reserve >= 0 && perSuccess >= 0 && perSecond >= 0, "\(reserve), \(perSuccess) and \(perSecond) tokens")
+        for (name, tokens) in [("reserve", reserve), ("perSuccess", perSuccess), ("perSecond", perSecond)] {
+            precondition(tokens >= 0, "\(name) must be at least 0 (is \(tokens))")
+        }
         (self.reserve, self.perSuccess, self.perSecond) = (reserve, perSuccess, perSecond)
         elapsed = stopwatch(clock)
     }

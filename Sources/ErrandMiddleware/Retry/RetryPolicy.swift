@@ -34,8 +34,8 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
         maxAttempts: Int = 3, backoff: Backoff = .exponential(), jitter: Jitter = .full, retryAfterCap: Duration = .seconds(60),
         statuses: Set<Int> = defaultStatuses, keyedMethods: Set<HTTPRequest.Method> = []
     ) {
-        precondition(maxAttempts >= 1, "\(maxAttempts) attempts")
-        precondition(retryAfterCap >= .zero, "a cap of \(retryAfterCap)")
+        precondition(maxAttempts >= 1, "maxAttempts must be at least 1 (is \(maxAttempts))")
+        precondition(retryAfterCap >= .zero, "retryAfterCap must be at least zero (is \(retryAfterCap))")
         (self.maxAttempts, self.backoff, self.jitter) = (maxAttempts, backoff, jitter)
         (self.retryAfterCap, self.statuses, self.keyedMethods) = (retryAfterCap, statuses, keyedMethods)
     }

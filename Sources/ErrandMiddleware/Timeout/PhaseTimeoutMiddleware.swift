@@ -14,7 +14,7 @@ public struct PhaseTimeoutMiddleware: HTTPMiddleware {
 
     /// - Parameter attempt: the longest that an attempt takes, body included; nil is without bounds.
     public init(_ limits: PhaseTimeouts, attempt: Duration? = nil) {
-        precondition(attempt.map { $0 > .zero } ?? true, "a timeout of \(attempt ?? .zero)")
+        precondition(attempt.map { $0 > .zero } ?? true, "attempt must be more than zero, or nil (is \(attempt ?? .zero))")
         (self.limits, self.attempt) = (limits, attempt)
     }
 

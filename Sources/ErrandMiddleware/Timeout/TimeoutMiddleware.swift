@@ -17,7 +17,7 @@ public struct TimeoutMiddleware: HTTPMiddleware {
     ///   - duration: from the moment the request passes here; positive.
     ///   - clock: what the deadline stands on.
     public init(_ duration: Duration, clock: any Clock<Duration> = ContinuousClock()) {
-        precondition(duration > .zero, "a timeout of \(duration)")
+        precondition(duration > .zero, "duration must be more than zero (is \(duration))")
         (self.duration, self.clock) = (duration, clock)
     }
 

@@ -58,7 +58,7 @@ public struct Fault: Sendable, Hashable, CustomStringConvertible {
     ///
     /// - Parameter missingBytes: how many bytes more the head declares than come; if negative, so many come beyond what it declares.
     public static func wrongContentLength(missingBytes: Int) -> Fault {
-        precondition(missingBytes != 0, "a Content-Length that is \(missingBytes) bytes wrong")
+        precondition(missingBytes != 0, "missingBytes must not be 0 (is \(missingBytes))")
         return Fault(kind: .wrongContentLength(missingBytes: missingBytes), description: "wrongContentLength(\(missingBytes))")
     }
 
@@ -67,7 +67,8 @@ public struct Fault: Sendable, Hashable, CustomStringConvertible {
 
     /// So few bytes at a time, with a pause on the server's clock before each. What the system holds of a request comes on top.
     public static func slowDrip(bytes: Int, every pause: Duration) -> Fault {
-        precondition(bytes > 0 && pause >= .zero, "\(bytes) bytes every \(pause)")
+        precondition(bytes > 0, "bytes must be at least 1 (is \(bytes))")
+        precondition(pause >= .zero, "every must be at least zero (is \(pause))")
         return Fault(kind: .slowDrip(bytes: bytes, every: pause), description: "slowDrip")
     }
 

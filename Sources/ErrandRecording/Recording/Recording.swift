@@ -75,8 +75,10 @@ public final class Recording: Sendable, CustomStringConvertible {
         allowsRepeats: Bool = false, bodyLimitBytes: Int = 16 * 1024 * 1024, keepsCodedBodies: Bool = false,
         clock: any Clock<Duration> = ContinuousClock(), date: @escaping @Sendable () -> Date = { Date() }
     ) throws {
-        precondition(bodyLimitBytes >= 0, "a limit of \(bodyLimitBytes) bytes")
-        for secret in secrets { precondition(secret.utf8.count >= 4, "a registered secret of \(secret.utf8.count) bytes") }
+        precondition(bodyLimitBytes >= 0, "bodyLimitBytes must be at least 0 (is \(bodyLimitBytes))")
+        for secret in secrets {
+            precondition(secret.utf8.count >= 4, "each of secrets must be at least 4 bytes long (is \(secret.utf8.count))")
+        }
         (self.path, self.mode, self.matcher, self.allowsRepeats) = (path, mode, matcher, allowsRepeats)
         (self.bodyLimitBytes, self.keepsCodedBodies, self.clock, self.date) = (bodyLimitBytes, keepsCodedBodies, clock, date)
         self.secrets = secrets.isEmpty ? nil : SecretScrubber(secrets)

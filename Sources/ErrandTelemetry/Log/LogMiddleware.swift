@@ -39,7 +39,9 @@ public struct LogMiddleware: HTTPMiddleware {
         _ logger: Logger, level: Logger.Level = .info, detail: LogDetail = .basic, style: LogStyle = .oneLine, curl: Bool = false,
         clock: any Clock<Duration> = ContinuousClock()
     ) {
-        if case .body(let limitBytes) = detail { precondition(limitBytes >= 0, "a limit of \(limitBytes) bytes") }
+        if case .body(let limitBytes) = detail {
+            precondition(limitBytes >= 0, "limitBytes must be at least 0 (is \(limitBytes))")
+        }
         (self.logger, self.level, self.detail, self.style, carriesCURL, self.clock) = (logger, level, detail, style, curl, clock)
     }
 

@@ -115,7 +115,7 @@ public final class ManualClock: Clock, Sendable {
 
     /// Moves the time, and wakes who is due, the earliest first.
     public func advance(by duration: Duration) {
-        precondition(duration >= .zero, "time does not go back by \(duration)")
+        precondition(duration >= .zero, "duration must be at least zero (is \(duration))")
         wake { $0.now = $0.now.advanced(by: duration) }
     }
 

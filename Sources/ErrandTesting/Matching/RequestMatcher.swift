@@ -194,7 +194,7 @@ private struct Pattern: Sendable {
         do {
             _ = try Regex<AnyRegexOutput>(text)
         } catch {
-            preconditionFailure("no regular expression: /\(text)/: \(error)")
+            preconditionFailure("matching must be a regular expression (is /\(text)/: \(error))")
         }
     }
 

@@ -8,8 +8,10 @@ public struct NetworkConditions: Sendable, Hashable, CustomStringConvertible {
     public var uploadBytesPerSecond: Int?
 
     public init(latency: Duration = .zero, downloadBytesPerSecond: Int? = nil, uploadBytesPerSecond: Int? = nil) {
-        precondition(latency >= .zero, "a latency of \(latency)")
-        precondition((downloadBytesPerSecond ?? 1) > 0 && (uploadBytesPerSecond ?? 1) > 0, "no bytes per second")
+        precondition(latency >= .zero, "latency must be at least zero (is \(latency))")
+        for (name, rate) in [("downloadBytesPerSecond", downloadBytesPerSecond), ("uploadBytesPerSecond", uploadBytesPerSecond)] {
+            precondition(rate.map { $0 > 0 } ?? true, "\(name) must be more than 0, or nil (is \(rate ?? 0))")
+        }
         (self.latency, self.downloadBytesPerSecond, self.uploadBytesPerSecond) = (latency, downloadBytesPerSecond, uploadBytesPerSecond)
     }
 

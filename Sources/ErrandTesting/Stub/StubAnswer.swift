@@ -142,7 +142,7 @@ public struct StubAnswer: Sendable {
 
     /// This answer, `delay` later: before its head.
     public func delayed(by delay: Duration) -> StubAnswer {
-        precondition(delay >= .zero, "a delay of \(delay)")
+        precondition(delay >= .zero, "delay must be at least zero (is \(delay))")
         return changed { $0.delay = $0.delay.cappedSum(delay) }
     }
 
@@ -153,7 +153,7 @@ public struct StubAnswer: Sendable {
     ///
     /// - Parameter failure: what reading on throws; nil stands for a ``TransportError`` with the code `connectionLost`.
     public func breaking(afterBytes count: Int, with failure: (any Error)? = nil) -> StubAnswer {
-        precondition(count >= 0, "\(count) bytes")
+        precondition(count >= 0, "afterBytes must be at least 0 (is \(count))")
         let failure = failure ?? TransportError(.connectionLost, phase: .body, message: "as the stub has it", request: nil, wasSent: .yes)
         return changed { $0.breaking = (count, failure) }
     }

@@ -1,0 +1,47 @@
+import Errand
+import ErrandConformance
+import ErrandTesting
+import Testing
+
+#if !os(iOS) && !os(tvOS) && !os(watchOS) && !os(visionOS)
+/// A broken precondition names the parameter, the rule and the value.
+@Suite(.timeLimit(.minutes(5))) struct PreconditionTests {
+    private func message(of result: ExitTest.Result?) -> String { String(decoding: result?.standardErrorContent ?? [], as: UTF8.self) }
+
+    @Test func ofMiddleware() async {
+        let attempts = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { _ = RetryPolicy(maxAttempts: 0) }
+        #expect(message(of: attempts).contains("maxAttempts must be at least 1 (is 0)"))
+        let slow = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = CircuitPolicy(failureRatio: 0.5, slowRatio: 2)
+        }
+        #expect(message(of: slow).contains("slowRatio must be from 0 to 1 (is 2.0)"))
+        let initial = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = ConcurrencyLimit.adaptive(initial: 5, minimum: 10)
+        }
+        #expect(message(of: initial).contains("initial must be from 10 to 200 (is 5)"))
+        let perSecond = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = RetryBudget(perSecond: -1)
+        }
+        #expect(message(of: perSecond).contains("perSecond must be at least 0 (is -1.0)"))
+        let idleRead = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = PhaseTimeouts(connect: .seconds(1), idleRead: .zero)
+        }
+        #expect(message(of: idleRead).contains("idleRead must be more than zero, or nil (is 0.0 seconds)"))
+        let host = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = RequestCondition.host("a.example", "a b")
+        }
+        #expect(message(of: host).contains("each of hosts must be a name or an address, with a port or without (is 'a b')"))
+    }
+
+    @Test func ofTheTestKit() async {
+        let upload = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = NetworkConditions(uploadBytesPerSecond: 0)
+        }
+        #expect(message(of: upload).contains("uploadBytesPerSecond must be more than 0, or nil (is 0)"))
+        let advance = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            ManualClock().advance(by: .seconds(-1))
+        }
+        #expect(message(of: advance).contains("duration must be at least zero (is -1.0 seconds)"))
+    }
+}
+#endif
