@@ -102,14 +102,15 @@ public struct CancellationTorture: Sendable {
                 guard counts.cancelled >= leastCancelled else {
                     throw TortureViolation(
                         k: k, moment: moment,
-                        what: "only \(counts.cancelled) runs ended in CancellationError, \(counts.finished) finished although they were "
-                            + "cancelled, of at least \(leastCancelled) that must be cancelled: the scenario ignores cancellation, or works "
-                            + "in tasks of its own", underlying: nil)
+                        what: "only \(counts.cancelled) of \(counts.runs) runs ended in CancellationError, and at least \(leastCancelled) "
+                            + "must: the scenario ignores cancellation, works in tasks of its own, or has too few jobs (lower "
+                            + "`leastCancelled`)", underlying: nil, isOfOneRun: false)
                 }
                 return TortureReport(counts: counts, value: value, jobs: run.jobs)
             }
         }
-        throw TortureViolation(k: limit, moment: .after, what: "the scenario has more than \(limit) jobs, the limit", underlying: nil)
+        throw TortureViolation(
+            k: limit, moment: .after, what: "the scenario has more than \(limit) jobs, the limit", underlying: nil, isOfOneRun: false)
     }
 
     private func once<Value: Sendable>(
@@ -135,7 +136,8 @@ public struct CancellationTorture: Sendable {
         }
         if let late, late > lateJobs {
             throw violation(
-                "it went on for \(late) jobs after it was cancelled, and at most \(lateJobs) are allowed: a read ignores cancellation")
+                "\(late) jobs ran after the cancellation, \(lateJobs) are allowed: a wait ignores it, or cleaning up takes more (raise "
+                    + "`lateJobs`)")
         }
         return TortureRun(k: k, moment: moment, outcome: outcome, jobs: executor.jobs, lateJobs: late)
     }

@@ -40,7 +40,7 @@ public struct TortureReport<Value: Sendable>: Sendable, CustomStringConvertible 
     init(counts: TortureCounts, value: Value, jobs: Int) { (self.counts, self.value, self.jobs) = (counts, value, jobs) }
 
     /// How often the scenario ran.
-    public var runs: Int { counts.cancelled + counts.finished + counts.uncancelled }
+    public var runs: Int { counts.runs }
     /// Runs that threw `CancellationError`.
     public var cancelled: Int { counts.cancelled }
     /// Runs that were cancelled and had a right result nevertheless.
@@ -61,6 +61,8 @@ struct TortureCounts: Sendable {
     var uncancelled = 0
     var lateJobs = 0
 
+    var runs: Int { cancelled + finished + uncancelled }
+
     mutating func add<Value>(_ run: TortureRun<Value>) {
         lateJobs = max(lateJobs, run.lateJobs ?? 0)
         switch run.outcome {
@@ -73,13 +75,15 @@ struct TortureCounts: Sendable {
 
 /// A run under ``CancellationTorture`` did not end as it must.
 public struct TortureViolation: Error, CustomStringConvertible {
-    /// The number of the job at which the run was to be cancelled, from 1.
+    /// The number of the job at which the run was to be cancelled, from 1. For what is wrong with all runs together, that of the last run.
     public let k: Int
     public let moment: CancellationTorture.Moment
     /// What was wrong, as a phrase.
     public let what: String
     /// The error that the run, or the check after it, ended with; nil where it was none.
     public let underlying: (any Error)?
+    /// False for what is wrong with all runs together: then the description names no job.
+    var isOfOneRun = true
 
-    public var description: String { "cancelled \(moment) job \(k): \(what)" }
+    public var description: String { isOfOneRun ? "cancelled \(moment) job \(k): \(what)" : what }
 }
