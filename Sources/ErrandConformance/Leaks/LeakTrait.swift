@@ -101,7 +101,8 @@ extension Trait where Self == LeakTrait {
     ///   - ignoring: files whose paths begin with one of these don't count.
     ///   - temporaryFolders: where to look for new entries; nil (the default) means `FileManager`'s temporary folder.
     ///   - temporaryPrefixes: how the names of such entries begin: `errand` by default; none switches this off.
-    ///   - inParallelRuns: false does nothing in a run that has not been told `--no-parallel`, where other suites may run beside.
+    ///   - inParallelRuns: whether it looks in runs in which other suites may run beside; true by default. False: looks only in runs with
+    ///     `--no-parallel`.
     public static func leavesNothingBehind(
         settling: Duration = .seconds(2), ignoring: [String] = [], temporaryFolders: [String]? = nil,
         temporaryPrefixes: [String] = ["errand"], inParallelRuns: Bool = true
