@@ -46,6 +46,7 @@ import Testing
         let changes: [(MiddlewareUnderTest.Changes, MiddlewareMutant.Send)] = [
             (.target, { try await $1.send($0.with { $0.head.path = "/other" }) }),
             (.requestFields, { try await $1.send($0.with { $0.head.headerFields = HTTPFields() }) }),
+            (.addedFields, { try await $1.send($0.with { $0.head.headerFields[.mutant] = "added" }) }),
             (.requestBody, { try await $1.send($0.with { $0.body = .empty }) }),
             (
                 .status,
@@ -78,6 +79,38 @@ import Testing
             }
             for behaviour in MiddlewareBehaviour.all where names.contains(behaviour.name) { try await behaviour.check(subject) }
         }
+    }
+
+    @Test(arguments: [
+        (
+            "gives everybody the first response", "KeepsCallsApart",
+            "99 of 100 calls at once got a response that is not their own"
+        ),
+        ("acts although it is switched off", "SwitchedOff", "the head of a request was changed although `switchOff` was called"),
+        ("makes 503 a 200", "SwitchedOff", "the status of a response was changed although `switchOff` was called"),
+        ("keeps the last response", "ReleasesUnread", "the middleware keeps a response, or its body"),
+        ("adds a field to each request", "SendsTheWholeRequest", "a middleware that does so on purpose declares `.addedFields`"),
+    ])
+    func anIssueSaysWhatIsWrong(_ mutant: String, _ name: String, _ words: String) async throws {
+        let mutant = try #require(MiddlewareMutant.all.first { $0.name == mutant })
+        let behaviour = try #require(MiddlewareBehaviour.all.first { $0.name == name })
+        let issues = Mutex<[String]>([])
+        try await withKnownIssue {
+            try await behaviour.check(mutant.underTest, patience: mutant.patience)
+        } matching: { issue in
+            issues.withLock { $0.append(issue.comments.map(\.rawValue).joined()) }
+            return true
+        }
+        let texts = issues.withLock { $0 }
+        #expect(texts.contains { $0.contains(words) }, "\(texts)")
+        #expect(texts.allSatisfy { !$0.isEmpty }, "an issue without words: \(texts)")
+        #expect(texts.count < 10, "\(texts)")
+    }
+
+    @Test func aPatienceBeyondAllClocksIsBounded() async throws {
+        let plain = MiddlewareUnderTest("plain", switchOff: { _ in }) { HTTPStack($0) }
+        let behaviour = try #require(MiddlewareBehaviour.all.first { $0.name == "PassesOn" })
+        try await behaviour.check(plain, patience: .seconds(Int64.max))
     }
 
     /// What never ends is an issue of the behaviour, and not the end of the test run.
@@ -162,6 +195,15 @@ struct MiddlewareMutant: Sendable {
             try await $1.send($0).body.abandon()
             return try await $1.send($0)
         },
+        MiddlewareMutant("sends a PUT twice", ["SendsTheWholeRequest"]) {
+            if $0.method == .put { try await $1.send($0).body.abandon() }
+            return try await $1.send($0)
+        },
+        MiddlewareMutant("replaces the priority", ["SendsTheWholeRequest"], request: { $0.options.priority = .normal }),
+        MiddlewareMutant("adds a field to each request", ["SendsTheWholeRequest"], request: { $0.head.headerFields[.mutant] = "added" }),
+        MiddlewareMutant(
+            "adds a value to a field of the caller's", ["SendsTheWholeRequest"],
+            request: { $0.head.headerFields.append(HTTPField(name: .accept, value: "*/*")) }),
         MiddlewareMutant(
             "gives everybody the first response", ["KeepsCallsApart"],
             wrapping: { sender, _ in
@@ -212,6 +254,7 @@ struct MiddlewareMutant: Sendable {
         ),
         MiddlewareMutant("drops the upgrade", ["KeepsUpgrades"], response: { $0.upgrade = nil }),
         MiddlewareMutant("makes 404 a 200", ["KeepsStatuses"], response: { if $0.head.status == .notFound { $0.head.status = .ok } }),
+        MiddlewareMutant("makes 302 a 200", ["KeepsStatuses"], response: { if $0.head.status == .found { $0.head.status = .ok } }),
         MiddlewareMutant(
             "makes 503 a 200", ["SwitchedOff"],
             wrapping: { sender, _ in
@@ -233,6 +276,17 @@ struct MiddlewareMutant: Sendable {
             response.replaceBody { DeafSource($0) }
             return response
         },
+        MiddlewareMutant(
+            "keeps the last response", ["ReleasesUnread"],
+            wrapping: { sender, _ in
+                let last = Mutex<Response?>(nil)
+                return sender.wrapped(
+                    by: Middleware { request, next in
+                        let response = try await next.send(request)
+                        last.withLock { $0 = response }
+                        return response
+                    })
+            }),
         MiddlewareMutant(
             "holds on to the body", ["ReleasesUnread", "ReleasesHalfRead"],
             wrapping: { sender, memory in
@@ -278,12 +332,22 @@ struct MiddlewareMutant: Sendable {
         MiddlewareMutant("sends again, whatever failed", ["DoesNotRepeat"]) { request, next in
             do { return try await next.send(request) } catch { return try await next.send(request) }
         },
+        MiddlewareMutant("sends a POST again after a 503", ["DoesNotRepeat"]) { request, next in
+            let response = try await next.send(request)
+            guard request.method == .post, response.status == .serviceUnavailable else { return response }
+            response.body.abandon()
+            return try await next.send(request)
+        },
         MiddlewareMutant("sends a lost POST again", ["DoesNotRepeat"]) { request, next in
             do { return try await next.send(request) } catch let error as TransportError where error.code == .connectionLost {
                 return try await next.send(request)
             }
         },
     ]
+}
+
+extension HTTPField.Name {
+    fileprivate static let mutant = HTTPField.Name("X-Mutant") ?? .server
 }
 
 enum MutantOptionKey: TypedKey { static var defaultValue: Override<Never> { .inherited } }

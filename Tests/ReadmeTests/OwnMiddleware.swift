@@ -95,7 +95,9 @@ func composed(_ transport: some HTTPSender, isVerbose: Bool) -> HTTPStack {
 }
 
 struct TenantMiddlewareTests {
-    static let middleware = MiddlewareUnderTest("tenant", switchOff: { $0.options.tenant = .off }) { $0.tenant("blue") }
+    static let middleware = MiddlewareUnderTest(
+        "tenant", changes: .addedFields, switchOff: { $0.options.tenant = .off }
+    ) { $0.tenant("blue") }
 
     @Test(arguments: MiddlewareBehaviour.all)
     func conforms(to behaviour: MiddlewareBehaviour) async throws { try await behaviour.check(Self.middleware) }

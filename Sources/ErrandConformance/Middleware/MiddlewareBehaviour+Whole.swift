@@ -24,6 +24,12 @@ extension MiddlewareBehaviour {
                 #expect(stub.requests.count == 1, "\(method)")
                 let recorded = try #require(stub.requests.first)
                 try compare(recorded.request, with: request, changes: subject.changes)
+                if !subject.changes.contains(.addedFields) {
+                    let added = try await names(recorded.request).subtracting(namesAtABareTransport(request))
+                    #expect(
+                        added.isEmpty,
+                        "\(added.sorted()) added to the request: a middleware that does so on purpose declares `.addedFields`")
+                }
                 if !subject.changes.contains(.requestBody), method == .post {
                     #expect(recorded.body == Data("onetwothree".utf8))
                     #expect(recorded.trailers?[TransportBehaviour.field("X-Checksum")] == "abc", "trailers of the request")
@@ -130,7 +136,8 @@ extension MiddlewareBehaviour {
             #expect(try await response.end().isComplete)
         },
         MiddlewareBehaviour(
-            "DoesNotRepeat", "A POST that may have reached the server is not sent again, whatever failed (RFC 9110, 9.2.2)."
+            "DoesNotRepeat",
+            "A POST that may have reached the server is not sent again, whatever failed or was refused (RFC 9110, 9.2.2)."
         ) { subject in
             guard !subject.changes.contains(.resends) else { return }
             let failures: [any Error] = [
@@ -142,6 +149,13 @@ extension MiddlewareBehaviour {
                 let request = try marked(subject.request(), .post, body: ["tea"]).request
                 await #expect(throws: (any Error).self) { () async throws -> Void in _ = try await subject.wrap(stub).send(request) }
                 #expect(stub.requests.count == 1, "sent \(stub.requests.count) times after \(type(of: failure))")
+            }
+            for status in [HTTPResponse.Status.internalServerError, .badGateway, .serviceUnavailable, .gatewayTimeout] {
+                let stub = StubTransport(Stub().answers(.status(status)))
+                let request = try marked(subject.request(), .post, body: ["tea"]).request
+                // Whether the status comes back or a failure is another behaviour's.
+                do { try await subject.wrap(stub).send(request).body.abandon() } catch is any RequestFailure {}
+                #expect(stub.requests.count == 1, "sent \(stub.requests.count) times after a \(status.code)")
             }
         },
     ]
@@ -173,6 +187,17 @@ extension MiddlewareBehaviour {
         request.options.tags["own"] = "kept"
         request.options.eventSink = recorder
         return (request, recorder)
+    }
+
+    private static func names(_ request: Request) -> Set<String> { Set(request.head.headerFields.map(\.name.canonicalName)) }
+
+    /// The fields that `request` has at a transport with nothing around it: some are added there.
+    private static func namesAtABareTransport(_ request: Request) async throws -> Set<String> {
+        let stub = StubTransport(Stub().answers(.status(.ok)))
+        var request = request
+        request.options.eventSink = nil
+        try await HTTPStack(stub).send(request).body.abandon()
+        return names(try #require(stub.requests.first).request)
     }
 
     private static func compare(_ seen: Request, with sent: Request, changes: MiddlewareUnderTest.Changes) throws {

@@ -11,8 +11,9 @@ enum Patience {
     /// Runs `check`, which ends within twice `limit` even if what it waits for never comes.
     static func bounded(_ name: String, _ limit: Duration, _ check: @escaping @Sendable () async throws -> Void) async throws {
         precondition(limit > .zero, "patience must be more than zero (is \(limit))")
+        let limit = limit.bounded
         try await $forOne.withValue(limit) {
-            try await withDeadline("the end of \(name)", within: limit * 2) { try await check() }
+            try await withDeadline("the end of \(name)", within: (limit * 2).bounded) { try await check() }
         }
     }
 }
