@@ -25,11 +25,7 @@ extension AsyncHTTPClientTransportTests {
 
         static let noWire = "bytes that break the rules of HTTP/1.1 can't be sent over HTTP/2"
 
-        static let leftOutOverHTTP2 = leftOut.merging(
-            [
-                "NotHTTP", "BadHTTPCase", "NoReason", "204WithContentLength", "304WithContentLength", "IncompleteBody", "NoLengthHint",
-                "ConflictingContentLength",
-            ].map { ($0, noWire) }, uniquingKeysWith: { first, _ in first })
+        static let leftOutOverHTTP2 = leftOut.merging(TransportBehaviour.needsWire.mapValues { _ in noWire }) { $1 }
 
         @Test(arguments: TransportBehaviour.all(excluding: leftOutOverHTTP2))
         func conformsOverHTTP2(to behaviour: TransportBehaviour) async throws {

@@ -8,6 +8,17 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct PreconditionTests {
     private func message(of result: ExitTest.Result?) -> String { String(decoding: result?.standardErrorContent ?? [], as: UTF8.self) }
 
+    @Test func ofTheConformanceSuites() async {
+        let unknown = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = TransportBehaviour.all(excluding: ["brotly": "some reason"])
+        }
+        #expect(message(of: unknown).contains("excluding must name behaviours (is 'brotly'; the nearest is 'Brotli')"))
+        let unreasoned = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = TransportBehaviour.all(excluding: ["Brotli": ""])
+        }
+        #expect(message(of: unreasoned).contains("excluding must give a reason for 'Brotli' (is empty)"))
+    }
+
     @Test func ofMiddleware() async {
         let attempts = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { _ = RetryPolicy(maxAttempts: 0) }
         #expect(message(of: attempts).contains("maxAttempts must be at least 1 (is 0)"))

@@ -76,7 +76,7 @@ final class MutantTransport: HTTPTransport {
     }
 
     /// It obeys deadlines, as the stack below does so for it.
-    var capabilities: Capabilities { base.capabilities.union(.deadlines) }
+    var capabilities: Capabilities { mutant.obeysDeadlines ? base.capabilities.union(.deadlines) : base.capabilities }
 
     func send(_ request: Request) async throws -> Response { try await mutant.send(request, stack, memory) }
 
@@ -92,6 +92,7 @@ struct TransportMutant: Sendable {
     let caughtBy: [String]
     let patience: Duration
     var shutsDown = true
+    var obeysDeadlines = true
     let send: RememberingSend
 
     init(_ name: String, _ caughtBy: [String], patience: Duration = .seconds(10), _ send: @escaping Send) {
@@ -122,6 +123,13 @@ struct TransportMutant: Sendable {
     private func shuttingDownNever() -> TransportMutant {
         var copy = self
         copy.shutsDown = false
+        return copy
+    }
+
+    /// What obeys no deadlines is raced with them by the stack around it.
+    private func leavingDeadlinesToTheStack() -> TransportMutant {
+        var copy = self
+        copy.obeysDeadlines = false
         return copy
     }
 
@@ -348,6 +356,25 @@ struct TransportMutant: Sendable {
         TransportMutant("hears of no cancellation", ["CancelPreHeaders", "CancelInUpload"], patience: soon) { request, base in
             try await Task { try await base.send(request) }.value
         },
+        TransportMutant("turns a cancellation into a lost connection", ["CancelPreHeaders", "CancelInUpload"]) { request, base in
+            try Task.checkCancellation()
+            do { return try await base.send(request) } catch is CancellationError {
+                throw TransportError(.connectionLost, phase: .response, request: request, wasSent: .maybe)
+            }
+        }.leavingDeadlinesToTheStack(),
+        TransportMutant(
+            "turns a cancelled read into a lost connection", ["CancelPreBody"],
+            response: {
+                $0.replaceBody {
+                    WrappedSource(
+                        $0,
+                        readsOn: {
+                            guard $0 is CancellationError else { throw $0 }
+                            throw TransportError(.connectionLost, phase: .body, request: nil, wasSent: .yes)
+                        })
+                }
+            }
+        ).leavingDeadlinesToTheStack(),
         TransportMutant("sends although it is cancelled", ["CancelledBefore"]) { request, base in
             _ = await Task { try await base.send(request.with { $0.deadline = Deadline(after: .milliseconds(50)) }) }.result
             throw CancellationError()

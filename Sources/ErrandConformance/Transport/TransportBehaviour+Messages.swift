@@ -38,13 +38,13 @@ extension TransportBehaviour {
             "BadHTTPCase", "The name of the protocol is in capitals (RFC 9112, 2.3).",
             [Stub().answers(.raw("hTtP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"))]
         ) { subject in
-            _ = try await subject.failure()
+            expectItCame(try await subject.failure())
         },
         TransportBehaviour(
             "ConflictingContentLength", "Two lengths that differ are refused (RFC 9112, 6.3).",
             [Stub().answers(.raw("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nabc"))]
         ) { subject in
-            _ = try await subject.failure()
+            expectItCame(try await subject.failure())
         },
         TransportBehaviour(
             "204WithContentLength", "A 204 has no body, whatever its length says (RFC 9112, 6.3).",
@@ -76,6 +76,7 @@ extension TransportBehaviour {
         ) { subject in
             let failure = try await subject.failure()
             #expect(failure?.wasSent == .yes)
+            expectItCame(failure)
         },
         TransportBehaviour(
             "NoLengthHint", "Without a length, the body ends with the connection (RFC 9112, 6.3).",
@@ -85,6 +86,11 @@ extension TransportBehaviour {
             #expect(body == Data("to the very end".utf8) && response.body.expectedLength == nil)
         },
     ]
+
+    /// Records an issue for the failure of a server that has no socket to put its bytes on: it says nothing of the transport.
+    private static func expectItCame(_ failure: TransportError?) {
+        #expect(failure?.code != .unsupported, "the server could not send its bytes: see `TransportBehaviour.needsWire`")
+    }
 
     /// What stands in a head comes through as it is.
     static let fields: [TransportBehaviour] = [
@@ -154,7 +160,7 @@ extension TransportBehaviour {
     ]
 
     static func field(_ name: String) -> HTTPField.Name {
-        guard let name = HTTPField.Name(name) else { preconditionFailure("'\(name)' is no field name") }
+        guard let name = HTTPField.Name(name) else { preconditionFailure("name must be the name of a field (is '\(name)')") }
         return name
     }
 

@@ -10,7 +10,10 @@ extension TransportBehaviour {
             [Stub(.get, "/start").answers(.redirect(to: "/end?x=1")), Stub(.get, "/end").answers(.status(.ok, text: "there"))]
         ) { subject in
             let response = try await subject.stack(with: .redirect).send(subject.request(.get, "/start"))
-            #expect(response.status == .ok && response.request.head.path == "/end?x=1")
+            let reason = subject.reason(without: .redirect)
+            #expect(response.status == .ok, "the redirect was not followed\(reason)")
+            guard response.status == .ok else { return response.body.abandon() }
+            #expect(response.request.head.path == "/end?x=1", "the request of a response is the last one of the chain")
             #expect(try await response.body.collect() == Data("there".utf8))
         },
         TransportBehaviour(
@@ -18,7 +21,7 @@ extension TransportBehaviour {
         ) { subject in
             do {
                 _ = try await subject.stack(with: .redirect).send(subject.request(.get, "/loop"))
-                Issue.record("the circle was left")
+                Issue.record("a circle of redirects ended in a response\(subject.reason(without: .redirect))")
             } catch is any RequestFailure {
             }
         },
@@ -31,20 +34,37 @@ extension TransportBehaviour {
         ) { subject in
             let stack = subject.stack(with: .cookies)
             _ = try await stack.send(subject.request(.get, "/set")).body.collect()
-            #expect(try await stack.send(subject.request(.get, "/use")).body.collect() == Data("seen=yes".utf8))
+            let cookies = try await stack.send(subject.request(.get, "/use")).body.collect()
+            #expect(
+                cookies == Data("seen=yes".utf8), "the next request came without the cookie\(subject.reason(without: .cookies))")
         },
         TransportBehaviour(
-            "ETag", "What a validator confirms comes from the cache (RFC 9111, 4.3).",
-            [
-                Stub(.get).header(.ifNoneMatch, "\"v1\"").answers(.status(.notModified, headers: [.eTag: "\"v1\""])),
-                Stub(.get).answers(.status(.ok, headers: [.eTag: "\"v1\"", .cacheControl: "no-cache"], text: "stored")),
+            "ETag", "What a validator confirms comes from the cache (RFC 9111, 4.3)."
+        ) {
+            let (asked, confirmed) = (Counter(), Counter())
+            let fields: HTTPFields = [.eTag: "\"v1\"", .cacheControl: "no-cache"]
+            let stubs = [
+                Stub(.get).header(.ifNoneMatch, "\"v1\"").answers(
+                    .custom { _ in
+                        confirmed.count()
+                        return (HTTPResponse(status: .notModified, headerFields: [.eTag: "\"v1\""]), Data())
+                    }),
+                Stub(.get).answers(
+                    .custom { _ in
+                        asked.count()
+                        return (HTTPResponse(status: .ok, headerFields: fields), Data("stored".utf8))
+                    }),
             ]
-        ) { subject in
-            let stack = subject.stack(with: .cache)
-            for _ in 0..<2 {
-                let response = try await stack.send(subject.request())
-                #expect(response.status == .ok)
-                #expect(try await response.body.collect() == Data("stored".utf8))
+            return Check(stubs) { subject in
+                let stack = subject.stack(with: .cache)
+                for _ in 0..<2 {
+                    let response = try await stack.send(subject.request())
+                    #expect(response.status == .ok)
+                    #expect(try await response.body.collect() == Data("stored".utf8))
+                }
+                #expect(
+                    confirmed.value == 1 && asked.value == 1,
+                    "the second request came without If-None-Match\(subject.reason(without: .cache))")
             }
         },
     ]

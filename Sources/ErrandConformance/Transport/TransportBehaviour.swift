@@ -16,7 +16,20 @@ public import Testing
 /// }
 /// ```
 ///
-/// The server side is a list of stubs: a mock server serves them over a real socket, and a `StubTransport` is its own server.
+/// The server side is a list of stubs: a mock server serves them over a real socket, and a `StubTransport` is its own server. A transport
+/// without a socket, such as one that wraps another, is checked over such a stub; the behaviours that need a socket are left out:
+///
+/// ```swift
+/// @Test(arguments: TransportBehaviour.all(excluding: TransportBehaviour.needsWire))
+/// func conforms(to behaviour: TransportBehaviour) async throws {
+///     let check = behaviour.prepared()
+///     let transport = MyTransport(over: StubTransport(check.stubs))
+///     try await check(TransportUnderTest(transport, at: "http://stub.example", middleware: [.redirect: { $0.redirect() }]))
+/// }
+/// ```
+///
+/// Content codings, redirects, cookies and caching are a middleware's work here: what neither the transport nor one that is given does is
+/// left out as well, by its name.
 public struct TransportBehaviour: Sendable, CustomStringConvertible, CustomTestStringConvertible {
     /// A behaviour that is about to be checked once: what the server answers, and the check.
     public struct Check: Sendable {
@@ -38,7 +51,8 @@ public struct TransportBehaviour: Sendable, CustomStringConvertible, CustomTestS
         /// The same, with another limit for what must come.
         ///
         /// - Parameter patience: how long to wait for one thing, such as the end of what was cancelled; the whole check may take twice as
-        ///   long. What does not end by then is an issue, and is left to itself. 20 seconds by default; more than zero.
+        ///   long. What does not end by then is an issue, and is left to itself. 20 seconds by default; more than zero. Some behaviours
+        ///   take half a second by themselves: with a patience below one second, they may fail transports that are right.
         public func callAsFunction(_ subject: TransportUnderTest, patience: Duration) async throws {
             try await Patience.bounded(name, patience) { [run] in try await run(subject) }
         }
@@ -73,14 +87,27 @@ public struct TransportBehaviour: Sendable, CustomStringConvertible, CustomTestS
     public static let all: [TransportBehaviour] =
         messages + fields + bodies + contentCodings + followed + interleaved + given + sentOnce + asTheyAre + toTheEnd
 
-    /// All but those that a transport is known not to have, each with the reason: a name without one can't be left out.
+    /// The behaviours whose server sends bytes that only a socket can carry, since they break the rules of HTTP/1.1 or end with the
+    /// connection. The value is the reason.
+    ///
+    /// For ``all(excluding:)``, where a transport has no socket or its server no HTTP/1.1. To leave out more:
+    /// `needsWire.merging(["Gzip": "this transport decodes nothing"]) { $1 }`.
+    public static let needsWire: [String: String] = Dictionary(
+        uniqueKeysWithValues: [
+            "NotHTTP", "BadHTTPCase", "NoReason", "204WithContentLength", "304WithContentLength", "IncompleteBody", "NoLengthHint",
+            "ConflictingContentLength",
+        ].map { ($0, "the server's bytes need a socket, and HTTP/1.1") })
+
+    /// All but the ones named here. Each needs a reason, which must not be empty.
     ///
     /// - Precondition: each name is one of a behaviour, and no reason is empty.
     public static func all(excluding reasons: [String: String]) -> [TransportBehaviour] {
-        let names = Set(all.map(\.name))
+        let names = all.map(\.name)
         for (name, reason) in reasons {
-            precondition(names.contains(name), "there is no behaviour '\(name)'")
-            precondition(!reason.isEmpty, "no reason why '\(name)' is left out")
+            precondition(
+                names.contains(name),
+                "excluding must name behaviours (is '\(name)'; the nearest is '\(nearest(to: name, among: names) ?? "")')")
+            precondition(!reason.isEmpty, "excluding must give a reason for '\(name)' (is empty)")
         }
         return all.filter { reasons[$0.name] == nil }
     }
@@ -112,6 +139,11 @@ public struct TransportUnderTest: Sendable {
     /// The transport with the middleware for `place` around it; the bare one where the transport does that work by itself.
     func stack(with place: MiddlewarePlace) -> HTTPStack { middleware[place].map { $0(stack) } ?? stack }
 
+    /// For the issue of a behaviour that may fail as there is no middleware for `place`.
+    func reason(without place: MiddlewarePlace) -> String {
+        middleware[place] == nil ? ": no middleware for `\(place)` was given, and the transport does not do it by itself" : ""
+    }
+
     /// A request that ends in ten seconds at the latest, whatever the transport does.
     func request(
         _ method: HTTPRequest.Method = .get, _ target: String = "/", headers: HTTPFields = HTTPFields(), body: RequestBody = .empty,
@@ -120,6 +152,13 @@ public struct TransportUnderTest: Sendable {
         var request = try Request(method, url: origin + target, headers: headers, body: body)
         request.deadline = Deadline(after: limit)
         return request
+    }
+
+    /// `request` with its deadline, and without: a race for the deadline hides what a transport throws when it is cancelled.
+    static func withAndWithoutDeadline(_ request: Request) -> [Request] {
+        var unbounded = request
+        unbounded.deadline = nil
+        return [request, unbounded]
     }
 
     func send(

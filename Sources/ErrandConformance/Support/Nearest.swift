@@ -1,0 +1,20 @@
+/// The one of `candidates` that takes the fewest changes of a letter to become `name`; capitals don't count. The first of several.
+func nearest(to name: String, among candidates: [String]) -> String? {
+    let letters = Array(name.lowercased())
+    return candidates.map { ($0, changes(from: letters, to: Array($0.lowercased()))) }.min { $0.1 < $1.1 }?.0
+}
+
+/// How many letters must be put in, left out or replaced (the Levenshtein distance).
+private func changes(from first: [Character], to second: [Character]) -> Int {
+    var row = Array(0...second.count)
+    for (i, letter) in first.enumerated() {
+        var diagonal = row[0]
+        row[0] = i + 1
+        for (j, other) in second.enumerated() {
+            let replaced = diagonal + (letter == other ? 0 : 1)
+            diagonal = row[j + 1]
+            row[j + 1] = min(replaced, row[j] + 1, diagonal + 1)
+        }
+    }
+    return row[second.count]
+}
