@@ -199,6 +199,22 @@ struct MiddlewareMutant: Sendable {
             if $0.method == .put { try await $1.send($0).body.abandon() }
             return try await $1.send($0)
         },
+        MiddlewareMutant("makes HEAD a GET", ["SendsTheWholeRequest"], request: { if $0.method == .head { $0.head.method = .get } }),
+        MiddlewareMutant("drops the fallback fields", ["SendsTheWholeRequest"], request: { $0.options.fallbackHeaders = HTTPFields() }),
+        MiddlewareMutant("claims that nothing was sent", ["KeepsFailures"]) { request, next in
+            do {
+                return try await next.send(request)
+            } catch var failure as TransportError {
+                failure.wasSent = .no
+                throw failure
+            }
+        },
+        MiddlewareMutant("sends a GET again after a 503", ["DoesNotRepeat"]) { request, next in
+            let response = try await next.send(request)
+            guard request.method == .get, response.status == .serviceUnavailable else { return response }
+            response.body.abandon()
+            return try await next.send(request)
+        },
         MiddlewareMutant("replaces the priority", ["SendsTheWholeRequest"], request: { $0.options.priority = .normal }),
         MiddlewareMutant("adds a field to each request", ["SendsTheWholeRequest"], request: { $0.head.headerFields[.mutant] = "added" }),
         MiddlewareMutant(

@@ -223,6 +223,16 @@ struct TransportMutant: Sendable {
     ]
 
     private static let resends: [TransportMutant] = [
+        TransportMutant("sends a PUT twice", ["PostIsSentOnce"]) { request, base in
+            if request.method == .put { try await base.send(request).body.abandon() }
+            return try await base.send(request)
+        },
+        TransportMutant("sends a GET again after a 503", ["PostIsSentOnce"]) { request, base in
+            let response = try await base.send(request)
+            guard request.method == .get, response.status == .serviceUnavailable else { return response }
+            response.body.abandon()
+            return try await base.send(request)
+        },
         TransportMutant("sends every POST twice", ["PostIsSentOnce"]) { request, base in
             if request.method == .post { try await base.send(request).body.abandon() }
             return try await base.send(request)

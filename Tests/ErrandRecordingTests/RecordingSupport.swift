@@ -21,35 +21,6 @@ final class ScriptedTransport: HTTPTransport {
     func shutdown() async throws {}
 }
 
-/// Chunks that come as they are told, with trailers behind them.
-final class ScriptedBody: BodySource {
-    private struct State {
-        var steps: ArraySlice<@Sendable () async throws -> Data>
-        var isOver = false
-    }
-
-    private let state: Mutex<State>
-    private let lastFields: HTTPFields?
-    let abandoned = Watched(0)
-
-    init(_ steps: [@Sendable () async throws -> Data], trailers: HTTPFields? = nil) {
-        state = Mutex(State(steps: steps[...]))
-        lastFields = trailers
-    }
-
-    var trailers: HTTPFields? { state.withLock { $0.isOver ? lastFields : nil } }
-
-    func next() async throws -> Data? {
-        guard let step = state.withLock({ $0.steps.popFirst() }) else {
-            state.withLock { $0.isOver = true }
-            return nil
-        }
-        return try await step()
-    }
-
-    func abandon() { abandoned.change { $0 += 1 } }
-}
-
 extension ScriptedTransport {
     /// Always the same.
     convenience init(
@@ -119,14 +90,4 @@ extension TestFolder {
     func replay(matching matcher: RecordingMatcher = .standard, allowsRepeats: Bool = false) throws -> HTTPStack {
         HTTPStack(try ReplayTransport(path: file("a.har"), matching: matcher, allowsRepeats: allowsRepeats))
     }
-}
-
-func get(_ target: String, headers: HTTPFields = HTTPFields()) throws -> Request {
-    try Request(.get, url: "https://a.example" + target, headers: headers)
-}
-
-func post(_ target: String, _ body: RequestBody, type: String? = nil) throws -> Request {
-    var headers = HTTPFields()
-    if let type { headers[.contentType] = type }
-    return try Request(.post, url: "https://a.example" + target, headers: headers, body: body)
 }

@@ -15,7 +15,7 @@ extension MiddlewareBehaviour {
         MiddlewareBehaviour(
             "SendsTheWholeRequest", "Method, target, fields, body, trailers, options and event sink of a request reach the sender below."
         ) { subject in
-            for method in [HTTPRequest.Method.get, .post, .put, .delete] {
+            for method in [HTTPRequest.Method.get, .head, .post, .put, .delete] {
                 let body = method == .post ? ["one", "two", "three"] : []
                 let (request, recorder) = try marked(subject.request(), method, body: body)
                 let stub = StubTransport(Stub().answers(.custom { (HTTPResponse(status: .ok), $0.body) }))
@@ -115,11 +115,18 @@ extension MiddlewareBehaviour {
         MiddlewareBehaviour("BrokenBody", "A body that breaks off never passes for whole.") { subject in
             let pieces = ["one", "two"].map { Data($0.utf8) }
             let stub = StubTransport(Stub().answers(.stream(pieces, failure: Refused())))
+            var end: ExchangeLifetime.End?
             await #expect(throws: (any Error).self) { () async throws -> Void in
                 let response = try await subject.wrap(stub).send(subject.request())
-                for try await _ in response.body {}
+                do {
+                    for try await _ in response.body {}
+                } catch {
+                    end = response.exchange.ended
+                    throw error
+                }
             }
             #expect(stub.openBodyCount == 0)
+            if case .complete? = end { Issue.record("the exchange of a body that broke off has ended as complete") }
         },
         MiddlewareBehaviour("EndsWithTheBody", "The exchange of a response goes on until its body has ended.") { subject in
             let written = WrittenBody()
@@ -157,6 +164,10 @@ extension MiddlewareBehaviour {
                 do { try await subject.wrap(stub).send(request).body.abandon() } catch is any RequestFailure {}
                 #expect(stub.requests.count == 1, "sent \(stub.requests.count) times after a \(status.code)")
             }
+            // Nor anything else: who sends again says so.
+            let stub = StubTransport(Stub().answers(.status(.serviceUnavailable)))
+            do { try await subject.wrap(stub).send(subject.request()).body.abandon() } catch is any RequestFailure {}
+            #expect(stub.requests.count == 1, "a GET was sent \(stub.requests.count) times after a 503")
         },
     ]
 
@@ -185,6 +196,7 @@ extension MiddlewareBehaviour {
         }
         request.options[MarkKey.self] = "kept"
         request.options.tags["own"] = "kept"
+        request.options.fallbackHeaders = [.acceptLanguage: "eo"]
         request.options.eventSink = recorder
         return (request, recorder)
     }
@@ -212,6 +224,7 @@ extension MiddlewareBehaviour {
                 #expect(seen.head.headerFields[values: field.name] == sent.head.headerFields[values: field.name], "\(field.name)")
             }
         }
+        #expect(seen.head.headerFields[.acceptLanguage] == "eo", "the fallback fields of the request")
         #expect(seen.options.priority == sent.options.priority, "the priority of the request")
         #expect(seen.options[MarkKey.self] == "kept" && seen.options.tags["own"] == "kept", "options of the request")
     }

@@ -198,6 +198,12 @@ extension MiddlewareBehaviour {
         MiddlewareBehaviour("KeepsFailures", "An error that is not its business comes through as it is.") { subject in
             let stack = subject.wrap(StubTransport(Stub().answers(.failure(Refused()))))
             await #expect(throws: Refused.self) { () async throws -> Void in _ = try await stack.send(subject.request()) }
+            let lost = TransportError(.connectionLost, phase: .send, request: nil, wasSent: .maybe)
+            let failure = await #expect(throws: TransportError.self) { () async throws -> Void in
+                _ = try await subject.wrap(StubTransport(Stub().answers(.failure(lost)))).send(subject.request())
+            }
+            #expect(failure?.code == .connectionLost && failure?.phase == .send, "what failed, and where")
+            #expect(failure?.wasSent == .maybe, "whoever is told that nothing was sent sends it again")
         },
         MiddlewareBehaviour("ReleasesUnread", "A body that is dropped unread is released.") { subject in
             let stub = StubTransport(Stub().answers(.stream(chunks)))

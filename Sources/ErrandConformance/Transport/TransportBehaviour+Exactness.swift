@@ -5,18 +5,31 @@ internal import Testing
 extension TransportBehaviour {
     /// A request leaves once, and a failure does not hide that it left.
     static let sentOnce: [TransportBehaviour] = [
-        TransportBehaviour("PostIsSentOnce", "A POST reaches the server once.") {
+        TransportBehaviour("PostIsSentOnce", "A POST reaches the server once, and so does any other request, also one that is refused.") {
             let arrivals = Counter()
             let counting = StubAnswer.custom { request in
                 arrivals.count()
                 return (HTTPResponse(status: .created), request.body)
             }
-            return Check([Stub(.post).answers(counting)]) { subject in
+            let refused = Counter()
+            let refusing = StubAnswer.custom { _ in
+                refused.count()
+                return (HTTPResponse(status: .serviceUnavailable), Data())
+            }
+            return Check([Stub(.get, "/busy").answers(refusing), Stub().answers(counting)]) { subject in
+                for method in [HTTPRequest.Method.get, .put, .delete] {
+                    let before = arrivals.value
+                    #expect(try await subject.exchange(method).response.status == .created)
+                    #expect(arrivals.value == before + 1, "\(method)")
+                }
+                #expect(try await subject.exchange(.get, "/busy").response.status == .serviceUnavailable)
+                #expect(refused.value == 1, "a GET that was refused")
+                let before = arrivals.value
                 let bodies = [RequestBody.text("tea"), stream(of: Data("tea".utf8), pieceBytes: 1)]
                 for (index, body) in bodies.enumerated() {
                     let (response, echoed) = try await subject.exchange(.post, body: body)
                     #expect(response.status == .created && echoed == Data("tea".utf8))
-                    #expect(arrivals.value == index + 1)
+                    #expect(arrivals.value == before + index + 1)
                 }
             }
         },
