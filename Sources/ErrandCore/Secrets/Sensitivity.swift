@@ -53,12 +53,9 @@ public struct Sensitivity: Sendable, Hashable {
         return Self.saysSo(name) || (Self.isOne(of: Self.knownQueryNames, name) && name != "code" && name != "key")
     }
 
-    /// The longest name that is compared as a whole, in bytes. To compare a run of combining marks takes the square of its length; longer names are
-    /// looked at by their parts alone.
-    private static let nameLimitBytes = 256
-
+    /// Longer names are looked at by their parts alone.
     private static func isOne(of names: Set<String>, _ name: String) -> Bool {
-        !names.isEmpty && name.utf8.count <= nameLimitBytes && names.contains(name)
+        !names.isEmpty && name.utf8.count <= FieldLimits.nameBytes && names.contains(name)
     }
 
     private static func saysSo(_ name: String) -> Bool {
@@ -93,16 +90,13 @@ public struct Sensitivity: Sendable, Hashable {
         return Self.urlFields.contains(field.name.canonicalName) ? redactedURL(field.value) : field.value
     }
 
-    /// The most that is shown of one field's value, in bytes: 8 KiB.
-    package static let fieldLimitBytes = 8192
-
     /// Name and value of each field, in order, as they may be shown. A value longer than 8 KiB is cut there, and its length stands after it.
     public func shown(_ fields: HTTPFields) -> [(name: String, value: String)] {
         fields.map { field in
             let value = shownValue(of: field)
             let length = value.utf8.count
-            guard length > Self.fieldLimitBytes else { return (field.name.rawName, value) }
-            return (field.name.rawName, String(decoding: value.utf8.prefix(Self.fieldLimitBytes), as: UTF8.self) + "… (\(length) bytes)")
+            guard length > FieldLimits.valueBytes else { return (field.name.rawName, value) }
+            return (field.name.rawName, String(decoding: value.utf8.prefix(FieldLimits.valueBytes), as: UTF8.self) + "… (\(length) bytes)")
         }
     }
 

@@ -6,8 +6,6 @@
 package enum JSONDepth {
     /// For values of any kind of the app: 128 levels.
     package static let limit = 128
-    /// The longest name of a member that is not plain ASCII, as it stands in the text: 256 bytes.
-    package static let nameLimitBytes = 256
 
     /// What is wrong with the text; nil if it may be decoded. Text that is not JSON may count as deep.
     ///
@@ -31,7 +29,7 @@ package enum JSONDepth {
                     (isEscaped, isPlain) = (true, false)
                 } else if byte == UInt8(ascii: "\"") {
                     stringStart = nil
-                    hasLongString = !isPlain && index - start > nameLimitBytes
+                    hasLongString = !isPlain && index - start > FieldLimits.nameBytes
                 } else if byte >= 0x80 {
                     isPlain = false
                 }
@@ -39,7 +37,8 @@ package enum JSONDepth {
             }
             switch byte {
             case UInt8(ascii: "\""): (stringStart, isPlain, hasLongString) = (index + 1, true, false)
-            case UInt8(ascii: ":") where hasLongString: return "a member's name is longer than \(nameLimitBytes) bytes, and not ASCII"
+            case UInt8(ascii: ":") where hasLongString:
+                return "a member's name is longer than \(FieldLimits.nameBytes) bytes, and not ASCII"
             case UInt8(ascii: "["), UInt8(ascii: "{"):
                 depth += 1
                 hasLongString = false

@@ -74,8 +74,8 @@ private struct JSONParser {
             guard next == UInt8(ascii: "\"") else { throw error("not a member's name") }
             let name = try string()
             // A dictionary compares names as Unicode text: see `JSONDepth`.
-            if name.utf8.count > JSONDepth.nameLimitBytes, !name.utf8.allSatisfy({ $0 < 0x80 }) {
-                throw error("a member's name is longer than \(JSONDepth.nameLimitBytes) bytes, and not ASCII")
+            if name.utf8.count > FieldLimits.nameBytes, !name.utf8.allSatisfy({ $0 < 0x80 }) {
+                throw error("a member's name is longer than \(FieldLimits.nameBytes) bytes, and not ASCII")
             }
             skipSpace()
             guard skip(":") else { throw error("no colon after a name") }

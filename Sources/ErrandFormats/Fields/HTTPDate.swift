@@ -11,7 +11,7 @@ public struct HTTPDate: Sendable, Hashable, Comparable, CustomStringConvertible 
     /// - Parameter now: a year of two digits that would be over 50 years from now is in the century before (RFC 9110, 5.6.7).
     public init?(_ text: some StringProtocol, now: HTTPDate) {
         // The longest form has 33 octets; more of them can only be spaces.
-        guard text.utf8.count <= 128 else { return nil }
+        guard text.utf8.count <= FieldLimits.shortValueBytes else { return nil }
         let words = Substring(text).split { $0 == " " || $0 == "," }.map(String.init)
         let fields: (day: String, month: String, year: String, time: String)
         switch words.count {

@@ -13,8 +13,6 @@ public struct MediaType: Sendable, Hashable, CustomStringConvertible {
         public let value: String
     }
 
-    /// The most that is read of a field's value, in bytes: 8 KiB.
-    package static let fieldLimitBytes = 8192
     /// How many parameters are read, at most.
     private static let parameterLimit = 32
 
@@ -68,7 +66,7 @@ public struct MediaType: Sendable, Hashable, CustomStringConvertible {
         var length = 0
         for character in text.unicodeScalars {
             length += UTF8.width(character)
-            guard length <= fieldLimitBytes, parts.count <= parameterLimit else { return parts.map { $0.trimmingOptionalWhitespace() } }
+            guard length <= FieldLimits.valueBytes, parts.count <= parameterLimit else { return parts.map { $0.trimmingOptionalWhitespace() } }
             if character == ";" && !isQuoted {
                 parts.append(current)
                 current = ""

@@ -61,7 +61,7 @@ public struct RateLimitFields: Sendable, Hashable {
     private static let quotaLimit = 8
 
     /// A value that is longer than what is read of a field counts as one that can't be read.
-    private static func short(_ value: String?) -> String? { value.flatMap { $0.utf8.count <= MediaType.fieldLimitBytes ? $0 : nil } }
+    private static func short(_ value: String?) -> String? { value.flatMap { $0.utf8.count <= FieldLimits.valueBytes ? $0 : nil } }
 
     // MARK: The draft
 

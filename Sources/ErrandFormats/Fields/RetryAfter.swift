@@ -7,7 +7,7 @@ public enum RetryAfter {
     ///   - date: the response's own `Date` field, so that a difference between the two clocks does not matter; nil if there is none.
     ///   - now: by the client's clock.
     public static func wait(_ value: String, date: String?, now: HTTPDate) -> Duration? {
-        guard value.utf8.count <= 128 else { return nil }
+        guard value.utf8.count <= FieldLimits.shortValueBytes else { return nil }
         let value = value.trimmingOptionalWhitespace()
         if !value.isEmpty, value.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
             return .seconds(Int64(value).map { min($0, 1 << 40) } ?? 1 << 40)  // too many digits: longer than anyone waits
