@@ -3,8 +3,6 @@ public enum FormURLEncoded {
     /// The media type's name.
     public static let mediaType = "application/x-www-form-urlencoded"
 
-    private static let digits = Array("0123456789ABCDEF".utf8)
-
     /// The pairs in order, joined by `&`. A space becomes `+`; all but letters, digits and `*-._` is escaped as UTF-8.
     public static func encode(_ pairs: some Sequence<(name: String, value: String)>) -> String {
         var bytes: [UInt8] = []
@@ -17,6 +15,24 @@ public enum FormURLEncoded {
         return String(decoding: bytes, as: UTF8.self)
     }
 
+    /// The pairs in order, with escapes resolved. A value is nil where there is no `=`; empty items are left out.
+    ///
+    /// A name or value with a broken escape, or whose octets are not UTF-8, keeps its escapes.
+    ///
+    /// - Parameter plusIsSpace: true for a form. In the query of a URL, which has the same pairs, a plus may be a plus.
+    package static func decode(_ text: some StringProtocol, plusIsSpace: Bool = true) -> [(name: String, value: String?)] {
+        func decoded(_ octets: ArraySlice<UInt8>) -> String {
+            let octets = plusIsSpace ? octets.map { $0 == UInt8(ascii: "+") ? 0x20 : $0 } : Array(octets)
+            let text = String(decoding: octets, as: UTF8.self)
+            return PercentEncoding.decode(text) ?? text
+        }
+        // By octets: a combining character after a separator must not hide it.
+        return Array(text.utf8).split(separator: UInt8(ascii: "&")).map { item in
+            guard let equals = item.firstIndex(of: UInt8(ascii: "=")) else { return (decoded(item), nil) }
+            return (decoded(item[..<equals]), decoded(item[(equals + 1)...]))
+        }
+    }
+
     private static func append(_ text: String, to bytes: inout [UInt8]) {
         for byte in text.utf8 {
             switch byte {
@@ -26,7 +42,7 @@ public enum FormURLEncoded {
             case UInt8(ascii: " "):
                 bytes.append(UInt8(ascii: "+"))
             default:
-                bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+                PercentEncoding.append(byte, to: &bytes)
             }
         }
     }

@@ -40,6 +40,11 @@ package struct URLCharacterSet: Sendable {
 package enum PercentEncoding {
     private static let digits = Array("0123456789ABCDEF".utf8)
 
+    /// Appends `byte` as an escape.
+    static func append(_ byte: UInt8, to bytes: inout [UInt8]) {
+        bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+    }
+
     /// `text` as UTF-8, with every octet outside `allowed` escaped. A percent sign is data, and is escaped too.
     package static func encode(_ text: some StringProtocol, allowing allowed: URLCharacterSet) -> String {
         if text.utf8.allSatisfy(allowed.contains) { return String(text) }
@@ -49,7 +54,7 @@ package enum PercentEncoding {
             if allowed.contains(byte) {
                 bytes.append(byte)
             } else {
-                bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+                append(byte, to: &bytes)
             }
         }
         return String(decoding: bytes, as: UTF8.self)

@@ -23,6 +23,20 @@ import Testing
         #expect(FormURLEncoded.encode(pairs.map { (name: $0.0, value: $0.1) }) == expected)
     }
 
+    @Test(
+        arguments: [
+            ("", []), ("q=a+b&%71=%2B", [("q", "a b"), ("q", "+")]), ("a&b=&=c&&", [("a", nil), ("b", ""), ("", "c")]),
+            ("a=b=c", [("a", "b=c")]), ("a=%zz+%41&b=%FF", [("a", "%zz %41"), ("b", "%FF")]),
+            ("a=1&\u{301}b=2", [("a", "1"), ("\u{301}b", "2")]),
+        ] as [(String, [(String, String?)])])
+    func pairsAreDecodedInOrder(_ text: String, _ expected: [(String, String?)]) {
+        let pairs = FormURLEncoded.decode(text)
+        #expect(pairs.map(\.name) == expected.map(\.0) && pairs.map(\.value) == expected.map(\.1))
+        let query = FormURLEncoded.decode(text, plusIsSpace: false)
+        #expect(
+            query.map(\.value) == (text.contains("a+b") ? ["a+b", "+"] : text.contains("%zz") ? ["%zz+%41", "%FF"] : expected.map(\.1)))
+    }
+
     @Test(.enabled(if: Suites.folder != nil, Comment(rawValue: Suites.missing)))
     func everyVectorIsEncoded() throws {
         let forms = try Suites.load("urls.json", as: Vectors.self).forms
