@@ -22,18 +22,41 @@ extension [ByteEdit] {
         return edited + bytes[done...]
     }
 
-    /// Where `offset` of the original is in what was edited; one within a replaced part is at the end of the replacement.
-    package func mapped(_ offset: Int) -> Int {
-        var shift = 0
-        for edit in self {
-            if edit.range.upperBound <= offset {
-                shift += edit.replacement.count - edit.range.count
-            } else if edit.range.lowerBound < offset {
-                return edit.range.lowerBound + shift + edit.replacement.count
-            } else {
-                break
+    /// One list that does what these edits do, and then `next` to the result. The work is linear.
+    ///
+    /// - Parameter edited: the result of these edits.
+    package func followed(by next: [ByteEdit], in edited: [UInt8]) -> [ByteEdit] {
+        if next.isEmpty { return self }
+        if isEmpty { return next }
+        var all: [ByteEdit] = []
+        var (first, second) = (self[...], next[...])
+        var shift = 0  // how much further on the result is than the original
+        while true {
+            let starts = [first.first.map { $0.range.lowerBound + shift }, second.first?.range.lowerBound]
+            guard let start = starts.compactMap({ $0 }).min() else { return all }
+            // What overlaps becomes one edit.
+            let origin = start - shift
+            var (end, done) = (start, start)
+            var replacement: [UInt8] = []
+            var isFresh = true
+            func joins(_ position: Int) -> Bool { isFresh ? position == start : position < end }
+            while true {
+                if let edit = first.first, joins(edit.range.lowerBound + shift) {
+                    end = Swift.max(end, edit.range.lowerBound + shift + edit.replacement.count)
+                    shift += edit.replacement.count - edit.range.count
+                    first = first.dropFirst()
+                } else if let edit = second.first, joins(edit.range.lowerBound) {
+                    end = Swift.max(end, edit.range.upperBound)
+                    replacement += edited[done..<edit.range.lowerBound]
+                    replacement += edit.replacement
+                    done = edit.range.upperBound
+                    second = second.dropFirst()
+                } else {
+                    break
+                }
+                isFresh = false
             }
+            all.append(ByteEdit(origin..<(end - shift), replacement + edited[done..<end]))
         }
-        return offset + shift
     }
 }
