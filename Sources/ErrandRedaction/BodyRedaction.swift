@@ -1,115 +1,168 @@
 package import ErrandCore
 package import ErrandFormats
 
-/// Bodies without what a name that stands in them says is secret: members of JSON, items of a form, parts of a multipart body, and
-/// what follows such a name in any other text.
-package struct BodyRedaction {
-    /// Letters alone, so that it can stand in any syntax.
+/// What in a body is secret by a name that stands in it, or is credentials in a URL: the one place that decides this for logs, for `curl` commands
+/// and for recordings.
+///
+/// It looks into JSON (also within a string of JSON), the items of a form, the parts of a multipart body, the lines of an event stream or of a
+/// list of JSON texts, and in any other text into lines such as `name: value` and into elements of XML. Names decide, as ``Sensitivity`` has them.
+///
+/// The work is linear in the bytes, and the stack it needs has a bound: multipart bodies are looked into to a depth of
+/// ``MultipartSection/deepest``, and JSON within JSON to ``JSONRedaction/nestedTextLimit``. What nests deeper is replaced whole.
+package struct BodyRedaction: Sendable {
+    /// What is written in place of a secret. Letters alone, so that it can stand in any syntax.
     package static let placeholder = Sensitivity.urlPlaceholder
 
-    let sensitivity: Sensitivity
-
-    package init(sensitivity: Sensitivity) { self.sensitivity = sensitivity }
+    /// What to replace, in order.
+    package let edits: [ByteEdit]
+    /// What stood there, unescaped; more than is replaced where it is not certain what the secret is. The same value may be there twice.
+    package let values: [String]
 
     /// - Parameters:
     ///   - bytes: a body, or its front.
-    ///   - isCut: whether more follows, so that the last word may be the front of a secret.
     ///   - type: nil where nothing is known. Then, and in any type that has no syntax of its own here, JSON is recognised by its front.
-    package func redacted(_ bytes: [UInt8], isCut: Bool = false, type: MediaType?) -> [UInt8] {
-        redacted(bytes, isCut: isCut, type: type, depth: 0)
+    ///   - isCut: whether more follows, so that the last word may be the front of a secret.
+    ///   - keepsBinary: whether bytes that are not text, such as an image, stay as they are, although a name may stand in them. For what is
+    ///     replayed.
+    package init(_ bytes: [UInt8], type: MediaType?, sensitivity: Sensitivity, isCut: Bool = false, keepsBinary: Bool = false) {
+        let found = BodySearch(sensitivity: sensitivity, keepsBinary: keepsBinary).findings(in: bytes, type: type, isCut: isCut, depth: 0)
+        (edits, values) = (found.edits, found.values)
     }
+}
+
+private struct BodySearch {
+    let sensitivity: Sensitivity
+    let keepsBinary: Bool
 
     /// - Parameter depth: of one multipart body within another.
-    private func redacted(_ bytes: [UInt8], isCut: Bool, type: MediaType?, depth: Int) -> [UInt8] {
+    func findings(in bytes: [UInt8], type: MediaType?, isCut: Bool, depth: Int) -> Findings {
+        var found = Findings()
         if type?.type == "multipart" {
             let boundary = type?[parameter: "boundary"]
             // What is not looked into may hold anything.
-            if depth == MultipartSection.deepest || MultipartSection.isTooLong(boundary: boundary) { return Array(Self.placeholder.utf8) }
+            if depth == MultipartSection.deepest || MultipartSection.isTooLong(boundary: boundary) {
+                found.replace(0..<bytes.count)
+                return found
+            }
             let parts = MultipartSection.parts(of: bytes, boundary: boundary)
             if !parts.isEmpty { return multipart(bytes, parts, isCut: isCut, depth: depth) }
         }
-        return TextRedaction.withoutCredentials(named(bytes, type), isCut: isCut, sensitivity: sensitivity)
-    }
-
-    private func named(_ bytes: [UInt8], _ type: MediaType?) -> [UInt8] {
-        let first = bytes.first { !$0.isSpace }
-        return switch type?.essence {
-        case FormURLEncoded.mediaType: form(bytes)
-        case let name? where Self.lineTypes.contains(name): lines(bytes)
-        case _ where type?.isJSON == true || first.map("{[".utf8.contains) == true: json(bytes)
-        default: TextRedaction.withoutNamed(bytes, isSensitive: isSensitive)
+        var credentials = CredentialSearch(sensitivity: sensitivity, isCut: isCut)
+        switch type?.essence {
+        case FormURLEncoded.mediaType:
+            found = form(bytes)
+            credentials.endsAtAmpersand = true
+        case "text/event-stream": found = lines(bytes, areJSON: false)
+        case let name? where Self.lineTypes.contains(name): found = lines(bytes, areJSON: true)
+        case _ where type?.isJSON == true || bytes.first(where: { !$0.isSpace }).map("{[".utf8.contains) == true:
+            let json = json(bytes)
+            found = json.found
+            credentials.needsSlashes = json.isValid
+        default:
+            if keepsBinary, !TextRedaction.isText(bytes, type: type) { return found }
+            // What is XML is cut where an element does not end.
+            found = text(bytes, isOpen: isCut || type?.subtype.hasSuffix("xml") == true)
         }
+        // Once more, for credentials that no syntax told of.
+        let edited = found.edits.applied(to: bytes)
+        let last = credentials.findings(in: edited)
+        return Findings(edits: found.edits.followed(by: last.edits, in: edited), values: found.values + last.values)
     }
 
+    /// Types with a JSON text on each line.
     private static let lineTypes: Set<String> = [
-        "text/event-stream", "application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines",
-        "application/json-seq",
+        "application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines", "application/json-seq",
     ]
 
-    func isSensitive(_ name: String) -> Bool {
+    private func isSensitive(_ name: String) -> Bool {
         sensitivity.isSensitive(queryName: name) || HTTPField.Name(name).map { sensitivity.isSensitive($0) } ?? false
     }
 
+    private func text(_ bytes: [UInt8], isOpen: Bool) -> Findings {
+        TextRedaction.findings(in: bytes, isOpen: isOpen, isSensitive: isSensitive)
+    }
+
     /// - Parameter depth: how many texts it stands within.
-    private func json(_ bytes: [UInt8], depth: Int = 0) -> [UInt8] {
+    private func json(_ bytes: [UInt8], depth: Int = 0) -> (found: Findings, isValid: Bool) {
+        var nested: [String] = []
         let redaction = JSONRedaction(
-            bytes, placeholder: Self.placeholder, isSensitive: { sensitivity.isSensitive(memberName: $0) },
+            bytes, placeholder: BodyRedaction.placeholder, isSensitive: { sensitivity.isSensitive(memberName: $0) },
             rewrite: { text in
                 // JSON within JSON, or what may be a URL: other text is no query.
-                if let first = text.utf8.first, "{[".utf8.contains(first) {
-                    guard depth < JSONRedaction.nestedTextLimit else { return Self.placeholder }
-                    return String(decoding: json(Array(text.utf8), depth: depth + 1), as: UTF8.self)
+                if let first = text.utf8.first(where: { !$0.isSpace }), "{[".utf8.contains(first) {
+                    guard depth < JSONRedaction.nestedTextLimit else { return BodyRedaction.placeholder }
+                    let inner = Array(text.utf8)
+                    let found = json(inner, depth: depth + 1).found
+                    nested += found.values
+                    return found.edits.isEmpty ? nil : String(decoding: found.edits.applied(to: inner), as: UTF8.self)
                 }
                 guard text.hasPrefix("/") || text.utf8.firstRange(of: "://".utf8) != nil else { return nil }
-                return sensitivity.redactedURL(text)
+                let redacted = sensitivity.redactedURL(text)
+                if redacted != text { nested += sensitivity.secretValues(inURL: text) }
+                return redacted
             })
-        let redacted = redaction.edits.applied(to: bytes)
-        // What it could not read to the end is looked at once more as text, which knows no escapes.
-        return redaction.isValid ? redacted : redacted.replacing("\\/".utf8, with: "/".utf8)
+        return (Findings(edits: redaction.edits, values: redaction.values + nested), redaction.isValid)
     }
 
-    private func form(_ bytes: [UInt8]) -> [UInt8] {
-        let items = bytes.split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: false).map { item -> [UInt8] in
-            guard let equals = item.firstIndex(of: UInt8(ascii: "=")), equals + 1 < item.endIndex else { return Array(item) }
-            let name = String(decoding: item[..<equals], as: UTF8.self).replacing("+", with: " ")
-            if isSensitive(PercentEncoding.decode(name) ?? name) { return Array(item[...equals] + Self.placeholder.utf8) }
-            return String(validating: item, as: UTF8.self).map { Array(sensitivity.redactedQuery($0).utf8) } ?? Array(item)
-        }
-        return Array(items.joined(separator: [UInt8(ascii: "&")]))
-    }
-
-    private func lines(_ bytes: [UInt8]) -> [UInt8] {
-        var redacted: [UInt8] = []
-        var rest = bytes[...]
-        while !rest.isEmpty {
-            let line = rest.prefix { $0 != 0x0A && $0 != 0x0D }
-            let field = line.starts(with: "data:".utf8) ? 5 : 0
-            let text = line.dropFirst(field).drop { $0.isSpace || $0 == 0x1E }
-            redacted += line[..<text.startIndex]
-            if let first = text.first {
-                let isJSON = "{[\"".utf8.contains(first)
-                redacted += isJSON ? json(Array(text)) : TextRedaction.withoutNamed(Array(text), isSensitive: isSensitive)
+    private func form(_ bytes: [UInt8]) -> Findings {
+        var found = Findings()
+        var start = 0
+        while start < bytes.count {
+            let end = bytes[start...].firstIndex(of: UInt8(ascii: "&")) ?? bytes.count
+            defer { start = end + 1 }
+            let item = bytes[start..<end]
+            let text = String(decoding: item, as: UTF8.self)
+            if let equals = item.firstIndex(of: UInt8(ascii: "=")), equals + 1 < end, let pair = FormURLEncoded.decode(text).first,
+                isSensitive(pair.name)
+            {
+                found.replace((equals + 1)..<end, value: pair.value)
+            } else if text.utf8.elementsEqual(item) {
+                // A value may be a URL, or a query.
+                let redacted = sensitivity.redactedQuery(text)
+                if redacted == text { continue }
+                found.edits.append(ByteEdit(start..<end, Array(redacted.utf8)))
+                found.values += sensitivity.secretValues(inURL: text)
             }
-            redacted += rest[line.endIndex...].prefix(1)
-            rest = rest[line.endIndex...].dropFirst()
         }
-        return redacted
+        return found
     }
 
-    private func multipart(_ bytes: [UInt8], _ parts: [MultipartSection], isCut: Bool, depth: Int) -> [UInt8] {
-        var redacted: [UInt8] = []
-        var done = 0
+    private func lines(_ bytes: [UInt8], areJSON: Bool) -> Findings {
+        var found = Findings()
+        var start = 0
+        while start < bytes.count {
+            let end = bytes[start...].firstIndex { $0 == 0x0A || $0 == 0x0D } ?? bytes.count
+            var text = start + (bytes[start..<end].starts(with: "data:".utf8) ? 5 : 0)
+            // JSON texts may begin with a record separator (RFC 7464).
+            while text < end, bytes[text].isSpace || bytes[text] == 0x1E { text += 1 }
+            if text < end { found.add(line(Array(bytes[text..<end]), isJSON: areJSON), at: text) }
+            start = end + 1
+        }
+        return found
+    }
+
+    private func line(_ bytes: [UInt8], isJSON: Bool) -> Findings {
+        let beginsLikeJSON = bytes.first.map("{[\"".utf8.contains) == true
+        if isJSON || beginsLikeJSON {
+            let found = json(bytes).found
+            if beginsLikeJSON || !found.edits.isEmpty { return found }
+        }
+        return text(bytes, isOpen: false)
+    }
+
+    private func multipart(_ bytes: [UInt8], _ parts: [MultipartSection], isCut: Bool, depth: Int) -> Findings {
+        var found = Findings()
         for part in parts {
-            redacted += bytes[done..<part.content.lowerBound]
+            let content = Array(bytes[part.content])
             if let name = part.name, isSensitive(name) {
-                redacted += Self.placeholder.utf8
+                found.replace(part.content, value: String(decoding: content, as: UTF8.self))
             } else {
-                redacted += self.redacted(
-                    Array(bytes[part.content]), isCut: isCut && part.content.upperBound == bytes.count,
-                    type: part.type.flatMap { MediaType($0) }, depth: depth + 1)
+                let inner = findings(
+                    in: content, type: part.type.flatMap { MediaType($0) }, isCut: isCut && part.content.upperBound == bytes.count,
+                    depth: depth + 1)
+                found.add(inner, at: part.content.lowerBound)
             }
-            done = part.content.upperBound
         }
-        return redacted + bytes[done...]
+        return found
     }
 }

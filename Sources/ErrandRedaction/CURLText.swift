@@ -125,7 +125,7 @@ private struct CURLText {
         var bytes = Array(data)
         if !showsSecrets {
             let type = request.completedFields[.contentType].flatMap { MediaType($0) }
-            bytes = BodyRedaction(sensitivity: sensitivity).redacted(bytes, type: type)
+            bytes = BodyRedaction(bytes, type: type, sensitivity: sensitivity).edits.applied(to: bytes)
         }
         if let text = literal(bytes) { return Body(option: "--data-raw " + Shell.quoted(text)) }
         let commands = Shell.printed(bytes, limitBytes: Self.argumentBytes)

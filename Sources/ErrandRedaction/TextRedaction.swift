@@ -1,25 +1,68 @@
-internal import ErrandCore
-internal import ErrandFormats
+package import ErrandFormats
 
 /// Text of no syntax that is known here, without what seems secret.
 struct TextRedaction {
-    /// Without what follows a sensitive name and `:` or `=`, to the end of the line or in quotes, and without the content of an element
-    /// of such a name.
-    static func withoutNamed(_ bytes: [UInt8], isSensitive: (String) -> Bool) -> [UInt8] {
+    /// What follows a sensitive name and `:` or `=`, to the end of the line or in quotes, and the content of an element of such a name.
+    ///
+    /// - Parameter isOpen: whether an element without an end tag goes on to the end of the bytes, and not to the end of its line.
+    static func findings(in bytes: [UInt8], isOpen: Bool, isSensitive: (String) -> Bool) -> Findings {
         // Every other octet is zero in UTF-16, where no syntax is looked for.
         if bytes.count(where: { $0 == 0 }) * 3 > bytes.count {
-            return JSONRedaction.mentionsSecret(bytes, isSensitive: isSensitive) ? Array(BodyRedaction.placeholder.utf8) : bytes
+            var found = Findings()
+            if JSONRedaction.mentionsSecret(bytes, isSensitive: isSensitive) { found.replace(0..<bytes.count) }
+            return found
         }
-        return withoutActuallyEscaping(isSensitive) { TextRedaction(bytes: bytes, isSensitive: $0).withoutNamed() }
+        return withoutActuallyEscaping(isSensitive) { isSensitive in
+            var redaction = TextRedaction(bytes: bytes, isOpen: isOpen, isSensitive: isSensitive)
+            redaction.search()
+            return redaction.found
+        }
+    }
+
+    /// Whether bytes may be text, in UTF-8 or UTF-16 or with one octet for each character. Where a few control characters are not text, more of
+    /// them are.
+    static func isText(_ bytes: [UInt8], type: MediaType?) -> Bool {
+        guard type?.mayBeText != false else { return false }
+        let isControl = Self.isControl
+        return bytes.withUnsafeBufferPointer { bytes in
+            var (zeros, controls, controlsAtFront) = (0, 0, 0)
+            for index in bytes.indices {
+                let byte = bytes[index]
+                if byte == 0 {
+                    zeros += 1
+                } else if isControl[Int(byte)] {
+                    controls += 1
+                }
+                if index == 511 { controlsAtFront = controls }
+            }
+            if bytes.count <= 512 { controlsAtFront = controls }
+            let isWide = zeros * 3 > bytes.count
+            return controlsAtFront == 0 && controls <= bytes.count / 100 && (isWide ? zeros * 5 <= bytes.count * 4 : zeros == 0)
+        }
+    }
+
+    /// Controls that do not stand in text; it may have form feeds, escapes of a terminal and record separators.
+    private static let isControl: [Bool] = (UInt8.min...UInt8.max).map { byte in
+        switch byte {
+        case 0x09, 0x0A, 0x0C, 0x0D, 0x1B, 0x1E: false
+        default: byte < 0x20 || byte == 0x7F
+        }
     }
 
     private let bytes: [UInt8]
+    private let isOpen: Bool
     private let isSensitive: (String) -> Bool
+    private var found = Findings()
+    /// How many elements had no end tag.
+    private var unclosedCount = 0
+    /// How many may have none before all that follows such an element is replaced: to look for one takes work in proportion to the bytes.
+    private static let unclosedLimit = 8
 
-    private init(bytes: [UInt8], isSensitive: @escaping (String) -> Bool) { (self.bytes, self.isSensitive) = (bytes, isSensitive) }
+    private init(bytes: [UInt8], isOpen: Bool, isSensitive: @escaping (String) -> Bool) {
+        (self.bytes, self.isOpen, self.isSensitive) = (bytes, isOpen, isSensitive)
+    }
 
-    private func withoutNamed() -> [UInt8] {
-        var edits: [ByteEdit] = []
+    private mutating func search() {
         var word: Range<Int>?
         var index = 0
         while index < bytes.count {
@@ -30,15 +73,16 @@ struct TextRedaction {
                 if let name = word, isSensitive(String(decoding: bytes[name], as: UTF8.self)),
                     let value = value(from: index, isOfLine: byte == UInt8(ascii: ":"))
                 {
-                    edits.append(ByteEdit(value, Array(BodyRedaction.placeholder.utf8)))
+                    found.replace(value)
+                    learn(bytes[value])
                     index = value.upperBound
                 }
                 word = nil
             case UInt8(ascii: "<"):
                 word = nil
                 if let element = element(from: index) {
-                    edits.append(ByteEdit(element, Array((">" + BodyRedaction.placeholder).utf8)))
-                    index = element.upperBound
+                    found.edits.append(element)
+                    index = element.range.upperBound
                 }
             case UInt8(ascii: "\""), UInt8(ascii: "'"), UInt8(ascii: "\\"), 0x20, 0x09:
                 continue  // may stand between a name and its sign
@@ -52,7 +96,16 @@ struct TextRedaction {
                 }
             }
         }
-        return edits.applied(to: bytes)
+    }
+
+    /// A plain word is not learnt: without a syntax, it is less often a secret (`password: required`) than a word of the text elsewhere.
+    private mutating func learn(_ value: ArraySlice<UInt8>) {
+        let words = value.split { $0.isSpace }
+        guard let last = words.last, words.count > 1 || !last.allSatisfy(\.isASCIILetter) else { return }
+        let text = String(decoding: value[words[0].startIndex..<last.endIndex], as: UTF8.self)
+        found.values.append(text)
+        // A scheme and its credentials (RFC 9110, 11.4).
+        if words.count == 2, words[0].allSatisfy(\.isASCIILetter) { found.values.append(String(decoding: last, as: UTF8.self)) }
     }
 
     private func isOfName(_ byte: UInt8) -> Bool { byte.isASCIILetter || byte.isASCIIDigit || "_-.".utf8.contains(byte) || byte >= 0x80 }
@@ -75,57 +128,70 @@ struct TextRedaction {
         return end > first ? first..<end : nil
     }
 
-    /// From behind the name of an element to its end tag; nil if the name is not sensitive, or no start tag begins here.
-    private func element(from start: Int) -> Range<Int>? {
+    /// Replaces an element from behind its name to its end tag; nil if the name is not sensitive, or no start tag begins here.
+    private mutating func element(from start: Int) -> ByteEdit? {
         let name = bytes[start...].prefix { isOfName($0) || $0 == UInt8(ascii: ":") }
         guard !name.isEmpty else { return nil }
         let local = String(decoding: name.split(separator: UInt8(ascii: ":")).last ?? name, as: UTF8.self)
         // As elements, these two are something else nearly always: a program's text, and names of files and settings.
         guard local.lowercased() != "code", local.lowercased() != "key", isSensitive(local) else { return nil }
-        let end = bytes[name.endIndex...].firstRange(of: Array("</".utf8) + name)
-        return name.endIndex..<(end?.lowerBound ?? bytes.count)
+        // A comparison is no tag: `a <tokens.length; …`.
+        if let next = bytes[name.endIndex...].first, !next.isSpace, next != UInt8(ascii: ">"), next != UInt8(ascii: "/") { return nil }
+        let shown = Array((">" + BodyRedaction.placeholder).utf8)
+        let content = contentStart(from: name.endIndex)
+        let attributes = bytes[name.endIndex..<content].drop { $0.isSpace }
+        if attributes.suffix(2).elementsEqual("/>".utf8) {
+            // Without content, an element may have its secret in an attribute.
+            if attributes.count == 2 { return nil }
+            return ByteEdit(name.endIndex..<content, shown + Array("</".utf8) + name + [UInt8(ascii: ">")])
+        }
+        guard attributes.isEmpty || attributes.first == UInt8(ascii: ">") || attributes.contains(UInt8(ascii: "=")) else { return nil }
+        var end = bytes.count
+        if let endTag = bytes[name.endIndex...].firstRange(of: Array("</".utf8) + name) {
+            end = endTag.lowerBound
+        } else if !isOpen, unclosedCount < Self.unclosedLimit {
+            unclosedCount += 1
+            end = bytes[content...].firstIndex { $0 == 0x0A || $0 == 0x0D } ?? bytes.count
+        }
+        if content < end { learn(content: bytes[content..<end]) }
+        return ByteEdit(name.endIndex..<end, shown)
     }
 
-    // MARK: - Credentials
-
-    /// Without credentials in URLs.
-    ///
-    /// - Parameter isCut: whether the last word may go on, and so may be credentials whose at sign is missing.
-    static func withoutCredentials(_ bytes: [UInt8], isCut: Bool, sensitivity: Sensitivity) -> [UInt8] {
-        guard bytes.firstRange(of: "//".utf8) != nil, isCut || bytes.contains(UInt8(ascii: "@")) else { return bytes }
-        var redacted: [UInt8] = []
-        redacted.reserveCapacity(bytes.count)
-        var rest = bytes[...]
-        while !rest.isEmpty {
-            var word = rest.prefix { !$0.isSpace && !"\"'<>`".utf8.contains($0) }
-            let end = word.endIndex
-            let isUnfinished = isCut && end == bytes.count && dropUnfinishedAuthority(&word)
-            if word.contains(UInt8(ascii: "@")), let text = String(validating: word, as: UTF8.self) {
-                redacted += sensitivity.redactedURL(text).utf8
-            } else {
-                redacted += word
+    /// Behind the start tag whose attributes begin at `start`, or where another tag begins; the end of the bytes where it does not end.
+    private func contentStart(from start: Int) -> Int {
+        var index = start
+        var quote: UInt8?
+        while index < bytes.count {
+            let byte = bytes[index]
+            index += 1
+            if let open = quote {
+                if byte == open { quote = nil }
+            } else if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "'") {
+                quote = byte
+            } else if byte == UInt8(ascii: ">") {
+                return index
+            } else if byte == UInt8(ascii: "<") {
+                return index - 1
             }
-            if isUnfinished { redacted += BodyRedaction.placeholder.utf8 }
-            redacted += rest[end...].prefix(1)
-            rest = rest[end...].dropFirst()
         }
-        return redacted
+        return index
     }
 
-    /// Drops an authority that breaks off, or whose port is none and so may be the front of a password; whether there was one.
-    private static func dropUnfinishedAuthority(_ word: inout ArraySlice<UInt8>) -> Bool {
-        var rest = word
-        let at = word.lastIndex(of: UInt8(ascii: "@"))
-        while let slashes = rest.firstRange(of: "//".utf8) {
-            rest = rest[slashes.upperBound...]
-            let authority = rest.prefix { !"/?#".utf8.contains($0) }
-            let port = authority.first == UInt8(ascii: "[") ? [] : authority.drop { $0 != UInt8(ascii: ":") }.dropFirst()
-            guard authority.endIndex == word.endIndex || !port.allSatisfy(\.isASCIIDigit), at.map({ $0 < rest.startIndex }) ?? true else {
-                continue
-            }
-            word = word[..<slashes.upperBound]
-            return true
+    private mutating func learn(content: ArraySlice<UInt8>) {
+        guard !content.contains(UInt8(ascii: "<")) else { return }
+        var text = String(decoding: content, as: UTF8.self)
+        found.values.append(text)
+        guard text.utf8.contains(UInt8(ascii: "&")) else { return }
+        for (entity, character) in [("lt", "<"), ("gt", ">"), ("quot", "\""), ("apos", "'"), ("amp", "&")] {
+            text = text.replacing("&\(entity);", with: character)
         }
-        return false
+        found.values.append(text)
+    }
+}
+
+extension MediaType {
+    /// False for the types of pictures, sounds, films and fonts, but for those that are XML or JSON.
+    package var mayBeText: Bool {
+        !["image", "audio", "video", "font"].contains(type) || subtype.hasSuffix("xml") || subtype.hasSuffix("json")
     }
 }

@@ -1,4 +1,4 @@
-/// A part of a multipart body (RFC 2046, 5.1), as far as logs and recordings need it.
+/// Where a part of a multipart body (RFC 2046, 5.1) stands, and what it says of itself.
 ///
 /// Delimiters are looked for at the beginnings of lines alone, and a boundary has 70 octets at most (5.1.1), so that the work is in
 /// proportion to the body.
@@ -12,6 +12,8 @@ package struct MultipartSection: Sendable {
     package let name: String?
     /// Its `Content-Type`; nil where it has none.
     package let type: String?
+    /// Where the lines of its fields stand in the body.
+    package let head: Range<Int>
     /// Where its content stands in the body.
     package let content: Range<Int>
 
@@ -19,33 +21,49 @@ package struct MultipartSection: Sendable {
     package static func isTooLong(boundary: String?) -> Bool { (boundary?.utf8.count ?? 0) > longestBoundary }
 
     /// The parts whose fields are in `bytes`, which may break off; none without a boundary of 1 to 70 octets.
-    ///
-    /// - Parameter range: where in `bytes` the body stands; everywhere by default.
-    package static func parts(of bytes: [UInt8], in range: Range<Int>? = nil, boundary: String?) -> [MultipartSection] {
-        guard let boundary, !boundary.isEmpty, !isTooLong(boundary: boundary) else { return [] }
-        let range = range ?? 0..<bytes.count
-        var steps = 0
-        let starts = delimiters(of: boundary, in: bytes, range: range, steps: &steps)
-        return starts.indices.compactMap { index in
-            let isLast = index + 1 == starts.count
-            // The last part of a body that broke off ends with it.
-            let part = (starts[index] + boundary.utf8.count + 2)..<(isLast ? range.upperBound : starts[index + 1])
-            guard let blank = blankLine(in: bytes, part) else { return nil }
-            var end = part.upperBound
-            if !isLast {
-                for lineEnd in [0x0A, 0x0D] as [UInt8] where end > blank.upperBound && bytes[end - 1] == lineEnd { end -= 1 }
-            }
-            let head = bytes[part.lowerBound..<blank.lowerBound]
-            let disposition = value(of: "content-disposition", in: head).flatMap { MediaType("part/" + $0) }
-            return MultipartSection(
-                name: disposition?[parameter: "name"], type: value(of: "content-type", in: head), content: blank.upperBound..<end)
+    package static func parts(of bytes: [UInt8], boundary: String?) -> [MultipartSection] {
+        let (starts, boundary) = (delimiters(of: boundary, in: bytes), boundary ?? "")
+        return starts.indices.compactMap { section(of: bytes, from: starts, at: $0, boundary: boundary) }
+    }
+
+    /// The parts of a whole body; nil where it does not end with the closing delimiter, or where a part's fields do not end.
+    package static func wholeParts(of bytes: [UInt8], boundary: String?) -> [MultipartSection]? {
+        let (starts, boundary) = (delimiters(of: boundary, in: bytes), boundary ?? "")
+        guard let last = starts.firstIndex(where: { bytes[($0 + 2 + boundary.utf8.count)...].starts(with: "--".utf8) }) else { return nil }
+        let sections = (0..<last).compactMap { section(of: bytes, from: starts, at: $0, boundary: boundary) }
+        return sections.count == last ? sections : nil
+    }
+
+    private static func section(of bytes: [UInt8], from starts: [Int], at index: Int, boundary: String) -> MultipartSection? {
+        let isLast = index + 1 == starts.count
+        // The last part of a body that broke off ends with it.
+        let part = (starts[index] + boundary.utf8.count + 2)..<(isLast ? bytes.count : starts[index + 1])
+        guard let blank = blankLine(in: bytes, part) else { return nil }
+        var end = part.upperBound
+        if !isLast {
+            for lineEnd in [0x0A, 0x0D] as [UInt8] where end > blank.upperBound && bytes[end - 1] == lineEnd { end -= 1 }
         }
+        // What follows the delimiter on its line is padding.
+        let first = bytes[part.lowerBound...blank.lowerBound].firstIndex(of: 0x0A).map { $0 + 1 } ?? part.lowerBound
+        let head = first..<max(first, blank.lowerBound)
+        let disposition = value(of: "content-disposition", in: bytes[head]).flatMap { MediaType("part/" + $0) }
+        return MultipartSection(
+            name: disposition?[parameter: "name"], type: value(of: "content-type", in: bytes[head]), head: head,
+            content: blank.upperBound..<end)
+    }
+
+    /// Where lines begin with the delimiter; none without a boundary of 1 to 70 octets.
+    package static func delimiters(of boundary: String?, in bytes: [UInt8]) -> [Int] {
+        guard let boundary, !boundary.isEmpty, !isTooLong(boundary: boundary) else { return [] }
+        var steps = 0
+        return delimiters(of: boundary, in: bytes, steps: &steps)
     }
 
     /// Where lines begin with the delimiter and go on with nothing that would make it another boundary.
     ///
     /// - Parameter steps: grows by one for each byte that is looked at.
-    package static func delimiters(of boundary: String, in bytes: [UInt8], range: Range<Int>, steps: inout Int) -> [Int] {
+    package static func delimiters(of boundary: String, in bytes: [UInt8], steps: inout Int) -> [Int] {
+        let range = 0..<bytes.count
         let delimiter = Array("--\(boundary)".utf8)
         var found: [Int] = []
         // By pointers, as tests run without optimization, and bodies may be long.
@@ -57,7 +75,10 @@ package struct MultipartSection: Sendable {
                 steps += 1 + index - line
                 if index - line == delimiter.count {
                     let follows = index < range.upperBound ? bytes[index] : 0x0A
-                    if [0x20, 0x09, 0x0A, 0x0D, UInt8(ascii: "-")].contains(follows) { found.append(line) }
+                    // One hyphen alone begins the rest of a longer boundary, as that of a body within this one may be.
+                    let isClosing =
+                        follows == UInt8(ascii: "-") && (index + 1 == range.upperBound || bytes[index + 1] == UInt8(ascii: "-"))
+                    if isClosing || [0x20, 0x09, 0x0A, 0x0D].contains(follows) { found.append(line) }
                 }
                 while index < range.upperBound, bytes[index] != 0x0A {
                     index += 1

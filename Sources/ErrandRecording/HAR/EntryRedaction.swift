@@ -48,9 +48,8 @@ struct EntryRedaction {
         request.cookies = []
         guard var data = request.postData, data.text != nil else { return }
         let bytes = data.bytes
-        let redaction = BodyRedaction(bytes, mimeType: data.mimeType, sensitivity: sensitivity)
-        for value in redaction.values { learn(value) }
-        if !redaction.edits.isEmpty { data.bytes = redaction.edits.applied(to: bytes) }
+        let edits = learnSecrets(in: bytes, mimeType: data.mimeType, isCut: data.incomplete != nil)
+        if !edits.isEmpty { data.bytes = edits.applied(to: bytes) }
         request.headers.adjustLength(from: bytes.count, to: data.bytes.count)
         request.postData = data
     }
@@ -65,9 +64,14 @@ struct EntryRedaction {
         for value in sensitivity.secretValues(inURL: response.redirectURL) { learn(value) }
         response.redirectURL = sensitivity.redactedURL(response.redirectURL)
         guard response.content.text != nil else { return }
-        let redaction = BodyRedaction(response.content.bytes, mimeType: response.content.mimeType, sensitivity: sensitivity)
+        response.apply(learnSecrets(in: response.content.bytes, mimeType: response.content.mimeType, isCut: response.isCut))
+    }
+
+    /// What to replace in a body.
+    private mutating func learnSecrets(in bytes: [UInt8], mimeType: String, isCut: Bool) -> [ByteEdit] {
+        let redaction = BodyRedaction(bytes, type: MediaType(mimeType), sensitivity: sensitivity, isCut: isCut, keepsBinary: true)
         for value in redaction.values { learn(value) }
-        response.apply(redaction.edits)
+        return redaction.edits
     }
 
     private mutating func replaceNamed(_ fields: inout [HARField]) {
@@ -123,7 +127,7 @@ struct EntryRedaction {
 
     private func scrub(_ request: inout HARRequest, by scrubber: SecretScrubber) {
         request.url = scrubber.scrubbed(request.url)
-        request.queryString = Pairs.decode(request.query ?? "", isForm: false).map { HARField(name: $0.name, value: $0.value ?? "") }
+        request.queryString = [HARField].query(request.query ?? "").map { HARField(name: $0.name, value: $0.value ?? "") }
         Self.scrub(&request.headers, by: scrubber)
         guard var data = request.postData else { return }
         data.mimeType = scrubber.scrubbed(data.mimeType)
@@ -133,7 +137,7 @@ struct EntryRedaction {
             if !edits.isEmpty { data.bytes = edits.applied(to: bytes) }
             request.headers.adjustLength(from: bytes.count, to: data.bytes.count)
             if MediaType(data.mimeType)?.essence == FormURLEncoded.mediaType, data.encoding == nil {
-                data.params = Pairs.decode(data.text ?? "", isForm: true)
+                data.params = .form(data.text ?? "")
             }
         }
         request.postData = data
@@ -150,7 +154,7 @@ struct EntryRedaction {
         response.content.mimeType = scrubber.scrubbed(response.content.mimeType)
         response.error = response.error.map { scrubber.scrubbed($0) }
         guard response.content.text != nil else { return }
-        response.apply(scrubber.edits(in: response.content.bytes, isCut: response.incomplete != nil || response.failure != nil))
+        response.apply(scrubber.edits(in: response.content.bytes, isCut: response.isCut))
     }
 
     private static func scrub(_ fields: inout [HARField], by scrubber: SecretScrubber) {
@@ -159,6 +163,9 @@ struct EntryRedaction {
 }
 
 extension HARResponse {
+    /// Whether the body may end within a word.
+    fileprivate var isCut: Bool { incomplete != nil || failure != nil }
+
     /// Changes the body, and what tells of its length and of its chunks.
     fileprivate mutating func apply(_ edits: [ByteEdit]) {
         guard !edits.isEmpty else { return }

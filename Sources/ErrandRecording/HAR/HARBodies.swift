@@ -74,17 +74,13 @@ extension [HARField] {
     }
 }
 
-/// Pairs of a query or a form, unescaped, in order.
-enum Pairs {
-    /// - Parameter isForm: a plus is a space.
-    static func decode(_ text: some StringProtocol, isForm: Bool) -> [HARField] {
-        text.split(separator: "&").map { item in
-            let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map { part in
-                let part = isForm ? String(decoding: part.utf8.map { $0 == UInt8(ascii: "+") ? 0x20 : $0 }, as: UTF8.self) : String(part)
-                return PercentEncoding.decode(part) ?? part
-            }
-            return HARField(name: parts[0], value: parts.count > 1 ? parts[1] : nil)
-        }
+extension [HARField] {
+    /// The pairs of a form, unescaped, in order.
+    static func form(_ text: String) -> [HARField] { FormURLEncoded.decode(text).map { HARField(name: $0.name, value: $0.value) } }
+
+    /// The pairs of a query, unescaped, in order; a plus is a plus.
+    static func query(_ text: some StringProtocol) -> [HARField] {
+        FormURLEncoded.decode(text, plusIsSpace: false).map { HARField(name: $0.name, value: $0.value) }
     }
 }
 

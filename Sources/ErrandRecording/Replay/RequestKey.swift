@@ -28,7 +28,7 @@ struct RequestKey: Sendable {
         request = EntryRedaction.redacted(request, by: sensitivity)
         method = request.method
         url = String(request.url.prefix { $0 != "?" })
-        query = Pairs.decode(request.query ?? "", isForm: false)
+        query = .query(request.query ?? "")
         headers = matcher.headers.map { name in
             request.headers.filter { $0.name.lowercased() == name.canonicalName }.map { $0.value ?? "" }.joined(separator: ", ")
         }
@@ -41,14 +41,11 @@ struct RequestKey: Sendable {
         let bytes = data.text == nil ? Array(FormURLEncoded.encode(pairs(of: data)).utf8) : data.bytes
         guard rule == .normalized, let type = MediaType(data.mimeType) else { return .bytes(bytes) }
         if type.isJSON, let value = try? JSONDecoder().decode(JSONValue.self, from: Data(bytes)) { return .json(value) }
-        if type.essence == FormURLEncoded.mediaType { return .form(Pairs.decode(String(decoding: bytes, as: UTF8.self), isForm: true)) }
-        if type.type == "multipart", let boundary = type[parameter: "boundary"], !boundary.isEmpty {
-            var (kept, rest) = ([UInt8](), bytes[...])
-            while let range = rest.firstRange(of: Array(boundary.utf8)) {
-                kept += rest[..<range.lowerBound]
-                rest = rest[range.upperBound...]
-            }
-            return .bytes(kept + rest)
+        if type.essence == FormURLEncoded.mediaType { return .form(.form(String(decoding: bytes, as: UTF8.self))) }
+        if type.type == "multipart", let boundary = type[parameter: "boundary"] {
+            // Each request has a boundary of its own.
+            let edits = MultipartSection.delimiters(of: boundary, in: bytes).map { ByteEdit(($0 + 2)..<($0 + 2 + boundary.utf8.count), []) }
+            return .bytes(edits.applied(to: bytes))
         }
         return .bytes(bytes)
     }

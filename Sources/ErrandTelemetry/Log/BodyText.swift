@@ -24,11 +24,12 @@ struct BodyText {
             return
         }
         let charset = type?[parameter: "charset"]?.lowercased()
-        guard Self.mayBeText(type), let text = Self.text(bytes, isWhole: isWhole, charset: charset) else {
+        guard type?.mayBeText != false, let text = Self.text(bytes, isWhole: isWhole, charset: charset) else {
             summary = "binary"
             return
         }
-        let redacted = BodyRedaction(sensitivity: sensitivity).redacted(Array(text.utf8), isCut: !isWhole, type: type)
+        let shown = Array(text.utf8)
+        let redacted = BodyRedaction(shown, type: type, sensitivity: sensitivity, isCut: !isWhole).edits.applied(to: shown)
         if let first = redacted.first(where: { !$0.isSpace }), "{[".utf8.contains(first),
             !isWhole || JSONRedaction(redacted, placeholder: "", isSensitive: { _ in false }).isValid
         {
@@ -38,11 +39,6 @@ struct BodyText {
                 .map(\.shownInLine)
             if lines.last == "" { lines.removeLast() }
         }
-    }
-
-    private static func mayBeText(_ type: MediaType?) -> Bool {
-        guard let type, ["image", "audio", "video", "font"].contains(type.type) else { return true }
-        return type.subtype.hasSuffix("xml") || type.subtype.hasSuffix("json")
     }
 
     /// Nil where the first 512 bytes are no text: no UTF-8, or with control characters other than tab, CR and LF.

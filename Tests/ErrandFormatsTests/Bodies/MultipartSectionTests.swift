@@ -32,9 +32,32 @@ import Testing
         }
     }
 
-    @Test func aRangeOfTheBytesIsABodyOfItsOwn() {
-        let bytes = Array("xx--b\r\n\r\none\r\n--b--\r\n\r\nyy".utf8)
-        #expect(MultipartSection.parts(of: bytes, in: 2..<13, boundary: "b").map(\.content) == [9..<13])
+    @Test func aLongerBoundaryIsAnotherOne() {
+        let inner = "--b-1\r\n\r\ntwo\r\n--b-1--"
+        #expect(sections("--b\r\n\r\n\(inner)\r\n--b--", "b") == ["- - \(inner)"])
+        #expect(sections("--b\r\n\r\none\r\n--b-", "b") == ["- - one"])
+    }
+
+    @Test func theLinesOfFieldsStandBetweenTheDelimiterAndTheEmptyLine() {
+        for (body, heads) in [
+            ("--b \r\nA: 1\r\nB: 2\r\n\r\none\r\n--b\nC: 3\n\ntwo\n--b--", ["A: 1\r\nB: 2\r", "C: 3"]),
+            ("--b\r\n\r\nA: 1\r\n--b--", [""]), ("--b\n\nA: 1\n--b--", [""]),
+        ] {
+            let bytes = Array(body.utf8)
+            let parts = MultipartSection.parts(of: bytes, boundary: "b")
+            #expect(parts.map { String(decoding: bytes[$0.head], as: UTF8.self) } == heads)
+        }
+    }
+
+    @Test(
+        arguments: [
+            ("--b\r\n\r\none\r\n--b--", ["one"]), ("--b\r\n\r\none\r\n--b--\r\n--b\r\n\r\nepilogue", ["one"]), ("--b--", []),
+            ("--b\r\n\r\none", nil), ("--b\r\nA: 1\r\n--b--", nil), ("", nil), ("--b\r\n\r\none\r\n--b-", nil),
+        ] as [(String, [String]?)]) func aWholeBodyEndsWithTheClosingDelimiter(_ body: String, _ contents: [String]?)
+    {
+        let bytes = Array(body.utf8)
+        let parts = MultipartSection.wholeParts(of: bytes, boundary: "b")
+        #expect(parts?.map { String(decoding: bytes[$0.content], as: UTF8.self) } == contents)
     }
 
     @Test(arguments: ["-", "\n", "--b\n", "--b", "-\n", "--bb\n", "\r\n--"]) func looksAtEachByteABoundedNumberOfTimes(_ unit: String) {
@@ -42,7 +65,7 @@ import Testing
             let bytes = Array(String(repeating: unit, count: count).utf8)
             for boundary in ["b", "-", String(repeating: "-", count: 70)] {
                 var steps = 0
-                _ = MultipartSection.delimiters(of: boundary, in: bytes, range: 0..<bytes.count, steps: &steps)
+                _ = MultipartSection.delimiters(of: boundary, in: bytes, steps: &steps)
                 #expect(steps <= 3 * bytes.count + 3)
             }
         }

@@ -1,0 +1,236 @@
+import Errand
+import ErrandTesting
+import Logging
+import TestSupport
+import Testing
+
+/// A log, a `curl` command and a recording hide the same secrets of a body.
+@Suite(.timeLimit(.minutes(5))) struct BodySecretTests {
+    /// Secrets begin with what is looked for, so that a part of one shows as well.
+    struct Body: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let type: String?
+        let bytes: [UInt8]
+        /// What is no secret, and stays.
+        let plain: [String]
+
+        init(_ name: String, _ type: String?, _ text: String, plain: String...) {
+            (testDescription, self.type, bytes, self.plain) = (name, type, Array(text.utf8), plain)
+        }
+
+        init(_ name: String, _ type: String?, utf16 text: String) {
+            (testDescription, self.type, plain) = (name, type, [])
+            bytes = text.utf16.flatMap { [UInt8(truncatingIfNeeded: $0), UInt8(truncatingIfNeeded: $0 >> 8)] }
+        }
+    }
+
+    private static func part(_ head: String, _ content: String) -> String { "--b\r\n\(head)\r\n\r\n\(content)\r\n" }
+    private static func value(_ name: String, _ content: String) -> String {
+        part("Content-Disposition: form-data; name=\"\(name)\"", content)
+    }
+
+    static let bodies: [Body] = [
+        Body(
+            "JSON", "application/json", #"{"user":"joe","password":"s3cr3t-1","list":[{"api_key":7,"n":1}]}"#, plain: #""user":"joe""#,
+            #""n":1"#),
+        Body("JSON of another type", "text/plain", #" {"user":"joe","password":"s3cr3t-1"}"#, plain: #""user":"joe""#),
+        Body(
+            "JSON in JSON", "application/json", #"{"Message":"{\"password\":\"s3cr3t-1\",\"user\":\"joe\"}","n":1}"#,
+            plain: #"{\"password\":\"REDACTED\",\"user\":\"joe\"}"#),
+        Body(
+            "JSON in JSON in JSON", "application/json", #"{"a":" [\"{\\\"token\\\":\\\"s3cr3t-1\\\",\\\"user\\\":\\\"joe\\\"}\"]"}"#,
+            plain: "joe"),
+        Body(
+            "URLs in JSON", nil, #"{"next":"https:\/\/joe:s3cr3t-1@a.example\/?page=2&token=s3cr3t-2","n":1}"#, plain: #""n":1"#, "page=2"),
+        Body("a URL that is a name in JSON", nil, #"{"https://joe:s3cr3t-1@a.example/":1,"mail":"joe@a.example"}"#, plain: "joe@a.example"),
+        Body("broken JSON", "application/json", #"{"user":"joe","password":"s3cr3t-1","x":tru, "token":"s3cr3t-2"}"#, plain: "joe"),
+        Body("broken JSON with a URL", "application/json", #"{"user":"joe","x": https:\/\/joe:s3cr3t-1@a.example\/"#, plain: "joe"),
+        Body(
+            "lines of text", "text/plain", "User: joe\r\nAuthorization: Bearer s3cr3t-1\r\npassword=s3cr3t-2\nX-Api-Key : 's3cr3t-3' joe\n",
+            plain: "User: joe", "Authorization: REDACTED"),
+        Body(
+            "a URL in text", "text/html", "<p>user joe, see <a href='https://joe:s3cr3t-1@a.example/x'>x</a></p>", plain: "user joe",
+            "a.example/x"),
+        Body("an escaped URL in a script", "text/javascript", #"open("https:\/\/joe:s3cr3t-1@a.example\/x", 1)"#, plain: "open("),
+        Body(
+            "XML", "application/xml",
+            "<a><user>joe</user><ns:Password x='y'>s3cr3t-1<b/>s3cr3t-2</ns:Password><c token=\"s3cr3t-3\"/><n>1</n></a>",
+            plain: "<user>joe</user>", "<n>1</n>"),
+        Body(
+            "XML with an empty element", "text/xml", "<a><token value='s3cr3t-1'/><password/><user>joe</user></a>",
+            plain: "<user>joe</user>"),
+        Body("XML that does not end", "text/xml", "<a><user>joe</user><password>\ns3cr3t-1", plain: "<user>joe</user>"),
+        Body(
+            "a form", FormURLEncoded.mediaType, "user=joe&password=s3cr3t-1&refresh%5Ftoken=s3cr3t+2&n=1", plain: "user=joe", "n=1"),
+        Body(
+            "URLs in a form", FormURLEncoded.mediaType,
+            "next=https%3A%2F%2Fa.example%2F%3Faccess_token%3Ds3cr3t-1&back=https://joe:s3cr3t-2@a.example&mail=joe@a.example",
+            plain: "mail=joe@a.example", "a.example"),
+        Body(
+            "a URL that is escaped twice", FormURLEncoded.mediaType,
+            "next=https%3A%2F%2Fa.example%2F%3Fu%3Dhttps%253A%252F%252Fb.example%252F%253Ftoken%253Ds3cr3t-1&n=1", plain: "n=1"),
+        Body(
+            "multipart", "multipart/form-data; boundary=b",
+            value("user", "joe") + value("password", "s3cr3t-1") + part("Content-Type: application/json", #"{"token":"s3cr3t-2"}"#)
+                + part("Content-Type: text/plain", "token=s3cr3t-3") + "--b--\r\n"),
+        Body(
+            "multipart with the boundary inside a value", "multipart/form-data; boundary=b",
+            value("password", "s3cr3t-1 --b\r\ns3cr3t-2\r\n --b\r\n\r\ns3cr3t-3\r\n--b-1\r\n\r\ns3cr3t-4\r\n--bb\r\n\r\ns3cr3t-5") + "--b--"
+        ),
+        Body(
+            "multipart in multipart", "multipart/mixed; boundary=b",
+            part(
+                "Content-Type: multipart/form-data; boundary=b-1",
+                "--b-1\r\nContent-Disposition: form-data; name=token\r\n\r\ns3cr3t-1\r\n--b-1--") + "--b--"),
+        Body(
+            "an event stream", "text/event-stream; charset=utf-8",
+            "event: x\ndata: {\"token\":\"s3cr3t-1\",\"user\":\"joe\"}\r\n\r\ndata: token=s3cr3t-2\ndata: \"password\": \"s3cr3t-3\"\n\n",
+            plain: "event: x", #""user":"joe""#),
+        Body(
+            "lines of JSON", "application/x-ndjson", "{\"token\":\"s3cr3t-1\"}\n{\"user\":\"joe\"}\nno JSON, token=s3cr3t-2\n",
+            plain: #"{"user":"joe"}"#),
+        Body("text in UTF-16", "text/plain", utf16: "user: joe\npassword: s3cr3t-1\n"),
+        Body("JSON in UTF-16", "application/json", utf16: #"{"user":"joe","password":"s3cr3t-1"}"#),
+    ]
+
+    private func hidesSecrets(_ text: String, _ body: Body, _ place: String) {
+        let text = String(String.UnicodeScalarView(text.unicodeScalars.filter { $0 != "\0" }))
+        let leaks = text.contains("s3c")
+        #expect(!leaks, "\(place): \(text)")
+    }
+
+    private func recorded(_ body: Body, bodyLimitBytes: Int = 1 << 20) async throws -> (log: HARLog, file: String) {
+        let folder = try TestFolder("recording")
+        let recording = try Recording(path: folder.file("a.har"), mode: .all, bodyLimitBytes: bodyLimitBytes)
+        let fields: HTTPFields = body.type.map { [.contentType: $0] } ?? [:]
+        var request = try request(.post, body: .data(Data(body.bytes)))
+        request.head.headerFields = fields
+        let stub = StubTransport(Stub().answers(.data(Data(body.bytes), headers: fields)))
+        _ = try await stub.record(on: recording).send(request).body.collect()
+        try recording.save()
+        let file = try folder.read("a.har")
+        return (try HARLog(fileContent: file), String(decoding: file, as: UTF8.self))
+    }
+
+    /// The text of a body that may be written as base64.
+    private func text(_ text: String?, _ encoding: String?) -> String {
+        guard let text, encoding == "base64", let data = Data(base64Encoded: text) else { return text ?? "" }
+        return String(decoding: data, as: UTF8.self)
+    }
+
+    @Test(arguments: bodies) func logCommandAndRecordingHideTheSameSecrets(_ body: Body) async throws {
+        let fields: HTTPFields = body.type.map { [.contentType: $0] } ?? [:]
+        var request = try request(.post, body: .data(Data(body.bytes)))
+        request.head.headerFields = fields
+
+        let command = try request.curl(pretty: true)
+        hidesSecrets(command, body, "curl")
+
+        let (logger, lines) = recordingLogger()
+        let stub = StubTransport(Stub().answers(.data(Data(body.bytes), headers: fields)))
+        _ = try await stub.log(to: logger, detail: .body(limitBytes: 4096), curl: true).send(request).body.collect()
+        hidesSecrets(lines.everything, body, "log")
+
+        let (log, file) = try await recorded(body)
+        hidesSecrets(file, body, "file")
+        let data = try #require(log.entries[0].request.postData)
+        let content = log.entries[0].response.content
+        for text in [text(data.text, data.encoding), text(content.text, content.encoding)] {
+            hidesSecrets(text, body, "recording")
+            for plain in body.plain { #expect(text.contains(plain), "\(text)") }
+            // All hide the same in the same way.
+            if body.plain != [], !command.contains("printf") {
+                #expect(command.contains(text.replacing("'", with: "'\\''")), "\(command) and \(text)")
+            }
+        }
+    }
+
+    @Test(arguments: bodies) func whereverABodyIsCut(_ body: Body) async throws {
+        let type = body.type.flatMap { MediaType($0) }
+        for count in 0...body.bytes.count {
+            let front = Array(body.bytes.prefix(count))
+            let redaction = BodyRedaction(front, type: type, sensitivity: .standard, isCut: count < body.bytes.count, keepsBinary: true)
+            hidesSecrets(String(decoding: redaction.edits.applied(to: front), as: UTF8.self), body, "\(count) bytes")
+        }
+        for limitBytes in stride(from: 1, to: body.bytes.count, by: 11) {
+            let (log, file) = try await recorded(body, bodyLimitBytes: limitBytes)
+            hidesSecrets(file, body, "\(limitBytes) bytes")
+            let content = log.entries[0].response.content
+            hidesSecrets(text(content.text, content.encoding), body, "\(limitBytes) bytes")
+        }
+    }
+
+    /// A recording is redacted again where it is compared.
+    @Test(arguments: bodies) func aRedactedBodyStaysAsItIs(_ body: Body) {
+        let type = body.type.flatMap { MediaType($0) }
+        let once = BodyRedaction(body.bytes, type: type, sensitivity: .standard).edits.applied(to: body.bytes)
+        let twice = BodyRedaction(once, type: type, sensitivity: .standard).edits.applied(to: once)
+        #expect(String(decoding: twice, as: UTF8.self) == String(decoding: once, as: UTF8.self))
+        #expect(once != body.bytes)
+    }
+
+    @Test(
+        arguments: [
+            ("application/json", #"{"m":"{\"token\":\"s3cr3t/Value\"}"}"#), ("text/plain", "X-Api-Key: s3cr3t/Value\r\nA: b"),
+            ("text/plain", "Authorization: Bearer s3cr3t/Value"), ("text/plain", "token='s3cr3t/Value';"),
+            ("text/plain", "see https://joe:s3cr3t%2FValue@a.example/"), ("text/xml", "<a><Token>s3cr3t/Value</Token></a>"),
+            (FormURLEncoded.mediaType, "next=https%3A%2F%2Fa.example%2F%3Ftoken%3Ds3cr3t%252FValue"),
+            ("text/event-stream", "data: {\"token\":\"s3cr3t/Value\"}\n\n"),
+            ("multipart/form-data; boundary=b", value("token", "s3cr3t/Value") + "--b--"),
+        ]) func whatABodySaysIsSecretIsReplacedInTheResponseToo(_ type: String, _ text: String) async throws
+    {
+        let folder = try TestFolder("recording")
+        let recording = try Recording(path: folder.file("a.har"), mode: .all)
+        var request = try request(.post, body: .text(text))
+        request.head.headerFields[.contentType] = type
+        let stub = StubTransport(Stub().answers(.status(.ok, text: "you sent s3cr3t/Value, or s3cr3t%2FValue")))
+        _ = try await stub.record(on: recording).send(request).body.collect()
+        try recording.save()
+        #expect(try HARLog(fileContent: folder.read("a.har")).entries[0].response.content.text == "you sent REDACTED, or REDACTED")
+    }
+
+    /// What stands in them by chance must not change what is replayed.
+    @Test func bytesThatAreNotTextAreRecordedAsTheyAre() async throws {
+        let image = Body("image", "image/png", "token=s3cr3t-1")
+        #expect(try await recorded(image).log.entries[0].response.content.text == "token=s3cr3t-1")
+        let bytes = [0, 1, 2] + Array("token=s3cr3t-1 //joe:s3cr3t-2@a.example".utf8)
+        for type in [nil, "application/octet-stream", "text/plain"] {
+            let type = type.flatMap { MediaType($0) }
+            #expect(BodyRedaction(bytes, type: type, sensitivity: .standard, keepsBinary: true).edits.isEmpty)
+            #expect(!BodyRedaction(bytes, type: type, sensitivity: .standard).edits.isEmpty)
+        }
+        // Nor what is no secret in text.
+        for text in ["for (i=0; i <tokens.length; i++) {}\nnext()", "a <token && b\nnext()", "to joe@a.example, mailto:joe@a.example"] {
+            #expect(BodyRedaction(Array(text.utf8), type: nil, sensitivity: .standard).edits.isEmpty)
+        }
+    }
+
+    @Test(
+        arguments: [
+            "token=a&", "token: a\n", "<token>", "<token>\n", "<token ", "<token 'a\"", "<token a=1 />", "</token", "<token></token>",
+            "//a:b@c ",
+            "//a:b", "\\/\\/a:b@", "[{\"a\":\"//b@c\"},", "{\"token\":\"a\"}\n", "data: token=a\n", "&u=https%3A%2F%2Fa%3Ftoken%3Db",
+            "\\\\\\/", "@",
+        ]) func theWorkIsLinear(_ unit: String)
+    {
+        for type in [nil, FormURLEncoded.mediaType, "text/event-stream", "application/json"] {
+            let type = type.flatMap { MediaType($0) }
+            let growth = growth(of: 500, making: { Array(String(repeating: unit, count: $0).utf8) }) { bytes in
+                _ = BodyRedaction(bytes, type: type, sensitivity: .standard, isCut: bytes.count % 2 == 0)
+            }
+            #expect(growth < 30, "quadratic work grows 64 times")
+        }
+    }
+
+    @Test func whatNestsDeeplyNeedsLittleStack() async {
+        var json = #"{"token":"s3cr3t"}"#
+        for _ in 0..<8 { json = "[\"" + json.replacing("\\", with: "\\u005c").replacing("\"", with: "\\u0022") + "\"]" }
+        let heads = (0..<7).map { "--b\($0)\r\nContent-Type: multipart/x; boundary=b\($0 + 1)\r\n\r\n" }
+        let text = heads.joined() + "--b7\r\nContent-Type: application/json\r\n\r\n" + json
+        let isDone = await onSmallStack {
+            let redaction = BodyRedaction(Array(text.utf8), type: MediaType("multipart/x; boundary=b0"), sensitivity: .standard)
+            return redaction.values == ["s3cr3t"]
+        }
+        #expect(isDone)
+    }
+}
