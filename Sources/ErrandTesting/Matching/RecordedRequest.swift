@@ -27,29 +27,20 @@ public struct RecordedRequest: Sendable, CustomStringConvertible {
 
     /// Names and values of the query, decoded, in order.
     public var queryItems: [Query.Item] {
-        guard let target = request.head.path, let mark = target.firstIndex(of: "?") else { return [] }
-        return Self.items(target[target.index(after: mark)...]) { PercentEncoding.decode($0) ?? String($0) }
+        guard let target = request.head.path, let mark = target.utf8.firstIndex(of: UInt8(ascii: "?")) else { return [] }
+        return FormURLEncoded.decode(target[target.utf8.index(after: mark)...], plusIsSpace: false).map(Query.Item.init)
     }
 
     /// Names and values of a form (`application/x-www-form-urlencoded`), decoded, in order; empty for any other body.
     public var formItems: [Query.Item] {
         guard MediaType(headers[.contentType] ?? "")?.essence == FormURLEncoded.mediaType else { return [] }
-        let text = String(decoding: body, as: UTF8.self)
-        return Self.items(text[...]) { PercentEncoding.decode($0.replacing("+", with: " ")) ?? String($0) }
-    }
-
-    private static func items(_ text: Substring, decode: (Substring) -> String) -> [Query.Item] {
-        text.split(separator: "&").map { item in
-            let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(decode)
-            return Query.Item(name: parts[0], value: parts.count > 1 ? parts[1] : nil)
-        }
+        return FormURLEncoded.decode(text).map(Query.Item.init)
     }
 
     /// The parts of a multipart body (RFC 2046, 5.1); empty for any other, and for one that can't be read.
     public var parts: [MultipartPart] {
-        guard let type = MediaType(headers[.contentType] ?? ""), type.type == "multipart", let boundary = type[parameter: "boundary"]
-        else { return [] }
-        return MultipartPart.parts(of: body, boundary: boundary) ?? []
+        guard let type = MediaType(headers[.contentType] ?? ""), type.type == "multipart" else { return [] }
+        return MultipartPart.parts(of: Array(body), boundary: type[parameter: "boundary"]) ?? []
     }
 
     /// The body as UTF-8; other octets become U+FFFD.
@@ -80,35 +71,26 @@ public struct MultipartPart: Sendable, Hashable {
     /// `form-data` reads like a media type behind a slash.
     private var disposition: MediaType? { headers[.contentDisposition].flatMap { MediaType("x/" + $0) } }
 
-    /// Nil where `body` is not made of parts between `boundary`.
-    static func parts(of body: Data, boundary: String) -> [MultipartPart]? {
-        let (delimiter, lineEnd) = (Data("\r\n--\(boundary)".utf8), Data("\r\n".utf8))
-        // The first delimiter may stand at the very front.
-        let text = lineEnd + body
+    /// Nil where `body` is not made of parts between `boundary`, each with fields that can be read.
+    fileprivate static func parts(of body: [UInt8], boundary: String?) -> [MultipartPart]? {
+        guard let sections = MultipartSection.wholeParts(of: body, boundary: boundary) else { return nil }
         var parts: [MultipartPart] = []
-        guard var next = text.firstRange(of: delimiter) else { return nil }
-        while true {
-            let rest = text[next.upperBound...]
-            if rest.starts(with: Data("--".utf8)) { return parts }
-            guard let end = rest.firstRange(of: delimiter), let lineBreak = rest.firstRange(of: lineEnd),
-                let part = part(text[lineBreak.upperBound..<max(end.lowerBound, lineBreak.upperBound)])
-            else { return nil }
-            parts.append(part)
-            next = end
+        for section in sections {
+            guard let headers = fields(of: body[section.head]) else { return nil }
+            parts.append(MultipartPart(headers: headers, body: Data(body[section.content])))
         }
+        return parts
     }
 
-    private static func part(_ bytes: Data) -> MultipartPart? {
-        // Without any field, a part begins with the empty line.
-        let lineEnd = Data("\r\n".utf8)
-        if bytes.starts(with: lineEnd) { return MultipartPart(headers: HTTPFields(), body: Data(bytes.dropFirst(2))) }
-        guard let head = bytes.firstRange(of: lineEnd + lineEnd) else { return nil }
+    private static func fields(of head: ArraySlice<UInt8>) -> HTTPFields? {
         var headers = HTTPFields()
-        for line in String(decoding: bytes[..<head.lowerBound], as: UTF8.self).split(separator: "\r\n") {
-            let field = line.split(separator: ":", maxSplits: 1)
-            guard field.count == 2, let name = HTTPField.Name(String(field[0])) else { return nil }
-            headers.append(HTTPField(name: name, value: String(field[1])))  // trims what stands around the value
+        for line in head.split(whereSeparator: { $0 == 0x0A || $0 == 0x0D }) {
+            guard let colon = line.firstIndex(of: UInt8(ascii: ":")),
+                let name = HTTPField.Name(String(decoding: line[..<colon], as: UTF8.self))
+            else { return nil }
+            // What stands around the value is trimmed.
+            headers.append(HTTPField(name: name, value: String(decoding: line[(colon + 1)...], as: UTF8.self)))
         }
-        return MultipartPart(headers: headers, body: Data(bytes[head.upperBound...]))
+        return headers
     }
 }

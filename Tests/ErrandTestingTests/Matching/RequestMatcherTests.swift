@@ -83,6 +83,12 @@ import Testing
         #expect(try recorded(.post, headers: [.contentType: type], body: body).parts.isEmpty)
     }
 
+    @Test func aDelimiterStandsAtTheStartOfALine() throws {
+        let body = "--x\r\nContent-Disposition: form-data; name=a\r\n\r\n1 --x\r\n--xy\r\n--x-1\r\n--x--\r\n"
+        let request = try recorded(.post, headers: [.contentType: "multipart/mixed; boundary=x"], body: body)
+        #expect(request.parts.map { String(decoding: $0.body, as: UTF8.self) } == ["1 --x\r\n--xy\r\n--x-1"])
+    }
+
     @Test func aPartWithoutFieldsIsAPart() throws {
         let request = try recorded(.post, headers: [.contentType: "multipart/mixed; boundary=x"], body: "--x\r\n\r\na\r\n--x--\r\n")
         #expect(request.parts.map { String(decoding: $0.body, as: UTF8.self) } == ["a"])
