@@ -66,7 +66,9 @@ public struct MediaType: Sendable, Hashable, CustomStringConvertible {
         var length = 0
         for character in text.unicodeScalars {
             length += UTF8.width(character)
-            guard length <= FieldLimits.valueBytes, parts.count <= parameterLimit else { return parts.map { $0.trimmingOptionalWhitespace() } }
+            guard length <= FieldLimits.valueBytes, parts.count <= parameterLimit else {
+                return parts.map { $0.trimmingOptionalWhitespace() }
+            }
             if character == ";" && !isQuoted {
                 parts.append(current)
                 current = ""
