@@ -26,7 +26,7 @@ extension Sensitivity {
             let value = String(Substring(part[part.utf8.index(after: equals)...].utf8.prefix { !"<>\" ".utf8.contains($0) }))
             values.append(PercentEncoding.decode(value) ?? value)
             // For some a plus is a space.
-            if value.contains("+") { values += FormURLEncoded.decode(value).map(\.name) }
+            if value.contains("+") { values += FormURLEncoded.decode("=" + value).compactMap(\.value) }
         }
         return values + credentials(inURL: Array(url.utf8))
     }
