@@ -1,4 +1,5 @@
 internal import ErrandCore
+internal import ErrandFormats
 
 /// What an exchange knows of those who share it: decides, and leaves the doing to ``SharedExchange``.
 struct SharedExchangeState: Sendable {
@@ -9,7 +10,7 @@ struct SharedExchangeState: Sendable {
         /// The end of its own response; nil until it has one.
         var lifetime: ExchangeLifetime?
         /// Read and not yet taken.
-        var chunks = ChunkQueue()
+        var chunks = ChunkQueue<Data>()
         /// It wants the next chunk, and has none.
         var isAsking = false
     }
@@ -228,32 +229,5 @@ struct SharedExchangeState: Sendable {
         (isReading, isOpen) = (false, false)
         if let error { bodyEnd = .failure(error) } else { bodyEnd = .success((try? answer?.get())?.body.trailers) }
         return wakes()
-    }
-}
-
-/// Chunks in order. What is taken is let go of at once.
-struct ChunkQueue: Sendable {
-    private var chunks: [Data] = []
-    private var first = 0
-    private(set) var bytes = 0
-
-    var isEmpty: Bool { first == chunks.count }
-
-    mutating func append(_ chunk: Data) {
-        chunks.append(chunk)
-        bytes += chunk.count
-    }
-
-    mutating func popFirst() -> Data? {
-        guard first < chunks.count else { return nil }
-        let chunk = chunks[first]
-        chunks[first] = Data()
-        first += 1
-        bytes -= chunk.count
-        if first == chunks.count || first > 32 && first * 2 > chunks.count {
-            chunks.removeFirst(first)
-            first = 0
-        }
-        return chunk
     }
 }
