@@ -5,6 +5,55 @@ internal import NIOCore
 internal import NIOFoundationEssentialsCompat
 internal import Synchronization
 
+extension Exchange {
+    func clientBody(on group: any EventLoopGroup) -> HTTPClient.Body? {
+        guard !request.body.isEmpty else { return nil }
+        if let bytes = request.body.bytes, bytes.count <= Machine.readAheadBytes { return .byteBuffer(ByteBuffer(data: bytes)) }
+        return .stream(contentLength: request.body.length) { writer in self.startUpload(to: writer, on: group.any()) }
+    }
+
+    /// Sends the body in a task that the exchange owns and ends.
+    ///
+    /// The future completes when all of it was written, or when the exchange ends and not before: the client would throw away the
+    /// response of a server that does not want the whole request.
+    private func startUpload(to writer: HTTPClient.Body.StreamWriter, on anyEventLoop: any EventLoop) -> EventLoopFuture<Void> {
+        let (sent, isOpen) = machine.withLock { machine in
+            let sent = (machine.held?.eventLoop ?? anyEventLoop).makePromise(of: Void.self)
+            return (sent, machine.hold { $0.sent = sent })
+        }
+        guard isOpen else {
+            sent.fail(CancellationError())
+            return sent.futureResult
+        }
+        let upload = Task { await self.upload(to: writer) }
+        if !machine.withLock({ machine in machine.hold { $0.upload = upload } }) { upload.cancel() }
+        return sent.futureResult
+    }
+
+    private func upload(to writer: HTTPClient.Body.StreamWriter) async {
+        do {
+            try await Upload(body: request.body, writer: writer).run()
+            let sent = machine.withLock { machine in
+                let sent = machine.held?.sent
+                _ = machine.hold { $0.sent = nil }
+                return sent
+            }
+            sent?.succeed()
+        } catch is WriteFailed {
+            // The client reports why by itself.
+        } catch {
+            // Who cancels this task ends the exchange, or has a response that needs no more of the request.
+            guard !Task.isCancelled else { return }
+            fail(error is CancellationError ? error : RequestBodyFailed(underlying: error))
+        }
+    }
+}
+
+/// The request's own body broke.
+struct RequestBodyFailed: Error {
+    let underlying: any Error
+}
+
 /// Writes a request's body as fast as the connection takes it.
 struct Upload: Sendable {
     let body: RequestBody

@@ -1,0 +1,80 @@
+#if AsyncHTTPClient
+internal import AsyncHTTPClient
+internal import ErrandCore
+internal import NIOCore
+internal import NIOFoundationEssentialsCompat
+internal import NIOHTTP1
+internal import Synchronization
+
+/// What the client reports. On the task's event loop, in order.
+extension Exchange: HTTPClientResponseDelegate {
+    func didSendRequestHead(task: HTTPClient.Task<Void>, _ head: HTTPRequestHead) {
+        machine.withLock { machine in
+            machine.sentHead()
+            _ = machine.hold { $0.eventLoop = task.eventLoop }
+        }
+        events?.record(.requestHeadSent)
+    }
+
+    /// The connection is about to write the head. On its event loop.
+    func acquired(_ connection: ConnectionInfo) { events?.record(.connectionAcquired, connection: connection) }
+
+    func didSendRequestPart(task: HTTPClient.Task<Void>, _ part: IOData) {
+        guard let sent = machine.withLock({ $0.sent(part.readableBytes) }) else { return }
+        events?.record(.requestBytesSent, bytes: sent)
+    }
+
+    func didSendRequest(task: HTTPClient.Task<Void>) {
+        machine.withLock { $0.sentAll() }
+        events?.record(.requestSent)
+    }
+
+    func didReceiveHead(task: HTTPClient.Task<Void>, _ head: HTTPResponseHead) -> EventLoopFuture<Void> {
+        guard var received = HTTPResponse(head) else {
+            let error = TransportError(
+                .invalidResponse, phase: .response, message: "status \(head.status.code)", request: request, wasSent: .yes)
+            fail(error)
+            return task.eventLoop.makeFailedFuture(error)
+        }
+        let coding = isDecompressing ? received.removeDecodedCoding(of: request.method) : nil
+        let (delivery, upload) = machine.withLock { [received] machine in
+            let length = received.bodyLength(answering: request.method)
+            return (machine.received(received, bodyLength: length, isDecoded: coding != nil), machine.held?.upload)
+        }
+        guard let delivery else { return task.eventLoop.makeSucceededVoidFuture() }
+        // The client sends no more of it either, and closes the connection after the response.
+        if delivery.stopsUpload { upload?.cancel() }
+        events?.record(.responseHead, response: received)
+        let body = ResponseBody(self, expectedLength: received.expectedLength(answering: request.method), request: request)
+        var response = ErrandCore.Response(head: received, body: body, request: request, exchange: lifetime)
+        response.metadata.httpVersion = head.version.major == 2 ? "2" : "\(head.version.major).\(head.version.minor)"
+        response.metadata.contentCoding = coding
+        delivery.waiter.resume(returning: response)
+        return task.eventLoop.makeSucceededVoidFuture()
+    }
+
+    func didReceiveBodyPart(task: HTTPClient.Task<Void>, _ buffer: ByteBuffer) -> EventLoopFuture<Void> {
+        // A slice must not pin a large buffer, so small ones are copied.
+        guard
+            let chunk = buffer.getData(
+                at: buffer.readerIndex, length: buffer.readableBytes,
+                byteTransferStrategy: buffer.readableBytes < 16 * 1024 ? .copy : .noCopy),
+            !chunk.isEmpty
+        else { return task.eventLoop.makeSucceededVoidFuture() }
+        // Before a reader can have the chunk, as it may end the exchange.
+        events?.record(.responseBytesReceived, bytes: reportedBytes.wrappingAdd(Int64(chunk.count), ordering: .relaxed).newValue)
+        switch machine.withLock({ $0.received(chunk) { task.eventLoop.makePromise(of: Void.self) } }) {
+        case .ignored, .queued: break
+        case .holdBack(let demand): return demand.futureResult
+        case .deliver(let reader): reader.resume(returning: chunk)
+        }
+        return task.eventLoop.makeSucceededVoidFuture()
+    }
+
+    func didFinishRequest(task: HTTPClient.Task<Void>) throws {
+        if let ending = machine.withLock({ $0.receivedAll() }) { conclude(ending) }
+    }
+
+    func didReceiveError(task: HTTPClient.Task<Void>, _ error: any Error) { end(by: error) { $0.connectionFailed($1) } }
+}
+#endif

@@ -1,0 +1,394 @@
+#if AsyncHTTPClient
+internal import ErrandCore
+
+/// The kinds of handles that an ``ExchangeMachine`` keeps for its transport. It stores them and gives them back, and does nothing else
+/// with them.
+protocol ExchangeHandles {
+    /// Waits for the head of the response.
+    associatedtype HeadWaiter: Sendable
+    /// Waits for the next chunk of the response's body.
+    associatedtype ChunkWaiter: Sendable
+    /// What the connection waits for before it reads on.
+    associatedtype Demand: Sendable
+    /// All else that lives as long as the exchange, such as the timer of its deadline and the task that sends its body.
+    associatedtype Held: Sendable
+}
+
+/// Decides what one exchange does: a value without locks, tasks and channels.
+///
+/// Each event is a method that returns what to do about it. The transport calls it under its lock, and does that after the lock is
+/// released. Events that come too late change nothing.
+struct ExchangeMachine<Handles: ExchangeHandles>: Sendable {
+    /// How much of a body is received before anybody has asked for it.
+    static var readAheadBytes: Int { 64 * 1024 }
+
+    enum State: Sendable {
+        /// Nobody waits for the response yet.
+        case idle
+        /// The connection pool is being asked. It has not returned yet what the request can be withdrawn by.
+        case starting(Progress)
+        /// Cancelled in `starting`, before anything was sent: withdrawn as soon as the pool has returned.
+        case cancelledInStart(Progress)
+        /// The pool has the request, or a connection has it.
+        case running(Progress)
+        /// To end, and whether the request has left is being found out.
+        case withdrawing(reason: WithdrawalReason, Progress)
+        case ended(ExchangeLifetime.End)
+    }
+
+    enum WithdrawalReason: Sendable {
+        case deadline
+        case cancellation
+    }
+
+    /// How far the messages have come.
+    enum Progress: Sendable {
+        /// Nothing was sent, as far as is known.
+        case connecting(Handles.HeadWaiter)
+        case sending(Handles.HeadWaiter)
+        /// The request was sent as a whole.
+        case awaitingResponse(Handles.HeadWaiter)
+        /// The head of the response has come; the request may still be on its way.
+        case receiving(Receiving)
+    }
+
+    struct Receiving: Sendable {
+        enum Flow: Sendable {
+            /// The connection reads, and nobody waits.
+            case open
+            /// A reader waits; nothing is queued.
+            case awaited(Handles.ChunkWaiter)
+            /// So much is queued that the connection waits.
+            case heldBack(Handles.Demand)
+        }
+
+        var flow = Flow.open
+        /// What is to come of a body whose length is known.
+        var missingBytes: Int64?
+    }
+
+    private(set) var state = State.idle
+    /// Nil after the end.
+    private(set) var held: Handles.Held?
+    private var head: HTTPResponse?
+    private var chunks = ChunkQueue<Data>()
+    private var sentBytes: Int64 = 0
+    private var receivedBytes: Int64 = 0
+    /// Whether what is received is not what was on the wire.
+    private var isDecoded = false
+
+    init(holding held: Handles.Held) { self.held = held }
+
+    // MARK: - The request
+
+    /// Somebody waits for the response. False if the exchange was cancelled before: then `waiter` is not kept.
+    mutating func begin(_ waiter: Handles.HeadWaiter) -> Bool {
+        guard case .idle = state else { return false }
+        state = .starting(.connecting(waiter))
+        return true
+    }
+
+    enum Attachment: Sendable {
+        case proceed
+        case withdraw
+        case conclude(Ending)
+        /// It was over before: what would have been held is the caller's to end.
+        case refused
+    }
+
+    /// The pool has returned what the request can be withdrawn by, which `hold` keeps.
+    mutating func attach(_ hold: (inout Handles.Held) -> Void) -> Attachment {
+        guard self.hold(hold) else { return .refused }
+        switch state {
+        case .starting(let progress):
+            state = .running(progress)
+        case .cancelledInStart(.connecting(let waiter)):
+            state = .withdrawing(reason: .cancellation, .connecting(waiter))
+            return .withdraw
+        case .cancelledInStart:
+            if let ending = stop(.failed(CancellationError())) { return .conclude(ending) }
+        case .idle, .running, .withdrawing, .ended:
+            break
+        }
+        return .proceed
+    }
+
+    /// Changes what is held. False, and nothing is changed, after the end.
+    mutating func hold(_ change: (inout Handles.Held) -> Void) -> Bool {
+        guard var changed = held else { return false }
+        change(&changed)
+        held = changed
+        return true
+    }
+
+    mutating func sentHead() {
+        if case .connecting(let waiter)? = progress { progress = .sending(waiter) }
+    }
+
+    /// How much of the request's body was sent by now; nil after the end.
+    mutating func sent(_ count: Int) -> Int64? {
+        guard !hasEnded else { return nil }
+        sentBytes += Int64(count)
+        return sentBytes
+    }
+
+    mutating func sentAll() {
+        if case .sending(let waiter)? = progress { progress = .awaitingResponse(waiter) }
+    }
+
+    // MARK: - The response
+
+    struct HeadDelivery: Sendable {
+        let waiter: Handles.HeadWaiter
+        /// A server that refuses the request gets nothing more of it.
+        let stopsUpload: Bool
+    }
+
+    /// - Parameters:
+    ///   - bodyLength: how many bytes of a body follow; nil where only its end tells.
+    ///   - isDecoded: whether the chunks to come are not as they were on the wire.
+    /// - Returns: nil where nobody waits for a head.
+    mutating func received(_ head: HTTPResponse, bodyLength: Int64?, isDecoded: Bool) -> HeadDelivery? {
+        switch progress {
+        case .connecting(let waiter)?, .sending(let waiter)?, .awaitingResponse(let waiter)?:
+            self.head = head
+            self.isDecoded = isDecoded
+            progress = .receiving(Receiving(missingBytes: bodyLength))
+            return HeadDelivery(waiter: waiter, stopsUpload: head.status.code >= 300)
+        case .receiving?, nil:
+            return nil
+        }
+    }
+
+    enum ChunkDelivery: Sendable {
+        /// Nobody wants it.
+        case ignored
+        case queued
+        /// It was queued, and the connection waits.
+        case holdBack(Handles.Demand)
+        case deliver(to: Handles.ChunkWaiter)
+    }
+
+    /// - Parameter demand: makes what the connection waits for if it must.
+    mutating func received(_ chunk: Data, demand: () -> Handles.Demand) -> ChunkDelivery {
+        guard case .receiving(var receiving)? = progress else { return .ignored }
+        receivedBytes += Int64(chunk.count)
+        receiving.missingBytes = receiving.missingBytes.map { $0 - Int64(chunk.count) }
+        let delivery: ChunkDelivery
+        switch receiving.flow {
+        case .awaited(let waiter):
+            receiving.flow = .open
+            delivery = .deliver(to: waiter)
+        case .open:
+            chunks.append(chunk)
+            if chunks.bytes >= Self.readAheadBytes {
+                let demand = demand()
+                receiving.flow = .heldBack(demand)
+                delivery = .holdBack(demand)
+            } else {
+                delivery = .queued
+            }
+        case .heldBack(let demand):
+            chunks.append(chunk)
+            delivery = .holdBack(demand)
+        }
+        progress = .receiving(receiving)
+        return delivery
+    }
+
+    /// The response has come to its end.
+    mutating func receivedAll() -> Ending? {
+        guard case .receiving? = progress else { return nil }
+        return end(.complete)
+    }
+
+    enum Read: Sendable {
+        /// - Parameter demand: of a connection that may read on.
+        case chunk(Data, demand: Handles.Demand?)
+        case end
+        case failure(any Error)
+        /// Nothing is there. The waiter, if there was one, is kept.
+        case pending
+    }
+
+    /// The next chunk, or what there is instead; what was queued at the end comes before the end.
+    mutating func read(orWait waiter: Handles.ChunkWaiter? = nil) -> Read {
+        if let chunk = chunks.popFirst() {
+            guard case .receiving(var receiving)? = progress, case .heldBack(let demand) = receiving.flow,
+                chunks.bytes < Self.readAheadBytes
+            else { return .chunk(chunk, demand: nil) }
+            receiving.flow = .open
+            progress = .receiving(receiving)
+            return .chunk(chunk, demand: demand)
+        }
+        if case .ended(let end) = state {
+            switch end {
+            case .complete: return .end
+            case .failed(let error): return .failure(error)
+            case .abandoned: return .failure(CancellationError())
+            }
+        }
+        // One reader at a time.
+        guard case .receiving(var receiving)? = progress, case .open = receiving.flow else { return .failure(BodyAlreadyUsed()) }
+        guard let waiter else { return .pending }
+        receiving.flow = .awaited(waiter)
+        progress = .receiving(receiving)
+        return .pending
+    }
+
+    // MARK: - Giving up
+
+    enum Withdrawal: Sendable {
+        /// Nothing is to be done, or nothing now.
+        case nothing
+        /// To be taken back from the pool; ``withdrawn(_:)`` follows.
+        case withdraw
+        case conclude(Ending)
+    }
+
+    /// The deadline has passed.
+    mutating func expire(_ failure: (Position) -> any Error) -> Withdrawal {
+        switch state {
+        case .starting(.connecting(let waiter)), .running(.connecting(let waiter)):
+            state = .withdrawing(reason: .deadline, .connecting(waiter))
+            return .withdraw
+        case .cancelledInStart(.connecting(let waiter)):
+            state = .withdrawing(reason: .cancellation, .connecting(waiter))
+            return .withdraw
+        case .idle, .starting, .cancelledInStart, .running:
+            return fail(failure).map { .conclude($0) } ?? .nothing
+        case .withdrawing, .ended:
+            return .nothing
+        }
+    }
+
+    /// Whoever waits for the response, or reads it, is cancelled.
+    ///
+    /// - Parameter isTracked: whether somebody wants to know if the request has left. If so, it is found out first.
+    mutating func cancel(isTracked: Bool) -> Withdrawal {
+        if isTracked {
+            switch state {
+            case .starting(.connecting(let waiter)), .cancelledInStart(.connecting(let waiter)):
+                state = .cancelledInStart(.connecting(waiter))
+                return .nothing
+            case .running(.connecting(let waiter)):
+                state = .withdrawing(reason: .cancellation, .connecting(waiter))
+                return .withdraw
+            case .withdrawing(_, .connecting(let waiter)):
+                state = .withdrawing(reason: .cancellation, .connecting(waiter))
+                return .nothing
+            case .idle, .starting, .cancelledInStart, .running, .withdrawing, .ended:
+                break
+            }
+        }
+        return stop(.failed(CancellationError())).map { .conclude($0) } ?? .nothing
+    }
+
+    /// The request was taken back, and all that was sent before is known.
+    mutating func withdrawn(_ failure: (Position) -> any Error) -> Ending? {
+        guard case .withdrawing(let reason, _) = state else { return nil }
+        switch reason {
+        case .deadline: return fail(failure)
+        case .cancellation: return stop(.failed(CancellationError()))
+        }
+    }
+
+    /// Nobody wants the rest of the response.
+    mutating func abandon() -> Ending? { stop(.abandoned) }
+
+    // MARK: - Failing
+
+    /// The connection, or the pool, has failed. A response that is whole stays so when the server then closes on a request that it does
+    /// not want whole (RFC 9113, 8.1).
+    mutating func connectionFailed(_ failure: (Position) -> any Error) -> Ending? {
+        if case .receiving(let receiving)? = progress, receiving.missingBytes == 0 { return end(.complete) }
+        if case .withdrawing = state { return nil }  // its reason counts
+        return fail(failure)
+    }
+
+    /// The exchange can't go on. What is queued can still be read.
+    mutating func fail(_ failure: (Position) -> any Error) -> Ending? {
+        guard !hasEnded else { return nil }
+        return end(.failed(failure(position)))
+    }
+
+    /// Ends the exchange if it has not ended. What is queued is dropped in any case.
+    private mutating func stop(_ end: ExchangeLifetime.End) -> Ending? {
+        chunks.removeAll()
+        return hasEnded ? nil : self.end(end)
+    }
+
+    // MARK: - The end
+
+    /// Where an exchange was when it failed.
+    struct Position: Sendable {
+        let phase: ExchangePhase
+        let wasSent: WasSent
+        let head: HTTPResponse?
+    }
+
+    /// What must be done when the exchange ends.
+    struct Ending: Sendable {
+        let end: ExchangeLifetime.End
+        let sizes: ExchangeLifetime.BodySizes
+        let held: Handles.Held?
+        let headWaiter: Handles.HeadWaiter?
+        let chunkWaiter: Handles.ChunkWaiter?
+        let demand: Handles.Demand?
+    }
+
+    private var hasEnded: Bool { if case .ended = state { true } else { false } }
+
+    /// Nil before the beginning and after the end. Setting it leaves the rest of the state as it is.
+    private var progress: Progress? {
+        get {
+            switch state {
+            case .idle, .ended: nil
+            case .starting(let progress), .cancelledInStart(let progress), .running(let progress), .withdrawing(_, let progress): progress
+            }
+        }
+        set {
+            guard let newValue else { return }
+            switch state {
+            case .idle, .ended: break
+            case .starting: state = .starting(newValue)
+            case .cancelledInStart: state = .cancelledInStart(newValue)
+            case .running: state = .running(newValue)
+            case .withdrawing(let reason, _): state = .withdrawing(reason: reason, newValue)
+            }
+        }
+    }
+
+    private var position: Position {
+        switch progress {
+        case .connecting?, nil: Position(phase: .connect, wasSent: .no, head: nil)
+        case .sending?: Position(phase: .send, wasSent: .maybe, head: nil)
+        case .awaitingResponse?: Position(phase: .response, wasSent: .maybe, head: nil)
+        case .receiving?: Position(phase: .body, wasSent: .yes, head: head)
+        }
+    }
+
+    private mutating func end(_ end: ExchangeLifetime.End) -> Ending {
+        var headWaiter: Handles.HeadWaiter?
+        var chunkWaiter: Handles.ChunkWaiter?
+        var demand: Handles.Demand?
+        switch progress {
+        case .connecting(let waiter)?, .sending(let waiter)?, .awaitingResponse(let waiter)?:
+            headWaiter = waiter
+        case .receiving(let receiving)?:
+            switch receiving.flow {
+            case .open: break
+            case .awaited(let waiter): chunkWaiter = waiter
+            case .heldBack(let held): demand = held
+            }
+        case nil: break
+        }
+        state = .ended(end)
+        defer { held = nil }
+        return Ending(
+            end: end,
+            sizes: ExchangeLifetime.BodySizes(requestBytes: sentBytes, responseBytes: isDecoded ? nil : receivedBytes),
+            held: held, headWaiter: headWaiter, chunkWaiter: chunkWaiter, demand: demand)
+    }
+}
+#endif
