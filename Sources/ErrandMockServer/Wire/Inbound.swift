@@ -7,6 +7,9 @@ enum RequestPart: Sendable {
     case head(HTTPRequest, version: String)
     case body(Data)
     case end(trailers: HTTPFields?)
+
+    /// How many bytes of a body it has.
+    var bodyBytes: Int { if case .body(let data) = self { data.count } else { 0 } }
 }
 
 /// What a connection of HTTP/1.1, or a stream of HTTP/2, has received and nobody has read yet: filled by the event loop, read by one
@@ -16,9 +19,7 @@ final class Inbound: Sendable {
     private static let limitParts = 64
 
     private struct State {
-        var parts: [RequestPart] = []
-        var first = 0  // of those not yet read
-        var bufferedBytes = 0
+        var parts = ChunkQueue<RequestPart>()
         var waiter: CheckedContinuation<RequestPart?, any Error>?
         var end: Result<Void, any Error>?
         var isHeld = false
@@ -26,24 +27,10 @@ final class Inbound: Sendable {
         var wantsRead = false
         var read: (@Sendable () -> Void)?
 
-        var count: Int { parts.count - first }
-
         var mayRead: Bool {
             if end != nil { return true }
             if isHeld { return false }
-            return isSlow ? count == 0 : bufferedBytes < Inbound.limitBytes && count < Inbound.limitParts
-        }
-
-        mutating func pop() -> RequestPart? {
-            guard first < parts.count else { return nil }
-            let part = parts[first]
-            first += 1
-            if first == parts.count {
-                parts.removeAll(keepingCapacity: true)
-                first = 0
-            }
-            if case .body(let data) = part { bufferedBytes -= data.count }
-            return part
+            return isSlow ? parts.isEmpty : parts.bytes < Inbound.limitBytes && parts.count < Inbound.limitParts
         }
 
         /// What to call, outside the lock, if there is room again.
@@ -77,8 +64,7 @@ final class Inbound: Sendable {
                 state.waiter = nil
                 return waiter
             }
-            state.parts.append(part)
-            if case .body(let data) = part { state.bufferedBytes += data.count }
+            state.parts.append(part, bytes: part.bodyBytes)
             return nil
         }
         waiter?.resume(returning: part)
@@ -103,7 +89,7 @@ final class Inbound: Sendable {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 let (result, demand) = state.withLock { state -> (Result<RequestPart?, any Error>?, (@Sendable () -> Void)?) in
-                    if let part = state.pop() { return (.success(part), state.demand()) }
+                    if let part = state.parts.popFirst() { return (.success(part), state.demand()) }
                     if let end = state.end { return (end.map { nil }, nil) }
                     if Task.isCancelled { return (.failure(CancellationError()), nil) }
                     if state.waiter != nil { return (.failure(BrokenRequest("its body is read by two at a time")), nil) }
@@ -123,7 +109,7 @@ final class Inbound: Sendable {
     }
 
     /// Whether a part is there; what is cannot be lost by the connection's end.
-    var hasParts: Bool { state.withLock { $0.count > 0 } }
+    var hasParts: Bool { state.withLock { !$0.parts.isEmpty } }
 
     /// Reads nothing more; the connection's end is still seen.
     func hold() { state.withLock { $0.isHeld = true } }
