@@ -152,8 +152,8 @@ extension AsyncHTTPClientTransportTests {
 }
 
 extension TestCertificates {
-    func identity(_ client: Client) -> AsyncHTTPClientTransport.ClientCertificate {
-        AsyncHTTPClientTransport.ClientCertificate(chainPEMFile: certificate(client), keyPEMFile: key(client))
+    func identity(_ client: Client) -> TLSSettings.ClientCertificate {
+        TLSSettings.ClientCertificate(chainPEMFile: certificate(client), keyPEMFile: key(client))
     }
 }
 #endif

@@ -105,7 +105,7 @@ extension MockServerTests {
                 server.dispatch { _ in .text("known") }
                 try await withAHC {
                     $0.tls.extraRootsPEMFiles = [files.path]
-                    $0.tls.clientCertificate = AsyncHTTPClientTransport.ClientCertificate(chainPEMFile: certificate, keyPEMFile: key)
+                    $0.tls.clientCertificate = TLSSettings.ClientCertificate(chainPEMFile: certificate, keyPEMFile: key)
                 } _: { transport in
                     if isKnown {
                         #expect(try await transport.text(server.url()) == "known")

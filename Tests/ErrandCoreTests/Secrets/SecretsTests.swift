@@ -77,6 +77,8 @@ import Testing
             Holder("Origin", url.origin), Holder("InvalidURL", InvalidURL("https://joe:\(secret)@h", .credentials)),
             Holder("TransportError", failure),
             Holder("DecodingFailure", DecodingFailure(Int.self, underlying: SecretError(), body: Data(secret.utf8), of: response)),
+            Holder("ProxySettings", ProxySettings.http(host: "proxy.example", port: 3128, credentials: (user: secret, password: secret))),
+            Holder("ProxySettings.Credentials", ProxySettings.Credentials(user: secret, password: secret)),
             Holder("AttemptRecord", record), Holder("AttemptRecord.Outcome", record.outcome),
             Holder("ExchangeLifetime", ended), Holder("ExchangeLifetime.End", ExchangeLifetime.End.failed(SecretError())),
             Holder("ExchangeEvent", ExchangeEvent(.end, request: request.id, response: head, failure: SecretError())),

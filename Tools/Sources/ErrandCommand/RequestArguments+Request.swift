@@ -159,7 +159,7 @@ extension RequestArguments {
         }
     }
 
-    private static func proxy(_ text: String) throws -> AsyncHTTPClientTransport.Proxy {
+    private static func proxy(_ text: String) throws -> ProxySettings {
         guard let parts = URLComponents(string: absolute(text)), let host = parts.host, !host.isEmpty else {
             throw ValidationError("--proxy wants a URL")
         }
