@@ -64,12 +64,13 @@ extension HTTPResponse {
 }
 
 extension HTTPResponse {
-    /// Drops the fields that told of the coded body, as RFC 9110, 8.4, has it for whoever decodes; the coding's name. Nil, and nothing is
-    /// dropped, where the client decodes nothing.
+    /// Drops the fields that describe the coded body, as RFC 9110, 8.4, requires of whoever decodes; returns the coding's name. Nil, and
+    /// nothing is dropped, where the client decodes nothing.
     mutating func removeDecodedCoding(of method: HTTPRequest.Method) -> String? {
-        guard method != .head, status.code != 204, status.code != 304,
-            headerFields[.contentLength] != "0", let coding = ContentCoding.decoded(headerFields[values: .contentEncoding])
-        else { return nil }
+        let coding = ContentCoding.decoded(
+            headerFields[values: .contentEncoding], status: status.code, contentLength: headerFields[values: .contentLength].first,
+            answersHead: method == .head)
+        guard let coding else { return nil }
         headerFields[.contentEncoding] = nil
         headerFields[.contentLength] = nil
         return coding

@@ -28,12 +28,10 @@ final class CodingGuard: ChannelDuplexHandler {
         }
         original = head.headers[Self.name]
         head.headers.remove(name: Self.name)
-        if hasBody(head), let coding = ContentCoding.decoded(original) { head.headers.add(name: Self.name, value: coding) }
+        let coding = ContentCoding.decoded(
+            original, status: Int(head.status.code), contentLength: head.headers.first(name: "content-length"), answersHead: isHead)
+        if let coding { head.headers.add(name: Self.name, value: coding) }
         context.fireChannelRead(wrapInboundOut(.head(head)))
-    }
-
-    private func hasBody(_ head: HTTPResponseHead) -> Bool {
-        !isHead && head.status.mayHaveResponseBody && head.headers.first(name: "content-length") != "0"
     }
 
     /// The head as it was sent; nil if it is `head`.
@@ -48,10 +46,19 @@ final class CodingGuard: ChannelDuplexHandler {
 }
 
 enum ContentCoding {
-    /// The coding that this transport decodes, `gzip` or `deflate`; nil for others, and for more than one. Names are case-insensitive, and
-    /// `x-gzip` is `gzip` (RFC 9110, 8.4.1).
-    static func decoded(_ values: [String]) -> String? {
-        guard values.count == 1, let value = values.first else { return nil }
+    /// The coding that this transport decodes of a response: `gzip` or `deflate`; nil for other codings, for more than one, and for a
+    /// response without a body or with an empty one, of which the decompressor would miss the end.
+    ///
+    /// Names are case-insensitive, and `x-gzip` is `gzip` (RFC 9110, 8.4.1).
+    ///
+    /// - Parameters:
+    ///   - values: of the field `Content-Encoding`.
+    ///   - contentLength: the first value of the field `Content-Length`.
+    ///   - answersHead: whether the method of the request was HEAD.
+    static func decoded(_ values: [String], status: Int, contentLength: String?, answersHead: Bool) -> String? {
+        guard !answersHead, status >= 200, status != 204, status != 304, contentLength != "0",  // RFC 9112, 6.3
+            values.count == 1, let value = values.first
+        else { return nil }
         switch value.lowercased() {
         case "gzip", "x-gzip": return "gzip"
         case "deflate": return "deflate"
