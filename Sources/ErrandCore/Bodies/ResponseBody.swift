@@ -144,8 +144,12 @@ public struct ResponseBody: Sendable, AsyncSequence {
         }
 
         package func next() async throws -> Data? {
-            guard let source, !owner.isGivenUp else { throw BodyAlreadyUsed() }
-            if owner.isOver { return nil }
+            guard let source else { throw BodyAlreadyUsed() }
+            switch owner.phase {
+            case .open: break
+            case .over: return nil
+            case .givenUp: throw BodyAlreadyUsed()
+            }
             do {
                 if let chunk = try await source.next() { return chunk }
             } catch {
@@ -167,9 +171,22 @@ public struct ResponseBody: Sendable, AsyncSequence {
             var isClaimed = false
             var isGivenUp = false
             var trailers: HTTPFields?
+
+            var phase: Phase { isGivenUp ? .givenUp : source == nil ? .over : .open }
+        }
+
+        enum Phase: UInt8, AtomicRepresentable {
+            /// There may be more to read.
+            case open
+            /// It came to its end, or its reader failed.
+            case over
+            /// It was abandoned before its end, by other than the reader's own failure.
+            case givenUp
         }
 
         private let state: Mutex<State>
+        /// The state's phase, for a reader that asks before each chunk. Written under the lock.
+        private let currentPhase = Atomic(Phase.open)
         let request: Request?
 
         init(_ source: some BodySource, request: Request?) {
@@ -178,9 +195,7 @@ public struct ResponseBody: Sendable, AsyncSequence {
         }
 
         var trailers: HTTPFields? { state.withLock(\.trailers) }
-        var isOver: Bool { state.withLock { $0.source == nil } }
-        /// It was abandoned before its end, by other than the reader's own failure.
-        var isGivenUp: Bool { state.withLock(\.isGivenUp) }
+        var phase: Phase { currentPhase.load(ordering: .acquiring) }
 
         /// The source, for the first caller alone.
         func claim() -> (any BodySource)? {
@@ -194,7 +209,7 @@ public struct ResponseBody: Sendable, AsyncSequence {
         func finish(trailers: HTTPFields?) -> Bool {
             let (source, isGivenUp) = state.withLock { state in
                 if !state.isGivenUp { state.trailers = trailers }
-                defer { state.source = nil }
+                defer { letGo(&state) }
                 return (state.source, state.isGivenUp)
             }
             _ = source
@@ -204,6 +219,7 @@ public struct ResponseBody: Sendable, AsyncSequence {
         func abandon() {
             state.withLock { state in
                 if state.source != nil { state.isGivenUp = true }
+                currentPhase.store(state.phase, ordering: .releasing)
             }
             release()
         }
@@ -212,10 +228,15 @@ public struct ResponseBody: Sendable, AsyncSequence {
         func release() {
             let source = state.withLock { state in
                 state.isClaimed = true
-                defer { state.source = nil }
+                defer { letGo(&state) }
                 return state.source
             }
             source?.abandon()
+        }
+
+        private func letGo(_ state: inout State) {
+            state.source = nil
+            currentPhase.store(state.phase, ordering: .releasing)
         }
 
         deinit { state.withLock(\.source)?.abandon() }
