@@ -29,7 +29,7 @@ import Testing
 
         /// Ends when nobody shares anything, and no slot is taken.
         func areIdle() async throws {
-            try await poll("the exchanges to be over", value: { (coalesce.load, limit.load(of: "")) }) {
+            try await poll("the exchanges to be over", value: { (coalesce.load, limit.load) }) {
                 $0.underWay == 0 && $0.callers == 0 && $1.underWay == 0 && $1.waiting == 0
             }
         }
@@ -171,7 +171,7 @@ import Testing
             let parts = Parts(transport)
             let responses = try await responses(3, parts, server)
             for response in responses {
-                #expect(parts.limit.load(of: "").underWay == 1)
+                #expect(parts.limit.load.underWay == 1)
                 for try await _ in response.body { break }
             }
             try await parts.areIdle()

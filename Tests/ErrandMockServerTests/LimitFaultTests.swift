@@ -72,7 +72,7 @@ import Testing
                 }
                 #expect(answer == Data("fine".utf8))
                 // Told on an event loop, which may be a moment behind the reader.
-                try await poll("the slot to be free", value: { middleware.load(of: "").underWay + middleware.load(of: "").waiting }) {
+                try await poll("the slot to be free", value: { middleware.load.underWay + middleware.load.waiting }) {
                     $0 == 0
                 }
             }

@@ -23,9 +23,6 @@ extension Request {
         return max(options.resendCount, last?.id == id ? last?.options.resendCount ?? 0 : 0) + 1
     }
 
-    /// Scheme and authority as text; empty while there is none.
-    package var originText: String { "\(head.scheme ?? "")://\(head.authority ?? "")" }
-
     /// Its tags, without secrets.
     package var shownTags: [String: String] {
         var tags = options.tags

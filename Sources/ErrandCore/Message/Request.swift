@@ -77,6 +77,14 @@ public struct Request: Sendable {
         return try? HTTPURL("\(scheme)://\(authority)\(target)")
     }
 
+    /// Scheme, host and port; `nil` while the request has no authority, or where scheme and authority are invalid. The target does not matter.
+    public var origin: Origin? {
+        guard let scheme = head.scheme, scheme == "https" || scheme == "http", let authority = head.authority,
+            !authority.utf8.contains(where: { $0 <= 0x20 || $0 == 0x7F || "/\\?#@".utf8.contains($0) })
+        else { return nil }
+        return try? Origin(scheme: scheme, authority: authority, in: "")
+    }
+
     /// The URL, or the path where there is no authority yet, without secrets: for logs and messages.
     public var redactedURL: String {
         let target = head.path ?? ""

@@ -21,11 +21,8 @@ public struct RequestCondition: Sendable, CustomStringConvertible {
     public static func host(_ hosts: String...) -> RequestCondition {
         let wanted = hosts.map { HostPattern($0) }
         return RequestCondition(description: "host \(hosts.joined(separator: " or "))") { request in
-            // Without the target: one such as `*` makes no URL.
-            guard let scheme = request.head.scheme, let authority = request.head.authority,
-                let url = try? HTTPURL("\(scheme)://\(authority)/")
-            else { return false }
-            return wanted.contains { $0.matches(url) }
+            guard let origin = request.origin else { return false }
+            return wanted.contains { $0.matches(origin) }
         }
     }
 
@@ -92,8 +89,8 @@ private struct HostPattern: Sendable {
         port = !Host.isIPv6(name) && behindAddress.contains(":") ? url.effectivePort : nil
     }
 
-    func matches(_ url: HTTPURL) -> Bool {
-        (isForNamesBelow ? url.host.hasSuffix(host) : url.host == host) && (port ?? url.effectivePort) == url.effectivePort
+    func matches(_ origin: Origin) -> Bool {
+        (isForNamesBelow ? origin.host.hasSuffix(host) : origin.host == host) && (port ?? origin.effectivePort) == origin.effectivePort
     }
 }
 

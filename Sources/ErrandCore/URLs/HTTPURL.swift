@@ -8,12 +8,8 @@
 /// try base.joined(with: "/users?page=2").description   // https://api.example/v1/users?key=k&page=2
 /// ```
 public struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
-    /// `http` or `https`.
-    public let scheme: String
-    /// A name in ASCII, an IPv4 address, or an IPv6 address in brackets.
-    public let host: String
-    /// Nil where it is the scheme's own (80, 443).
-    public let port: Int?
+    /// Scheme, host and port: what credentials and connections belong to (RFC 9110, 4.3.1).
+    public let origin: Origin
     /// Percent-encoded, with its leading slash; empty only where the text had no path.
     public let path: String
     /// Percent-encoded, without its question mark; nil if there is none.
@@ -37,44 +33,26 @@ public struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
         guard text.utf8.count <= 65_535 else { throw InvalidURL(text, .tooManyOctets) }
         guard let scheme = reference.scheme?.lowercased() else { throw InvalidURL(text, .missingScheme) }
         guard scheme == "http" || scheme == "https" else { throw InvalidURL(text, .unsupportedScheme(scheme)) }
-        guard let authority = reference.authority, !authority.isEmpty else { throw InvalidURL(text, .missingHost) }
-        guard !authority.utf8.contains(UInt8(ascii: "@")) else { throw InvalidURL(text, .credentials) }
-        let (host, port) = try Self.split(authority, in: text)
-        self.scheme = scheme
-        self.host = try Host.normalized(host, in: text)
-        self.port = port == Self.defaultPort(of: scheme) ? nil : port
+        self.origin = try Origin(scheme: scheme, authority: reference.authority ?? "", in: text)
         self.path = reference.path
         self.query = reference.query
     }
 
-    init(scheme: String, host: String, port: Int?, path: String, query: String?) {
-        (self.scheme, self.host, self.port, self.path, self.query) = (scheme, host, port, path, query)
+    init(origin: Origin, path: String, query: String?) {
+        (self.origin, self.path, self.query) = (origin, path, query)
     }
 
-    private static func split(_ authority: String, in text: String) throws(InvalidURL) -> (Substring, Int?) {
-        guard authority.utf8.count <= Host.limitBytes + 6 else { throw InvalidURL(text, .invalidHost("it is longer than 253 octets")) }
-        let afterBracket = authority.utf8.lastIndex(of: UInt8(ascii: "]")) ?? authority.startIndex
-        guard let colon = authority.utf8[afterBracket...].firstIndex(of: UInt8(ascii: ":")) else { return (authority[...], nil) }
-        let digits = authority[authority.utf8.index(after: colon)...]
-        if digits.isEmpty { return (authority[..<colon], nil) }  // RFC 3986, 3.2.3: an empty port is none
-        guard digits.utf8.allSatisfy(\.isASCIIDigit), digits.utf8.count <= 5, let port = Int(digits), (1...65_535).contains(port)
-        else {
-            // What is no number may be part of a password that held an unescaped slash.
-            throw InvalidURL(text, .invalidPort(digits.utf8.allSatisfy(\.isASCIIDigit) ? String(digits.prefix(20)) : "…"))
-        }
-        return (authority[..<colon], port)
-    }
-
-    static func defaultPort(of scheme: String) -> Int { scheme == "https" ? 443 : 80 }
-
+    /// `http` or `https`.
+    public var scheme: String { origin.scheme }
+    /// A name in ASCII, an IPv4 address, or an IPv6 address in brackets.
+    public var host: String { origin.host }
+    /// Nil where it is the scheme's own (80, 443).
+    public var port: Int? { origin.port }
     /// The port that is connected to: the one named, or the scheme's own.
-    public var effectivePort: Int { port ?? Self.defaultPort(of: scheme) }
+    public var effectivePort: Int { origin.effectivePort }
 
     /// Host and port as a `Host` field has them; the port only where it is not the scheme's own.
-    public var authority: String { port.map { "\(host):\($0)" } ?? host }
-
-    /// Scheme, host and port: what credentials and connections belong to (RFC 9110, 4.3.1).
-    public var origin: Origin { Origin(scheme: scheme, host: host, port: effectivePort) }
+    public var authority: String { origin.authority }
 
     /// What a request line asks for: the path (`/` where it is empty) and the query (RFC 9110, 7.1).
     public var target: String { (path.isEmpty ? "/" : path) + (query.map { "?" + $0 } ?? "") }
@@ -98,24 +76,8 @@ public struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
             joinedPath = (path.hasSuffix("/") ? path.dropLast() : path[...]) + (endpoint.hasPrefix("/") ? "" : "/") + endpoint
         }
         return HTTPURL(
-            scheme: scheme, host: host, port: port, path: joinedPath,
+            origin: origin, path: joinedPath,
             query: RequestTarget.joinedQuery(self.query, query))
-    }
-}
-
-/// Scheme, host and port of a URL (RFC 6454; RFC 9110, 4.3.1).
-public struct Origin: Sendable, Hashable, CustomStringConvertible {
-    public let scheme: String
-    public let host: String
-    /// Always there: the scheme's own where the URL names none.
-    public let port: Int
-
-    public init(scheme: String, host: String, port: Int) {
-        (self.scheme, self.host, self.port) = (scheme, host, port)
-    }
-
-    public var description: String {
-        port == HTTPURL.defaultPort(of: scheme) ? "\(scheme)://\(host)" : "\(scheme)://\(host):\(port)"
     }
 }
 
@@ -161,7 +123,6 @@ extension HTTPURL {
     /// This URL with more query items behind its own.
     package func addingQuery(_ more: Query) -> HTTPURL {
         guard !more.isEmpty else { return self }
-        return HTTPURL(
-            scheme: scheme, host: host, port: port, path: path, query: RequestTarget.joinedQuery(query, more.encoded))
+        return HTTPURL(origin: origin, path: path, query: RequestTarget.joinedQuery(query, more.encoded))
     }
 }

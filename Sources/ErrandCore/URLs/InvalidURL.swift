@@ -24,6 +24,7 @@ public struct InvalidURL: Error, Sendable, Hashable, CustomStringConvertible {
         public static let dotSegment = Reason("a segment of the path is '.' or '..', which servers and proxies resolve")
         public static let fragment = Reason("it has a fragment, which is never sent; '#' within data is written %23")
         public static let absolute = Reason("it names a scheme or another authority where a path is wanted")
+        public static let notAnOrigin = Reason("it has a path or a query, and an origin is a scheme, a host and a port alone")
         public static let invalidTarget = Reason("its target begins with neither '/' nor '?', and would become a part of the host")
         public static let tooManyOctets = Reason("it is longer than 65,535 octets")
         public static func unsupportedScheme(_ scheme: String) -> Reason {

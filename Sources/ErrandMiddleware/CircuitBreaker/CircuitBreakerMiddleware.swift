@@ -21,7 +21,7 @@ public struct CircuitBreakerMiddleware: HTTPMiddleware {
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         guard !request.options.circuitBreaker.isOff else { return try await next.send(request) }
-        let origin = request.originText
+        let origin = request.origin
         let (generation, began) = try breaker.enter(origin, request)
         let response: Response
         do {
@@ -51,7 +51,8 @@ public struct CircuitBreakerMiddleware: HTTPMiddleware {
 /// The circuits of the origins that a stack talks to: to be looked at, and to be set by hand.
 ///
 /// It keeps at most 1,000 origins without a failure in the window, and 1,000 others; beyond that, the least recently used of its kind is forgotten,
-/// and counts anew. An origin that is isolated by hand is never forgotten.
+/// and counts anew. An origin that is isolated by hand is never forgotten. Requests that have no origin yet, as `server` stands further in, share a
+/// circuit, whose changes are not reported.
 public final class CircuitBreaker: Sendable {
     /// How a circuit is now.
     public enum State: Sendable, Hashable {
@@ -70,15 +71,15 @@ public final class CircuitBreaker: Sendable {
 
     public let policy: CircuitPolicy
     private let elapsed: @Sendable () -> Duration
-    private let onChange: @Sendable (String, State) -> Void
+    private let onChange: @Sendable (Origin, State) -> Void
     private let machines = Mutex(
-        TieredTable<String, CircuitMachine>(
+        TieredTable<Origin?, CircuitMachine>(
             limit: originLimit, isImportant: \.isTroubled, isPinned: { $0.state == .isolated }))
     private let changes = Mutex(Changes())
 
     /// What has to be told, in the order in which it happened.
     private struct Changes: Sendable {
-        var untold: [(origin: String, state: State)] = []
+        var untold: [(origin: Origin, state: State)] = []
         /// Whether a thread is calling `onChange`; others only append.
         var isTelling = false
     }
@@ -89,48 +90,52 @@ public final class CircuitBreaker: Sendable {
     ///     not under a lock. It must return quickly.
     public init(
         _ policy: CircuitPolicy = .standard, clock: any Clock<Duration> = ContinuousClock(),
-        onChange: @escaping @Sendable (_ origin: String, _ state: State) -> Void = { _, _ in }
+        onChange: @escaping @Sendable (_ origin: Origin, _ state: State) -> Void = { _, _ in }
     ) {
         (self.policy, self.onChange) = (policy, onChange)
         elapsed = stopwatch(clock)
     }
 
-    /// The circuit of an origin, as `https://a.example`.
-    public func state(of origin: String) -> State {
+    /// The circuit of an origin.
+    public func state(of origin: Origin) -> State {
         let now = elapsed()
         return machines.withLock { Self.shown($0[origin]?.state ?? .closed, at: now) }
     }
 
-    /// Refuses all requests to an origin, written as `https://a.example`, until ``close(_:)``.
-    public func isolate(_ origin: String) { change(origin) { machine, _ in machine.isolate() } }
+    /// Refuses all requests to an origin, until ``close(_:)``.
+    ///
+    /// ```swift
+    /// breaker.isolate(try Origin("https://a.example"))
+    /// ```
+    public func isolate(_ origin: Origin) { change(origin) { machine, _ in machine.isolate() } }
 
     /// Lets requests go again, and forgets what was counted.
-    public func close(_ origin: String) { change(origin) { machine, _ in machine.close() } }
+    public func close(_ origin: Origin) { change(origin) { machine, _ in machine.close() } }
 
     /// How many origins are kept now.
     package var originCount: Int { machines.withLock(\.count) }
 
     var now: Duration { elapsed() }
 
-    func enter(_ origin: String, _ request: Request) throws -> (generation: Int, began: Duration) {
+    func enter(_ origin: Origin?, _ request: Request) throws -> (generation: Int, began: Duration) {
         switch change(origin, { machine, now in machine.enter(at: now) }) {
         case .go(let generation): return (generation, elapsed())
         case .refused(let rest): throw CircuitOpen(request: request, retryAfter: rest)
         }
     }
 
-    func leave(_ origin: String, _ generation: Int, _ outcome: CircuitMachine.Outcome) {
+    func leave(_ origin: Origin?, _ generation: Int, _ outcome: CircuitMachine.Outcome) {
         change(origin) { machine, now in machine.leave(generation, outcome, at: now) }
     }
 
     @discardableResult
-    private func change<Result: Sendable>(_ origin: String, _ body: (inout CircuitMachine, Duration) -> Result) -> Result {
+    private func change<Result: Sendable>(_ origin: Origin?, _ body: (inout CircuitMachine, Duration) -> Result) -> Result {
         let now = elapsed()
         let (result, hasChanged) = machines.withLock { machines in
             machines.update(origin, default: CircuitMachine(policy)) { machine -> (Result, Bool) in
                 let generation = machine.generation
                 let result = body(&machine, now)
-                guard machine.generation != generation else { return (result, false) }
+                guard machine.generation != generation, let origin else { return (result, false) }
                 // Under the lock, so that changes come in order.
                 let state = Self.shown(machine.state, at: now)
                 changes.withLock { $0.untold.append((origin, state)) }

@@ -22,13 +22,13 @@ final class ConcurrencyLimiter: Sendable {
     private static let keyLimit = 1_000
 
     let limit: ConcurrencyLimit
-    private let lines = Mutex(BoundedTable<String, Line>(limit: keyLimit, isPinned: { !$0.isIdle }))
+    private let lines = Mutex(BoundedTable<RequestScope.Key, Line>(limit: keyLimit, isPinned: { !$0.isIdle }))
 
     init(_ limit: ConcurrencyLimit) { self.limit = limit }
 
     var keyCount: Int { lines.withLock(\.count) }
 
-    func load(of key: String) -> LimitConcurrencyMiddleware.Load {
+    func load(of key: RequestScope.Key) -> LimitConcurrencyMiddleware.Load {
         lines.withLock { lines in
             guard let line = lines[key] else { return .init(underWay: 0, waiting: 0, limit: ConcurrencyLimit.slots(Double(limit.initial))) }
             return .init(underWay: line.inUse, waiting: line.queue.count, limit: ConcurrencyLimit.slots(line.limit))
@@ -38,7 +38,7 @@ final class ConcurrencyLimiter: Sendable {
     /// Returns with a slot.
     ///
     /// - Throws: `CancellationError`; ``TransportError`` when the deadline passes first.
-    func acquire(_ key: String, for request: Request) async throws {
+    func acquire(_ key: RequestScope.Key, for request: Request) async throws {
         try Task.checkCancellation()
         if take(key) { return }
         request.tell(.queueStart)
@@ -51,7 +51,7 @@ final class ConcurrencyLimiter: Sendable {
     }
 
     /// Changes a line where it stands: a copy of a long one would cost its length.
-    private func within<Result: Sendable>(_ key: String, _ body: (inout Line) -> Result) -> Result {
+    private func within<Result: Sendable>(_ key: RequestScope.Key, _ body: (inout Line) -> Result) -> Result {
         lines.withLock { lines in
             let (result, isIdle) = lines.update(key, default: Line(limit: Double(limit.initial))) { line in
                 let result = body(&line)
@@ -63,7 +63,7 @@ final class ConcurrencyLimiter: Sendable {
         }
     }
 
-    private func take(_ key: String) -> Bool {
+    private func take(_ key: RequestScope.Key) -> Bool {
         within(key) { line in
             guard line.hasRoom else { return false }
             line.inUse += 1
@@ -71,7 +71,7 @@ final class ConcurrencyLimiter: Sendable {
         }
     }
 
-    private func wait(_ key: String, for request: Request) async throws {
+    private func wait(_ key: RequestScope.Key, for request: Request) async throws {
         try await parked { (ticket, continuation: CheckedContinuation<Void, any Error>) in
             within(key) { line in
                 if ticket.isCancelled { return .failure(CancellationError()) }
@@ -92,7 +92,7 @@ final class ConcurrencyLimiter: Sendable {
     }
 
     /// Gives a slot back, to whoever is next.
-    func release(_ key: String, _ outcome: ConcurrencyLimit.Outcome) {
+    func release(_ key: RequestScope.Key, _ outcome: ConcurrencyLimit.Outcome) {
         let next = within(key) { line -> [Waiter] in
             line.limit = limit.next(after: outcome, limit: line.limit, inUse: line.inUse)
             line.inUse -= 1

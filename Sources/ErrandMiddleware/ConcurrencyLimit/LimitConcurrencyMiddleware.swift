@@ -67,8 +67,14 @@ public struct LimitConcurrencyMiddleware: HTTPMiddleware {
         package init(underWay: Int, waiting: Int, limit: Int) { (self.underWay, self.waiting, self.limit) = (underWay, waiting, limit) }
     }
 
-    /// What goes on behind a key: an origin, as `https://a.example`, or an empty text where all requests have one limit. For a gauge.
-    public func load(of key: String) -> Load { limiter.load(of: key) }
+    /// What goes on under the limit of an origin, for the scope ``ErrandCore/RequestScope/origin``. For a gauge.
+    public func load(of origin: Origin) -> Load { limiter.load(of: .origin(origin)) }
+
+    /// What goes on under the limit of a key of the scope's closure. For a gauge.
+    public func load(ofKey key: String) -> Load { limiter.load(of: .named(key)) }
+
+    /// What goes on under the one limit of the scope ``ErrandCore/RequestScope/all``. For a gauge.
+    public var load: Load { limiter.load(of: .all) }
 
     /// How many keys are remembered now.
     package var keyCount: Int { limiter.keyCount }

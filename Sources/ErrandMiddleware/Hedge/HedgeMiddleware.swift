@@ -47,7 +47,7 @@ public struct HedgeMiddleware: HTTPMiddleware {
         guard let policy = request.options.hedge.resolved(policy), request.method.isSafe, request.body.replay.canRestart,
             request.options.upgrade == nil
         else { return try await next.send(request) }
-        let origin = request.originText
+        let origin = request.origin
         let elapsed = stopwatch(clock)
         let response: Response
         if let delay = latencies.delay(policy.delay, of: origin) {
@@ -69,7 +69,7 @@ public struct HedgeMiddleware: HTTPMiddleware {
     }
 
     private func race(
-        _ request: Request, after delay: Duration, _ policy: HedgePolicy, origin: String, _ next: some HTTPSender
+        _ request: Request, after delay: Duration, _ policy: HedgePolicy, origin: Origin?, _ next: some HTTPSender
     ) async throws -> Response {
         try await withThrowingTaskGroup(of: Finisher.self) { group in
             func begin(_ number: Int) {
@@ -165,13 +165,13 @@ private final class OriginLatencies: Sendable {
     private static let originLimit = 1_000
 
     private let elapsed: @Sendable () -> Duration
-    private let windows = Mutex(BoundedTable<String, LatencyWindow>(limit: originLimit))
+    private let windows = Mutex(BoundedTable<Origin?, LatencyWindow>(limit: originLimit))
 
     init(_ clock: any Clock<Duration>) { elapsed = stopwatch(clock) }
 
     var count: Int { windows.withLock(\.count) }
 
-    func delay(_ delay: HedgePolicy.Delay, of origin: String) -> Duration? {
+    func delay(_ delay: HedgePolicy.Delay, of origin: Origin?) -> Duration? {
         switch delay.kind {
         case .fixed(let delay): return delay
         case .percentile(let share, _, let minimum, let samples):
@@ -183,7 +183,7 @@ private final class OriginLatencies: Sendable {
         }
     }
 
-    func add(_ latency: Duration, _ delay: HedgePolicy.Delay, of origin: String) {
+    func add(_ latency: Duration, _ delay: HedgePolicy.Delay, of origin: Origin?) {
         guard case .percentile(_, let window, _, _) = delay.kind else { return }
         let now = elapsed()
         windows.withLock { windows in

@@ -57,7 +57,7 @@ public struct RateLimitMiddleware: HTTPMiddleware {
     public var label: String { "rateLimit(\(limit.map(\.description) ?? "as the server says") per \(scope))" }
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
-        guard !request.options.rateLimit.isOff, let key = scope.key(request) else { return try await next.send(request) }
+        guard !request.options.rateLimit.isOff, let key = scope.key(request)?.text else { return try await next.send(request) }
         let permit = try await limiter.acquire(key, for: request)
         let response: Response
         do {
@@ -83,9 +83,19 @@ public struct RateLimitMiddleware: HTTPMiddleware {
         package init(waiting: Int, available: Int?) { (self.waiting, self.available) = (waiting, available) }
     }
 
-    /// What goes on behind a key: an origin, as `https://a.example`, or an empty text where all requests have one limit. For a gauge.
-    public func state(of key: String) async -> State {
-        State(waiting: waiting(for: key), available: try? await limiter.available(key))
+    /// What goes on under the limit of an origin, for the scope ``ErrandCore/RequestScope/origin``. For a gauge.
+    public func state(of origin: Origin) async -> State { await state(of: .origin(origin)) }
+
+    /// What goes on under the limit of a key of the scope's closure. For a gauge.
+    public func state(ofKey key: String) async -> State { await state(of: .named(key)) }
+
+    /// What goes on under the one limit of the scope ``ErrandCore/RequestScope/all``. For a gauge.
+    public var state: State {
+        get async { await state(of: .all) }
+    }
+
+    private func state(of key: RequestScope.Key) async -> State {
+        State(waiting: waiting(for: key.text), available: try? await limiter.available(key.text))
     }
 
     package func waiting(for key: String) -> Int { limiter.waiting(for: key) }

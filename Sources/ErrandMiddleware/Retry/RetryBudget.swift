@@ -8,6 +8,8 @@ internal import Synchronization
 /// Whoever finds the bucket empty gets the last answer, or the last failure, at once: nobody waits for budget. One budget may be
 /// shared by several stacks. The one free attempt after a request that was provably not processed costs nothing (``RetryPolicy``).
 ///
+/// Requests that have no origin yet, as `server` stands further in, share a bucket.
+///
 /// Only origins that have taken a retry and have not earned it back are kept, at most 1,000 of them; beyond that the least recently used
 /// is forgotten, and has its reserve again.
 public final class RetryBudget: Sendable, CustomStringConvertible {
@@ -26,7 +28,7 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
     public let perSecond: Double
     private let elapsed: @Sendable () -> Duration
     /// Those that are not full: an origin without a bucket has its whole reserve.
-    private let buckets = Mutex(BoundedTable<String, Bucket>(limit: originLimit))
+    private let buckets = Mutex(BoundedTable<Origin?, Bucket>(limit: originLimit))
     /// Until somebody takes one, every bucket is full: a call that succeeds has nothing to give.
     private let wasTaken = Atomic(false)
 
@@ -45,7 +47,7 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
     }
 
     /// A call succeeded.
-    package func deposit(_ origin: @autoclosure () -> String) {
+    package func deposit(_ origin: @autoclosure () -> Origin?) {
         guard wasTaken.load(ordering: .relaxed) else { return }
         let (origin, now) = (origin(), elapsed())
         buckets.withLock { buckets in
@@ -59,7 +61,7 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
     }
 
     /// Takes one retry; false where there is none.
-    package func withdraw(_ origin: String) -> Bool {
+    package func withdraw(_ origin: Origin?) -> Bool {
         // Sums of tenths are never quite whole.
         let whole = 1 - 1e-9
         guard reserve > whole else { return false }
@@ -76,9 +78,7 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
     }
 
     /// How many tokens `origin` has now. For a gauge.
-    public func balance(of origin: Origin) -> Double { balance(of: origin.description) }
-
-    package func balance(of origin: String) -> Double {
+    public func balance(of origin: Origin) -> Double {
         let now = elapsed()
         return buckets.withLock { buckets in buckets[origin].map { filled($0, at: now).tokens } ?? reserve }
     }

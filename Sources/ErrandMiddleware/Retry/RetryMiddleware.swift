@@ -72,7 +72,7 @@ public struct RetryMiddleware: HTTPMiddleware {
                 if decision == .stop(.final), case .success(let response) = result, !policy.statuses.contains(response.head.status.code),
                     response.metadata.coalescedInto == nil
                 {
-                    budget?.deposit(request.originText)
+                    budget?.deposit(request.origin)
                 }
                 var told = decision
                 if case .again = decision { told = .stop(.budgetSpent) }
@@ -98,7 +98,7 @@ public struct RetryMiddleware: HTTPMiddleware {
 
     private func hasToken(for request: Request, _ shared: SharedRetry?) -> Bool {
         guard let budget else { return true }
-        return shared?.withdraw(budget, request.originText) ?? budget.withdraw(request.originText)
+        return shared?.withdraw(budget, request.origin) ?? budget.withdraw(request.origin)
     }
 
     /// What a layer inside sent again for this attempt.

@@ -24,7 +24,7 @@ final class SharedRetry: Sendable {
         }
     }
 
-    func withdraw(_ budget: RetryBudget, _ origin: String) -> Bool {
+    func withdraw(_ budget: RetryBudget, _ origin: Origin?) -> Bool {
         state.withLock { state in
             let hasToken = state.tokens[ObjectIdentifier(budget)] ?? budget.withdraw(origin)
             state.tokens[ObjectIdentifier(budget)] = hasToken

@@ -42,44 +42,19 @@ enum Conventions {
     }
 }
 
-/// `server.address` and `server.port`: whom a request is for.
-struct ServerAddress {
-    /// A name, or an address without brackets.
-    let host: String
-    /// The one that is named, or the scheme's own; nil where neither is there.
-    let port: Int?
-
-    /// Nil where the request has no authority.
-    init?(_ head: HTTPRequest) {
-        guard let authority = head.authority else { return nil }
-        self.init(authority, scheme: head.scheme)
+extension Conventions {
+    /// Whom a request is for; `nil` where its authority or its scheme is missing or invalid. Credentials in the authority, which the transport's
+    /// boundary refuses, are left out.
+    static func server(of request: Request) -> Origin? {
+        if let origin = request.origin { return origin }
+        guard var bare = request.head.authority, let at = bare.utf8.lastIndex(of: UInt8(ascii: "@")) else { return nil }
+        bare.removeSubrange(...at)
+        return Request(head: HTTPRequest(method: request.method, scheme: request.head.scheme, authority: bare, path: nil)).origin
     }
 
-    init(_ authority: String, scheme: String?) {
-        // The usual: a name alone.
-        guard authority.utf8.contains(where: { ":@[".utf8.contains($0) }) else {
-            (host, port) = (authority, Self.port(of: scheme))
-            return
-        }
-        var rest = authority[...]
-        // Credentials are none of a host's.
-        if let at = rest.utf8.lastIndex(of: UInt8(ascii: "@")) { rest = rest[rest.utf8.index(after: at)...] }
-        let isBracketed = rest.utf8.first == UInt8(ascii: "[")
-        let end =
-            isBracketed
-            ? rest.utf8.firstIndex(of: UInt8(ascii: "]")) ?? rest.endIndex : rest.utf8.lastIndex(of: UInt8(ascii: ":")) ?? rest.endIndex
-        host = String(isBracketed ? rest[..<end].dropFirst() : rest[..<end])
-        let behind = rest[end...].drop { $0 == "]" }
-        let named = behind.utf8.first == UInt8(ascii: ":") ? Int(behind.dropFirst()) : nil
-        port = named ?? Self.port(of: scheme)
-    }
-
-    private static func port(of scheme: String?) -> Int? {
-        switch scheme {
-        case "https": 443
-        case "http": 80
-        default: nil
-        }
+    /// `server.address`: a name, or an address without brackets.
+    static func address(of server: Origin) -> String {
+        server.host.utf8.first == UInt8(ascii: "[") ? String(server.host.dropFirst().dropLast()) : server.host
     }
 }
 #endif

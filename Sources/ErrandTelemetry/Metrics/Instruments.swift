@@ -6,10 +6,21 @@ internal import Synchronization
 /// The instruments of a stack, made once for each set of attributes: a back end need not be asked again.
 final class Instruments: Sendable {
     private struct Key: Hashable {
+        /// Whose requests are counted.
+        enum Server: Hashable {
+            /// `nil`: of requests that have none.
+            case origin(Origin?)
+            /// Of those beyond ``seriesLimit``.
+            case others
+        }
+
         let method: String
-        let scheme: String?
-        let authority: String?
+        let server: Server
         let template: String?
+
+        var origin: Origin? {
+            if case .origin(let origin) = server { origin } else { nil }
+        }
     }
 
     private struct State {
@@ -24,12 +35,12 @@ final class Instruments: Sendable {
 
     private let attributes: MetricsMiddleware.Attributes
     private let knownMethods: Set<HTTPRequest.Method>
-    private let openConnections: (@Sendable (String) -> MetricsMiddleware.ConnectionCount?)?
+    private let openConnections: (@Sendable (Origin) -> MetricsMiddleware.ConnectionCount?)?
     private let state: Mutex<State>
 
     init(
         factory: (any MetricsFactory)?, attributes: MetricsMiddleware.Attributes, knownMethods: Set<HTTPRequest.Method>,
-        openConnections: (@Sendable (String) -> MetricsMiddleware.ConnectionCount?)?
+        openConnections: (@Sendable (Origin) -> MetricsMiddleware.ConnectionCount?)?
     ) {
         (self.attributes, self.knownMethods, self.openConnections) = (attributes, knownMethods, openConnections)
         state = Mutex(State(factory: factory))
@@ -37,11 +48,11 @@ final class Instruments: Sendable {
 
     func series(of request: Request) -> Series {
         let key = Key(
-            method: Conventions.method(request.method, isKnown: knownMethods.contains(request.method)), scheme: request.head.scheme,
-            authority: request.head.authority,
+            method: Conventions.method(request.method, isKnown: knownMethods.contains(request.method)),
+            server: .origin(Conventions.server(of: request)),
             template: attributes.contains(.urlTemplate) ? request.options.urlTemplate : nil)
         // Of methods there are few.
-        let rest = Key(method: key.method, scheme: nil, authority: Self.otherServers, template: nil)
+        let rest = Key(method: key.method, server: .others, template: nil)
         let (known, factory, isFull) = state.withLock { state -> (Series?, any MetricsFactory, Bool) in
             let factory = state.factory ?? MetricsSystem.factory
             state.factory = factory
@@ -49,7 +60,7 @@ final class Instruments: Sendable {
             return (state.series[key] ?? (isFull ? state.series[rest] : nil), factory, isFull)
         }
         if let known { return known }
-        let made = make(isFull ? rest : key, by: factory, origin: isFull ? nil : request.originText)
+        let made = make(isFull ? rest : key, by: factory)
         return state.withLock { state in
             if let known = state.series[key] { return known }
             // Others may have filled it meanwhile.
@@ -60,23 +71,21 @@ final class Instruments: Sendable {
         }
     }
 
-    private func make(_ key: Key, by factory: any MetricsFactory, origin: String?) -> Series {
-        var server: [(String, String)] = []
-        if origin == nil {
-            server.append(("server.address", Self.otherServers))
-        } else if let authority = key.authority {
-            let address = ServerAddress(authority, scheme: key.scheme)
-            server.append(("server.address", address.host))
-            if let port = address.port { server.append(("server.port", "\(port)")) }
-        }
-        let scheme = key.scheme.map { [("url.scheme", $0)] } ?? []
+    private func make(_ key: Key, by factory: any MetricsFactory) -> Series {
+        let server: [(String, String)] =
+            switch key.server {
+            case .others: [("server.address", Self.otherServers)]
+            case .origin(nil): []
+            case .origin(let origin?): [("server.address", Conventions.address(of: origin)), ("server.port", "\(origin.effectivePort)")]
+            }
+        let scheme = key.origin.map { [("url.scheme", $0.scheme)] } ?? []
         let common = [("http.request.method", key.method)] + server + (key.template.map { [("url.template", $0)] } ?? [])
         let hasScheme = attributes.contains(.urlScheme)
         return Series(
             factory: factory, dimensions: common + (hasScheme ? scheme : []),
             active: Meter(label: "http.client.active_requests", dimensions: common + scheme, factory: factory),
             connections: openConnections.flatMap { count in
-                origin.map { ($0, count) }
+                key.origin.map { ($0, count) }
             }.map { origin, count in
                 ConnectionMeters(origin: origin, dimensions: server + (hasScheme ? scheme : []), factory: factory, count: count)
             })
@@ -154,14 +163,14 @@ final class Series: Sendable {
 
 /// The open connections to one origin, as whoever counts them says.
 struct ConnectionMeters: Sendable {
-    private let origin: String
-    private let count: @Sendable (String) -> MetricsMiddleware.ConnectionCount?
+    private let origin: Origin
+    private let count: @Sendable (Origin) -> MetricsMiddleware.ConnectionCount?
     private let active: Meter
     private let idle: Meter
 
     init(
-        origin: String, dimensions: [(String, String)], factory: any MetricsFactory,
-        count: @escaping @Sendable (String) -> MetricsMiddleware.ConnectionCount?
+        origin: Origin, dimensions: [(String, String)], factory: any MetricsFactory,
+        count: @escaping @Sendable (Origin) -> MetricsMiddleware.ConnectionCount?
     ) {
         func meter(_ state: String) -> Meter {
             Meter(label: "http.client.open_connections", dimensions: dimensions + [("http.connection.state", state)], factory: factory)

@@ -3,11 +3,9 @@ public import ErrandCore
 public import Metrics
 
 extension MetricsMiddleware.ConnectionCount {
-    /// Those of `source` to one origin, as `https://a.example`.
-    public init(_ source: some ConnectionSource, of origin: String) {
-        let connections = source.openConnections.filter { connection in
-            connection.authority.map { origin.hasSuffix("://" + $0) } ?? false
-        }
+    /// Those of `source` to one origin.
+    public init(_ source: some ConnectionSource, of origin: Origin) {
+        let connections = source.openConnections.filter { $0.authority == origin.authority }
         let active = connections.count { $0.exchanges > 0 }
         self.init(active: active, idle: connections.count - active)
     }

@@ -66,13 +66,12 @@ public struct MetricsMiddleware: HTTPMiddleware {
     ///   - factory: of the instruments; nil, the default, stands for `MetricsSystem.factory` as it is when the first request is measured.
     ///   - attributes: none of them by default.
     ///   - knownMethods: those that are named; nil stands for RFC 9110's and PATCH.
-    ///   - openConnections: asked at each end of an exchange how many connections there are to its origin, as `https://a.example`; nil
-    ///     where it is not known. Without it, the default, `http.client.open_connections` is not reported. Quick, as it is called where
+    ///   - openConnections: asked at each end of an exchange how many connections there are to its origin; nil where it is not known. Without it, the default, `http.client.open_connections` is not reported. Quick, as it is called where
     ///     the end is told.
     ///   - clock: what durations are measured by.
     public init(
         factory: (any MetricsFactory)? = nil, attributes: Attributes = [], knownMethods: Set<HTTPRequest.Method>? = nil,
-        openConnections: (@Sendable (_ origin: String) -> ConnectionCount?)? = nil, clock: any Clock<Duration> = ContinuousClock()
+        openConnections: (@Sendable (_ origin: Origin) -> ConnectionCount?)? = nil, clock: any Clock<Duration> = ContinuousClock()
     ) {
         instruments = Instruments(
             factory: factory, attributes: attributes, knownMethods: knownMethods ?? Conventions.knownMethods,
@@ -133,7 +132,7 @@ extension HTTPSender {
     /// Measures each request that is sent. See ``MetricsMiddleware``.
     public func metrics(
         factory: (any MetricsFactory)? = nil, attributes: MetricsMiddleware.Attributes = [],
-        openConnections: (@Sendable (_ origin: String) -> MetricsMiddleware.ConnectionCount?)? = nil,
+        openConnections: (@Sendable (_ origin: Origin) -> MetricsMiddleware.ConnectionCount?)? = nil,
         clock: any Clock<Duration> = ContinuousClock()
     ) -> HTTPStack {
         wrapped(by: MetricsMiddleware(factory: factory, attributes: attributes, openConnections: openConnections, clock: clock))

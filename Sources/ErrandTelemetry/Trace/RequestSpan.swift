@@ -83,9 +83,11 @@ final class RequestSpan: Sendable {
         if let number = request.options.requestNumber { attributes.set("errand.request.number", value: .int64(Int64(number))) }
         for (name, value) in Conventions.tags(of: request) { attributes.set(name, value: .string(value)) }
         guard isAttempt else { return }
-        if let server = ServerAddress(request.head) {
-            attributes.set("server.address", value: .string(server.host))
-            if let port = server.port { attributes.set("server.port", value: .int64(Int64(port))) }
+        if let server = Conventions.server(of: request) {
+            attributes.set("server.address", value: .string(Conventions.address(of: server)))
+            attributes.set("server.port", value: .int64(Int64(server.effectivePort)))
+        }
+        if request.head.authority != nil {
             attributes.set("url.full", value: .string(request.redactedURL))
         }
         let resendCount = request.options.resendCount

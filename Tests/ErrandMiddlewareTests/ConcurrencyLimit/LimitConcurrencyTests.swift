@@ -76,7 +76,7 @@ import Testing
             try await group.waitForAll()
         }
         #expect(gate.most <= limit && gate.order.count == 200)
-        #expect(middleware.load(of: "").underWay == 0 && middleware.load(of: "").waiting == 0)
+        #expect(middleware.load.underWay == 0 && middleware.load.waiting == 0)
     }
 
     @Test func eachOriginHasALineOfItsOwn() async throws {
@@ -165,7 +165,7 @@ import Testing
         let middleware = LimitConcurrencyMiddleware(limit, per: .all)
         let stack = StubTransport(Stub().answers(.status(.ok))).wrapped(by: middleware)
         for _ in 0..<3 { #expect(try await stack.send(call("/")).status == .ok) }
-        #expect(middleware.load(of: "") == .init(underWay: 0, waiting: 0, limit: 1_000_000_000_000_000))
+        #expect(middleware.load == .init(underWay: 0, waiting: 0, limit: 1_000_000_000_000_000))
     }
 
     @Test func aSlotIsFreedWhenTheExchangeEndsNotWhenItIsRead() async throws {
@@ -293,9 +293,9 @@ import Testing
         let middleware = LimitConcurrencyMiddleware(.adaptive(initial: 10, minimum: 2), per: .all)
         let stack = stub.wrapped(by: middleware)
         for _ in 0..<50 { _ = try await stack.send(call("/busy")) }
-        #expect(middleware.load(of: "").limit == 2)
+        #expect(middleware.load.limit == 2)
         for _ in 0..<5 { _ = try await stack.send(call("/fine")) }
-        #expect(middleware.load(of: "").limit == 3, "one at a time uses half of two, and less than half of three")
+        #expect(middleware.load.limit == 3, "one at a time uses half of two, and less than half of three")
     }
 
     @Test func anAdaptiveLimitForgetsKeysThatAreIdle() async throws {
@@ -330,10 +330,10 @@ import Testing
         for sender in inner {
             for _ in 0..<10 { _ = try? await HTTPStack(sender).wrapped(by: middleware).send(call("/")) }
         }
-        #expect(middleware.load(of: "").limit == 20)
+        #expect(middleware.load.limit == 20)
         let lost = StubTransport(Stub().answers(.failure(TransportError(.connectionLost, phase: .response, request: nil, wasSent: .yes))))
         _ = try? await lost.wrapped(by: middleware).send(call("/"))
-        #expect(middleware.load(of: "").limit == 18)
+        #expect(middleware.load.limit == 18)
     }
 
     private struct Broken: Error {}

@@ -1,5 +1,6 @@
 import Errand
 import ErrandTesting
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct RetryPolicyTests {
@@ -148,18 +149,18 @@ import Testing
     @Test func tokensAreTakenGivenBackAndGrowWithTime() {
         let clock = ManualClock()
         let budget = RetryBudget(reserve: 3, perSuccess: 0.5, perSecond: 0.25, clock: clock)
-        func take(_ count: Int) -> [Bool] { (0..<count).map { _ in budget.withdraw("a") } }
+        func take(_ count: Int) -> [Bool] { (0..<count).map { _ in budget.withdraw("https://a.example") } }
         #expect(take(4) == [true, true, true, false])
-        budget.deposit("a")
+        budget.deposit("https://a.example")
         #expect(take(1) == [false])
-        budget.deposit("a")
+        budget.deposit("https://a.example")
         #expect(take(2) == [true, false])
         clock.advance(by: .seconds(4))
         #expect(take(2) == [true, false])
         clock.advance(by: .seconds(1_000))
-        #expect(budget.balance(of: "a") == 3, "never above the reserve")
+        #expect(budget.balance(of: "https://a.example") == 3, "never above the reserve")
         #expect(take(4) == [true, true, true, false])
-        #expect(budget.balance(of: "b") == 3, "each origin for itself")
+        #expect(budget.balance(of: "https://b.example") == 3, "each origin for itself")
     }
 
     @Test func successesElsewhereDoNotGiveASpentBucketItsReserveBack() {
@@ -172,11 +173,11 @@ import Testing
 
     @Test func aBucketThatIsFullAgainIsForgotten() {
         let budget = RetryBudget(reserve: 2, perSuccess: 0.5, perSecond: 0)
-        #expect(budget.withdraw("a") && budget.originCount == 1)
-        budget.deposit("a")
-        #expect(budget.originCount == 1 && budget.balance(of: "a") == 1.5)
-        budget.deposit("a")
-        #expect(budget.originCount == 0 && budget.balance(of: "a") == 2)
+        #expect(budget.withdraw("https://a.example") && budget.originCount == 1)
+        budget.deposit("https://a.example")
+        #expect(budget.originCount == 1 && budget.balance(of: "https://a.example") == 1.5)
+        budget.deposit("https://a.example")
+        #expect(budget.originCount == 0 && budget.balance(of: "https://a.example") == 2)
     }
 
     @Test func manyOriginsDoNotFillTheMemory() {

@@ -1,0 +1,97 @@
+/// The scheme, host and port of a URL: what credentials, connections and limits belong to (RFC 6454; RFC 9110, 4.3.1).
+///
+/// The host is in its ASCII form and lower case, and the port of the scheme is left out. So `https://A.example`, `https://a.example:443` and
+/// `https://a.example` are one origin.
+///
+/// ```swift
+/// let origin = try Origin("https://a.example:443")
+/// origin.description                                  // https://a.example
+/// breaker.isolate(origin)
+/// ```
+///
+/// A request's origin is ``Request/origin``, that of a URL ``HTTPURL/origin``.
+public struct Origin: Sendable {
+    /// A reference: an origin is a part of every request, and a copy of it costs one count.
+    private final class Parts: Sendable {
+        let scheme: String
+        let host: String
+        let port: Int?
+        let authority: String
+
+        init(scheme: String, host: String, port: Int?) {
+            (self.scheme, self.host, self.port) = (scheme, host, port)
+            authority = port.map { "\(host):\($0)" } ?? host
+        }
+    }
+
+    private let parts: Parts
+
+    /// Reads `text`, such as `https://a.example:8443`.
+    ///
+    /// - Throws: ``InvalidURL`` if `text` is not a scheme, a host and at most a port. A path, be it a slash alone, is refused: the origin of a
+    ///   URL is ``HTTPURL/origin``.
+    public init(_ text: String) throws(InvalidURL) {
+        let url = try HTTPURL(text)
+        guard url.path.isEmpty, url.query == nil else { throw InvalidURL(text, .notAnOrigin) }
+        self = url.origin
+    }
+
+    /// - Parameters:
+    ///   - scheme: `http` or `https`.
+    ///   - authority: as written; host and port.
+    ///   - text: what an error shows.
+    /// - Throws: ``InvalidURL`` if `authority` is empty, has credentials, or its host or port is invalid.
+    init(scheme: String, authority: String, in text: String) throws(InvalidURL) {
+        guard !authority.isEmpty else { throw InvalidURL(text, .missingHost) }
+        guard !authority.utf8.contains(UInt8(ascii: "@")) else { throw InvalidURL(text, .credentials) }
+        let (host, port) = try Self.split(authority, in: text)
+        parts = Parts(
+            scheme: scheme, host: try Host.normalized(host, in: text), port: port == Self.defaultPort(of: scheme) ? nil : port)
+    }
+
+    private static func split(_ authority: String, in text: String) throws(InvalidURL) -> (Substring, Int?) {
+        guard authority.utf8.count <= Host.limitBytes + 6 else { throw InvalidURL(text, .invalidHost("it is longer than 253 octets")) }
+        let afterBracket = authority.utf8.lastIndex(of: UInt8(ascii: "]")) ?? authority.startIndex
+        guard let colon = authority.utf8[afterBracket...].firstIndex(of: UInt8(ascii: ":")) else { return (authority[...], nil) }
+        let digits = authority[authority.utf8.index(after: colon)...]
+        if digits.isEmpty { return (authority[..<colon], nil) }  // RFC 3986, 3.2.3: an empty port is none
+        guard digits.utf8.allSatisfy(\.isASCIIDigit), digits.utf8.count <= 5, let port = Int(digits), (1...65_535).contains(port)
+        else {
+            // What is no number may be part of a password that held an unescaped slash.
+            throw InvalidURL(text, .invalidPort(digits.utf8.allSatisfy(\.isASCIIDigit) ? String(digits.prefix(20)) : "…"))
+        }
+        return (authority[..<colon], port)
+    }
+
+    private static func defaultPort(of scheme: String) -> Int { scheme == "https" ? 443 : 80 }
+
+    /// `http` or `https`.
+    public var scheme: String { parts.scheme }
+    /// A name in ASCII, an IPv4 address, or an IPv6 address in brackets.
+    public var host: String { parts.host }
+    /// `nil` where it is the scheme's own (80, 443).
+    public var port: Int? { parts.port }
+    /// The port that is connected to: the one named, or the scheme's own.
+    public var effectivePort: Int { port ?? Self.defaultPort(of: scheme) }
+    /// Host and port as a `Host` field has them; the port only where it is not the scheme's own.
+    public var authority: String { parts.authority }
+}
+
+extension Origin: Hashable {
+    public static func == (first: Origin, second: Origin) -> Bool {
+        first.parts === second.parts
+            || first.parts.port == second.parts.port && first.parts.host == second.parts.host && first.parts.scheme == second.parts.scheme
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(scheme)
+        hasher.combine(host)
+        hasher.combine(port)
+    }
+}
+
+extension Origin: CustomStringConvertible, CustomReflectable {
+    /// As ``init(_:)`` reads it: `https://a.example`.
+    public var description: String { "\(scheme)://\(authority)" }
+    public var customMirror: Mirror { Mirror(self, children: ["origin": description]) }
+}
