@@ -7,12 +7,15 @@ internal import NIOHTTP1
 extension HTTPClient.Request {
     /// The message that the client sends for `request`.
     ///
-    /// - Throws: ``InvalidURL`` if there is no URL, ``TransportError`` with the code `invalidRequest` if the client refuses it.
+    /// - Throws: ``InvalidURL`` if there is no URL, ``TransportError`` with the code `invalidRequest` if the client refuses it, `unsupported` for
+    ///   `OPTIONS *`.
     init(_ request: Request, body: HTTPClient.Body?) throws {
-        guard let scheme = request.head.scheme, let authority = request.head.authority else {
-            throw InvalidURL(request.head.path ?? "", .missingHost)
+        guard request.head.path != "*" || request.method != .options else {
+            throw TransportError(
+                .unsupported, phase: .request, message: "this transport can't send the target '*' (RFC 9112, 3.2.4)", request: request,
+                wasSent: .no)
         }
-        let url = try HTTPURL("\(scheme)://\(authority)\(try Self.target(of: request))")
+        let url = try request.urlText()
         guard request.head.headerFields.lazy.filter({ $0.name.canonicalName == "host" }).prefix(2).count < 2 else {
             throw TransportError(
                 .invalidRequest, phase: .request, message: "there is more than one Host field (RFC 9112, 3.2)", request: request,
@@ -26,26 +29,12 @@ extension HTTPClient.Request {
             headers.add(name: field.name.rawName, value: field.value)
         }
         do {
-            try self.init(url: url.description, method: HTTPMethod(rawValue: request.method.rawValue), headers: headers, body: body)
+            try self.init(url: url, method: HTTPMethod(rawValue: request.method.rawValue), headers: headers, body: body)
         } catch {
             throw TransportError(
                 .invalidRequest, phase: .request, message: FailureMapping.text(of: error), underlying: error, request: request,
                 wasSent: .no)
         }
-    }
-
-    /// The target, such that it can't continue the authority: empty, or beginning with `/` or `?`.
-    ///
-    /// - Throws: ``InvalidURL``; ``TransportError`` with the code `unsupported` for `OPTIONS *` (RFC 9112, 3.2.4), which the client can't
-    ///   send.
-    private static func target(of request: ErrandCore.Request) throws -> String {
-        let target = request.head.path ?? ""
-        if target == "*", request.method == .options {
-            throw TransportError(
-                .unsupported, phase: .request, message: "this transport can't send the target '*'", request: request, wasSent: .no)
-        }
-        guard let first = target.utf8.first, first != UInt8(ascii: "/"), first != UInt8(ascii: "?") else { return target }
-        throw InvalidURL(target, .invalidOctet(first, component: "path"))
     }
 }
 

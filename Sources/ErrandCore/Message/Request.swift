@@ -12,6 +12,8 @@ internal import Synchronization
 /// no secret.
 public struct Request: Sendable {
     /// Method, scheme, authority, path and fields, as they will be sent. A `Host` and a `Content-Length` are the transport's work.
+    ///
+    /// Scheme, authority and path that you write are checked at the transport's boundary, which throws ``InvalidURL``.
     public var head: HTTPRequest
     /// What is sent after the head.
     public var body: RequestBody
@@ -21,6 +23,8 @@ public struct Request: Sendable {
     public var options: RequestOptions
     /// Told apart from every other request of this process; the same for every attempt of one call.
     public let id: RequestID
+    /// What was read of the head; see ``target``, which is `nil` where the head was written since.
+    var knownTarget: RequestTarget?
 
     /// A request for a path below the base URL that `server` will add.
     ///
@@ -32,6 +36,7 @@ public struct Request: Sendable {
         let resolved = try path.resolved(query: query)
         self.init(
             head: HTTPRequest(method: method, scheme: nil, authority: nil, path: resolved.target, headerFields: headers), body: body)
+        knownTarget = RequestTarget(checkedPath: resolved.target)
         if !path.isVerbatim { options.urlTemplate = resolved.template }
     }
 
@@ -55,6 +60,7 @@ public struct Request: Sendable {
         self.init(
             head: HTTPRequest(method: method, scheme: url.scheme, authority: url.authority, path: target, headerFields: headers),
             body: body)
+        knownTarget = RequestTarget(url.origin, checkedPath: target)
     }
 
     /// A request with a head of your own; nothing is checked before it reaches the transport's boundary.
@@ -69,6 +75,7 @@ public struct Request: Sendable {
 
     /// The absolute URL; nil while the request has no authority, or where its parts make no URL. That of `OPTIONS *` has no path.
     public var url: HTTPURL? {
+        if let target { return target.url }
         guard let scheme = head.scheme, let authority = head.authority, head.hasTargetOfItsOwn,
             !authority.utf8.contains(where: { "/\\?#@".utf8.contains($0) })
         else { return nil }
@@ -79,6 +86,7 @@ public struct Request: Sendable {
 
     /// Scheme, host and port; `nil` while the request has no authority, or where scheme and authority are invalid. The target does not matter.
     public var origin: Origin? {
+        if let target { return target.origin }
         guard let scheme = head.scheme, scheme == "https" || scheme == "http", let authority = head.authority,
             !authority.utf8.contains(where: { $0 <= 0x20 || $0 == 0x7F || "/\\?#@".utf8.contains($0) })
         else { return nil }

@@ -6,11 +6,7 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
     func send(_ request: Request) async throws -> Response {
         try Task.checkCancellation()
         var request = request
-        guard request.head.authority != nil, request.head.scheme != nil else {
-            // Where there is a template, without the values: they may be secret.
-            throw InvalidURL(request.options.urlTemplate ?? request.head.path ?? "", .missingHost)
-        }
-        try request.head.checkForTransport()
+        try request.readTarget()
         let ownFields = request.head.headerFields
         request.head.headerFields = request.completedFields
         if request.options.priority != .normal, !ownFields.contains(.priority) {

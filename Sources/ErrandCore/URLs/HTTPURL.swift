@@ -22,7 +22,7 @@ public struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
     public init(_ text: String) throws(InvalidURL) {
         let reference = try URLReference(text)
         guard reference.fragment == nil else { throw InvalidURL(text, .fragment) }
-        try self.init(reference)
+        try self.init(checked: reference, text: text)
     }
 
     /// The URL of an absolute reference; its fragment is dropped.
@@ -30,7 +30,17 @@ public struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
     /// - Throws: ``InvalidURL``, as ``init(_:)`` does.
     public init(_ reference: URLReference) throws(InvalidURL) {
         let text = reference.description
-        guard text.utf8.count <= 65_535 else { throw InvalidURL(text, .tooManyOctets) }
+        try self.init(checked: reference, text: text)
+        // The components of a reference can be written.
+        guard path.isEmpty || path.utf8.first == UInt8(ascii: "/") else { throw InvalidURL(text, .invalidTarget) }
+        try RequestTarget.check(path[...], query?[...], of: text)
+    }
+
+    /// - Parameters:
+    ///   - reference: whose path and query are checked.
+    ///   - text: what an error shows.
+    private init(checked reference: URLReference, text: String) throws(InvalidURL) {
+        guard text.utf8.count <= RequestTarget.limitBytes else { throw InvalidURL(text, .tooManyOctets) }
         guard let scheme = reference.scheme?.lowercased() else { throw InvalidURL(text, .missingScheme) }
         guard scheme == "http" || scheme == "https" else { throw InvalidURL(text, .unsupportedScheme(scheme)) }
         self.origin = try Origin(scheme: scheme, authority: reference.authority ?? "", in: text)
@@ -68,48 +78,31 @@ public struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
     /// - Throws: ``InvalidURL`` if `target` is an absolute URL, begins with `//`, has a fragment, or holds an octet that must
     ///   be escaped.
     public func joined(with target: String) throws(InvalidURL) -> HTTPURL {
-        let (endpoint, query) = try RequestTarget.split(target)
-        let joinedPath: String
-        if endpoint.isEmpty {
-            joinedPath = path
-        } else {
-            joinedPath = (path.hasSuffix("/") ? path.dropLast() : path[...]) + (endpoint.hasPrefix("/") ? "" : "/") + endpoint
-        }
-        return HTTPURL(
-            origin: origin, path: joinedPath,
-            query: RequestTarget.joinedQuery(self.query, query))
+        try RequestTarget.check(target)
+        let joined = joinedTarget(target)
+        let (path, query) = RequestTarget.parts(of: joined)
+        return HTTPURL(origin: origin, path: String(path), query: query.map(String.init))
     }
-}
 
-/// A path and a query as they stand in a request line, before a base URL is known.
-package enum RequestTarget {
-    /// Checks `text` and parts it at its first question mark.
+    /// Path and query of this base URL with `target`, which was checked, below it; empty where neither has a path or a query.
     ///
-    /// - Throws: ``InvalidURL`` if it names an authority, has a fragment, or holds an octet that must be escaped.
-    package static func split(_ text: String) throws(InvalidURL) -> (path: String, query: String?) {
-        guard text.utf8.count <= 65_535 else { throw InvalidURL(text, .tooManyOctets) }
-        guard !text.utf8.contains(UInt8(ascii: "#")) else { throw InvalidURL(text, .fragment) }
-        let mark = text.utf8.firstIndex(of: UInt8(ascii: "?"))
-        let path = String(text[..<(mark ?? text.endIndex)])
-        let query = mark.map { String(text[text.utf8.index(after: $0)...]) }
-        guard !path.utf8.starts(with: "//".utf8) else { throw InvalidURL(text, .absolute) }
-        if let colon = path.utf8.firstRange(of: "://".utf8), path.utf8[..<colon.lowerBound].allSatisfy(\.isASCIILetter) {
-            throw InvalidURL(text, .absolute)
+    /// - Parameter defaults: percent-encoded query items between those of the base URL and those of `target`.
+    package func joinedTarget(_ target: String, defaults: String = "") -> String {
+        let slash = UInt8(ascii: "/")
+        // The usual: a base URL that is an origin alone.
+        if query == nil, defaults.isEmpty, path.utf8.count <= 1, target.utf8.first == slash { return target }
+        let (endpoint, query) = RequestTarget.parts(of: target)
+        var joined = ""
+        joined.reserveCapacity(path.utf8.count + target.utf8.count + (self.query?.utf8.count ?? 0) + defaults.utf8.count + 3)
+        joined.append(contentsOf: endpoint.isEmpty || path.utf8.last != slash ? path[...] : path.dropLast())
+        if !endpoint.isEmpty, endpoint.utf8.first != slash { joined += "/" }
+        joined.append(contentsOf: endpoint)
+        let base = defaults.isEmpty ? self.query : RequestTarget.joinedQuery(self.query, defaults)
+        if let query = RequestTarget.joinedQuery(base, query.map(String.init)) {
+            joined += "?"
+            joined += query
         }
-        if let bad = PercentEncoding.firstInvalidByte(in: path, allowing: .path) {
-            throw InvalidURL(text, .invalidOctet(bad.byte, component: "path"))
-        }
-        if let query, let bad = PercentEncoding.firstInvalidByte(in: query, allowing: .query) {
-            throw InvalidURL(text, .invalidOctet(bad.byte, component: "query"))
-        }
-        return (path, query)
-    }
-
-    /// Two queries in order; nil if there is neither.
-    package static func joinedQuery(_ first: String?, _ second: String?) -> String? {
-        guard let first, !first.isEmpty else { return second ?? first }
-        guard let second, !second.isEmpty else { return first }
-        return first + "&" + second
+        return joined
     }
 }
 
@@ -117,12 +110,4 @@ extension HTTPURL: CustomDebugStringConvertible, CustomReflectable {
     /// The URL without the values of sensitive query items. ``description`` is the URL itself.
     public var debugDescription: String { Sensitivity.standard.redactedURL(description) }
     public var customMirror: Mirror { Mirror(self, children: ["url": debugDescription]) }
-}
-
-extension HTTPURL {
-    /// This URL with more query items behind its own.
-    package func addingQuery(_ more: Query) -> HTTPURL {
-        guard !more.isEmpty else { return self }
-        return HTTPURL(origin: origin, path: path, query: RequestTarget.joinedQuery(query, more.encoded))
-    }
 }

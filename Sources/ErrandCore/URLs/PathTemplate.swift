@@ -80,19 +80,20 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
         {
             throw InvalidURL(description, .emptySegment)
         }
-        let (path, ownQuery): (String, String?)
         do {
-            (path, ownQuery) = try RequestTarget.split(text)
+            try RequestTarget.check(text)
         } catch {
             throw InvalidURL(description, error.reason)  // the text has the values in it
         }
+        let (path, ownQuery) = RequestTarget.parts(of: text)
         try Self.checkSegments(of: path, in: description)
-        let whole = RequestTarget.joinedQuery(ownQuery, query.isEmpty ? nil : query.encoded)
-        let slash = path.isEmpty || path.hasPrefix("/") ? "" : "/"
-        return Resolved(target: slash + path + (whole.map { "?" + $0 } ?? ""), template: template)
+        let isWhole = path.isEmpty || path.utf8.first == UInt8(ascii: "/")
+        if isWhole, query.isEmpty { return Resolved(target: text, template: template) }
+        let whole = RequestTarget.joinedQuery(ownQuery.map(String.init), query.isEmpty ? nil : query.encoded)
+        return Resolved(target: (isWhole ? "" : "/") + path + (whole.map { "?" + $0 } ?? ""), template: template)
     }
 
-    private static func checkSegments(of path: String, in text: String) throws(InvalidURL) {
+    private static func checkSegments(of path: Substring, in text: String) throws(InvalidURL) {
         let segments = path.split(separator: "/", omittingEmptySubsequences: false)
         for (index, segment) in segments.enumerated() {
             if segment.isEmpty {

@@ -58,6 +58,11 @@ public struct URLReference: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
+    /// The reference of a URL, which needs no check.
+    package init(_ url: HTTPURL) {
+        (scheme, authority, path, query) = (url.scheme, url.authority, url.path.isEmpty ? "/" : url.path, url.query)
+    }
+
     private static func isScheme(_ text: Substring) -> Bool {
         guard let first = text.utf8.first, first.isASCIILetter else { return false }
         return text.utf8.allSatisfy { $0.isASCIILetter || $0.isASCIIDigit || $0 == 0x2B || $0 == 0x2D || $0 == 0x2E }

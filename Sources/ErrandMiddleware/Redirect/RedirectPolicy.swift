@@ -37,7 +37,7 @@ public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
 
         let target: HTTPURL
         do {
-            target = try HTTPURL(try Self.target(of: location, from: try URLReference(current.description)))
+            target = try HTTPURL(try Self.target(of: location, from: URLReference(current)))
         } catch {
             throw refused(.invalidLocation(error))
         }
@@ -54,9 +54,11 @@ public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
             guard request.body.isEmpty || request.body.replay.canRestart else { return .giveBack }
         }
         guard hops < maxHops else { throw refused(.tooManyHops(maxHops)) }
-        next.head.scheme = target.scheme
-        next.head.authority = target.authority
-        next.head.path = target.target
+        do {
+            try next.setTarget(target.origin, checkedPath: target.target)
+        } catch {
+            throw refused(.invalidLocation(error))
+        }
         // A template tells of the first path, not of where the server sends it.
         next.options.urlTemplate = nil
         if target.origin != current.origin {

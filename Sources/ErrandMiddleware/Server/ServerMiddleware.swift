@@ -13,13 +13,15 @@ public import ErrandCore
 public struct ServerMiddleware: HTTPMiddleware {
     private enum Base: Sendable {
         case url(Result<HTTPURL, InvalidURL>)
-        case path(String)
+        /// A base URL knows how to join; only its path and query are used.
+        case path(String, Result<HTTPURL, InvalidURL>)
         case none
     }
 
     private let base: Base
     private let headers: HTTPFields
-    private let query: Query
+    /// The default query items, percent-encoded; empty where there are none.
+    private let query: String
 
     /// - Parameters:
     ///   - url: `http` or `https`, without credentials. One that can't be read fails each request, as the text comes from a
@@ -28,24 +30,28 @@ public struct ServerMiddleware: HTTPMiddleware {
     ///   - query: comes between the base's query and the request's own.
     public init(_ url: String, headers: HTTPFields = HTTPFields(), query: Query = Query()) {
         base = .url(Result { () throws(InvalidURL) in try HTTPURL(url) })
-        (self.headers, self.query) = (headers, query)
+        (self.headers, self.query) = (headers, query.encoded)
     }
 
     public init(_ url: HTTPURL, headers: HTTPFields = HTTPFields(), query: Query = Query()) {
         base = .url(.success(url))
-        (self.headers, self.query) = (headers, query)
+        (self.headers, self.query) = (headers, query.encoded)
     }
 
     /// A prefix for paths, percent-encoded, below the base URL of a server further in.
     public init(path: String, headers: HTTPFields = HTTPFields(), query: Query = Query()) {
-        base = .path(path)
-        (self.headers, self.query) = (headers, query)
+        base = .path(
+            path,
+            Result { () throws(InvalidURL) in
+                try HTTPURL("http://localhost").joined(with: path.hasPrefix("/") ? path : "/" + path)
+            })
+        (self.headers, self.query) = (headers, query.encoded)
     }
 
     /// Default fields and query items alone.
     public init(headers: HTTPFields = HTTPFields(), query: Query = Query()) {
         base = .none
-        (self.headers, self.query) = (headers, query)
+        (self.headers, self.query) = (headers, query.encoded)
     }
 
     public var place: MiddlewarePlace? { .server }
@@ -54,7 +60,7 @@ public struct ServerMiddleware: HTTPMiddleware {
         switch base {
         case .url(.success(let url)): "server(\(Sensitivity.standard.redactedURL(url.description)))"
         case .url(.failure(let error)): "server(\(error))"
-        case .path(let path): "server(path: \(Sensitivity.standard.redactedURL(path)))"
+        case .path(let path, _): "server(path: \(Sensitivity.standard.redactedURL(path)))"
         case .none: "server"
         }
     }
@@ -69,23 +75,18 @@ public struct ServerMiddleware: HTTPMiddleware {
     /// - Throws: ``InvalidURL``.
     func adapted(_ request: Request) throws(InvalidURL) -> Request {
         var request = request
-        let target = request.head.path ?? ""
         if request.head.authority != nil {
-            if case .url(let result) = base, request.url?.origin != (try result.get()).origin { return request }
+            if case .url(let result) = base, request.origin != (try result.get()).origin { return request }
         } else {
             switch base {
             case .url(let result):
-                let url = try result.get().addingQuery(query).joined(with: target)
-                request.head.scheme = url.scheme
-                request.head.authority = url.authority
-                request.head.path = url.target
-            case .path(let path):
-                // A base URL of its own knows how to join; only its path and query are used.
-                let prefix = try HTTPURL("http://localhost" + (path.hasPrefix("/") ? path : "/" + path))
-                let joined = try prefix.addingQuery(query).joined(with: target)
-                request.head.path = joined.path + (joined.query.map { "?" + $0 } ?? "")
+                let url = try result.get()
+                let joined = url.joinedTarget(try request.checkedPath(), defaults: query)
+                try request.setTarget(url.origin, checkedPath: joined.utf8.first == UInt8(ascii: "/") ? joined : "/" + joined)
+            case .path(_, let prefix):
+                request.setPath(checked: try prefix.get().joinedTarget(try request.checkedPath(), defaults: query))
             case .none:
-                request.head.path = query.isEmpty ? target : Self.withDefaults(query, target)
+                if !query.isEmpty { request.setPath(checked: Self.withDefaults(query, try request.checkedPath())) }
             }
         }
         var added: Set<HTTPField.Name> = []
@@ -99,9 +100,9 @@ public struct ServerMiddleware: HTTPMiddleware {
         return request
     }
 
-    private static func withDefaults(_ query: Query, _ target: String) -> String {
-        guard let mark = target.firstIndex(of: "?") else { return target + "?" + query.encoded }
-        return target[..<mark] + "?" + query.encoded + "&" + target[target.index(after: mark)...]
+    private static func withDefaults(_ query: String, _ target: String) -> String {
+        guard let mark = target.firstIndex(of: "?") else { return target + "?" + query }
+        return target[..<mark] + "?" + query + "&" + target[target.index(after: mark)...]
     }
 }
 
