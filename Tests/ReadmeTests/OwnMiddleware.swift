@@ -14,7 +14,7 @@ struct TenantMiddleware: HTTPMiddleware {
     func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         guard let tenant = request.options.tenant.resolved(tenant) else { return try await next.send(request) }
         var request = request
-        request.head.headerFields[.tenant] = tenant
+        request.headers[.tenant] = tenant
         return try await next.send(request)
     }
 }

@@ -4,7 +4,7 @@ internal import Synchronization
 ///
 /// ```swift
 /// var request = try Request(.get, "/users/\(id, "id")", query: ["page": 2])
-/// request.head.headerFields[.accept] = "application/json"
+/// request.headers[.accept] = "application/json"
 /// let response = try await stack.send(request)
 /// ```
 ///
@@ -72,6 +72,12 @@ public struct Request: Sendable {
     }
 
     public var method: HTTPRequest.Method { head.method }
+
+    /// The header fields of the head.
+    public var headers: HTTPFields {
+        get { head.headerFields }
+        _modify { yield &head.headerFields }
+    }
 
     /// The absolute URL; nil while the request has no authority, or where its parts make no URL. That of `OPTIONS *` has no path.
     public var url: HTTPURL? {

@@ -15,7 +15,7 @@ public protocol HTTPSender: Sendable {
 ///
 ///     func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
 ///         var request = request
-///         request.head.headerFields[.userAgent] = name
+///         request.headers[.userAgent] = name
 ///         return try await next.send(request)
 ///     }
 /// }

@@ -85,6 +85,16 @@ import Testing
         copy.head.path = "/other"
         #expect(copy.id == request.id)
     }
+
+    @Test func theFieldsOfTheHeadAreAtHand() throws {
+        var request = try Request(.get, "/x", headers: [.accept: "a"])
+        #expect(request.headers[.accept] == "a")
+        request.headers[.accept] = "b"
+        request.headers.append(HTTPField(name: .accept, value: "c"))
+        #expect(request.head.headerFields[values: .accept] == ["b", "c"] && request.headers == request.head.headerFields)
+        request.headers = [.userAgent: "u"]
+        #expect(request.head.headerFields == [.userAgent: "u"] && request.url == nil)
+    }
 }
 
 @Suite(.timeLimit(.minutes(5))) struct ResponseTests {
