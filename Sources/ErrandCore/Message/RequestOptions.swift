@@ -1,52 +1,3 @@
-/// A key of ``RequestOptions`` or ``ResponseMetadata``, with the type of its value and what holds where none is set.
-///
-/// ```swift
-/// enum TenantKey: TypedKey { static var defaultValue: String? { nil } }
-///
-/// extension RequestOptions {
-///     var tenant: String? {
-///         get { self[TenantKey.self] }
-///         set { self[TenantKey.self] = newValue }
-///     }
-/// }
-/// ```
-public protocol TypedKey {
-    associatedtype Value: Sendable
-    /// What a reader gets where nothing was set.
-    static var defaultValue: Value { get }
-}
-
-/// Values by the type of their key; nothing is allocated while none is set.
-struct TypedValues: Sendable {
-    private var storage: [ObjectIdentifier: any Sendable]?
-
-    subscript<Key: TypedKey>(_ key: Key.Type) -> Key.Value {
-        get { storage == nil ? Key.defaultValue : stored(key) }
-        set {
-            if storage == nil { storage = [:] }
-            storage?.updateValue(newValue, forKey: ObjectIdentifier(key))
-        }
-    }
-
-    /// By itself, as it needs to know more of the type: most requests have no values, and every layer asks.
-    private func stored<Key: TypedKey>(_ key: Key.Type) -> Key.Value {
-        // Unwrapped first: no value at all would pass for the nil of an optional `Value`.
-        guard let value = storage?[ObjectIdentifier(key)] else { return Key.defaultValue }
-        return value as? Key.Value ?? Key.defaultValue
-    }
-
-    /// True if nothing was ever set.
-    var isEmpty: Bool { storage == nil }
-
-    var count: Int { storage?.count ?? 0 }
-}
-
-extension TypedValues: CustomStringConvertible, CustomReflectable {
-    /// The count only: values may be secret.
-    var description: String { "\(count) values" }
-    var customMirror: Mirror { Mirror(self, children: ["count": count]) }
-}
-
 /// What one request asks of the middleware and the transport that it passes: typed keys, as SwiftUI's environment has them.
 ///
 /// Every middleware of this library reads an option by its own name, so that a single request can tune it or switch it off:
@@ -96,54 +47,6 @@ extension RequestOptions: CustomStringConvertible, CustomReflectable {
     }
 }
 
-extension ResponseMetadata: CustomStringConvertible, CustomReflectable {
-    /// How many values there are, and the attempts: the values may hold anything.
-    public var description: String { "metadata (\(values.count) values)" }
-
-    public var customMirror: Mirror {
-        Mirror(self, children: ["values": values.count, "attempts": attempts.map(\.description)] as KeyValuePairs<String, Any>)
-    }
-}
-
-/// What the transport and the middleware tell of an exchange, beside the head and the body: attempts, number, timings.
-public struct ResponseMetadata: Sendable {
-    private var values = TypedValues()
-
-    public init() {}
-
-    public subscript<Key: TypedKey>(_ key: Key.Type) -> Key.Value {
-        get { values[key] }
-        set { values[key] = newValue }
-    }
-}
-
-/// What one request says of a middleware's setting.
-public enum Override<Value: Sendable>: Sendable {
-    /// As the stack has it. The default.
-    case inherited
-    /// Not for this request: the middleware passes it on untouched.
-    case off
-    /// This instead.
-    case use(Value)
-
-    /// The value to go by; nil where the middleware is switched off.
-    public func resolved(_ inherited: Value) -> Value? {
-        switch self {
-        case .inherited: inherited
-        case .off: nil
-        case .use(let value): value
-        }
-    }
-
-    /// True for ``off``.
-    public var isOff: Bool {
-        if case .off = self { true } else { false }
-    }
-}
-
-extension Override: Equatable where Value: Equatable {}
-extension Override: Hashable where Value: Hashable {}
-
 // MARK: - Options that every stack knows
 
 private enum SensitivityKey: TypedKey { static var defaultValue: Sensitivity { .standard } }
@@ -182,25 +85,5 @@ extension RequestOptions {
     public var upgrade: UpgradeRequest? {
         get { self[UpgradeKey.self] }
         set { self[UpgradeKey.self] = newValue }
-    }
-}
-
-private enum HTTPVersionKey: TypedKey { static var defaultValue: String? { nil } }
-
-extension ResponseMetadata {
-    /// The version that was spoken: `1.1`, `2`; nil where the transport does not say.
-    public var httpVersion: String? {
-        get { self[HTTPVersionKey.self] }
-        set { self[HTTPVersionKey.self] = newValue }
-    }
-}
-
-private enum ContentCodingKey: TypedKey { static var defaultValue: String? { nil } }
-
-extension ResponseMetadata {
-    /// The coding that the body had on the wire and was decoded from (`gzip`); nil where it came as it is.
-    public var contentCoding: String? {
-        get { self[ContentCodingKey.self] }
-        set { self[ContentCodingKey.self] = newValue }
     }
 }

@@ -1,0 +1,40 @@
+/// What the transport and the middleware tell of an exchange, beside the head and the body: attempts, number, timings.
+public struct ResponseMetadata: Sendable {
+    private var values = TypedValues()
+
+    public init() {}
+
+    public subscript<Key: TypedKey>(_ key: Key.Type) -> Key.Value {
+        get { values[key] }
+        set { values[key] = newValue }
+    }
+}
+
+extension ResponseMetadata: CustomStringConvertible, CustomReflectable {
+    /// How many values there are, and the attempts: the values may hold anything.
+    public var description: String { "metadata (\(values.count) values)" }
+
+    public var customMirror: Mirror {
+        Mirror(self, children: ["values": values.count, "attempts": attempts.map(\.description)] as KeyValuePairs<String, Any>)
+    }
+}
+
+private enum HTTPVersionKey: TypedKey { static var defaultValue: String? { nil } }
+
+extension ResponseMetadata {
+    /// The version that was spoken: `1.1`, `2`; nil where the transport does not say.
+    public var httpVersion: String? {
+        get { self[HTTPVersionKey.self] }
+        set { self[HTTPVersionKey.self] = newValue }
+    }
+}
+
+private enum ContentCodingKey: TypedKey { static var defaultValue: String? { nil } }
+
+extension ResponseMetadata {
+    /// The coding that the body had on the wire and was decoded from (`gzip`); nil where it came as it is.
+    public var contentCoding: String? {
+        get { self[ContentCodingKey.self] }
+        set { self[ContentCodingKey.self] = newValue }
+    }
+}
