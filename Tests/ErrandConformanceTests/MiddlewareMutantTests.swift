@@ -366,7 +366,7 @@ extension HTTPField.Name {
     fileprivate static let mutant = HTTPField.Name("X-Mutant") ?? .server
 }
 
-enum MutantOptionKey: TypedKey { static var defaultValue: Override<Never> { .inherited } }
+enum MutantOptionKey: OptionKey { static var defaultValue: Override<Never> { .inherited } }
 
 /// A failure that says too much, or nothing.
 private struct Telling: Error { let text: String }

@@ -23,7 +23,7 @@ extension HTTPField.Name {
     static let tenant = HTTPField.Name("X-Tenant")!
 }
 
-private enum TenantOptionKey: TypedKey { static var defaultValue: Override<String> { .inherited } }
+private enum TenantOptionKey: OptionKey { static var defaultValue: Override<String> { .inherited } }
 
 extension RequestOptions {
     /// Another tenant for this request, or `.off`.

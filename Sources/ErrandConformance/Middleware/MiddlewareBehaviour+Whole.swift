@@ -4,7 +4,7 @@ internal import Synchronization
 internal import Testing
 
 /// Something of the caller's own in a request's options and in a response's metadata.
-private enum MarkKey: TypedKey { static var defaultValue: String? { nil } }
+private enum MarkKey: TypedKey, OptionKey { static var defaultValue: String? { nil } }
 
 /// Something of the caller's own in its task.
 private enum CallersTask { @TaskLocal static var mark: String? }

@@ -20,7 +20,12 @@ public struct StatusRule: Sendable, CustomStringConvertible {
     }
 }
 
-private enum ValidateStatusOptionKey: TypedKey { static var defaultValue: Override<StatusRule> { .inherited } }
+private enum ValidateStatusOptionKey: OptionKey {
+    static var defaultValue: Override<StatusRule> { .inherited }
+    static func identity(of value: Override<StatusRule>) -> OptionIdentity { .ofSwitch(value) }
+    static var crossesOrigins: Bool { true }
+    static var servedBy: MiddlewarePlace? { .validateStatus }
+}
 
 extension RequestOptions {
     /// Another rule for this request, or `.off`.

@@ -10,9 +10,24 @@ public struct RedirectRecord: Sendable, Hashable {
     package init(status: HTTPResponse.Status, from: String) { (self.status, self.from) = (status, from) }
 }
 
-private enum RequestNumberKey: TypedKey { static var defaultValue: Int? { nil } }
-private enum ResendCountKey: TypedKey { static var defaultValue: Int { 0 } }
-private enum HasLeftOriginKey: TypedKey { static var defaultValue: Bool { false } }
+private enum RequestNumberKey: TypedKey, OptionKey {
+    static var defaultValue: Int? { nil }
+    static func identity(of value: Int?) -> OptionIdentity { .none }
+    static var crossesOrigins: Bool { true }
+}
+
+private enum ResendCountKey: OptionKey {
+    static var defaultValue: Int { 0 }
+    static func identity(of value: Int) -> OptionIdentity { .none }
+    static var crossesOrigins: Bool { true }
+}
+
+private enum HasLeftOriginKey: OptionKey {
+    static var defaultValue: Bool { false }
+    /// It identifies: `baggage` depends on it.
+    static var crossesOrigins: Bool { true }
+}
+
 private enum RedirectsKey: TypedKey { static var defaultValue: [RedirectRecord] { [] } }
 private enum CoalescedIntoKey: TypedKey { static var defaultValue: RequestID? { nil } }
 

@@ -22,5 +22,17 @@ public enum Override<Value: Sendable>: Sendable {
     }
 }
 
+/// An ``Override`` of any value.
+protocol AnyOverride {
+    var isInherited: Bool { get }
+    var isOff: Bool { get }
+}
+
+extension Override: AnyOverride {
+    var isInherited: Bool {
+        if case .inherited = self { true } else { false }
+    }
+}
+
 extension Override: Equatable where Value: Equatable {}
 extension Override: Hashable where Value: Hashable {}

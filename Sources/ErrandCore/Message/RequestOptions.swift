@@ -8,7 +8,11 @@
 /// request.options.timeout = .use(.seconds(2))
 /// ```
 public struct RequestOptions: Sendable {
-    private var values = TypedValues()
+    private var values = OptionValues()
+    /// Whether the request is inside its outermost stack: its options were checked, and its timeout was set.
+    package var isInCall = false
+    /// Whether a middleware has set the deadline of this attempt by ``attemptTimeout``.
+    package var hasAttemptDeadline = false
     /// Where the request is in the profile of its call; nil, as a rule. Every layer looks, so it is no typed key.
     package var profilePosition: ProfilePosition?
     /// Who is told of this exchange's events; nil (the default) costs nothing.
@@ -16,9 +20,28 @@ public struct RequestOptions: Sendable {
 
     public init() {}
 
-    public subscript<Key: TypedKey>(_ key: Key.Type) -> Key.Value {
+    public subscript<Key: OptionKey>(_ key: Key.Type) -> Key.Value {
         get { values[key] }
         set { values[key] = newValue }
+    }
+
+    /// What two requests must have in common in their options to share an exchange; nil if an option keeps this request from sharing any.
+    ///
+    /// It is computed each time. Each key decides for its own: see ``OptionKey/identity(of:)``.
+    public var identity: Identity? { values.identity }
+
+    /// Removes the options that stay with their origin (``OptionKey/crossesOrigins``). For whoever sends a request on to another one.
+    public mutating func removeOriginBoundOptions() { values.removeOriginBoundOptions() }
+
+    /// The keys of the options that were set.
+    package var keys: [any OptionKey.Type] { values.keys }
+
+    /// Whether no option was ever set.
+    var isEmpty: Bool { values.isEmpty }
+
+    /// The first option that asks for a middleware at a place that `isServed` does not know.
+    func unserved(_ isServed: (MiddlewarePlace) -> Bool) -> (key: any OptionKey.Type, place: MiddlewarePlace)? {
+        values.unserved(isServed)
     }
 }
 
@@ -49,11 +72,35 @@ extension RequestOptions: CustomStringConvertible, CustomReflectable {
 
 // MARK: - Options that every stack knows
 
-private enum SensitivityKey: TypedKey { static var defaultValue: Sensitivity { .standard } }
-private enum URLTemplateKey: TypedKey { static var defaultValue: String? { nil } }
-private enum TagsKey: TypedKey { static var defaultValue: [String: String] { [:] } }
-private enum FallbackHeadersKey: TypedKey { static var defaultValue: HTTPFields { HTTPFields() } }
-private enum UpgradeKey: TypedKey { static var defaultValue: UpgradeRequest? { nil } }
+private enum SensitivityKey: OptionKey {
+    static var defaultValue: Sensitivity { .standard }
+    static var crossesOrigins: Bool { true }
+}
+
+private enum URLTemplateKey: OptionKey {
+    static var defaultValue: String? { nil }
+    static func identity(of value: String?) -> OptionIdentity { .none }
+    static var crossesOrigins: Bool { true }
+}
+
+private enum TagsKey: OptionKey {
+    static var defaultValue: [String: String] { [:] }
+    static func identity(of value: [String: String]) -> OptionIdentity { .none }
+    static var crossesOrigins: Bool { true }
+}
+
+private enum FallbackHeadersKey: OptionKey {
+    static var defaultValue: HTTPFields { HTTPFields() }
+    /// They are compared as fields, and a redirect drops those of them that are sensitive.
+    static func identity(of value: HTTPFields) -> OptionIdentity { .none }
+    static var crossesOrigins: Bool { true }
+}
+
+private enum UpgradeKey: OptionKey {
+    static var defaultValue: UpgradeRequest? { nil }
+    static func identity(of value: UpgradeRequest?) -> OptionIdentity { value == nil ? .none : .unique }
+    static var crossesOrigins: Bool { true }
+}
 
 extension RequestOptions {
     /// Names that are secret in this request and its response, beside those that always are.

@@ -29,7 +29,12 @@ extension HTTPField.Name {
     static let priority = known("Priority")
 }
 
-private enum PriorityKey: TypedKey { static var defaultValue: RequestPriority { .normal } }
+private enum PriorityKey: OptionKey {
+    static var defaultValue: RequestPriority { .normal }
+    /// Coalescing knows it by itself: a caller that is more urgent sends its own request.
+    static func identity(of value: RequestPriority) -> OptionIdentity { .none }
+    static var crossesOrigins: Bool { true }
+}
 
 extension RequestOptions {
     /// How urgent the request is. The lines of this library obey it (``RequestPriority``); a server is told of any other than

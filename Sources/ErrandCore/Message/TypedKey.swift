@@ -1,15 +1,17 @@
-/// A key of ``RequestOptions`` or ``ResponseMetadata``, with the type of its value and what holds where none is set.
+/// A key of ``ResponseMetadata``, with the type of its value and what holds where none is set.
 ///
 /// ```swift
-/// enum TenantKey: TypedKey { static var defaultValue: String? { nil } }
+/// enum ServerKey: TypedKey { static var defaultValue: String? { nil } }
 ///
-/// extension RequestOptions {
-///     var tenant: String? {
-///         get { self[TenantKey.self] }
-///         set { self[TenantKey.self] = newValue }
+/// extension ResponseMetadata {
+///     var server: String? {
+///         get { self[ServerKey.self] }
+///         set { self[ServerKey.self] = newValue }
 ///     }
 /// }
 /// ```
+///
+/// The keys of ``RequestOptions`` say more: see ``OptionKey``.
 public protocol TypedKey {
     associatedtype Value: Sendable
     /// What a reader gets where nothing was set.

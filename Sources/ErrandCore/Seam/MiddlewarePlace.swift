@@ -26,6 +26,8 @@ public struct MiddlewarePlace: Sendable, Hashable, CustomStringConvertible {
     public static let metrics = MiddlewarePlace(description: "metrics")
     public static let trace = MiddlewarePlace(description: "trace")
     public static let traceCall = MiddlewarePlace(description: "traceCall")
+    public static let validate = MiddlewarePlace(description: "validate")
+    public static let delay = MiddlewarePlace(description: "delay")
 
     /// Pairs in which the first must be outside the second, and what goes wrong otherwise. Orders that are merely unusual (a
     /// timeout inside a retry bounds each attempt) are not here.
@@ -46,6 +48,13 @@ public struct MiddlewarePlace: Sendable, Hashable, CustomStringConvertible {
         (.redirect, .authenticate, "credentials would not be decided anew for the next origin"),
         (.decompress, .cache, "the cache would store what was not on the wire"),
         (.cache, .coalesce, "a hit would wait for a shared exchange"),
+        (.timeout, .coalesce, "the callers would have the timeout of one of them"),
+        (.validateStatus, .coalesce, "the callers would have the rule of one of them"),
+        (.validate, .coalesce, "the callers would have the validators of one of them"),
+        (.retry, .coalesce, "the callers would have the retries of one of them"),
+        (.redirect, .coalesce, "the callers would have the redirects of one of them"),
+        (.authenticate, .coalesce, "the credentials would not be compared"),
+        (.cookies, .coalesce, "the cookies would not be compared"),
         (.coalesce, .hedge, "the two attempts would be taken for one"),
         (.retry, .hedge, "one race would last through all retries"),
         (.hedge, .circuitBreaker, "the breaker would not see the attempts"),

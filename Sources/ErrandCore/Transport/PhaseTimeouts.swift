@@ -41,16 +41,9 @@ public struct PhaseTimeouts: Sendable {
         return limits
     }
 
+    /// The five of them.
+    package var durations: [Duration?] { [queue, connect, firstByte, idleRead, idleWrite] }
+
     /// Nothing is bounded.
     public var isEmpty: Bool { [queue, connect, firstByte, idleRead, idleWrite].allSatisfy { $0 == nil } }
-}
-
-private enum PhaseTimeoutsKey: TypedKey { static var defaultValue: Override<PhaseTimeouts> { .inherited } }
-
-extension RequestOptions {
-    /// The limits for this request's phases. `.inherited` has none but the stack's.
-    public var phaseTimeouts: Override<PhaseTimeouts> {
-        get { self[PhaseTimeoutsKey.self] }
-        set { self[PhaseTimeoutsKey.self] = newValue }
-    }
 }

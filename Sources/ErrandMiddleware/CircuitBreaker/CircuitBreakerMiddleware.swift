@@ -197,7 +197,10 @@ extension CircuitOpen: CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
 }
 
-private enum CircuitBreakerKey: TypedKey { static var defaultValue: Override<Never> { .inherited } }
+private enum CircuitBreakerKey: OptionKey {
+    static var defaultValue: Override<Never> { .inherited }
+    static var crossesOrigins: Bool { true }
+}
 
 extension RequestOptions {
     /// `.off` goes past the circuit breaker.

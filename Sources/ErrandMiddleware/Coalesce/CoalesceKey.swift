@@ -2,48 +2,11 @@ public import ErrandCore
 
 /// What two requests must have in common to share an exchange. It holds secrets: it stays in memory, and shows none.
 struct CoalesceKey: Hashable, Sendable {
-    /// Of ``ErrandCore/PhaseTimeouts``, what can be compared.
-    private enum Limits: Hashable {
-        case inherited
-        case off
-        /// The five durations, and the kind of the clock.
-        case use([Duration?], clock: ObjectIdentifier)
-    }
-
-    private struct Options: Hashable {
-        let sensitivity: Sensitivity
-        /// Of each middleware that makes another exchange or another answer, whether it is switched off.
-        let isOff: [Bool]
-        let delay: Override<Duration>
-        let attemptTimeout: Override<Duration>
-        let phaseTimeouts: Limits
-
-        init(_ options: RequestOptions) {
-            sensitivity = options.sensitivity
-            isOff = [
-                options.hedge.isOff, options.rateLimit.isOff, options.circuitBreaker.isOff, options.concurrencyLimit.isOff,
-                options.transform.isOff,
-                options.server.isOff,
-                options.redirect.isOff, options.retry.isOff, options.validateStatus.isOff, options.validation.isOff, options.fallback.isOff,
-            ]
-            (delay, attemptTimeout) = (options.delay, options.attemptTimeout)
-            phaseTimeouts =
-                switch options.phaseTimeouts {
-                case .inherited: .inherited
-                case .off: .off
-                case .use(let limits):
-                    .use(
-                        [limits.queue, limits.connect, limits.firstByte, limits.idleRead, limits.idleWrite],
-                        clock: ObjectIdentifier(type(of: limits.clock)))
-                }
-        }
-    }
-
     private let method: HTTPRequest.Method
     private let url: [String?]
     private let fields: [HTTPField.Name: [String]]
     private let body: Data
-    private let options: Options
+    private let options: RequestOptions.Identity
     private let own: String?
 
     /// Fields that make another answer of the same URL, or say what the content is: no choice leaves them out.
@@ -54,7 +17,7 @@ struct CoalesceKey: Hashable, Sendable {
     /// Nil for a request that has an exchange of its own.
     init?(_ request: Request, by choice: CoalesceMiddleware.Fields, own: String?) {
         let options = request.options
-        guard request.method.isSafe, request.head.authority != nil, options.upgrade == nil, let body = request.body.bytes
+        guard request.method.isSafe, request.head.authority != nil, let body = request.body.bytes, let identity = options.identity
         else { return nil }
         method = request.method
         url = [request.head.scheme, request.head.authority, request.head.path]
@@ -69,7 +32,7 @@ struct CoalesceKey: Hashable, Sendable {
         }
         for field in request.completedFields { add(field) }
         self.fields = fields
-        self.options = Options(options)
+        self.options = identity
     }
 }
 

@@ -7,10 +7,11 @@ internal import Synchronization
 /// It stands inside `retry` and `authenticate`: each caller decides for itself what to do with the answer.
 ///
 /// Only GET, HEAD, OPTIONS and QUERY (RFC 9110, 9.2.1; RFC 10008) are shared, with an authority, a body that is in memory, and no `Upgrade`. Two
-/// requests are equal if these are: method, URL, body, and fields, those to fall back on included (see ``Fields``; credentials always count); declared
-/// secret names; the limits of phases and of an attempt; the delay; and which middleware they switch off. What middleware of your own, inside this
-/// one, reads of a request's options counts if `also` names it. Deadline, timeout, event sink and URL template may differ, and so may the priority,
-/// with one exception: a caller that is more urgent than a request without a response so far sends its own, which later callers join.
+/// requests are equal if these are: method, URL, body, and fields, those to fall back on included (see ``Fields``; credentials always count); what
+/// `also` names; and their options, as each says of itself (``ErrandCore/OptionKey/identity(of:)``). Declared secret names, limits of phases and of an
+/// attempt, delay, hedging, redirects, options of your own and which middleware they switch off count; a request with an option that can't be
+/// compared shares with none. Deadline, timeout, retry policy, event sink, log, tags and URL template may differ, and so may the priority, with one
+/// exception: a caller that is more urgent than a request without a response so far sends its own, which later callers join.
 ///
 /// The exchange belongs to none of its callers. It is sent as the first one's request, with its options, priority and event sink, but without a
 /// deadline: each caller has its own. Who is cancelled, or whose deadline passes, leaves at once and alone; when the last one leaves, the exchange
@@ -126,7 +127,11 @@ private final class SharedExchanges: Sendable {
     }
 }
 
-private enum CoalesceOptionKey: TypedKey { static var defaultValue: Override<Never> { .inherited } }
+private enum CoalesceOptionKey: OptionKey {
+    static var defaultValue: Override<Never> { .inherited }
+    static func identity(of value: Override<Never>) -> OptionIdentity { value.isOff ? .unique : .none }
+    static var crossesOrigins: Bool { true }
+}
 
 extension RequestOptions {
     /// `.off` has an exchange of its own.

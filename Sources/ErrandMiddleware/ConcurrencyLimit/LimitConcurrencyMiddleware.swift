@@ -80,7 +80,10 @@ public struct LimitConcurrencyMiddleware: HTTPMiddleware {
     package var keyCount: Int { limiter.keyCount }
 }
 
-private enum ConcurrencyLimitKey: TypedKey { static var defaultValue: Override<Never> { .inherited } }
+private enum ConcurrencyLimitKey: OptionKey {
+    static var defaultValue: Override<Never> { .inherited }
+    static var crossesOrigins: Bool { true }
+}
 
 extension RequestOptions {
     /// `.off` goes past every line.

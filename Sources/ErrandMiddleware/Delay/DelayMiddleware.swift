@@ -18,6 +18,7 @@ public struct DelayMiddleware: HTTPMiddleware {
         (self.delay, self.clock) = (delay, clock)
     }
 
+    public var place: MiddlewarePlace? { .delay }
     public var label: String { "delay(\(delay))" }
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
@@ -31,7 +32,11 @@ public struct DelayMiddleware: HTTPMiddleware {
     }
 }
 
-private enum DelayOptionKey: TypedKey { static var defaultValue: Override<Duration> { .inherited } }
+private enum DelayOptionKey: OptionKey {
+    static var defaultValue: Override<Duration> { .inherited }
+    static var crossesOrigins: Bool { true }
+    static var servedBy: MiddlewarePlace? { .delay }
+}
 
 extension RequestOptions {
     /// Another delay for this request, or `.off`.

@@ -46,7 +46,12 @@ public struct EventsMiddleware: HTTPMiddleware {
     }
 }
 
-private enum EventsKey: TypedKey { static var defaultValue: Override<any EventSink> { .inherited } }
+private enum EventsKey: OptionKey {
+    static var defaultValue: Override<any EventSink> { .inherited }
+    static func identity(of value: Override<any EventSink>) -> OptionIdentity { .none }
+    static var crossesOrigins: Bool { true }
+    static var servedBy: MiddlewarePlace? { .events }
+}
 
 extension RequestOptions {
     /// Another sink for this request's call, or `.off`.

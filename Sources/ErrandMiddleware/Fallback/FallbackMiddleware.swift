@@ -66,7 +66,11 @@ public struct FallbackMiddleware: HTTPMiddleware {
         // A transport gets the boundary that every request passes.
         let stack = HTTPStack(sender)
         self.init(name: "another sender", statuses: statuses, deadlineShare: deadlineShare) { request, cause in
-            request.body.canBeSent && cause.allowsSending(request) ? try await stack.send(request) : nil
+            guard request.body.canBeSent, cause.allowsSending(request) else { return nil }
+            var request = request
+            // The other sender's stack is a part of the call: it need not serve all that the call asks for.
+            request.options.isInCall = true
+            return try await stack.send(request)
         }
     }
 
@@ -139,7 +143,11 @@ extension Request {
     fileprivate var mayBeSentAgain: Bool { method.isIdempotent || head.headerFields[.idempotencyKey] != nil }
 }
 
-private enum FallbackOptionKey: TypedKey { static var defaultValue: Override<Never> { .inherited } }
+private enum FallbackOptionKey: OptionKey {
+    static var defaultValue: Override<Never> { .inherited }
+    static var crossesOrigins: Bool { true }
+}
+
 private enum IsFallbackKey: TypedKey { static var defaultValue: Bool { false } }
 
 extension RequestOptions {

@@ -192,7 +192,12 @@ private final class OriginLatencies: Sendable {
     }
 }
 
-private enum HedgeOptionKey: TypedKey { static var defaultValue: Override<HedgePolicy> { .inherited } }
+private enum HedgeOptionKey: OptionKey {
+    static var defaultValue: Override<HedgePolicy> { .inherited }
+    static var crossesOrigins: Bool { true }
+    static var servedBy: MiddlewarePlace? { .hedge }
+}
+
 private enum HedgeRecordKey: TypedKey { static var defaultValue: HedgeRecord? { nil } }
 
 extension RequestOptions {

@@ -1,5 +1,5 @@
 /// When a request that is slow to be answered is sent once more, beside the first.
-public struct HedgePolicy: Sendable, CustomStringConvertible {
+public struct HedgePolicy: Sendable, Hashable, CustomStringConvertible {
     /// How long an answer may take before the next attempt begins.
     public struct Delay: Sendable, Hashable, CustomStringConvertible {
         enum Kind: Sendable, Hashable {

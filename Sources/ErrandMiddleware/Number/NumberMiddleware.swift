@@ -25,7 +25,11 @@ public final class NumberMiddleware: HTTPMiddleware {
     }
 }
 
-private enum NumberOptionKey: TypedKey { static var defaultValue: Override<Never> { .inherited } }
+private enum NumberOptionKey: OptionKey {
+    static var defaultValue: Override<Never> { .inherited }
+    static func identity(of value: Override<Never>) -> OptionIdentity { .none }
+    static var crossesOrigins: Bool { true }
+}
 
 extension RequestOptions {
     /// `.off` leaves this request without a number.

@@ -38,7 +38,13 @@ public struct ProfileMiddleware: HTTPMiddleware {
     }
 }
 
-private enum ProfileOptionKey: TypedKey { static var defaultValue: Override<Profile> { .inherited } }
+private enum ProfileOptionKey: OptionKey {
+    static var defaultValue: Override<Profile> { .inherited }
+    static func identity(of value: Override<Profile>) -> OptionIdentity { .none }
+    static var crossesOrigins: Bool { true }
+    static var servedBy: MiddlewarePlace? { .profile }
+}
+
 private enum ProfileKey: TypedKey { static var defaultValue: Profile? { nil } }
 
 extension RequestOptions {

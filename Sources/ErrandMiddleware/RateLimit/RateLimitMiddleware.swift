@@ -150,7 +150,10 @@ extension RateLimitStoreFailed: CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
 }
 
-private enum RateLimitKey: TypedKey { static var defaultValue: Override<Never> { .inherited } }
+private enum RateLimitKey: OptionKey {
+    static var defaultValue: Override<Never> { .inherited }
+    static var crossesOrigins: Bool { true }
+}
 
 extension RequestOptions {
     /// `.off` goes past every rate limit.

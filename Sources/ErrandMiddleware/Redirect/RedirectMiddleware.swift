@@ -91,7 +91,11 @@ extension ResponseBody {
     }
 }
 
-private enum RedirectOptionKey: TypedKey { static var defaultValue: Override<RedirectPolicy> { .inherited } }
+private enum RedirectOptionKey: OptionKey {
+    static var defaultValue: Override<RedirectPolicy> { .inherited }
+    static var crossesOrigins: Bool { true }
+    static var servedBy: MiddlewarePlace? { .redirect }
+}
 
 extension RequestOptions {
     /// Another policy for this request, or `.off`.

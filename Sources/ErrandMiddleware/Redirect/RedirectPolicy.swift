@@ -6,7 +6,8 @@ public import ErrandCore
 /// alone; all others keep method and body, and where the body can't be sent again the response is given back.
 ///
 /// Where the origin changes (scheme, host or port), every sensitive field is dropped, with `Origin`, `Referer`, `WWW-Authenticate`, `Host`
-/// and each default field that a ``ServerMiddleware`` with a base URL added. They stay dropped on later hops.
+/// each default field that a ``ServerMiddleware`` with a base URL added, and each option that stays with its origin
+/// (``ErrandCore/OptionKey/crossesOrigins``): one of your own, unless its key says otherwise. They stay dropped on later hops.
 public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
     /// How many redirects are followed in one call: 20.
     public var maxHops: Int
@@ -99,7 +100,7 @@ extension Request {
         }
         head.headerFields = HTTPFields(head.headerFields.filter(mayCross))
         options.fallbackHeaders = HTTPFields(options.fallbackHeaders.filter(mayCross))
-        options.fieldsOfServer = []
+        options.removeOriginBoundOptions()
     }
 }
 

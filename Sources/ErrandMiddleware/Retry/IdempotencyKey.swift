@@ -32,7 +32,11 @@ extension IdempotencyKey: CustomStringConvertible, CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: ["key": description]) }
 }
 
-private enum IdempotencyKeyOption: TypedKey { static var defaultValue: IdempotencyKey? { nil } }
+private enum IdempotencyKeyOption: OptionKey {
+    static var defaultValue: IdempotencyKey? { nil }
+    static var crossesOrigins: Bool { true }
+    static var servedBy: MiddlewarePlace? { .retry }
+}
 
 extension RequestOptions {
     /// The key that retry attaches to this request, which may be sent again then; nil (the default) leaves it to the policy. A field that the

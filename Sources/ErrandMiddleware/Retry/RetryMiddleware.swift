@@ -147,7 +147,12 @@ public struct RetryMiddleware: HTTPMiddleware {
     }
 }
 
-private enum RetryOptionKey: TypedKey { static var defaultValue: Override<RetryPolicy> { .inherited } }
+private enum RetryOptionKey: OptionKey {
+    static var defaultValue: Override<RetryPolicy> { .inherited }
+    static func identity(of value: Override<RetryPolicy>) -> OptionIdentity { .ofSwitch(value) }
+    static var crossesOrigins: Bool { true }
+    static var servedBy: MiddlewarePlace? { .retry }
+}
 
 extension RequestOptions {
     /// Another policy for this request, or `.off`.

@@ -42,7 +42,11 @@ final class SharedRetry: Sendable {
 }
 
 private enum SharedRetryMetadataKey: TypedKey { static var defaultValue: SharedRetry? { nil } }
-private enum SharedRetryOptionKey: TypedKey { static var defaultValue: SharedRetry? { nil } }
+private enum SharedRetryOptionKey: OptionKey {
+    static var defaultValue: SharedRetry? { nil }
+    static func identity(of value: SharedRetry?) -> OptionIdentity { .none }
+    static var crossesOrigins: Bool { true }
+}
 
 extension ResponseMetadata {
     var sharedRetry: SharedRetry? {

@@ -112,8 +112,16 @@ extension ServerMiddleware: CustomStringConvertible, CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: ["server": label]) }
 }
 
-private enum ServerOptionKey: TypedKey { static var defaultValue: Override<Never> { .inherited } }
-private enum FieldsOfServerKey: TypedKey { static var defaultValue: Set<HTTPField.Name> { [] } }
+private enum ServerOptionKey: OptionKey {
+    static var defaultValue: Override<Never> { .inherited }
+    static var crossesOrigins: Bool { true }
+}
+
+private enum FieldsOfServerKey: OptionKey {
+    static var defaultValue: Set<HTTPField.Name> { [] }
+    /// The fields themselves are compared.
+    static func identity(of value: Set<HTTPField.Name>) -> OptionIdentity { .none }
+}
 
 extension RequestOptions {
     /// `.off` sends the request without base URL, default fields and default query.

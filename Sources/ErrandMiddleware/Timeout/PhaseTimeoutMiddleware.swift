@@ -7,7 +7,7 @@ public import ErrandCore
 /// one of each limit holds.
 ///
 /// **Per request:** `request.options.phaseTimeouts = .off`, or `.use(PhaseTimeouts(firstByte: .seconds(2)))`, which replaces all limits of the stack;
-/// `request.options.attemptTimeout` likewise.
+/// `request.options.attemptTimeout` likewise. A stack without this middleware obeys them as well: an attempt then begins at the transport.
 public struct PhaseTimeoutMiddleware: HTTPMiddleware {
     private let limits: PhaseTimeouts
     private let attempt: Duration?
@@ -32,7 +32,7 @@ public struct PhaseTimeoutMiddleware: HTTPMiddleware {
             switch request.options.phaseTimeouts {
             case .inherited: set(limits, on: &request)
             // Those of another one outside. What the request itself has replaces both.
-            case .use(let outer) where outer.durations == request.options[StackLimitsKey.self]:
+            case .use(let outer) where outer.durations == request.options.limitsOfStack:
                 set(limits.tightened(by: outer), on: &request)
             case .use, .off: break
             }
@@ -43,19 +43,18 @@ public struct PhaseTimeoutMiddleware: HTTPMiddleware {
             case .off: nil
             case .use(let limit): limit
             }
+        if case .use = request.options.attemptTimeout { request.options.hasAttemptDeadline = true }
         if let attempt { request.deadline = .earlier(request.deadline, Deadline(after: attempt.bounded, clock: limits.clock)) }
         return try await next.send(request)
     }
 
     private func set(_ limits: PhaseTimeouts, on request: inout Request) {
         request.options.phaseTimeouts = .use(limits)
-        request.options[StackLimitsKey.self] = limits.durations
+        request.options.limitsOfStack = limits.durations
     }
 }
 
 extension PhaseTimeouts {
-    fileprivate var durations: [Duration?] { [queue, connect, firstByte, idleRead, idleWrite] }
-
     /// Of each limit, the shorter one; by the clock of `outer`.
     fileprivate func tightened(by outer: PhaseTimeouts) -> PhaseTimeouts {
         func shorter(_ limit: KeyPath<PhaseTimeouts, Duration?>) -> Duration? {
@@ -68,15 +67,16 @@ extension PhaseTimeouts {
 }
 
 /// The limits that a ``PhaseTimeoutMiddleware`` has set, to tell them from those of the request itself.
-private enum StackLimitsKey: TypedKey { static var defaultValue: [Duration?]? { nil } }
-
-private enum AttemptTimeoutKey: TypedKey { static var defaultValue: Override<Duration> { .inherited } }
+private enum StackLimitsKey: OptionKey {
+    static var defaultValue: [Duration?]? { nil }
+    static func identity(of value: [Duration?]?) -> OptionIdentity { .none }
+    static var crossesOrigins: Bool { true }
+}
 
 extension RequestOptions {
-    /// Another time for each attempt of this request, or `.off`.
-    public var attemptTimeout: Override<Duration> {
-        get { self[AttemptTimeoutKey.self] }
-        set { self[AttemptTimeoutKey.self] = newValue }
+    var limitsOfStack: [Duration?]? {
+        get { self[StackLimitsKey.self] }
+        set { self[StackLimitsKey.self] = newValue }
     }
 }
 

@@ -6,7 +6,8 @@ public import ErrandCore
 /// **Place:** outside `retry`, where it bounds the whole call. Inside `retry` it bounds each attempt. Where a request has a deadline
 /// already, the earlier one holds.
 ///
-/// **Per request:** `request.options.timeout = .use(.seconds(2))`, or `.off` for a stream without an end.
+/// **Per request:** `request.options.timeout = .use(.seconds(2))`, or `.off` for a stream without an end. A stack without this middleware obeys
+/// `.use` as well, from where the call enters it.
 ///
 /// It costs no task and no timer of its own: the transport has one, and Core races the reads of those that have none.
 public struct TimeoutMiddleware: HTTPMiddleware {
@@ -29,16 +30,6 @@ public struct TimeoutMiddleware: HTTPMiddleware {
         var request = request
         request.deadline = .earlier(request.deadline, Deadline(after: duration.bounded, clock: clock))
         return try await next.send(request)
-    }
-}
-
-private enum TimeoutOptionKey: TypedKey { static var defaultValue: Override<Duration> { .inherited } }
-
-extension RequestOptions {
-    /// Another time for this request, or `.off`.
-    public var timeout: Override<Duration> {
-        get { self[TimeoutOptionKey.self] }
-        set { self[TimeoutOptionKey.self] = newValue }
     }
 }
 

@@ -61,7 +61,10 @@ public struct TransformMiddleware: HTTPMiddleware {
     }
 }
 
-private enum TransformOptionKey: TypedKey { static var defaultValue: Override<Never> { .inherited } }
+private enum TransformOptionKey: OptionKey {
+    static var defaultValue: Override<Never> { .inherited }
+    static var crossesOrigins: Bool { true }
+}
 
 extension RequestOptions {
     /// `.off` goes past every ``TransformMiddleware``.

@@ -15,6 +15,7 @@ public struct ValidateMiddleware: HTTPMiddleware {
         (self.validators, self.clock) = (validators, clock)
     }
 
+    public var place: MiddlewarePlace? { .validate }
     public var label: String { "validate(\(validators.map(\.name).joined(separator: ", ")))" }
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
@@ -114,8 +115,18 @@ extension [AttemptRecord] {
     }
 }
 
-private enum ValidationKey: TypedKey { static var defaultValue: Override<Never> { .inherited } }
-private enum ValidatorsKey: TypedKey { static var defaultValue: [ResponseValidator] { [] } }
+private enum ValidationKey: OptionKey {
+    static var defaultValue: Override<Never> { .inherited }
+    static var crossesOrigins: Bool { true }
+}
+
+private enum ValidatorsKey: OptionKey {
+    static var defaultValue: [ResponseValidator] { [] }
+    /// They are asked outside coalescing, each caller's of the response that it got.
+    static func identity(of value: [ResponseValidator]) -> OptionIdentity { .none }
+    static var crossesOrigins: Bool { true }
+    static var servedBy: MiddlewarePlace? { .validate }
+}
 
 extension RequestOptions {
     /// `.off` asks no validator of this request's answer.

@@ -26,7 +26,7 @@ public struct RecordMiddleware: HTTPMiddleware {
         case .once where !recording.isReplayOnly: return try await record(request, to: next)
         case .once, .none:
             let (recording, timing) = (recording, timing)
-            return try await Answer { try await recording.replay($0, timing: timing) }.asStack.send(request)
+            return try await Answer { try await recording.replay($0, timing: timing) }.send(inCallOf: request)
         case .newEpisodes:
             // Matching may use up a body that can be read once only: what is sent after a miss begins with what was read.
             let read = try await recording.read(request.body)
@@ -40,7 +40,7 @@ public struct RecordMiddleware: HTTPMiddleware {
             }
             read.abandon()
             let (recording, timing) = (recording, timing)
-            return try await Answer { try await recording.response(entry, to: $0, timing: timing) }.asStack.send(request)
+            return try await Answer { try await recording.response(entry, to: $0, timing: timing) }.send(inCallOf: request)
         }
     }
 
@@ -70,13 +70,21 @@ private struct Answer: HTTPTransport {
     let answer: @Sendable (Request) async throws -> Response
 
     var capabilities: Capabilities { [] }
-    var asStack: HTTPStack { HTTPStack(self) }
+
+    func send(inCallOf request: Request) async throws -> Response {
+        var request = request
+        request.options.isInCall = true
+        return try await HTTPStack(self).send(request)
+    }
 
     func send(_ request: Request) async throws -> Response { try await answer(request) }
     func shutdown() async throws {}
 }
 
-private enum RecordingOptionKey: TypedKey { static var defaultValue: Override<Never> { .inherited } }
+private enum RecordingOptionKey: OptionKey {
+    static var defaultValue: Override<Never> { .inherited }
+    static var crossesOrigins: Bool { true }
+}
 
 extension RequestOptions {
     /// `.off` neither records this request nor answers it from a recording.

@@ -70,8 +70,19 @@ public struct LogMiddleware: HTTPMiddleware {
     }
 }
 
-private enum LogOptionKey: TypedKey { static var defaultValue: Override<Logger.Level> { .inherited } }
-private enum LogDetailOptionKey: TypedKey { static var defaultValue: Override<LogDetail> { .inherited } }
+private enum LogOptionKey: OptionKey {
+    static var defaultValue: Override<Logger.Level> { .inherited }
+    static func identity(of value: Override<Logger.Level>) -> OptionIdentity { .none }
+    static var crossesOrigins: Bool { true }
+    static var servedBy: MiddlewarePlace? { .log }
+}
+
+private enum LogDetailOptionKey: OptionKey {
+    static var defaultValue: Override<LogDetail> { .inherited }
+    static func identity(of value: Override<LogDetail>) -> OptionIdentity { .none }
+    static var crossesOrigins: Bool { true }
+    static var servedBy: MiddlewarePlace? { .log }
+}
 
 extension RequestOptions {
     /// Another level for this request, or `.off`.

@@ -118,7 +118,12 @@ public struct MetricsMiddleware: HTTPMiddleware {
     }
 }
 
-private enum MetricsOptionKey: TypedKey { static var defaultValue: Override<Never> { .inherited } }
+private enum MetricsOptionKey: OptionKey {
+    static var defaultValue: Override<Never> { .inherited }
+    /// It changes nothing of the exchange.
+    static func identity(of value: Override<Never>) -> OptionIdentity { .none }
+    static var crossesOrigins: Bool { true }
+}
 
 extension RequestOptions {
     /// `.off` leaves this request out of the metrics.

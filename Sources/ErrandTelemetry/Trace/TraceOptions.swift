@@ -35,7 +35,11 @@ public struct TraceOptions: Sendable, Hashable {
     public static let standard = TraceOptions()
 }
 
-private enum TraceOptionKey: TypedKey { static var defaultValue: Override<TraceOptions> { .inherited } }
+private enum TraceOptionKey: OptionKey {
+    static var defaultValue: Override<TraceOptions> { .inherited }
+    static var crossesOrigins: Bool { true }
+    static var servedBy: MiddlewarePlace? { .trace }
+}
 
 extension RequestOptions {
     /// Other options for this request, or `.off`: then it has no span, and its fields are left alone.

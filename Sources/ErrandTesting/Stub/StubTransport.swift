@@ -353,7 +353,11 @@ extension UnmatchedRequest: CustomReflectable {
 
 // MARK: - For the mock server
 
-private enum RawAnswersKey: TypedKey { static var defaultValue: Bool { false } }
+private enum RawAnswersKey: TypedKey, OptionKey {
+    static var defaultValue: Bool { false }
+    static var crossesOrigins: Bool { true }
+}
+
 private enum StreamedAnswerKey: TypedKey { static var defaultValue: Bool { false } }
 
 extension RequestOptions {

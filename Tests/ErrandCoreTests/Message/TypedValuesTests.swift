@@ -4,8 +4,8 @@ import Testing
 @testable import ErrandCore
 
 @Suite(.timeLimit(.minutes(5))) struct TypedValuesTests {
-    private enum NumberKey: TypedKey { static var defaultValue: Int { 7 } }
-    private enum OtherNumberKey: TypedKey { static var defaultValue: Int { 8 } }
+    private enum NumberKey: TypedKey, OptionKey { static var defaultValue: Int { 7 } }
+    private enum OtherNumberKey: TypedKey, OptionKey { static var defaultValue: Int { 8 } }
     private enum OptionalKey: TypedKey { static var defaultValue: String? { "default" } }
 
     @Test func aKeyHasItsDefaultUntilItIsSet() {

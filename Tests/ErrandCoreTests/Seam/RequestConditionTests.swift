@@ -192,7 +192,7 @@ import Testing
     }
 }
 
-private enum MarksKey: TypedKey { static var defaultValue: [String] { [] } }
+private enum MarksKey: OptionKey { static var defaultValue: [String] { [] } }
 
 extension RequestOptions {
     fileprivate var marks: [String] {

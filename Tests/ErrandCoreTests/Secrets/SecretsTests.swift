@@ -32,7 +32,7 @@ import Testing
         func record(_ event: ExchangeEvent) {}
     }
 
-    private enum TokenKey: TypedKey { static var defaultValue: String { "" } }
+    private enum TokenKey: TypedKey, OptionKey { static var defaultValue: String { "" } }
 
     static func holders() throws -> [Holder] {
         let url = try HTTPURL("https://a.example/x?token=\(secret)")

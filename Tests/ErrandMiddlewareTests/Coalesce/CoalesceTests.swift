@@ -302,7 +302,6 @@ import Testing
         #expect(desk.requests.count == 1)
     }
 
-    /// What a request replaces of the layers inside is not part of what must be equal yet.
     @Test func callersWithPoliciesOfTheirOwnDoNotShareAnExchange() async throws {
         let stub = StubTransport(Stub().answers(.never))
         let stack = stub.redirect().wrapped(by: middleware)
@@ -310,10 +309,8 @@ import Testing
         strict.options.redirect = .use(RedirectPolicy(allowsDowngrade: false))
         let calls = try [request(), strict].map { request in Task { try await stack.send(request) } }
         await middleware.callers(2)
-        withKnownIssue("a request's own policy for a layer inside does not count") { #expect(middleware.load.underWay == 2) }
-        withKnownIssue("nor is the order a problem") {
-            #expect(!StubTransport().redirect().coalesce().orderProblems.isEmpty)
-        }
+        #expect(middleware.load.underWay == 2)
+        #expect(!StubTransport().redirect().coalesce().orderProblems.isEmpty)
         for call in calls { call.cancel() }
         for call in calls { _ = await call.result }
         await middleware.isIdle()

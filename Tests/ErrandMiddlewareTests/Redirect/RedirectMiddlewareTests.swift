@@ -233,6 +233,41 @@ private struct Vectors: Decodable {
         #expect(stub.requests.map { $0.request.head.headerFields[name] } == ["\"order-1\"", "\"order-1\""])
     }
 
+    private enum TenantKey: OptionKey { static var defaultValue: String? { nil } }
+
+    private enum TravelerKey: OptionKey {
+        static var defaultValue: String? { nil }
+        static var crossesOrigins: Bool { true }
+    }
+
+    /// An option of somebody else's stays with its origin, unless its key says otherwise. Those of the library go along.
+    @Test func optionsThatStayWithTheirOriginAreDropped() async throws {
+        let stub = StubTransport(
+            Stub(nil, "/x").answers(moved(.temporaryRedirect, to: "/y")),
+            Stub(nil, "/y").answers(moved(.temporaryRedirect, to: "https://b.example/z")),
+            Stub(nil, "/z").answers(moved(.temporaryRedirect, to: "https://a.example/end")), Stub(nil, "/end").answers(.status(.ok)))
+        var request = try request()
+        request.options[TenantKey.self] = "blue"
+        request.options[TravelerKey.self] = "ada"
+        request.options.tags = ["feature": "reports"]
+        request.options.sensitivity = Sensitivity(fields: [.userAgent])
+        request.options.phaseTimeouts = .use(PhaseTimeouts(firstByte: .seconds(60)))
+        request.options.priority = .high
+        request.options.hedge = .off
+        _ = try await stub.redirect().send(request)
+        let options = stub.requests.map(\.request.options)
+        #expect(options.map { $0[TenantKey.self] } == ["blue", "blue", nil, nil])
+        for options in options {
+            #expect(options[TravelerKey.self] == "ada" && options.tags == ["feature": "reports"] && options.priority == .high)
+            #expect(options.sensitivity == Sensitivity(fields: [.userAgent]) && options.hedge.isOff)
+            if case .use(let limits) = options.phaseTimeouts {
+                #expect(limits.firstByte == .seconds(60))
+            } else {
+                Issue.record("no limits")
+            }
+        }
+    }
+
     // MARK: - The body of a redirect
 
     /// Declares 10 bytes, of which none come.

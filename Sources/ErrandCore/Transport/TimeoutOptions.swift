@@ -1,0 +1,56 @@
+private enum TimeoutOptionKey: OptionKey {
+    static var defaultValue: Override<Duration> { .inherited }
+    static func identity(of value: Override<Duration>) -> OptionIdentity { .none }
+    static var crossesOrigins: Bool { true }
+}
+
+private enum AttemptTimeoutKey: OptionKey {
+    static var defaultValue: Override<Duration> { .inherited }
+    static var crossesOrigins: Bool { true }
+}
+
+private enum PhaseTimeoutsKey: OptionKey {
+    /// Of ``PhaseTimeouts``, what can be compared: the durations, and the kind of the clock.
+    private struct Limits: Hashable {
+        let durations: [Duration?]
+        let clock: ObjectIdentifier
+    }
+
+    static var defaultValue: Override<PhaseTimeouts> { .inherited }
+
+    static func identity(of value: Override<PhaseTimeouts>) -> OptionIdentity {
+        switch value {
+        case .inherited: .none
+        case .off: .ofSwitch(value)
+        case .use(let limits): .value(Limits(durations: limits.durations, clock: ObjectIdentifier(type(of: limits.clock))))
+        }
+    }
+
+    static var crossesOrigins: Bool { true }
+}
+
+extension RequestOptions {
+    /// Another timeout for this request's call, or `.off`.
+    ///
+    /// `timeout(_:)` obeys it. Where the stack has none, `.use` still holds: the deadline is set where the call enters its outermost stack, on the
+    /// continuous clock.
+    public var timeout: Override<Duration> {
+        get { self[TimeoutOptionKey.self] }
+        set { self[TimeoutOptionKey.self] = newValue }
+    }
+
+    /// Another timeout for each attempt of this request, or `.off`.
+    ///
+    /// `timeouts(attempt:)` obeys it. Where the stack has none, `.use` still holds: each attempt has so long from where it reaches the transport,
+    /// body included, on the continuous clock.
+    public var attemptTimeout: Override<Duration> {
+        get { self[AttemptTimeoutKey.self] }
+        set { self[AttemptTimeoutKey.self] = newValue }
+    }
+
+    /// The limits for this request's phases. `.inherited` has none but the stack's. They need no middleware: the transport's boundary holds them.
+    public var phaseTimeouts: Override<PhaseTimeouts> {
+        get { self[PhaseTimeoutsKey.self] }
+        set { self[PhaseTimeoutsKey.self] = newValue }
+    }
+}
