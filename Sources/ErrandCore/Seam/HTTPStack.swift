@@ -13,6 +13,10 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible {
     public let layers: [Layer]
     /// What the transport at the bottom can do.
     public let capabilities: Capabilities
+    /// Whether the innermost is a transport: of any other sender, nobody knows what it holds.
+    private let endsInTransport: Bool
+    /// Whether every request passes a middleware that obeys ``RequestOptions/timeout``.
+    private let obeysTimeout: Bool
 
     /// One middleware, or the transport, of a stack.
     public struct Layer: Sendable, Hashable, CustomStringConvertible {
@@ -29,10 +33,12 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible {
             top = Self.bounded(transport)
             capabilities = transport.capabilities
             layers = [Layer(label: Self.name(of: sender), place: nil)]
+            (endsInTransport, obeysTimeout) = (true, false)
         } else {
             top = sender
             capabilities = []
             layers = [Layer(label: Self.name(of: sender), place: nil)]
+            (endsInTransport, obeysTimeout) = (false, false)
         }
     }
 
@@ -42,20 +48,50 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible {
         (sender as? any CustomStringConvertible)?.description ?? String(describing: type(of: sender))
     }
 
-    private init(top: any HTTPSender, layers: [Layer], capabilities: Capabilities) {
-        (self.top, self.layers, self.capabilities) = (top, layers, capabilities)
+    private init(top: any HTTPSender, around inner: HTTPStack, layer: Layer, obeysTimeout: Bool) {
+        (self.top, layers, capabilities) = (top, [layer] + inner.layers, inner.capabilities)
+        (endsInTransport, self.obeysTimeout) = (inner.endsInTransport, obeysTimeout)
     }
 
     fileprivate func adding(_ middleware: some HTTPMiddleware) -> HTTPStack {
         func wrap(_ next: some HTTPSender) -> any HTTPSender { Wrapped(middleware: middleware, next: next) }
+        let place = middleware.place
         return HTTPStack(
-            top: wrap(top), layers: [Layer(label: middleware.label, place: middleware.place)] + layers, capabilities: capabilities)
+            top: wrap(top), around: self, layer: Layer(label: middleware.label, place: place),
+            obeysTimeout: obeysTimeout || (place == .timeout && !(middleware is any ConditionalMiddleware)))
     }
 
     /// Sends `request` through every layer. Middleware never runs on the caller's actor.
+    ///
+    /// The outermost stack of a call sees to the request's options: ``RequestOptions/timeout`` holds, with or without a middleware for it.
+    ///
+    /// - Throws: ``UnservedOptionError`` for an option that none of the layers serves; otherwise as ``HTTPSender/send(_:)`` says.
     @concurrent public func send(_ request: Request) async throws -> Response {
         try Task.checkCancellation()
-        return try await top.send(request)
+        return request.options.isEmpty || request.options.isInCall ? try await top.send(request) : try await enter(request)
+    }
+
+    /// By itself, as it keeps a copy of the request: most requests have no options, or are in a call.
+    @inline(never) private func enter(_ request: Request) async throws -> Response { try await top.send(entering(request)) }
+
+    /// The request as it goes through the layers of its outermost stack.
+    private func entering(_ request: Request) throws(UnservedOptionError) -> Request {
+        if endsInTransport, let (key, place) = request.options.unserved(serves) {
+            throw UnservedOptionError(key, missing: place, request: request)
+        }
+        var request = request
+        request.options.isInCall = true
+        if !obeysTimeout, case .use(let timeout) = request.options.timeout {
+            request.deadline = .earlier(request.deadline, Deadline(after: timeout))
+        }
+        return request
+    }
+
+    /// Whether a middleware obeys the options of this place.
+    private func serves(_ place: MiddlewarePlace) -> Bool {
+        for layer in layers where layer.place == place { return true }
+        // The span of a call has the options of an attempt's.
+        return place == .trace && contains(.traceCall)
     }
 
     /// Whether a middleware with this place is in the stack.

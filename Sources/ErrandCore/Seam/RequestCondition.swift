@@ -94,7 +94,10 @@ private struct HostPattern: Sendable {
     }
 }
 
-private struct Conditional<Middleware: HTTPMiddleware>: HTTPMiddleware {
+/// A middleware that some requests go past.
+protocol ConditionalMiddleware: HTTPMiddleware {}
+
+private struct Conditional<Middleware: HTTPMiddleware>: ConditionalMiddleware {
     let middleware: Middleware
     let condition: RequestCondition
 

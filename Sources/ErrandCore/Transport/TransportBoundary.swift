@@ -13,6 +13,11 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
             request.head.headerFields[.priority] = request.options.priority.description
         }
         request.head.headerFields = request.head.headerFields.markingSensitive(by: request.options.sensitivity)
+        if case .use(let timeout) = request.options.attemptTimeout, !request.options.hasAttemptDeadline {
+            request.deadline = .earlier(request.deadline, Deadline(after: timeout))
+        }
+        // Who sends the request of the response once more begins another call.
+        (request.options.isInCall, request.options.hasAttemptDeadline) = (false, false)
         guard let position = request.options.profilePosition else { return try await timed(request) }
         return try await position.within(HTTPStack.name(of: transport), request) { request in
             guard let position = request.options.profilePosition else { return try await timed(request) }

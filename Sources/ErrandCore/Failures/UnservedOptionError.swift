@@ -1,0 +1,34 @@
+/// A request asks for something that no middleware of its stack does: nothing was sent.
+///
+/// ```swift
+/// var request = try Request(.get, "/reports")
+/// request.options.hedge = .use(.standard)
+/// try await transport.retry().send(request)     // throws: add hedge to the stack
+/// ```
+///
+/// It is found once, where a call enters its outermost ``HTTPStack``. An option that is `.off` needs no middleware. A stack over a sender that is
+/// not a transport can't know what serves below, and never fails with this.
+public struct UnservedOptionError: RequestFailure {
+    public let request: Request?
+    /// The name of the option's key.
+    public let option: String
+    /// Where the middleware that is missing belongs.
+    public let missing: MiddlewarePlace
+    public var attempts: [AttemptRecord] = []
+
+    public var phase: ExchangePhase { .request }
+    public var wasSent: WasSent { .no }
+
+    init(_ key: any OptionKey.Type, missing: MiddlewarePlace, request: Request) {
+        (option, self.missing, self.request) = (String(describing: key), missing, request)
+    }
+
+    public var description: String {
+        "\(request.map { "\($0): " } ?? "")the option '\(option)' needs the middleware '\(missing)', which the stack does not have: "
+            + "add .\(missing) to the stack, or do not set the option (not sent)"
+    }
+}
+
+extension UnservedOptionError: CustomReflectable {
+    public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
+}
