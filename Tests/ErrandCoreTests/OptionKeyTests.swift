@@ -1,0 +1,253 @@
+import Errand
+import ErrandTesting
+import TestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(5))) struct OptionKeyTests {
+    private struct Unequal: Sendable { var text = "" }
+
+    private enum TenantKey: OptionKey { static var defaultValue: String? { nil } }
+    private enum UnequalKey: OptionKey { static var defaultValue: Unequal { Unequal() } }
+    private enum UnequalOverrideKey: OptionKey { static var defaultValue: Override<Unequal> { .inherited } }
+    private enum OverrideKey: OptionKey { static var defaultValue: Override<String> { .inherited } }
+    private enum OutsideKey: OptionKey {
+        static var defaultValue: Int { 0 }
+        static func identity(of value: Int) -> OptionIdentity { .none }
+        static var crossesOrigins: Bool { true }
+    }
+
+    private func options(_ set: (inout RequestOptions) -> Void) -> RequestOptions {
+        var options = RequestOptions()
+        set(&options)
+        return options
+    }
+
+    // MARK: Identity
+
+    @Test func aHashableValueIdentifiesUnlessItIsTheDefault() throws {
+        let none = RequestOptions().identity
+        #expect(none != nil)
+        #expect(options { $0[TenantKey.self] = nil }.identity == none)
+        let blue = try #require(options { $0[TenantKey.self] = "blue" }.identity)
+        #expect(blue != none && blue == options { $0[TenantKey.self] = "blue" }.identity)
+        #expect(blue != options { $0[TenantKey.self] = "red" }.identity)
+        #expect(blue.hashValue == options { $0[TenantKey.self] = "blue" }.identity?.hashValue)
+        #expect(options { $0[OverrideKey.self] = .use("blue") }.identity != blue, "another key")
+    }
+
+    @Test func theOrderInWhichOptionsAreSetDoesNotMatter() {
+        let one = options {
+            $0[TenantKey.self] = "blue"
+            $0[OverrideKey.self] = .off
+        }
+        let other = options {
+            $0[OverrideKey.self] = .off
+            $0[OutsideKey.self] = 1
+            $0[TenantKey.self] = "red"
+            $0[TenantKey.self] = "blue"
+        }
+        #expect(one.identity != nil && one.identity == other.identity)
+    }
+
+    @Test func aValueThatCannotBeComparedMakesARequestUnique() {
+        #expect(options { $0[UnequalKey.self] = Unequal() }.identity == nil)
+        #expect(options { $0[UnequalOverrideKey.self] = .use(Unequal()) }.identity == nil)
+    }
+
+    @Test func anOverrideThatInheritsIsNotSetAndOffIsEqualToOff() {
+        #expect(options { $0[UnequalOverrideKey.self] = .inherited }.identity == RequestOptions().identity)
+        let off = options { $0[UnequalOverrideKey.self] = .off }.identity
+        #expect(off != nil && off != RequestOptions().identity && off == options { $0[UnequalOverrideKey.self] = .off }.identity)
+    }
+
+    @Test func anOptionThatActsOutsideDoesNotIdentify() {
+        #expect(options { $0[OutsideKey.self] = 1 }.identity == RequestOptions().identity)
+    }
+
+    @Test func anIdentityShowsNoValue() throws {
+        let identity = try #require(options { $0[TenantKey.self] = "hunter2" }.identity)
+        #expect(!"\(identity) \(String(reflecting: identity))".contains("hunter2"))
+        var text = ""
+        dump(identity, to: &text)
+        #expect(!text.contains("hunter2"))
+    }
+
+    // MARK: Origins
+
+    @Test func whatStaysWithItsOriginIsRemovedAlone() {
+        var options = options {
+            $0[TenantKey.self] = "blue"
+            $0[OutsideKey.self] = 1
+            $0.urlTemplate = "/x"
+        }
+        options.removeOriginBoundOptions()
+        #expect(options[TenantKey.self] == nil && options[OutsideKey.self] == 1 && options.urlTemplate == "/x")
+    }
+
+    // MARK: Who serves it
+
+    private let stub = StubTransport(Stub().answers(.status(.ok)))
+
+    private struct Opaque: HTTPSender {
+        let stack: HTTPStack
+        func send(_ request: Request) async throws -> Response { try await stack.send(request) }
+    }
+
+    private func request(_ set: (inout RequestOptions) -> Void) -> Request {
+        var request = Request.sample()
+        set(&request.options)
+        return request
+    }
+
+    @Test func anOptionThatNobodyServesFailsAndNamesTheMissingMiddleware() async throws {
+        let request = request { $0.hedge = .use(.standard) }
+        let error = await #expect(throws: UnservedOptionError.self) { try await stub.retry().send(request) }
+        #expect(error?.missing == .hedge && error?.wasSent == .no && error?.phase == .request && stub.requests.isEmpty)
+        #expect(
+            error?.description
+                == "GET https://a.example/: the option 'HedgeOptionKey' needs the middleware 'hedge', which the stack does not have: "
+                + "add .hedge to the stack, or do not set the option (not sent)")
+        #expect(try await stub.hedge().retry().send(request).status == .ok)
+    }
+
+    @Test(arguments: [Override<RetryPolicy>.off, .inherited]) func aSwitchThatIsOffNeedsNobody(_ retry: Override<RetryPolicy>) async throws
+    {
+        #expect(try await HTTPStack(stub).send(request { $0.retry = retry }).status == .ok)
+    }
+
+    @Test func anOptionThatIsSetToItsDefaultNeedsNobody() async throws {
+        let request = request {
+            $0.idempotencyKey = nil
+            $0.validators = []
+        }
+        #expect(try await HTTPStack(stub).send(request).status == .ok)
+    }
+
+    @Test func aMiddlewareForSomeRequestsServes() async throws {
+        let stack = stub.wrapped(by: HedgeMiddleware(), when: .method(.post))
+        #expect(try await stack.send(request { $0.hedge = .use(.standard) }).status == .ok)
+    }
+
+    @Test func aSenderThatIsNoTransportMayServeAnything() async throws {
+        let inner = Opaque(stack: stub.hedge())
+        #expect(try await inner.retry().send(request { $0.hedge = .use(.standard) }).status == .ok)
+        // The outer stack serves what the inner one does not.
+        #expect(try await Opaque(stack: HTTPStack(stub)).retry().send(request { $0.retry = .use(.standard) }).status == .ok)
+    }
+
+    @Test func aFallbackIsNotCheckedAgain() async throws {
+        let mirror = StubTransport(Stub().answers(.status(.ok)))
+        let failing = StubTransport(Stub().answers(.failure(TransportError(.connectionLost, phase: .connect, request: nil, wasSent: .no))))
+        let stack = failing.hedge().fallback(to: mirror.number())
+        #expect(try await stack.send(request { $0.hedge = .use(HedgePolicy(.fixed(.seconds(60)))) }).metadata.isFallback)
+        #expect(mirror.requests.count == 1)
+    }
+
+    /// A layer that asks for what only the layers inside it have.
+    private struct Asking: HTTPMiddleware {
+        func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+            var request = request
+            request.options.hedge = .use(.standard)
+            return try await next.send(request)
+        }
+    }
+
+    @Test func whatALayerSetsIsNotCheckedInAFallbackEither() async throws {
+        let failing = StubTransport(Stub().answers(.failure(TransportError(.connectionLost, phase: .connect, request: nil, wasSent: .no))))
+        let stack = failing.hedge().fallback(to: HTTPStack(stub)).wrapped(by: Asking())
+        #expect(try await stack.send(.sample()).metadata.isFallback)
+    }
+
+    @Test func aRequestOfAResponseBeginsAnotherCall() async throws {
+        let request = request { $0.retry = .use(.standard) }
+        let response = try await stub.retry().send(request)
+        await #expect(throws: UnservedOptionError.self) { try await HTTPStack(stub).send(response.request) }
+    }
+
+    @Test func theSpanOfACallServesTheOptionsOfSpans() async throws {
+        #if Telemetry
+        let request = request { $0.trace = .use(TraceOptions(bodySizes: true)) }
+        #expect(try await stub.traceCall().send(request).status == .ok)
+        await #expect(throws: UnservedOptionError.self) { try await HTTPStack(stub).send(request) }
+        #endif
+    }
+
+    // MARK: Timeouts without a layer
+
+    /// Keeps the deadlines that reach the transport.
+    private final class Deadlines: HTTPTransport {
+        let all = Watched<[Deadline?]>([])
+        let failures: Int
+        init(failures: Int = 0) { self.failures = failures }
+
+        var capabilities: Capabilities { .deadlines }
+
+        func send(_ request: Request) async throws -> Response {
+            all.change { $0.append(request.deadline) }
+            return Response(head: HTTPResponse(status: all.value.count > failures ? .ok : .serviceUnavailable), request: request)
+        }
+
+        func shutdown() async throws {}
+    }
+
+    @Test func aTimeoutHoldsWithoutALayer() async throws {
+        let transport = Deadlines()
+        let hour = request { $0.timeout = .use(.seconds(3600)) }
+        _ = try await HTTPStack(transport).send(hour)
+        _ = try await transport.retry().send(hour)
+        _ = try await HTTPStack(transport).send(request { $0.timeout = .off })
+        var sooner = hour
+        sooner.deadline = Deadline(after: .seconds(60))
+        _ = try await HTTPStack(transport).send(sooner)
+        let remaining = transport.all.value.map { $0?.remaining }
+        for hour in remaining[..<2] { #expect(hour.map { $0 <= .seconds(3600) && $0 > .seconds(3000) } == true) }
+        #expect(remaining[2] == nil && (remaining[3] ?? .zero) <= .seconds(60))
+        let late = request { $0.timeout = .use(.zero) }
+        let error = await #expect(throws: TransportError.self) { try await HTTPStack(transport).send(late) }
+        #expect(error?.code == .timedOut && transport.all.value.count == 4)
+    }
+
+    @Test func aTimeoutIsLeftToTheLayerThatObeysIt() async throws {
+        let transport = Deadlines()
+        let clock = ManualClock()
+        let request = request { $0.timeout = .use(.seconds(2)) }
+        _ = try await transport.timeout(.seconds(30), clock: clock).send(request)
+        #expect(transport.all.value[0]?.remaining == .seconds(2) && transport.all.value[0]?.continuousInstant == nil)
+        _ = try await transport.wrapped(by: TimeoutMiddleware(.seconds(30), clock: clock), when: .method(.post)).send(request)
+        #expect(transport.all.value[1]?.continuousInstant != nil, "the layer was not for this request")
+    }
+
+    @Test func aTimeoutIsSetOnceForTheWholeCall() async throws {
+        let transport = Deadlines(failures: 1)
+        let stack = Opaque(stack: HTTPStack(transport)).retry(RetryPolicy(backoff: .constant(.zero)))
+        _ = try await stack.send(request { $0.timeout = .use(.seconds(3600)) })
+        let instants = transport.all.value.map { $0?.continuousInstant }
+        #expect(instants.count == 2 && instants[0] != nil && instants[0] == instants[1])
+    }
+
+    @Test func eachAttemptHasATimeoutWithoutALayer() async throws {
+        let transport = Deadlines(failures: 1)
+        let stack = transport.retry(RetryPolicy(backoff: .constant(.zero)))
+        let response = try await stack.send(request { $0.attemptTimeout = .use(.seconds(3600)) })
+        let instants = transport.all.value.compactMap { $0?.continuousInstant }
+        #expect(instants.count == 2 && instants[0] < instants[1])
+        #expect(transport.all.value.allSatisfy { $0.map { $0.remaining <= .seconds(3600) } == true })
+        #expect(response.status == .ok)
+    }
+
+    @Test func anAttemptsTimeoutIsLeftToTheLayerThatObeysIt() async throws {
+        let transport = Deadlines()
+        let clock = ManualClock()
+        let request = request { $0.attemptTimeout = .use(.seconds(2)) }
+        _ = try await transport.timeouts(attempt: .seconds(30), clock: clock).send(request)
+        #expect(transport.all.value[0]?.remaining == .seconds(2) && transport.all.value[0]?.continuousInstant == nil)
+        _ = try await transport.timeouts(attempt: .seconds(30), clock: clock).send(Self.off(request))
+        #expect(transport.all.value[1] == nil)
+    }
+
+    private static func off(_ request: Request) -> Request {
+        var request = request
+        request.options.attemptTimeout = .off
+        return request
+    }
+}

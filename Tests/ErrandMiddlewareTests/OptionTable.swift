@@ -1,0 +1,119 @@
+import Errand
+import ErrandTesting
+import Testing
+
+@testable import ErrandMiddleware
+
+#if Telemetry
+import Logging
+#endif
+
+/// One way to set an option, and what its key has to say of that. Every key of Sources has a row: see ``OptionTableTests``.
+struct OptionRow: Sendable, CustomTestStringConvertible {
+    enum Identity: Sendable {
+        case none(because: String)
+        case unique
+        case value
+    }
+
+    /// The name of the key.
+    let key: String
+    let identity: Identity
+    var crossesOrigins = true
+    var servedBy: MiddlewarePlace?
+    /// Whether it changes what is sent, and coalescing looks at it by itself.
+    var isComparedByItself = false
+    let set: @Sendable (inout RequestOptions) -> Void
+
+    init(
+        _ key: String, _ identity: Identity, crossesOrigins: Bool = true, servedBy: MiddlewarePlace? = nil,
+        isComparedByItself: Bool = false,
+        _ set: @escaping @Sendable (inout RequestOptions) -> Void
+    ) {
+        (self.key, self.identity, self.crossesOrigins, self.servedBy) = (key, identity, crossesOrigins, servedBy)
+        (self.isComparedByItself, self.set) = (isComparedByItself, set)
+    }
+
+    var testDescription: String { key }
+
+    /// A request for a URL of which nobody asks anything but this.
+    func request() throws -> Request {
+        var request = try Request(.get, url: "https://a.example/x")
+        set(&request.options)
+        return request
+    }
+}
+
+extension OptionRow {
+    private struct Sink: EventSink { func record(_ event: ExchangeEvent) {} }
+
+    private static let outside = Identity.none(because: "it acts outside coalescing")
+    private static let observer = Identity.none(because: "it changes nothing of the exchange")
+    private static let note = Identity.none(because: "the library's own note, for layers outside coalescing or for observers")
+
+    static let core: [OptionRow] = [
+        OptionRow("SensitivityKey", .value) { $0.sensitivity = Sensitivity(fields: [.userAgent]) },
+        OptionRow("URLTemplateKey", observer) { $0.urlTemplate = "/{x}" },
+        OptionRow("TagsKey", observer) { $0.tags = ["tenant": "blue"] },
+        OptionRow("FallbackHeadersKey", .none(because: "they are compared as fields")) { $0.fallbackHeaders = [.accept: "a/b"] },
+        OptionRow("UpgradeKey", .unique) { $0.upgrade = UpgradeRequest(protocolName: "own") },
+        OptionRow("RequestNumberKey", note) { $0.requestNumber = 7 },
+        OptionRow("ResendCountKey", note) { $0.resendCount = 1 },
+        OptionRow("HasLeftOriginKey", .value) { $0.hasLeftOrigin = true },
+        OptionRow("PriorityKey", .none(because: "a more urgent caller sends its own request"), isComparedByItself: true) {
+            $0.priority = .high
+        },
+        OptionRow("ValidateStatusOptionKey", outside, servedBy: .validateStatus) { $0.validateStatus = .use(.successfulOrRedirection) },
+        OptionRow("TimeoutOptionKey", outside) { $0.timeout = .use(.seconds(60)) },
+        OptionRow("AttemptTimeoutKey", .value) { $0.attemptTimeout = .use(.seconds(60)) },
+        OptionRow("PhaseTimeoutsKey", .value) { $0.phaseTimeouts = .use(PhaseTimeouts(firstByte: .seconds(60))) },
+        OptionRow("PhaseTimeoutsKey", .value) { $0.phaseTimeouts = .off },
+    ]
+
+    static let middleware: [OptionRow] = [
+        OptionRow("CircuitBreakerKey", .value) { $0.circuitBreaker = .off },
+        OptionRow("CoalesceOptionKey", .unique) { $0.coalesce = .off },
+        OptionRow("ConcurrencyLimitKey", .value) { $0.concurrencyLimit = .off },
+        OptionRow("DelayOptionKey", .value, servedBy: .delay) { $0.delay = .use(.seconds(3)) },
+        OptionRow("DelayOptionKey", .value) { $0.delay = .off },
+        OptionRow("EventsKey", outside, servedBy: .events) { $0.events = .use(Sink()) },
+        OptionRow("FallbackOptionKey", .value) { $0.fallback = .off },
+        OptionRow("FieldsOfServerKey", .none(because: "the fields are compared"), crossesOrigins: false) { $0.fieldsOfServer = [.accept] },
+        OptionRow("HedgeOptionKey", .value, servedBy: .hedge) { $0.hedge = .use(HedgePolicy(.fixed(.seconds(9)))) },
+        OptionRow("HedgeOptionKey", .value) { $0.hedge = .off },
+        OptionRow("IdempotencyKeyOption", .value, servedBy: .retry) { $0.idempotencyKey = .attached },
+        OptionRow("NumberOptionKey", outside) { $0.number = .off },
+        OptionRow("ProfileOptionKey", outside, servedBy: .profile) { $0.profile = .use(Profile()) },
+        OptionRow("RateLimitKey", .value) { $0.rateLimit = .off },
+        OptionRow("RedirectOptionKey", .value, servedBy: .redirect) { $0.redirect = .use(RedirectPolicy(maxHops: 0)) },
+        OptionRow("RedirectOptionKey", .value) { $0.redirect = .off },
+        OptionRow("RetryOptionKey", outside, servedBy: .retry) { $0.retry = .use(RetryPolicy(maxAttempts: 9)) },
+        OptionRow("RetryOptionKey", .value) { $0.retry = .off },
+        OptionRow("ServerOptionKey", .value) { $0.server = .off },
+        OptionRow("SharedRetryOptionKey", note) { $0.sharedRetry = SharedRetry() },
+        OptionRow("StackLimitsKey", .none(because: "the limits are compared")) { $0.limitsOfStack = [.seconds(1)] },
+        OptionRow("TransformOptionKey", .value) { $0.transform = .off },
+        OptionRow("ValidateStatusOptionKey", .value) { $0.validateStatus = .off },
+        OptionRow("ValidationKey", .value) { $0.validation = .off },
+        OptionRow("ValidatorsKey", outside, servedBy: .validate) { $0.validators = [ResponseValidator("own") { _, _, _ in .next }] },
+    ]
+
+    static let others: [OptionRow] = [
+        OptionRow("RecordingOptionKey", .value) { $0.recording = .off },
+        OptionRow("RawAnswersKey", .value) { $0.acceptsRawAnswers = true },
+    ]
+
+    #if Telemetry
+    static let telemetry: [OptionRow] = [
+        OptionRow("LogOptionKey", outside, servedBy: .log) { $0.log = .use(.trace) },
+        OptionRow("LogDetailOptionKey", outside, servedBy: .log) { $0.logDetail = .use(.headers) },
+        OptionRow("MetricsOptionKey", observer) { $0.metrics = .off },
+        OptionRow("TraceOptionKey", .value, servedBy: .trace) { $0.trace = .use(TraceOptions(baggage: .nowhere)) },
+        OptionRow("TraceOptionKey", .value) { $0.trace = .off },
+    ]
+    #else
+    static let telemetry: [OptionRow] = []
+    #endif
+
+    static let all = core + middleware + others + telemetry
+}

@@ -1,0 +1,202 @@
+import Errand
+import ErrandTesting
+import Foundation
+import TestSupport
+import Testing
+
+@testable import ErrandMiddleware
+
+/// Every option of every module, by ``OptionRow``: none is forgotten, and each says of itself what is true.
+@Suite(.timeLimit(.minutes(5))) struct OptionTableTests {
+    private static let sources = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent().appending(path: "Sources")
+
+    // MARK: None is forgotten
+
+    /// The types in Sources that conform to `OptionKey`.
+    private static func declaredKeys() throws -> [String] {
+        let declaration = try Regex(
+            #"^[ \t]*(?:[a-z@]+[ \t]+)*(?:enum|struct|class|actor|extension)[ \t]+(\w+)[^{\n]*:[^{\n]*\bOptionKey\b"#
+        )
+        .anchorsMatchLineEndings()
+        var keys: [String] = []
+        let files = try #require(FileManager.default.enumerator(at: sources, includingPropertiesForKeys: nil))
+        for case let file as URL in files where file.pathExtension == "swift" {
+            #if !Telemetry
+            if file.path().contains("/ErrandTelemetry/") { continue }
+            #endif
+            let text = try String(contentsOf: file, encoding: .utf8)
+            keys += text.matches(of: declaration).compactMap { $0.output[1].substring.map(String.init) }
+        }
+        return keys
+    }
+
+    @Test func everyKeyInSourcesIsInTheTable() throws {
+        // The mark of the conformance suite stands for an option of somebody else's.
+        let declared = try Self.declaredKeys().filter { $0 != "MarkKey" }
+        #expect(declared.count > 30 && Set(declared).count == declared.count, "each key has a name of its own")
+        #expect(Set(declared) == Set(OptionRow.all.map(\.key)), "an option of Sources needs a row in OptionTable.swift")
+    }
+
+    // MARK: Each says of itself what is true
+
+    /// Whatever it is asked for.
+    private struct Plain: HTTPTransport {
+        var capabilities: Capabilities { [] }
+        func send(_ request: Request) async throws -> Response { Response(head: HTTPResponse(status: .ok), request: request) }
+        func shutdown() async throws {}
+    }
+
+    private struct Pass: HTTPMiddleware {
+        let place: MiddlewarePlace?
+        func send(_ request: Request, to next: some HTTPSender) async throws -> Response { try await next.send(request) }
+    }
+
+    @Test(arguments: OptionRow.all) func saysWhatIdentifies(_ row: OptionRow) throws {
+        let (one, other) = (try row.request().options, try row.request().options)
+        #expect(one.keys.map { String(describing: $0) } == [row.key])
+        switch row.identity {
+        case .none: #expect(one.identity == RequestOptions().identity)
+        case .unique: #expect(one.identity == nil)
+        case .value: #expect(one.identity != nil && one.identity != RequestOptions().identity && one.identity == other.identity)
+        }
+    }
+
+    @Test(arguments: OptionRow.all) func saysWhetherItLeavesItsOrigin(_ row: OptionRow) throws {
+        var options = try row.request().options
+        options.removeOriginBoundOptions()
+        #expect(options.keys.isEmpty == !row.crossesOrigins)
+    }
+
+    @Test(arguments: OptionRow.all) func saysWhoServesIt(_ row: OptionRow) async throws {
+        let request = try row.request()
+        guard let place = row.servedBy else {
+            _ = try await HTTPStack(Plain()).send(request)
+            return
+        }
+        let error = await #expect(throws: UnservedOptionError.self) { try await HTTPStack(Plain()).send(request) }
+        #expect(error?.missing == place && error?.option == row.key)
+        _ = try await Plain().wrapped(by: Pass(place: place)).send(request)
+    }
+
+    // MARK: What changes the exchange is in the key
+
+    private struct NotingClock: Clock {
+        let passage: Passage
+        var waits = false
+        private let base = ManualClock()
+
+        init(_ passage: Passage, waits: Bool = false) { (self.passage, self.waits) = (passage, waits) }
+
+        var now: ManualClock.Instant { base.now }
+        var minimumResolution: Duration { .zero }
+        func sleep(until deadline: ManualClock.Instant, tolerance: Duration?) async throws {
+            passage.note("slept \(base.now.duration(to: deadline))")
+            if waits { try await base.sleep(until: deadline) }
+        }
+    }
+
+    /// Notes what reaches the wire, and redirects `/x`.
+    private struct Wire: HTTPTransport {
+        let passage: Passage
+        var alsoNotes: @Sendable () -> String = { "" }
+
+        var capabilities: Capabilities { [] }
+
+        func send(_ request: Request) async throws -> Response {
+            let fields = request.head.headerFields.map { "\($0.name): \($0.value)" }.sorted()
+            let limits: [Duration?] = if case .use(let limits) = request.options.phaseTimeouts { limits.durations } else { [] }
+            let body = request.body.bytes?.count ?? -1
+            passage.note(
+                "\(request.method) \(request.head.path ?? "") \(fields) \(body) deadline \(request.deadline != nil) \(limits) \(alsoNotes())"
+            )
+            if request.head.path == "/x" {
+                return Response(head: HTTPResponse(status: .found, headerFields: [.location: "/y"]), request: request)
+            }
+            return Response(head: HTTPResponse(status: .ok), request: request)
+        }
+
+        func shutdown() async throws {}
+    }
+
+    /// What comes of a request in layers that stand inside `coalesce`: which exchanges, after which waits, and with which response.
+    private static func exchanges(of request: Request) async throws -> [String] {
+        let passage = Passage()
+        var request = request
+        request.options.isInCall = true
+        func send(_ stack: HTTPStack) async {
+            do {
+                passage.note("\(try await stack.send(request).status.code)")
+            } catch {
+                passage.note("\(type(of: error))")
+            }
+        }
+        let wire = Wire(passage: passage)
+        #if Telemetry
+        let stack = HTTPStack(wire).trace(tracer: RecordingTracer())
+        #else
+        let stack = HTTPStack(wire)
+        #endif
+        await send(
+            stack.redirect().delay(by: .seconds(1), clock: NotingClock(passage))
+                .transformRequest { $0.head.headerFields[.acceptLanguage] = $0.options[HidingKey.self] ?? "de" })
+        await send(HTTPStack(wire).hedge(.standard, clock: NotingClock(passage, waits: true)))
+
+        let breaker = CircuitBreaker()
+        breaker.isolate("https://a.example")
+        await send(HTTPStack(wire).circuitBreaker(breaker))
+
+        let rate = RateLimitMiddleware(.perSecond(1, burst: 1), maxWait: .zero, clock: ManualClock())
+        _ = try await HTTPStack(Plain()).wrapped(by: rate).send(Request(.get, url: "https://a.example/x"))
+        await send(HTTPStack(wire).wrapped(by: rate))
+
+        let limit = LimitConcurrencyMiddleware(.fixed(1))
+        await send(
+            HTTPStack(Wire(passage: passage) { "\(limit.load(of: "https://a.example").underWay) in progress" }).wrapped(by: limit))
+
+        let recording = try Recording(path: "/nowhere", mode: .all)
+        await send(HTTPStack(wire).record(on: recording))
+        passage.note("\(recording.log.entries.count) recorded")
+        return passage.all
+    }
+
+    /// Whether coalescing keeps the request apart from `plain` if it makes other exchanges.
+    private static func isToldApart(_ request: Request, from plain: Request) async throws -> Bool {
+        if try await exchanges(of: request) == exchanges(of: plain) { return true }
+        return try key(request) != #require(key(plain))
+    }
+
+    private static func key(_ request: Request) -> CoalesceKey? { CoalesceKey(request, by: .all, own: nil) }
+
+    @Test(arguments: OptionRow.all.filter { !$0.isComparedByItself })
+    func whatChangesTheExchangeIsInTheKey(_ row: OptionRow) async throws {
+        #expect(try await Self.isToldApart(row.request(), from: Request(.get, url: "https://a.example/x")))
+    }
+
+    /// The layers of this test notice what the middleware of the library does.
+    @Test(arguments: [
+        "AttemptTimeoutKey", "PhaseTimeoutsKey", "CircuitBreakerKey", "ConcurrencyLimitKey", "DelayOptionKey", "HedgeOptionKey",
+        "RateLimitKey", "RedirectOptionKey", "TransformOptionKey", "RecordingOptionKey", "FallbackHeadersKey",
+    ])
+    func theLayersNotice(_ key: String) async throws {
+        let plain = try await Self.exchanges(of: Request(.get, url: "https://a.example/x"))
+        var differs = false
+        for row in OptionRow.all where row.key == key {
+            if try await Self.exchanges(of: row.request()) != plain { differs = true }
+        }
+        #expect(differs)
+    }
+
+    /// Says that it changes nothing, and does.
+    private enum HidingKey: OptionKey {
+        static var defaultValue: String? { nil }
+        static func identity(of value: String?) -> OptionIdentity { .none }
+    }
+
+    @Test func aKeyThatHidesItsChangeIsFound() async throws {
+        let plain = try Request(.get, url: "https://a.example/x")
+        var hiding = plain
+        hiding.options[HidingKey.self] = "fr"
+        #expect(try await !Self.isToldApart(hiding, from: plain))
+    }
+}
