@@ -42,6 +42,16 @@ final class Recorder<Element: Sendable>: Sendable {
     func record(_ element: Element) { state.withLock { $0.append(element) } }
 }
 
+extension MiddlewarePlace {
+    /// What the library's own middleware of this place declares; nothing where there is none.
+    var libraryNeighbors: [MiddlewareNeighbor] { Self.library.first { $0.place == self }?.neighbors ?? [] }
+
+    private static let library = StubTransport()
+        .metrics().trace().limitConcurrency(to: 1).rateLimit().circuitBreaker().hedge().coalesce().redirect().retry()
+        .fallback(data: Data(), statuses: [503]).validateStatus().timeout(.seconds(1)).profile().events { _ in nil }.traceCall().number()
+        .server("https://a.example").layers
+}
+
 struct SomeError: Error, Equatable {
     var secret = ""
 }

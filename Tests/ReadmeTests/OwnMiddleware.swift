@@ -94,6 +94,29 @@ func composed(_ transport: some HTTPSender, isVerbose: Bool) -> HTTPStack {
     return stack
 }
 
+extension MiddlewarePlace {
+    static let signature = MiddlewarePlace("com.example.signature")
+}
+
+struct SignatureMiddleware: HTTPMiddleware {
+    let sign: @Sendable (Request) -> String
+
+    var place: MiddlewarePlace? { .signature }
+
+    var neighbors: [MiddlewareNeighbor] {
+        [
+            .inside(.retry, because: "all attempts would have the same timestamp"),
+            .inside(.redirect, because: "the next origin would get a signature for the first"),
+        ]
+    }
+
+    func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+        var request = request
+        request.head.headerFields[.authorization] = sign(request)
+        return try await next.send(request)
+    }
+}
+
 struct TenantMiddlewareTests {
     static let middleware = MiddlewareUnderTest(
         "tenant", changes: .addedFields, switchOff: { $0.options.tenant = .off }

@@ -31,13 +31,23 @@ public protocol HTTPMiddleware: Sendable {
     /// What a stack's description calls this middleware, with its settings: `timeout(30.0 seconds)`. By default the type's name.
     var label: String { get }
 
-    /// Where it belongs in the canonical order; nil (the default) if it may stand anywhere.
+    /// Where it belongs in the canonical order; nil (the default) for a middleware that no other names as its neighbor.
     var place: MiddlewarePlace? { get }
+
+    /// On which side of which other middleware it must stand, and why; none by default. A stack's description reports an order that breaks
+    /// one of them. See ``HTTPStack/orderProblems``.
+    ///
+    /// ```swift
+    /// var place: MiddlewarePlace? { MiddlewarePlace("com.example.signature") }
+    /// var neighbors: [MiddlewareNeighbor] { [.inside(.retry, because: "all attempts would have the same timestamp")] }
+    /// ```
+    var neighbors: [MiddlewareNeighbor] { get }
 }
 
 extension HTTPMiddleware {
     public var label: String { String(describing: Self.self) }
     public var place: MiddlewarePlace? { nil }
+    public var neighbors: [MiddlewareNeighbor] { [] }
 }
 
 /// A sender at the bottom of a stack: it owns connections, and the app owns it.

@@ -22,6 +22,8 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible {
     public struct Layer: Sendable, Hashable, CustomStringConvertible {
         public let label: String
         public let place: MiddlewarePlace?
+        /// On which side of which other layers it must stand; none for a transport.
+        public let neighbors: [MiddlewareNeighbor]
         public var description: String { label }
     }
 
@@ -32,12 +34,12 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible {
         } else if let transport = sender as? any HTTPTransport {
             top = Self.bounded(transport)
             capabilities = transport.capabilities
-            layers = [Layer(label: Self.name(of: sender), place: nil)]
+            layers = [Layer(label: Self.name(of: sender), place: nil, neighbors: [])]
             (endsInTransport, obeysTimeout) = (true, false)
         } else {
             top = sender
             capabilities = []
-            layers = [Layer(label: Self.name(of: sender), place: nil)]
+            layers = [Layer(label: Self.name(of: sender), place: nil, neighbors: [])]
             (endsInTransport, obeysTimeout) = (false, false)
         }
     }
@@ -57,7 +59,7 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible {
         func wrap(_ next: some HTTPSender) -> any HTTPSender { Wrapped(middleware: middleware, next: next) }
         let place = middleware.place
         return HTTPStack(
-            top: wrap(top), around: self, layer: Layer(label: middleware.label, place: place),
+            top: wrap(top), around: self, layer: Layer(label: middleware.label, place: place, neighbors: middleware.neighbors),
             obeysTimeout: obeysTimeout || (place == .timeout && !(middleware is any ConditionalMiddleware)))
     }
 
@@ -98,14 +100,10 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible {
     public func contains(_ place: MiddlewarePlace) -> Bool { layers.contains { $0.place == place } }
 
     /// Pairs that stand in an order which defeats one of them, each as a sentence; empty for a sound stack.
-    public var orderProblems: [String] {
-        MiddlewarePlace.mustEnclose.compactMap { rule in
-            guard let outer = layers.firstIndex(where: { $0.place == rule.outer }),
-                let inner = layers.firstIndex(where: { $0.place == rule.inner }), inner < outer
-            else { return nil }
-            return "\(rule.inner) stands outside \(rule.outer): \(rule.why)"
-        }
-    }
+    ///
+    /// The rules are those of the layers' ``HTTPMiddleware/neighbors``. Of several layers of one place, the outermost counts. Rules that
+    /// contradict one another, so that no order keeps them all, are reported as such.
+    public var orderProblems: [String] { MiddlewareOrder(layers).problems }
 
     /// The layers, outermost first, and what is wrong with their order.
     public var description: String {

@@ -102,6 +102,7 @@ private struct Conditional<Middleware: HTTPMiddleware>: ConditionalMiddleware {
     let condition: RequestCondition
 
     var place: MiddlewarePlace? { middleware.place }
+    var neighbors: [MiddlewareNeighbor] { middleware.neighbors }
     var label: String { "\(middleware.label) when \(condition)" }
 
     func send(_ request: Request, to next: some HTTPSender) async throws -> Response {

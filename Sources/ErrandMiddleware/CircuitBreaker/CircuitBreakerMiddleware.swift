@@ -17,6 +17,17 @@ public struct CircuitBreakerMiddleware: HTTPMiddleware {
     public init(_ breaker: CircuitBreaker) { self.breaker = breaker }
 
     public var place: MiddlewarePlace? { .circuitBreaker }
+
+    public var neighbors: [MiddlewareNeighbor] {
+        [
+            .inside(.retry, because: "the breaker would count a call once, not its attempts"),
+            .inside(.coalesce, because: "the breaker would count a shared exchange once for each call"),
+            .inside(.hedge, because: "the breaker would not see the attempts"),
+            .outside(.rateLimit, because: "a request that the breaker refuses would use up the limit"),
+            .outside(.limitConcurrency, because: "a request that the breaker refuses would wait for a slot"),
+        ]
+    }
+
     public var label: String { "circuitBreaker(\(breaker.policy))" }
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {

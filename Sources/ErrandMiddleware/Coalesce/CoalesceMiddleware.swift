@@ -41,6 +41,14 @@ public struct CoalesceMiddleware: HTTPMiddleware {
     }
 
     public var place: MiddlewarePlace? { .coalesce }
+
+    public var neighbors: [MiddlewareNeighbor] {
+        [
+            .inside(.server, because: "two servers' paths would be taken for one"),
+            .inside(.cache, because: "a hit would wait for a shared exchange"),
+        ]
+    }
+
     public var label: String { "coalesce" }
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {

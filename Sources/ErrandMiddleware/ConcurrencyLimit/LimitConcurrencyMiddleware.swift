@@ -23,6 +23,16 @@ public struct LimitConcurrencyMiddleware: HTTPMiddleware {
     }
 
     public var place: MiddlewarePlace? { .limitConcurrency }
+
+    public var neighbors: [MiddlewareNeighbor] {
+        [
+            .inside(.server, because: "the limiter would not know the origin"),
+            .inside(.retry, because: "a slot would be held during the backoff"),
+            .inside(.hedge, because: "two attempts would share one slot"),
+            .inside(.rateLimit, because: "a slot would be held while its request waits for the limit"),
+        ]
+    }
+
     public var label: String { "limitConcurrency(\(limiter.limit) per \(scope))" }
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {

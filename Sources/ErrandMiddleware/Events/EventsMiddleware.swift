@@ -16,6 +16,15 @@ public struct EventsMiddleware: HTTPMiddleware {
     public init(_ sink: @escaping @Sendable (Request) -> (any EventSink)?) { self.sink = sink }
 
     public var place: MiddlewarePlace? { .events }
+
+    public var neighbors: [MiddlewareNeighbor] {
+        [
+            .inside(.number, because: "the events would not have the number"),
+            .outside(.retry, because: "each attempt would be a call of its own"),
+            .outside(.redirect, because: "each hop would be a call of its own"),
+        ]
+    }
+
     public var label: String { "events" }
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {

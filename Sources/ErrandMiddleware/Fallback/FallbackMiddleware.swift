@@ -75,6 +75,12 @@ public struct FallbackMiddleware: HTTPMiddleware {
     }
 
     public var place: MiddlewarePlace? { .fallback }
+
+    public var neighbors: [MiddlewareNeighbor] {
+        guard !statuses.isEmpty else { return [] }
+        return [.inside(.validateStatus, because: "fallback would see an error where it looks for a status")]
+    }
+
     public var label: String { "fallback(\(name))" }
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {

@@ -37,6 +37,14 @@ public struct HedgeMiddleware: HTTPMiddleware {
     }
 
     public var place: MiddlewarePlace? { .hedge }
+
+    public var neighbors: [MiddlewareNeighbor] {
+        [
+            .inside(.retry, because: "one race would last through all retries"),
+            .inside(.coalesce, because: "the two attempts would be taken for one"),
+        ]
+    }
+
     public var label: String { "hedge(\(policy))" }
 
     /// How many origins' latencies are kept now.

@@ -9,6 +9,14 @@ public struct ProfileMiddleware: HTTPMiddleware {
     public init() {}
 
     public var place: MiddlewarePlace? { .profile }
+
+    public var neighbors: [MiddlewareNeighbor] {
+        [
+            .outside(.redirect, because: "each hop would have a profile of its own"),
+            .outside(.retry, because: "each attempt would have a profile of its own"),
+        ]
+    }
+
     public var label: String { "profile" }
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {

@@ -54,6 +54,17 @@ public struct RateLimitMiddleware: HTTPMiddleware {
     }
 
     public var place: MiddlewarePlace? { .rateLimit }
+
+    public var neighbors: [MiddlewareNeighbor] {
+        [
+            .inside(.server, because: "the limiter would not know the origin"),
+            .inside(.retry, because: "the attempts after the first would go past the limit"),
+            .inside(.cache, because: "a hit would use up the limit"),
+            .inside(.coalesce, because: "a shared exchange would use up the limit once for each call"),
+            .inside(.hedge, because: "two attempts would count as one"),
+        ]
+    }
+
     public var label: String { "rateLimit(\(limit.map(\.description) ?? "as the server says") per \(scope))" }
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {

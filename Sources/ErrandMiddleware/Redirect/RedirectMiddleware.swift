@@ -24,6 +24,17 @@ public struct RedirectMiddleware: HTTPMiddleware {
     }
 
     public var place: MiddlewarePlace? { .redirect }
+
+    public var neighbors: [MiddlewareNeighbor] {
+        [
+            .inside(.server, because: "a relative Location could not be resolved"),
+            .inside(.validateStatus, because: "a redirect would be refused before it is followed"),
+            .outside(.cache, because: "a redirected response would be stored under the first URL"),
+            .outside(.cookies, because: "cookies that a redirect sets would be lost"),
+            .outside(.authenticate, because: "credentials would not be decided anew for the next origin"),
+        ]
+    }
+
     public var label: String { "redirect(\(policy))" }
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {

@@ -33,6 +33,17 @@ public struct RetryMiddleware: HTTPMiddleware {
     }
 
     public var place: MiddlewarePlace? { .retry }
+
+    public var neighbors: [MiddlewareNeighbor] {
+        let rules: [MiddlewareNeighbor] = [
+            .inside(.fallback, because: "retry would never see what failed"),
+            .outside(.authenticate, because: "a retried request would carry an expired token"),
+        ]
+        // A policy that looks for no status has nothing to miss.
+        guard !policy.statuses.isEmpty else { return rules }
+        return [.inside(.validateStatus, because: "retry would see an error where it looks for a status")] + rules
+    }
+
     public var label: String { "retry(\(policy))" }
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {

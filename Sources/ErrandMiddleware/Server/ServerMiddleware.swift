@@ -56,6 +56,13 @@ public struct ServerMiddleware: HTTPMiddleware {
 
     public var place: MiddlewarePlace? { .server }
 
+    public var neighbors: [MiddlewareNeighbor] {
+        [
+            .outside(.authenticate, because: "authenticate would not know the origin"),
+            .outside(.cache, because: "the cache would not know the URL"),
+        ]
+    }
+
     public var label: String {
         switch base {
         case .url(.success(let url)): "server(\(Sensitivity.standard.redactedURL(url.description)))"

@@ -14,6 +14,14 @@ public struct ValidateStatusMiddleware: HTTPMiddleware {
     public init(_ rule: StatusRule = .successful) { self.rule = rule }
 
     public var place: MiddlewarePlace? { .validateStatus }
+
+    public var neighbors: [MiddlewareNeighbor] {
+        [
+            .outside(.authenticate, because: "authenticate would never see a 401"),
+            .outside(.cache, because: "the cache would never see a 304"),
+        ]
+    }
+
     public var label: String { "validateStatus(\(rule))" }
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {

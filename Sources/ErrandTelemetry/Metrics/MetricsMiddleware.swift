@@ -80,6 +80,18 @@ public struct MetricsMiddleware: HTTPMiddleware {
     }
 
     public var place: MiddlewarePlace? { .metrics }
+
+    public var neighbors: [MiddlewareNeighbor] {
+        [
+            .inside(.server, because: "the metrics would not know the server"),
+            .inside(.retry, because: "what is sent again would be counted once"),
+            .inside(.redirect, because: "what is sent again would be counted once"),
+            .inside(.authenticate, because: "what is sent again would be counted once"),
+            .inside(.cache, because: "a hit would be counted as a request"),
+            .inside(.coalesce, because: "a shared exchange would be counted several times"),
+        ]
+    }
+
     public var label: String { "metrics" }
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {

@@ -19,6 +19,14 @@ public struct TraceCallMiddleware: HTTPMiddleware {
     public init(tracer: (any Tracer)? = nil) { self.tracer = tracer }
 
     public var place: MiddlewarePlace? { .traceCall }
+
+    public var neighbors: [MiddlewareNeighbor] {
+        [
+            .outside(.retry, because: "each attempt would pass for a call"),
+            .outside(.trace, because: "the call's span would be within that of an attempt"),
+        ]
+    }
+
     public var label: String { "traceCall" }
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {

@@ -38,6 +38,18 @@ public struct TraceMiddleware: HTTPMiddleware {
     public init(tracer: (any Tracer)? = nil, options: TraceOptions = .standard) { (self.tracer, self.options) = (tracer, options) }
 
     public var place: MiddlewarePlace? { .trace }
+
+    public var neighbors: [MiddlewareNeighbor] {
+        [
+            .inside(.server, because: "the span would not know the server"),
+            .inside(.retry, because: "what is sent again would have one span for all"),
+            .inside(.redirect, because: "what is sent again would have one span for all"),
+            .inside(.authenticate, because: "what is sent again would have one span for all"),
+            .inside(.cache, because: "a hit would pass for a request"),
+            .inside(.coalesce, because: "a shared exchange would have several spans"),
+        ]
+    }
+
     public var label: String { "trace" }
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {

@@ -10,6 +10,7 @@ import Testing
         let recorder: Recorder<String>
         var place: MiddlewarePlace?
         var label: String { "\(name)(1)" }
+        var neighbors: [MiddlewareNeighbor] { place?.libraryNeighbors ?? [] }
 
         func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
             recorder.record("\(name) out")

@@ -8,6 +8,7 @@ import Testing
         let name: String
         var place: MiddlewarePlace?
         var label: String { "mark(\(name))" }
+        var neighbors: [MiddlewareNeighbor] { place?.libraryNeighbors ?? [] }
 
         init(_ name: String, place: MiddlewarePlace? = nil) { (self.name, self.place) = (name, place) }
 

@@ -1,0 +1,75 @@
+/// What the rules of a stack's layers say about their order: a pure check, made when somebody asks.
+struct MiddlewareOrder {
+    /// One rule: `outer` must stand outside `inner`. Both are indices of layers; of several layers of one place, the outermost.
+    private struct Rule: Hashable {
+        let outer: Int
+        let inner: Int
+        let reason: String
+
+        var isKept: Bool { outer < inner }
+    }
+
+    private let layers: [HTTPStack.Layer]
+    /// Each pair once, by the layer that declares it, outermost first.
+    private let rules: [Rule]
+
+    /// - Parameter layers: outermost first.
+    init(_ layers: [HTTPStack.Layer]) {
+        self.layers = layers
+        var first: [MiddlewarePlace: Int] = [:]
+        for (index, layer) in layers.enumerated() {
+            if let place = layer.place, first[place] == nil { first[place] = index }
+        }
+        var rules: [Rule] = []
+        // Of two layers of one place, the outermost that declares a rule: `events` around a call and around each of its attempts is sound.
+        var declared: Set<MiddlewareRule> = []
+        for (index, layer) in layers.enumerated() {
+            for neighbor in layer.neighbors {
+                guard neighbor.place != layer.place, let other = first[neighbor.place] else { continue }
+                if let place = layer.place, !declared.insert(MiddlewareRule(place: place, neighbor: neighbor)).inserted { continue }
+                let (outer, inner) = neighbor.side == .outside ? (index, other) : (other, index)
+                if !rules.contains(where: { $0.outer == outer && $0.inner == inner }) {
+                    rules.append(Rule(outer: outer, inner: inner, reason: neighbor.reason))
+                }
+            }
+        }
+        self.rules = rules
+    }
+
+    private struct MiddlewareRule: Hashable {
+        let place: MiddlewarePlace
+        let neighbor: MiddlewareNeighbor
+    }
+
+    /// Each rule that the order breaks, as a sentence; those that no order can keep together are reported as such, once.
+    var problems: [String] {
+        var contradictions: Set<Set<Rule>> = []
+        return rules.compactMap { rule in
+            guard !rule.isKept else { return nil }
+            guard let others = path(from: rule.inner, to: rule.outer) else {
+                return "\(name(rule.inner)) stands outside \(name(rule.outer)): \(rule.reason)"
+            }
+            let circle = [rule] + others
+            guard contradictions.insert(Set(circle)).inserted else { return nil }
+            let sentences = circle.map { "\(name($0.outer)) must stand outside \(name($0.inner)) (\($0.reason))" }
+            return "rules contradict one another: \(sentences.joined(separator: ", "))"
+        }
+    }
+
+    /// The fewest rules by which the layer `start` must stand outside the layer `end`; nil where none do.
+    private func path(from start: Int, to end: Int) -> [Rule]? {
+        var paths: [Int: [Rule]] = [start: []]
+        var queue = [start][...]
+        while let next = queue.popFirst() {
+            let path = paths[next] ?? []
+            if next == end { return path }
+            for rule in rules where rule.outer == next && paths[rule.inner] == nil {
+                paths[rule.inner] = path + [rule]
+                queue.append(rule.inner)
+            }
+        }
+        return nil
+    }
+
+    private func name(_ index: Int) -> String { layers[index].place?.description ?? layers[index].label }
+}

@@ -1,0 +1,121 @@
+import Errand
+import ErrandTesting
+import Testing
+
+@Suite(.timeLimit(.minutes(5))) struct MiddlewareOrderTests {
+    /// A middleware of somebody else: a place and rules of its own.
+    private struct Foreign: HTTPMiddleware {
+        let label: String
+        var place: MiddlewarePlace?
+        var neighbors: [MiddlewareNeighbor]
+
+        init(_ name: String, _ neighbors: MiddlewareNeighbor...) {
+            (label, place, self.neighbors) = (name, MiddlewarePlace("com.example." + name), neighbors)
+        }
+
+        func send(_ request: Request, to next: some HTTPSender) async throws -> Response { try await next.send(request) }
+    }
+
+    private static let a = MiddlewarePlace("com.example.a")
+    private static let b = MiddlewarePlace("com.example.b")
+    private static let c = MiddlewarePlace("com.example.c")
+
+    /// Outermost first.
+    private func problems(_ middleware: any HTTPMiddleware...) -> [String] { problems(middleware) }
+
+    private func problems(_ middleware: [any HTTPMiddleware]) -> [String] { StubTransport().wrapped { middleware }.orderProblems }
+
+    @Test func aPlaceIsItsName() {
+        #expect(Self.a == MiddlewarePlace("com.example.a") && Self.a != Self.b && Self.a.description == "com.example.a")
+        #expect(MiddlewarePlace("retry") == .retry)
+        #expect(StubTransport().wrapped(by: Foreign("a")).contains(Self.a))
+    }
+
+    @Test func aMiddlewareOfSomebodyElseTakesPart() {
+        let signature = Foreign("signature", .inside(.retry, because: "all attempts would have the same timestamp"))
+        #expect(problems(RetryMiddleware(), signature) == [])
+        let wrong = StubTransport().retry().wrapped(by: signature)
+        #expect(
+            wrong.orderProblems == ["com.example.signature stands outside retry: all attempts would have the same timestamp"])
+        #expect(wrong.description.hasSuffix("StubTransport\n  order: " + wrong.orderProblems[0]))
+        #expect(problems(signature) == [], "a neighbor that is not there has no side")
+    }
+
+    @Test func twoOfOthersNameEachOther() {
+        let inner = Foreign("b", .inside(Self.a, because: "b would see what a hides"))
+        #expect(problems(Foreign("a"), inner) == [])
+        #expect(problems(inner, Foreign("a")) == ["com.example.b stands outside com.example.a: b would see what a hides"])
+    }
+
+    @Test func aRuleThatBothSidesDeclareIsReportedOnce() {
+        let outer = Foreign("a", .outside(Self.b, because: "first reason"))
+        let inner = Foreign("b", .inside(Self.a, because: "second reason"))
+        #expect(problems(outer, inner) == [])
+        #expect(problems(inner, outer) == ["com.example.b stands outside com.example.a: second reason"])
+    }
+
+    @Test func aMiddlewareWithoutAPlaceIsCalledByItsLabel() {
+        struct Nameless: HTTPMiddleware {
+            var label: String { "nameless(1)" }
+            var neighbors: [MiddlewareNeighbor] { [.outside(.retry, because: "it would run once for each attempt")] }
+
+            func send(_ request: Request, to next: some HTTPSender) async throws -> Response { try await next.send(request) }
+        }
+        #expect(problems(Nameless(), RetryMiddleware()) == [])
+        #expect(problems(RetryMiddleware(), Nameless()) == ["retry stands outside nameless(1): it would run once for each attempt"])
+    }
+
+    @Test func ofSeveralLayersOfOnePlaceTheOutermostCounts() {
+        let events = EventsMiddleware { _ in nil }
+        #expect(problems(events, RetryMiddleware(), events) == [])
+        #expect(problems(RetryMiddleware(), events, events).count == 1)
+        // The one that has the rule, where they differ.
+        let (any, listed) = (FallbackMiddleware { _, _ in nil }, FallbackMiddleware(statuses: [503]) { _, _ in nil })
+        #expect(problems(any, ValidateStatusMiddleware(), listed) == [])
+        #expect(problems(listed, ValidateStatusMiddleware(), any).count == 1)
+    }
+
+    @Test func aConditionKeepsTheRules() {
+        let stack = StubTransport().retry()
+            .wrapped(by: Foreign("a", .inside(.retry, because: "a reason")), when: .method(.get))
+        #expect(stack.orderProblems == ["com.example.a stands outside retry: a reason"])
+    }
+
+    // MARK: Contradictions
+
+    @Test(arguments: [false, true]) func rulesOfTwoThatContradictAreReportedAsSuch(isReversed: Bool) {
+        let middleware = [
+            Foreign("a", .outside(Self.b, because: "one reason")), Foreign("b", .outside(Self.a, because: "another reason")),
+        ]
+        let found = problems(isReversed ? middleware.reversed() : middleware)
+        #expect(found.count == 1)
+        #expect(found.first?.hasPrefix("rules contradict one another: ") == true)
+        #expect(found.first?.contains("com.example.a must stand outside com.example.b (one reason)") == true)
+        #expect(found.first?.contains("com.example.b must stand outside com.example.a (another reason)") == true)
+    }
+
+    @Test(arguments: [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]])
+    func aCircleOfRulesIsReportedOnceInEveryOrder(_ order: [Int]) {
+        let middleware = [
+            Foreign("a", .outside(Self.b, because: "x")), Foreign("b", .outside(Self.c, because: "y")),
+            Foreign("c", .outside(Self.a, because: "z")),
+        ]
+        let found = problems(order.map { middleware[$0] })
+        #expect(found.count == 1 && found[0].hasPrefix("rules contradict one another: "))
+        for reason in ["(x)", "(y)", "(z)"] { #expect(found[0].contains(reason)) }
+    }
+
+    @Test func oneMiddlewareMayContradictItself() {
+        let torn = Foreign("a", .outside(.retry, because: "x"), .inside(.retry, because: "y"))
+        #expect(problems(torn, RetryMiddleware()).count == 1 && problems(RetryMiddleware(), torn).count == 1)
+        #expect(problems(Foreign("a", .outside(Self.a, because: "x"))) == [], "a rule about itself says nothing")
+    }
+
+    @Test func aContradictionHidesNoOtherProblem() {
+        let found = problems(
+            RetryMiddleware(), Foreign("a", .outside(Self.b, because: "x")), Foreign("b", .outside(Self.a, because: "y")),
+            ValidateStatusMiddleware())
+        #expect(found.count == 2)
+        #expect(found.contains("retry stands outside validateStatus: retry would see an error where it looks for a status"))
+    }
+}
