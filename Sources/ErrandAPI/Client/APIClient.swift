@@ -11,6 +11,9 @@ internal import ErrandMiddleware
 /// Every status but 2xx is an error unless the stack, or the call's options, say otherwise: a stack without `validateStatus`
 /// gets one around it. The three steps of a call can be taken one by one: ``request(for:)``, ``send(_:)-(Endpoint<_>)``,
 /// ``decode(_:as:)``. Nothing of it runs on the caller's actor.
+///
+/// Decoding is part of a call: log, spans, metrics, events and the profile show its time, and a failure of it as the failure of the call.
+/// A response that is taken step by step ends, for them, when its body has been read, abandoned or has failed.
 public struct APIClient: Sendable {
     /// What requests are sent by.
     public let stack: HTTPStack
@@ -49,13 +52,36 @@ public struct APIClient: Sendable {
 
     /// The value and the head of the response.
     @concurrent public func response<Output>(_ endpoint: Endpoint<Output>) async throws -> TypedResponse<Output> {
-        let response = try await send(endpoint)
-        return TypedResponse(value: try await decode(response, as: endpoint.decoding), response: response)
+        try await call(endpoint) { response in
+            TypedResponse(value: try await decode(response, as: endpoint.decoding), response: response)
+        }
     }
 
     /// The bytes of the body, whatever the call declares.
     @concurrent public func data<Output>(_ endpoint: Endpoint<Output>) async throws -> Data {
-        try await send(endpoint).body.collect(upTo: bodyLimitBytes)
+        try await call(endpoint) { try await $0.body.collect(upTo: bodyLimitBytes) }
+    }
+
+    /// Sends a call and reads its response, and then reports the end of the call to its observers.
+    private func call<Output, Result>(
+        _ endpoint: Endpoint<Output>, _ read: (Response) async throws -> Result
+    ) async throws -> Result {
+        var request = try request(for: endpoint)
+        request.options.awaitsDecoding = true
+        var response = try await validated.send(request)
+        // Who sends that request once more need not decode.
+        response.request.options.awaitsDecoding = false
+        let end = response.metadata.callEnd
+        response.metadata.callEnd = nil
+        let result: Result
+        do {
+            result = try await read(response)
+        } catch {
+            end?.end(.failed(error))
+            throw error
+        }
+        end?.end(.decoded)
+        return result
     }
 
     // MARK: Step by step

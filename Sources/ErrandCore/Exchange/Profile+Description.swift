@@ -7,6 +7,7 @@ extension Profile: CustomStringConvertible {
         var last = "\(timings.transactions.count) \(timings.transactions.count == 1 ? "request" : "requests")"
         if timings.redirectCount > 0 { last += ", \(timings.redirectCount) \(timings.redirectCount == 1 ? "redirect" : "redirects")" }
         if let total = timings.total { last += ", \(total.formattedMilliseconds) from the first request to the last byte" }
+        if let duration, let result { last += ", \(duration.formattedMilliseconds) in all, \(result)" }
         return (lines + [last]).joined(separator: "\n")
     }
 

@@ -27,6 +27,7 @@ public final class Profile: Sendable {
         /// The transaction of each exchange, by the exchange's number.
         var exchanges: [Int: Int] = [:]
         var redirects = 0
+        var end: (duration: Duration, result: String)?
     }
 
     private let start = ContinuousClock.now
@@ -54,6 +55,26 @@ public final class Profile: Sendable {
             state.entries[layer].result = result
         }
     }
+
+    // MARK: The call
+
+    /// Ends the call; the first end counts.
+    package func end(_ result: String) {
+        let now = now
+        state.withLock { state in
+            if state.end == nil { state.end = (now, result) }
+        }
+    }
+
+    /// The call failed.
+    package func end(_ error: any Error) { end((error as? StatusError).map { "\($0.status.code)" } ?? ProfilePosition.shown(error)) }
+
+    /// How long the call took: until its last exchange was over on the wire, and for a typed call until its value was decoded or decoding
+    /// failed; nil while it goes on.
+    public var duration: Duration? { state.withLock { $0.end?.duration } }
+
+    /// What came of the call: a status, or the failure without secrets; nil while it goes on.
+    public var result: String? { state.withLock { $0.end?.result } }
 
     // MARK: Exchanges
 
@@ -175,7 +196,7 @@ extension ProfilePosition {
         }
     }
 
-    private static func shown(_ error: any Error) -> String {
+    static func shown(_ error: any Error) -> String {
         switch error {
         case is CancellationError: "cancelled"
         case let error as TransportError: "\(error.code)"

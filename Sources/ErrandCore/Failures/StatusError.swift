@@ -15,6 +15,10 @@ public struct StatusError: RequestFailure {
     /// What the server says of the problem, where it sent `application/problem+json` (RFC 9457); nil otherwise.
     public let problem: ProblemDetails?
     public var attempts: [AttemptRecord]
+    /// The response without its body, for observers that stand outside `validateStatus`.
+    package let refused: Response
+    /// Whether its body was a stream.
+    package let bodyWasStreamed: Bool
 
     public var status: HTTPResponse.Status { head.status }
     public var response: HTTPResponse? { head }
@@ -44,7 +48,11 @@ public struct StatusError: RequestFailure {
             if error is CancellationError { throw error }
             if let failure = error as? TransportError, failure.code == .timedOut { throw failure }
         }
-        response.body.abandon()
+        response.discard()
+        var refused = response
+        refused.body = ResponseBody()
+        refused.metadata.callEnd = nil
+        (self.refused, bodyWasStreamed) = (refused, response.body.bufferedData == nil)
         (bodyPrefix, bodyIsWhole) = (front.count > limitBytes ? Data(front.prefix(limitBytes)) : front, isWhole)
         let type = head.headerFields[.contentType].flatMap { MediaType($0) }
         problem = type?.essence == ProblemDetails.mediaType ? try? ProblemDetails(parsing: bodyPrefix) : nil

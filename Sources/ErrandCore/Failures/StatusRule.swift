@@ -1,14 +1,24 @@
 /// Which statuses are wanted.
 public struct StatusRule: Sendable, CustomStringConvertible {
-    private let accepted: @Sendable (HTTPResponse.Status) -> Bool
-    public let description: String
+    /// One reference, since each request carries the rule that it has passed.
+    private final class Storage: Sendable {
+        let description: String
+        let accepts: @Sendable (HTTPResponse.Status) -> Bool
+
+        init(_ description: String, _ accepts: @escaping @Sendable (HTTPResponse.Status) -> Bool) {
+            (self.description, self.accepts) = (description, accepts)
+        }
+    }
+
+    private let storage: Storage
+    public var description: String { storage.description }
 
     /// - Parameter description: for the stack's description.
     public init(_ description: String, accepts: @escaping @Sendable (HTTPResponse.Status) -> Bool) {
-        (self.description, accepted) = (description, accepts)
+        storage = Storage(description, accepts)
     }
 
-    public func accepts(_ status: HTTPResponse.Status) -> Bool { accepted(status) }
+    public func accepts(_ status: HTTPResponse.Status) -> Bool { storage.accepts(status) }
 
     /// 200 to 299.
     public static let successful = StatusRule("2xx") { $0.kind == .successful }
@@ -32,5 +42,23 @@ extension RequestOptions {
     public var validateStatus: Override<StatusRule> {
         get { self[ValidateStatusOptionKey.self] }
         set { self[ValidateStatusOptionKey.self] = newValue }
+    }
+}
+
+extension Request {
+    /// Whether the call's own rule wants the status of a response to this request, as an observer sees them: by the option, by the
+    /// `validateStatus` outside the observer, or because one inside has let the response pass. Nil where there is no rule.
+    ///
+    /// A redirect that may be followed is not judged.
+    package func accepts(_ response: Response) -> Bool? {
+        let rule: StatusRule? =
+            switch options.validateStatus {
+            case .inherited: options.passedStatusRule
+            case .off: nil
+            case .use(let rule): rule
+            }
+        guard let rule else { return response.metadata.isStatusAccepted ? true : nil }
+        let status = response.head.status
+        return rule.accepts(status) || (options.mayFollowRedirects && status.kind == .redirection)
     }
 }

@@ -17,6 +17,12 @@ public struct RequestOptions: Sendable {
     package var profilePosition: ProfilePosition?
     /// Who is told of this exchange's events; nil (the default) costs nothing.
     public var eventSink: (any EventSink)?
+    /// The rule of the `validateStatus` that the request has passed: see ``accepts(_:)``.
+    package var passedStatusRule: StatusRule?
+    /// Whether a redirect that a response asks for may be followed further out.
+    package var mayFollowRedirects = false
+    /// Whether the response will be decoded, so that the call ends later than its exchange: see ``CallEnd``.
+    package var awaitsDecoding = false
 
     public init() {}
 

@@ -1,6 +1,10 @@
 /// What the transport and the middleware tell of an exchange, beside the head and the body: attempts, number, timings.
 public struct ResponseMetadata: Sendable {
     private var values = TypedValues()
+    /// Whether a `validateStatus` has let the response pass.
+    package var isStatusAccepted = false
+    /// What the observers of a typed call wait for; nil where nobody does.
+    package var callEnd: CallEnd?
 
     public init() {}
 

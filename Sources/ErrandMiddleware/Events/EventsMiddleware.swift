@@ -6,7 +6,7 @@ public import ErrandCore
 /// `number`, whose number the events then have. A sink that the request has already is told as well.
 ///
 /// `callEnd` comes when the last exchange is over on the wire, which may be after the response was returned, and need not wait for anybody
-/// to read it. A body that nobody reads or drops keeps its exchange open.
+/// to read it; that of a typed call comes when its value was decoded, or with what decoding failed by. A body that nobody reads or drops keeps its exchange open.
 ///
 /// **Per request:** `request.options.events = .off`, or `.use(sink)`.
 public struct EventsMiddleware: HTTPMiddleware {
@@ -44,9 +44,7 @@ public struct EventsMiddleware: HTTPMiddleware {
             var response = try await next.send(told)
             // Who sends that request once more must not tell this call's log.
             response.request.options.eventSink = request.options.eventSink
-            response.exchange.onEnd { end in
-                if case .failed(let error) = end { log.end(error) } else { log.end(nil) }
-            }
+            response.onCallEnd(of: request, mark: {}) { log.end($0.failure) }
             return response
         } catch {
             log.end(error)

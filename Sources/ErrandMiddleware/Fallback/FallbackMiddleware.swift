@@ -106,7 +106,7 @@ public struct FallbackMiddleware: HTTPMiddleware {
             if case .success(let other?) = try await other(request, .response(first)) { return other }
             return first
         } catch {
-            first.body.abandon()
+            first.discard()
             throw error
         }
     }

@@ -153,7 +153,7 @@ public struct HedgeMiddleware: HTTPMiddleware {
     }
 
     private static func abandon(_ result: Result<Response, any Error>) {
-        if case .success(let response) = result { response.body.abandon() }
+        if case .success(let response) = result { response.discard() }
     }
 }
 

@@ -2,6 +2,9 @@ public import ErrandCore
 
 /// Takes the time of each layer inside it, and of each phase of every exchange: a ``Profile``.
 ///
+/// The call as a whole ends with its last exchange, a typed call when its value was decoded or decoding failed: see ``Profile/duration`` and
+/// ``Profile/result``.
+///
 /// **Place:** outside what is to be measured. It costs a few microseconds for each layer; without it, a layer costs nothing more.
 ///
 /// **Per request:** `request.options.profile = .off`, or `.use(profile)` with one that you keep, also where the call fails.
@@ -29,11 +32,21 @@ public struct ProfileMiddleware: HTTPMiddleware {
         var profiled = request
         profiled.options.profilePosition = ProfilePosition(profile, nil)
         profiled.options.eventSink = EventSinks.together(request.options.eventSink, RedirectCounter(profile: profile))
-        var response = try await next.send(profiled)
+        var response: Response
+        do {
+            response = try await next.send(profiled)
+        } catch {
+            profile.end(error)
+            throw error
+        }
         response.metadata.profile = profile
         // Who sends that request once more must not write into this profile.
         response.request.options.profilePosition = request.options.profilePosition
         response.request.options.eventSink = request.options.eventSink
+        let status = response.head.status
+        response.onCallEnd(of: request, mark: {}) { report in
+            if let failure = report.failure { profile.end(failure) } else { profile.end("\(status.code)") }
+        }
         return response
     }
 

@@ -39,11 +39,14 @@ public struct RedirectMiddleware: HTTPMiddleware {
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         guard let policy = request.options.redirect.resolved(policy) else { return try await next.send(request) }
+        // Further out, a redirect may be followed as well.
+        let isInside = request.options.mayFollowRedirects
         var request = request
         var way: [RedirectRecord] = []
         // What a server has done before the request became a GET: whoever sends the call again does it twice.
         var processed: [AttemptRecord] = []
         while true {
+            request.options.mayFollowRedirects = true
             var response: Response
             do {
                 response = try await next.send(request)
@@ -52,12 +55,13 @@ public struct RedirectMiddleware: HTTPMiddleware {
                 failure.attempts = processed.followed(by: failure.attempts)
                 throw failure
             }
+            response.request.options.mayFollowRedirects = isInside
             let decision: RedirectPolicy.Decision
             do {
                 decision = try policy.decision(for: response.head, to: request, hops: way.count)
             } catch {
                 request.tell(.redirectDecision, decision: .init(goesOn: false, "\(response.status.code), refused"))
-                response.body.abandon()
+                response.discard()
                 throw error
             }
             guard case .follow(let following) = decision else {
@@ -71,6 +75,7 @@ public struct RedirectMiddleware: HTTPMiddleware {
                 .redirectDecision, decision: .init(goesOn: true, "\(response.status.code) to \(following.redactedURL)"))
             way.append(RedirectRecord(status: response.head.status, from: request.redactedURL))
             try await response.body.discardCourteously(within: Self.courtesy, on: clock)
+            response.discard()
             let count = request.resendCount(after: .success(response))
             if !request.method.isSafe, following.method != request.method {
                 processed.append(AttemptRecord(number: processed.count + 1, outcome: .status(response.status), delay: .zero))

@@ -94,7 +94,7 @@ public struct RetryMiddleware: HTTPMiddleware {
                 uncounted += 1
                 if kind == .unprocessed { hasUsedFreeAttempt = true }
             }
-            if case .success(let response) = result { response.body.abandon() }
+            if case .success(let response) = result { response.discard() }
             attempts = attempts.followed(by: Self.attempts(within: result))
             attempts.append(AttemptRecord(number: attempts.count + 1, outcome: outcome, delay: delay))
             request.tell(.retryDecision, decision: Self.told(decision, outcome))

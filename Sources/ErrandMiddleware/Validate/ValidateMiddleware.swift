@@ -40,13 +40,13 @@ public struct ValidateMiddleware: HTTPMiddleware {
             do {
                 ruling = try await rule(on: &response, request: request, by: chain, retries: retries, next: next)
             } catch {
-                response.body.abandon()
+                response.discard()
                 // However a validator puts it: a cancelled call is over.
                 try Task.checkCancellation()
                 throw Self.telling(response.metadata.attempts, in: error)
             }
             guard let (index, delay) = ruling else { return response }
-            response.body.abandon()
+            response.discard()
             retries[index] += 1
             attempts = response.metadata.attempts
             attempts.append(AttemptRecord(number: attempts.count + 1, outcome: .status(response.head.status), delay: delay))
@@ -86,7 +86,7 @@ public struct ValidateMiddleware: HTTPMiddleware {
             guard request.body.canBeSent else { throw refuse(.bodyCannotBeReplayed) }
             if let remaining = request.deadline?.remaining, delay >= remaining { throw refuse(.deadlineTooNear) }
             // Now: what comes first may need the connection, or the turn, that this answer holds.
-            response.body.abandon()
+            response.discard()
             if case .retryAfterSending(var other) = verdict {
                 other.deadline = .earlier(other.deadline, request.deadline)
                 _ = try await next.withResponse(to: other) { try await $0.body.prefix(64 * 1024) }

@@ -2,7 +2,8 @@ public import ErrandCore
 
 /// Throws ``StatusError`` for a response whose status is not wanted: by default, any but 2xx.
 ///
-/// **Place:** outside `retry`, `redirect`, `authenticate` and `cache`, which look for statuses and must see them first.
+/// **Place:** outside `retry`, `redirect`, `authenticate` and `cache`, which look for statuses and must see them first. Log, spans, metrics and
+/// the profile show the same on either side: they judge a status by this rule.
 ///
 /// **Per request:** `request.options.validateStatus = .off`, or `.use(.statuses([200, 404]))`.
 public struct ValidateStatusMiddleware: HTTPMiddleware {
@@ -25,8 +26,16 @@ public struct ValidateStatusMiddleware: HTTPMiddleware {
     public var label: String { "validateStatus(\(rule))" }
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
-        let response = try await next.send(request)
-        guard let rule = request.options.validateStatus.resolved(rule), !rule.accepts(response.head.status) else { return response }
+        guard let rule = request.options.validateStatus.resolved(rule) else { return try await next.send(request) }
+        // Observers inside judge a status by it as well.
+        var judged = request
+        judged.options.passedStatusRule = rule
+        var response = try await next.send(judged)
+        response.request.options.passedStatusRule = request.options.passedStatusRule
+        guard !rule.accepts(response.head.status) else {
+            response.metadata.isStatusAccepted = true
+            return response
+        }
         throw try await StatusError(reading: response)
     }
 }

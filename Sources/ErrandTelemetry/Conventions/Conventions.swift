@@ -16,8 +16,11 @@ enum Conventions {
         return "\(method) \(template)"
     }
 
-    /// `error.type` of a status: its number from 400 up, for a client.
-    static func errorType(of status: HTTPResponse.Status) -> String? { status.code >= 400 ? "\(status.code)" : nil }
+    /// `error.type` of a response: the number of a status that the request's own rule refuses, or from 400 up where there is no rule.
+    static func errorType(of response: Response, to request: Request) -> String? {
+        let status = response.head.status
+        return request.accepts(response) ?? (status.code < 400) ? nil : "\(status.code)"
+    }
 
     /// `error.type` of a failure: few values, and none that a server can choose.
     static func errorType(of error: any Error) -> String {
@@ -39,6 +42,12 @@ enum Conventions {
     /// The request's tags as attributes, without secrets.
     static func tags(of request: Request) -> [(name: String, value: String)] {
         request.shownTags.map { ("errand.tag.\($0.key)", $0.value) }
+    }
+}
+
+extension ExchangeLifetime.End {
+    var isComplete: Bool {
+        if case .complete = self { true } else { false }
     }
 }
 

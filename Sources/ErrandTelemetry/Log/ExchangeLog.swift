@@ -36,51 +36,170 @@ struct ExchangeLog: Sendable {
         write(LogText(headline: name, notes: notes(request.completedFields, sensitivity: request.options.sensitivity) + requestBody))
     }
 
-    /// - Returns: the body to hand on.
-    func logResponse(_ response: Response) -> ResponseBody {
-        guard wantsAll else { return response.body }
-        let elapsed = elapsed()
+    /// Logs a response at once and its body when that was read; of a typed call, all of it at the end of the call.
+    func observe(_ response: inout Response) {
+        let isRefused = request.accepts(response) == false
+        // What is not to be written costs nothing; of a typed call, a failure may still come.
+        guard wantsAll || isRefused || request.options.awaitsDecoding else { return }
+        let received = Received(response, isRefused: isRefused, by: request)
+        if request.options.awaitsDecoding, response.upgrade == nil {
+            logAtEnd(of: &response, received)
+        } else {
+            response.body = logResponse(response, received)
+        }
+    }
+
+    /// A status that `validateStatus`, inside this log, has refused: written as if it stood outside.
+    func logRefusal(_ error: StatusError) {
+        var refused = error.refused
+        refused.metadata.attempts = error.attempts
+        let received = Received(refused, isRefused: true, by: request)
+        guard wants(received) else { return }
+        let end = refused.exchange.ended ?? (error.bodyIsWhole ? .complete : .abandoned)
+        let read = BodyRecord.Read(front: error.bodyPrefix, count: error.bodyPrefix.count)
+        if !error.bodyWasStreamed || request.options.awaitsDecoding {
+            logWhole(received, read, end, isStreamed: error.bodyWasStreamed, elapsed: elapsed())
+        } else {
+            logHead(received)
+            if detail.bodyLimitBytes != nil { logBody(received, read, end) }
+        }
+    }
+
+    /// What a line about a response needs of it.
+    private struct Received: Sendable {
+        let response: Response
+        /// Whether the request's own rule does not want the status.
+        let isRefused: Bool
+        let sensitivity: Sensitivity
+
+        init(_ response: Response, isRefused: Bool, by request: Request) {
+            // Neither the body nor what the end of the call hangs on.
+            var head = Response(head: response.head, body: ResponseBody(), request: response.request, exchange: response.exchange)
+            head.metadata.attempts = response.metadata.attempts
+            var sensitivity = request.options.sensitivity
+            sensitivity.formUnion(response.request.options.sensitivity)
+            (self.response, self.isRefused, self.sensitivity) = (head, isRefused, sensitivity)
+        }
+
+        var code: Int { response.head.status.code }
+        var contentType: String? { response.headers[.contentType] }
+    }
+
+    private func lineLevel(of received: Received) -> Logger.Level { received.isRefused ? max(level, .warning) : level }
+    private func wants(_ received: Received) -> Bool { logger.logLevel <= lineLevel(of: received) }
+
+    private func responseMetadata(_ received: Received, elapsed: String) -> Logger.Metadata {
         var metadata = metadata
-        metadata["http.response.status_code"] = "\(response.head.status.code)"
+        metadata["http.response.status_code"] = "\(received.code)"
         metadata["errand.elapsed"] = "\(elapsed)"
-        var sensitivity = request.options.sensitivity
-        sensitivity.formUnion(response.request.options.sensitivity)
-        var text = LogText(
-            headline: "\(name): \(response.head.status.code) in \(elapsed)", notes: notes(response.headers, sensitivity: sensitivity))
+        if received.isRefused { metadata["error.type"] = "\(received.code)" }
+        return metadata
+    }
+
+    private func responseText(_ received: Received, elapsed: String) -> LogText {
+        var headline = "\(name): \(received.code) in \(elapsed)"
+        if received.isRefused {
+            headline += received.response.metadata.attempts.map { "; \($0.description.onOneLine)" }.joined()
+        }
+        var text = LogText(headline: headline, notes: notes(received.response.headers, sensitivity: received.sensitivity))
+        if received.isRefused, carriesCURL, let command = try? received.response.request.curl() {
+            text.notes.append(LogText.Note(title: command.onOneLine))
+        }
+        return text
+    }
+
+    private func logHead(_ received: Received) {
+        let elapsed = elapsed()
+        write(responseText(received, elapsed: elapsed), responseMetadata(received, elapsed: elapsed), at: lineLevel(of: received))
+    }
+
+    /// - Returns: the body to hand on.
+    private func logResponse(_ response: Response, _ received: Received) -> ResponseBody {
+        guard wants(received) else { return response.body }
         guard let limitBytes = detail.bodyLimitBytes, response.upgrade == nil else {
-            write(text, metadata)
+            logHead(received)
             return response.body
         }
-        let contentType = response.headers[.contentType]
         if let data = response.body.bufferedData {
-            if !data.isEmpty {
-                let front = data.prefix(limitBytes)
-                text.notes.append(body("of \(data.count) bytes", front, of: data.count, contentType: contentType, sensitivity: sensitivity))
-            }
-            write(text, metadata)
+            let read = BodyRecord.Read(front: data.prefix(limitBytes), count: data.count)
+            logWhole(received, read, .complete, isStreamed: false, elapsed: elapsed())
             return response.body
         }
-        write(text, metadata)
-        let record = BodyRecord(limitBytes: limitBytes) { [metadata, sensitivity, status = response.head.status.code] read, end in
-            logBody(read, end, status: status, contentType: contentType, sensitivity: sensitivity, metadata)
-        }
-        return ResponseBody(
+        logHead(received)
+        return recorded(response, BodyRecord(limitBytes: limitBytes) { logBody(received, $0, $1) })
+    }
+
+    private func recorded(_ response: Response, _ record: BodyRecord) -> ResponseBody {
+        ResponseBody(
             LoggedBodySource(response.body, record: record), expectedLength: response.body.expectedLength, request: response.request)
     }
 
+    /// Writes one line about a typed call, when it is over.
+    private func logAtEnd(of response: inout Response, _ received: Received) {
+        var read: @Sendable () -> BodyRecord.Read? = { nil }
+        let isStreamed = response.body.bufferedData == nil
+        if let limitBytes = detail.bodyLimitBytes {
+            if let data = response.body.bufferedData {
+                let all = BodyRecord.Read(front: data.prefix(limitBytes), count: data.count)
+                read = { all }
+            } else {
+                let record = BodyRecord(limitBytes: limitBytes)
+                read = { record.soFar }
+                response.body = recorded(response, record)
+            }
+        }
+        response.onCallEnd(of: request, mark: elapsed) { [read] report in
+            guard let failure = report.failure else {
+                guard wants(received) else { return }
+                return logWhole(received, read(), report.exchange, isStreamed: isStreamed, elapsed: report.mark)
+            }
+            var notes = notes(received.response.headers, sensitivity: received.sensitivity)
+            if let read = read(), read.count > 0 {
+                notes.append(bodyNote("of \(read.count) bytes", read, isWhole: report.exchange.isComplete, received))
+            }
+            logFailure(failure, responseMetadata(received, elapsed: report.mark), elapsed: report.mark, notes: notes)
+        }
+    }
+
+    /// Head and body in one line. An empty body is not mentioned.
+    private func logWhole(
+        _ received: Received, _ read: BodyRecord.Read?, _ end: ExchangeLifetime.End, isStreamed: Bool, elapsed: String
+    ) {
+        var text = responseText(received, elapsed: elapsed)
+        var metadata = responseMetadata(received, elapsed: elapsed)
+        if detail.bodyLimitBytes != nil, let read, read.count > 0 {
+            let title = end.isComplete ? "of \(read.count) bytes" : "given up after \(read.count) bytes"
+            if isStreamed, end.isComplete { metadata["http.response.body.size"] = "\(read.count)" }
+            text.notes.append(bodyNote(title, read, isWhole: end.isComplete, received))
+        }
+        write(text, metadata, at: lineLevel(of: received))
+    }
+
+    private func bodyNote(_ title: String, _ read: BodyRecord.Read, isWhole: Bool, _ received: Received) -> LogText.Note {
+        let front = read.front.prefix(detail.bodyLimitBytes ?? 0)
+        return body(
+            title, front, of: read.count, isWhole: isWhole && read.count == front.count, contentType: received.contentType,
+            sensitivity: received.sensitivity)
+    }
+
     func logFailure(_ error: any Error) {
+        let elapsed = elapsed()
+        logFailure(error, metadata.merging(["errand.elapsed": "\(elapsed)"]) { $1 }, elapsed: elapsed, notes: [])
+    }
+
+    private func logFailure(
+        _ error: any Error, _ metadata: @autoclosure () -> Logger.Metadata, elapsed: String, notes: @autoclosure () -> [LogText.Note]
+    ) {
         if error is CancellationError {
             guard wantsAll else { return }
-            let elapsed = elapsed()
-            write(LogText(headline: "\(name): cancelled after \(elapsed)"), metadata.merging(["errand.elapsed": "\(elapsed)"]) { $1 })
+            write(LogText(headline: "\(name): cancelled after \(elapsed)"), metadata())
             return
         }
         let level = max(level, .warning)
         guard logger.logLevel <= level else { return }
-        var metadata = metadata
-        metadata["errand.elapsed"] = "\(elapsed())"
+        var metadata = metadata()
         metadata["error.type"] = "\(Conventions.errorType(of: error))"
-        var text = LogText(headline: number + Self.described(error, of: request))
+        var text = LogText(headline: number + Self.described(error, of: request), notes: notes())
         // As far as it came: with the base URL, and what else was added on the way.
         if carriesCURL, let command = try? ((error as? any RequestFailure)?.request ?? request).curl() {
             text.notes.append(LogText.Note(title: command.onOneLine))
@@ -88,13 +207,9 @@ struct ExchangeLog: Sendable {
         write(text, metadata, at: level)
     }
 
-    private func logBody(
-        _ read: BodyRecord.Read, _ end: ExchangeLifetime.End, status: Int, contentType: String?, sensitivity: Sensitivity,
-        _ metadata: Logger.Metadata
-    ) {
+    private func logBody(_ received: Received, _ read: BodyRecord.Read, _ end: ExchangeLifetime.End) {
         let elapsed = elapsed()
-        var (metadata, level) = (metadata, level)
-        metadata["errand.elapsed"] = "\(elapsed)"
+        var (metadata, level) = (responseMetadata(received, elapsed: elapsed), lineLevel(of: received))
         let title: String
         switch end {
         case .complete:
@@ -108,11 +223,8 @@ struct ExchangeLog: Sendable {
             metadata["error.type"] = "\(Conventions.errorType(of: error))"
             title = "broken off after \(read.count) bytes in \(elapsed) (\(Self.described(error)))"
         }
-        var isWhole = false
-        if case .complete = end { isWhole = read.count == read.front.count }
-        let note = body(
-            title, read.front, of: read.count, isWhole: isWhole, contentType: contentType, sensitivity: sensitivity)
-        write(LogText(headline: "\(name): \(status)", notes: [note]), metadata, at: level)
+        let note = bodyNote(title, read, isWhole: end.isComplete, received)
+        write(LogText(headline: "\(name): \(received.code)", notes: [note]), metadata, at: level)
     }
 
     private func write(_ text: LogText, _ metadata: Logger.Metadata? = nil, at level: Logger.Level? = nil) {

@@ -5,6 +5,12 @@ public import Logging
 /// Writes a line when a request is sent, and one when its head arrives or it fails; on demand also fields, bodies, and failed
 /// requests as `curl` commands. Secrets are replaced everywhere.
 ///
+/// Of a typed call (`APIClient`), the second line comes when the call is over, with its whole time: when its value was decoded, or with what
+/// decoding failed by, as a failure. A body is shown in that line.
+///
+/// A status that the request's own rule refuses (`validateStatus`, wherever it stands) is logged as the response that it is, with the level
+/// and the `error.type` of a failure.
+///
 /// **Place:** outermost but for `server` and `number`, where it sees each call once; inside `retry` it sees each attempt.
 ///
 /// **Bodies** (``LogDetail/body(limitBytes:)``): of a request's, the bytes that are in memory; files and streams are named, never
@@ -61,8 +67,11 @@ public struct LogMiddleware: HTTPMiddleware {
         log.logRequest()
         do {
             var response = try await next.send(request)
-            response.body = log.logResponse(response)
+            log.observe(&response)
             return response
+        } catch let error as StatusError {
+            log.logRefusal(error)
+            throw error
         } catch {
             log.logFailure(error)
             throw error

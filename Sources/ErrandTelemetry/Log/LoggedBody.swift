@@ -46,26 +46,28 @@ final class BodyRecord: Sendable {
 
     private let limitBytes: Int
     private let onEnd: @Sendable (Read, ExchangeLifetime.End) -> Void
-    /// Nil once it was told.
-    private let read = Mutex<Read?>(Read())
+    private let state = Mutex((read: Read(), isOver: false))
 
     /// - Parameter onEnd: called once, when the body was read to its end, broke off, or can be read by nobody.
-    init(limitBytes: Int, onEnd: @escaping @Sendable (Read, ExchangeLifetime.End) -> Void) {
+    init(limitBytes: Int, onEnd: @escaping @Sendable (Read, ExchangeLifetime.End) -> Void = { _, _ in }) {
         (self.limitBytes, self.onEnd) = (limitBytes, onEnd)
     }
 
+    var soFar: Read { state.withLock(\.read) }
+
     func add(_ chunk: Data) {
-        read.withLock { read in
-            let wanted = limitBytes - (read?.front.count ?? limitBytes)
-            if wanted > 0 { read?.front.append(contentsOf: chunk.prefix(wanted)) }
-            read?.count += chunk.count
+        state.withLock { state in
+            guard !state.isOver else { return }
+            let wanted = limitBytes - state.read.front.count
+            if wanted > 0 { state.read.front.append(contentsOf: chunk.prefix(wanted)) }
+            state.read.count += chunk.count
         }
     }
 
     func end(_ end: ExchangeLifetime.End) {
-        let last = read.withLock { read in
-            defer { read = nil }
-            return read
+        let last: Read? = state.withLock { state in
+            defer { state.isOver = true }
+            return state.isOver ? nil : state.read
         }
         if let last { onEnd(last, end) }
     }

@@ -19,12 +19,14 @@ public import Metrics
 /// on demand, ``Attributes-swift.struct``. `network.protocol.name` is always `http`, and therefore left out. The path is never among them.
 ///
 /// **A duration** ends when the exchange ends on the wire: with the last byte of the response, or when the response is given up; for a
-/// change of protocol, with the head. A stream is measured to its end.
+/// change of protocol, with the head. A stream is measured to its end. Of a typed call, the attempt whose response is decoded ends when that
+/// is done.
 ///
 /// **Sizes** are of exchanges that came to their end: the bytes on the wire, coded as they were, where the transport counts them or a
 /// length is declared; of a body that the transport itself decodes, none. Requests without a body have none.
 ///
-/// **`error.type`** is the status from 400 up, `timeout` and the other codes of ``TransportError`` in snake case (`cannot_connect`,
+/// **`error.type`** is a status that the request's own rule refuses (`validateStatus`, wherever it stands), or one from 400 up where there is
+/// no rule; `timeout` and the other codes of ``TransportError`` in snake case (`cannot_connect`,
 /// `connection_lost`), or the name of another failure's type. A call that its caller cancelled, or a response that was given up, has none.
 ///
 /// **Bounds:** back ends keep each series for ever, and servers choose names and statuses. After 1,000 sets of the common attributes, further servers are
@@ -99,34 +101,40 @@ public struct MetricsMiddleware: HTTPMiddleware {
         let series = instruments.series(of: request)
         let elapsed = stopwatch(clock)
         series.active.increment()
-        let response: Response
+        let (sendsBody, declared) = (!request.body.isEmpty, request.body.length)
+        @Sendable func end(_ report: CallReport<Duration>, _ outcome: Series.Outcome) {
+            var outcome = outcome
+            if let failure = report.failure, !(failure is CancellationError) { outcome.errorType = Conventions.errorType(of: failure) }
+            if case .complete = report.exchange {
+                let sentBytes = sendsBody ? declared ?? report.sizes.requestBytes : nil
+                series.recordSizes(sentBytes, report.sizes.responseBytes, of: outcome)
+            }
+            series.end(outcome, after: report.mark)
+        }
         do {
-            response = try await next.send(request)
+            var response = try await next.send(request)
+            let outcome = Series.Outcome(
+                status: response.head.status.code, errorType: Conventions.errorType(of: response, to: request),
+                version: response.metadata.httpVersion)
+            guard response.upgrade == nil else {
+                series.end(outcome, after: elapsed())
+                return response
+            }
+            response.onCallEnd(of: request, mark: elapsed) { end($0, outcome) }
+            return response
+        } catch let error as StatusError {
+            // A response all the same: `validateStatus` may stand on either side.
+            let outcome = Series.Outcome(
+                status: error.status.code, errorType: "\(error.status.code)", version: error.refused.metadata.httpVersion)
+            error.refused.exchange.onEnd { exchange, sizes in
+                end(CallReport(exchange: exchange, sizes: sizes, mark: elapsed()), outcome)
+            }
+            throw error
         } catch {
             let type = Conventions.isCancellation(error) ? nil : Conventions.errorType(of: error)
             series.end(Series.Outcome(status: nil, errorType: type, version: nil), after: elapsed())
             throw error
         }
-        let (status, version) = (response.head.status, response.metadata.httpVersion)
-        let declared: Int64? = request.body.isEmpty ? nil : request.body.length
-        let sendsBody = !request.body.isEmpty
-        guard response.upgrade == nil else {
-            let outcome = Series.Outcome(status: status.code, errorType: Conventions.errorType(of: status), version: version)
-            series.end(outcome, after: elapsed())
-            return response
-        }
-        response.exchange.onEnd { end, sizes in
-            var outcome = Series.Outcome(status: status.code, errorType: Conventions.errorType(of: status), version: version)
-            switch end {
-            case .complete:
-                series.recordSizes(sendsBody ? declared ?? sizes.requestBytes : nil, sizes.responseBytes, of: outcome)
-            case .failed(let error):
-                if !(error is CancellationError) { outcome.errorType = Conventions.errorType(of: error) }
-            case .abandoned: break
-            }
-            series.end(outcome, after: elapsed())
-        }
-        return response
     }
 }
 

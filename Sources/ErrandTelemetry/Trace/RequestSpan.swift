@@ -24,43 +24,52 @@ final class RequestSpan: Sendable {
 
     /// - Parameter traced: the request, with the span's context where that is sent along.
     func send(_ traced: Request, to next: some HTTPSender) async throws -> Response {
-        let response: Response
         do {
-            response = try await ServiceContext.withValue(span.context) { try await next.send(traced) }
+            var response = try await ServiceContext.withValue(span.context) { try await next.send(traced) }
+            let head = Head(of: response, errorType: Conventions.errorType(of: response, to: request))
+            if response.upgrade == nil {
+                response.onCallEnd(of: request, mark: { DefaultTracerClock.now }) { self.end($0, head) }
+            } else {
+                let sizes = ExchangeLifetime.BodySizes()
+                end(CallReport(exchange: .complete, sizes: sizes, mark: DefaultTracerClock.now), head)
+            }
+            return response
+        } catch let error as StatusError {
+            // A response all the same: `validateStatus` may stand on either side.
+            let head = Head(of: error.refused, errorType: "\(error.status.code)")
+            error.refused.exchange.onEnd { exchange, sizes in
+                self.end(CallReport(exchange: exchange, sizes: sizes, mark: DefaultTracerClock.now), head)
+            }
+            throw error
         } catch {
             if !Conventions.isCancellation(error) { tell(error) }
             span.end()
             throw error
         }
-        let head = Head(of: response)
-        if response.upgrade == nil {
-            response.exchange.onEnd { end, sizes in self.end(end, sizes, head) }
-        } else {
-            end(.complete, ExchangeLifetime.BodySizes(), head)
-        }
-        return response
     }
 
     /// What is left of a response when its exchange ends.
     private struct Head: Sendable {
         let head: HTTPResponse
+        /// Nil where the status is as it should be.
+        let errorType: String?
         let version: String?
         let number: Int?
         let sensitivity: Sensitivity
 
-        init(of response: Response) {
+        init(of response: Response, errorType: String?) {
             (head, version, number) = (response.head, response.metadata.httpVersion, response.metadata.requestNumber)
-            sensitivity = response.request.options.sensitivity
+            (self.errorType, sensitivity) = (errorType, response.request.options.sensitivity)
         }
     }
 
-    private func end(_ end: ExchangeLifetime.End, _ sizes: ExchangeLifetime.BodySizes, _ head: Head) {
-        defer { span.end() }
+    private func end(_ report: CallReport<DefaultTracerClock.Timestamp>, _ head: Head) {
+        defer { span.end(at: report.mark) }
         guard span.isRecording else { return }
-        span.updateAttributes { add(head, sizes, isComplete: end.isComplete, to: &$0) }
-        if case .failed(let error) = end, !(error is CancellationError) {
-            tell(error)
-        } else if head.head.status.code >= 400 {
+        span.updateAttributes { add(head, report.sizes, isComplete: report.exchange.isComplete, to: &$0) }
+        if let failure = report.failure, !(failure is CancellationError) {
+            tell(failure)
+        } else if head.errorType != nil {
             span.setStatus(SpanStatus(code: .error))
         }
     }
@@ -98,7 +107,7 @@ final class RequestSpan: Sendable {
 
     private func add(_ head: Head, _ sizes: ExchangeLifetime.BodySizes, isComplete: Bool, to attributes: inout SpanAttributes) {
         attributes.set("http.response.status_code", value: .int64(Int64(head.head.status.code)))
-        if let type = Conventions.errorType(of: head.head.status) { attributes.set("error.type", value: .string(type)) }
+        if let type = head.errorType { attributes.set("error.type", value: .string(type)) }
         // Of a number that was given further in.
         if let number = head.number { attributes.set("errand.request.number", value: .int64(Int64(number))) }
         guard isAttempt else { return }
@@ -124,12 +133,6 @@ final class RequestSpan: Sendable {
             guard !found.isEmpty, !found.contains(where: { sensitivity.isSensitive($0) }) else { continue }
             attributes.set(prefix + name.canonicalName, value: .stringArray(found.map { sensitivity.shownValue(of: $0) }))
         }
-    }
-}
-
-extension ExchangeLifetime.End {
-    fileprivate var isComplete: Bool {
-        if case .complete = self { true } else { false }
     }
 }
 #endif

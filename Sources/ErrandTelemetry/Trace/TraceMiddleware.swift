@@ -15,14 +15,16 @@ public import Tracing
 ///
 /// **The span** is a child of the caller's, of the kind `client`, and its name is `GET /users/{id}`: the method, and the template of a
 /// typed endpoint if there is one (`request.options.urlTemplate`), never the path. It ends when the exchange ends on the wire: with the
-/// last byte of the response, or when the response is given up; for a change of protocol, with the head.
+/// last byte of the response, or when the response is given up; for a change of protocol, with the head. Of a typed call, the attempt whose
+/// response is decoded ends when that is done.
 ///
 /// Attributes: `http.request.method` (`_OTHER` for an unknown one, with `http.request.method_original`), `server.address`, `server.port`,
 /// `url.full` (without secrets), `url.template`, `http.request.resend_count` for whatever is sent again, `http.response.status_code`,
 /// `network.protocol.version`, `error.type`; and as in logs, `errand.request.id`, `errand.request.number`, and `errand.tag.NAME` for each
 /// of `request.options.tags`. `network.protocol.name` is always `http`, and therefore left out. On demand, ``TraceOptions``.
 ///
-/// **Errors:** a status from 400 up, with its number as `error.type`; a failure, also one that breaks the body off, with `timeout`, another
+/// **Errors:** a status that the request's own rule refuses (`validateStatus`, wherever it stands), or one from 400 up where there is no
+/// rule, with its number as `error.type`; a failure, also one that breaks the body off or that decoding meets, with `timeout`, another
 /// code of ``TransportError`` in snake case (`cannot_connect`, `connection_lost`), or the name of its type. An attempt that its caller
 /// cancelled, or a response that was given up, is no error.
 ///

@@ -1,0 +1,145 @@
+internal import Synchronization
+
+/// The end of a typed call, for its observers: when its value has been decoded, or decoding has failed.
+///
+/// Whoever decodes sets `request.options.awaitsDecoding`, sends the request, and calls ``end(_:)`` of the response's `metadata.callEnd`. The
+/// first observer that asks for the end (``Response/onCallEnd(of:mark:_:)``) creates it; without one, nothing is allocated. A response that
+/// is discarded on the way, such as that of an attempt that is retried, ends when it is discarded, at the latest when its last copy goes away.
+package final class CallEnd: Sendable {
+    package enum Outcome: Sendable {
+        /// There is a value.
+        case decoded
+        /// There is none: decoding failed, or reading the body did.
+        case failed(any Error)
+        /// Nobody decodes this response.
+        case discarded
+    }
+
+    /// Nil once the end has been reported.
+    private let handlers = Mutex<[@Sendable (Outcome) -> Void]?>([])
+
+    package init() {}
+
+    fileprivate func onEnd(_ handler: @escaping @Sendable (Outcome) -> Void) {
+        let isOver = handlers.withLock { handlers in
+            handlers?.append(handler)
+            return handlers == nil
+        }
+        if isOver { handler(.discarded) }
+    }
+
+    /// Ends the call; the first end counts. Observers are notified in the order in which they asked, the innermost first.
+    package func end(_ outcome: Outcome) {
+        let waiting = handlers.withLock { handlers in
+            defer { handlers = nil }
+            return handlers
+        }
+        for handler in waiting ?? [] { handler(outcome) }
+    }
+
+    deinit { end(.discarded) }
+}
+
+/// How a response ended, for an observer.
+package struct CallReport<Mark: Sendable>: Sendable {
+    /// Of the exchange, on the wire.
+    package let exchange: ExchangeLifetime.End
+    package let sizes: ExchangeLifetime.BodySizes
+    /// What decoding failed by, or reading for it; nil where the call has its value, and where nothing was to be decoded.
+    package let decodingFailure: (any Error)?
+    /// What the observer noted at the end.
+    package let mark: Mark
+
+    package init(
+        exchange: ExchangeLifetime.End, sizes: ExchangeLifetime.BodySizes, decodingFailure: (any Error)? = nil, mark: Mark
+    ) {
+        (self.exchange, self.sizes, self.decodingFailure, self.mark) = (exchange, sizes, decodingFailure, mark)
+    }
+
+    /// What the call failed by after its head had come; nil where it did not.
+    package var failure: (any Error)? {
+        if let decodingFailure { return decodingFailure }
+        if case .failed(let error) = exchange { return error }
+        return nil
+    }
+}
+
+extension Response {
+    /// Calls `handler` once, at the end of the call: when the exchange is over on the wire, and for a typed call also decoding.
+    ///
+    /// An exchange that fails is the end in either case. A response that is discarded ended with its exchange.
+    ///
+    /// - Parameters:
+    ///   - request: as the observer got it: it says whether the response will be decoded.
+    ///   - mark: what to note at the end, such as the time. Handlers run where the end is reported, and must not block.
+    package mutating func onCallEnd<Mark: Sendable>(
+        of request: Request, mark: @escaping @Sendable () -> Mark, _ handler: @escaping @Sendable (CallReport<Mark>) -> Void
+    ) {
+        guard request.options.awaitsDecoding, upgrade == nil else {
+            exchange.onEnd { handler(CallReport(exchange: $0, sizes: $1, mark: mark())) }
+            return
+        }
+        let end = metadata.callEnd ?? CallEnd()
+        metadata.callEnd = end
+        let observer = CallObserver(mark: mark, handler)
+        exchange.onEnd { observer.exchangeEnded($0, $1) }
+        end.onEnd { observer.callEnded($0) }
+    }
+
+    /// Lets go of a response that is not the call's own: of its body, and of the wait for its decoding.
+    package func discard() {
+        body.abandon()
+        metadata.callEnd?.end(.discarded)
+    }
+}
+
+/// Waits for both ends of a typed call, that of the exchange and that of decoding, and reports once.
+private final class CallObserver<Mark: Sendable>: Sendable {
+    private struct State {
+        var exchange: (end: ExchangeLifetime.End, sizes: ExchangeLifetime.BodySizes, mark: Mark)?
+        var outcome: CallEnd.Outcome?
+        var isOver = false
+
+        /// Nil while one of them is missing, and once it was made.
+        mutating func report(_ now: Mark) -> CallReport<Mark>? {
+            guard !isOver, let exchange else { return nil }
+            var failure: (any Error)?
+            var mark = now
+            switch (exchange.end, outcome) {
+            case (.failed, _): break
+            case (_, nil): return nil
+            case (_, .discarded): mark = exchange.mark
+            case (_, .decoded): break
+            case (_, .failed(let error)): failure = error
+            }
+            isOver = true
+            return CallReport(exchange: exchange.end, sizes: exchange.sizes, decodingFailure: failure, mark: mark)
+        }
+    }
+
+    private let mark: @Sendable () -> Mark
+    private let handler: @Sendable (CallReport<Mark>) -> Void
+    private let state = Mutex(State())
+
+    init(mark: @escaping @Sendable () -> Mark, _ handler: @escaping @Sendable (CallReport<Mark>) -> Void) {
+        (self.mark, self.handler) = (mark, handler)
+    }
+
+    func exchangeEnded(_ end: ExchangeLifetime.End, _ sizes: ExchangeLifetime.BodySizes) {
+        let now = mark()
+        let report = state.withLock { state in
+            state.exchange = (end, sizes, now)
+            return state.report(now)
+        }
+        if let report { handler(report) }
+    }
+
+    func callEnded(_ outcome: CallEnd.Outcome) {
+        let now = mark()
+        let report = state.withLock { state in
+            state.outcome = outcome
+            return state.report(now)
+        }
+        if let report { handler(report) }
+    }
+}

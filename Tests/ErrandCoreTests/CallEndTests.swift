@@ -1,0 +1,118 @@
+import Errand
+import ErrandTesting
+import Testing
+
+@Suite(.timeLimit(.minutes(5))) struct CallEndTests {
+    private let exchange = ExchangeLifetime()
+    private let clock = ManualClock()
+    /// Each report: what it says, and when, in seconds.
+    private let reports = Recorder<String>()
+
+    private func request(isTyped: Bool) -> Request {
+        var request = Request.sample()
+        request.options.awaitsDecoding = isTyped
+        return request
+    }
+
+    private func observed(isTyped: Bool, by observers: Int = 1) -> Response {
+        let request = request(isTyped: isTyped)
+        var response = Response(head: HTTPResponse(status: .ok), body: ResponseBody(), request: request, exchange: exchange)
+        let start = clock.now
+        for _ in 0..<observers {
+            response.onCallEnd(of: request, mark: { [clock] in start.duration(to: clock.now) }) { [reports] report in
+                let failure = report.failure.map { " \(type(of: $0))" } ?? ""
+                reports.record("\(report.exchange)\(failure) at \(report.mark / .seconds(1))")
+            }
+        }
+        return response
+    }
+
+    @Test func aRawResponseEndsWithItsExchange() {
+        let response = observed(isTyped: false)
+        #expect(response.metadata.callEnd == nil && reports.all.isEmpty)
+        clock.advance(by: .seconds(1))
+        exchange.end(.complete)
+        #expect(reports.all == ["complete at 1.0"])
+    }
+
+    @Test(arguments: [false, true]) func aTypedCallEndsWhenItsValueIsDecoded(isReceivedFirst: Bool) {
+        let response = observed(isTyped: true, by: 2)
+        if isReceivedFirst { exchange.end(.complete) }
+        #expect(reports.all.isEmpty)
+        clock.advance(by: .seconds(2))
+        response.metadata.callEnd?.end(.decoded)
+        #expect(reports.all.count == (isReceivedFirst ? 2 : 0), "what is left of a body may still be on its way")
+        exchange.end(.complete)
+        response.metadata.callEnd?.end(.failed(SomeError()))
+        #expect(reports.all == ["complete at 2.0", "complete at 2.0"], "once for each observer")
+    }
+
+    @Test func aDecodingFailureIsReportedOnce() {
+        let response = observed(isTyped: true)
+        exchange.end(.complete)
+        clock.advance(by: .seconds(2))
+        response.metadata.callEnd?.end(.failed(SomeError()))
+        response.metadata.callEnd?.end(.decoded)
+        #expect(reports.all == ["complete SomeError at 2.0"])
+    }
+
+    @Test func anExchangeThatFailsIsTheEnd() {
+        let response = observed(isTyped: true)
+        exchange.end(.failed(SomeError()))
+        #expect(reports.all.count == 1 && reports.all[0].hasSuffix("SomeError at 0.0"))
+        response.metadata.callEnd?.end(.failed(SomeError()))
+        #expect(reports.all.count == 1)
+    }
+
+    @Test func aResponseThatIsDiscardedEndedWithItsExchange() {
+        let response = observed(isTyped: true)
+        clock.advance(by: .seconds(1))
+        exchange.end(.complete)
+        clock.advance(by: .seconds(1))
+        response.discard()
+        #expect(reports.all == ["complete at 1.0"])
+    }
+
+    @Test func oneThatIsDiscardedBeforeItsExchangeIsOverEndsWithIt() {
+        let response = observed(isTyped: true)
+        response.discard()
+        #expect(reports.all.isEmpty)
+        clock.advance(by: .seconds(1))
+        exchange.end(.abandoned)
+        #expect(reports.all == ["abandoned at 1.0"])
+    }
+
+    @Test func oneThatNobodyDecodesEndsWithItsLastCopy() {
+        var response: Response? = observed(isTyped: true)
+        exchange.end(.complete)
+        #expect(response != nil && reports.all.isEmpty)
+        response = nil
+        #expect(reports.all == ["complete at 0.0"])
+    }
+
+    // MARK: The request's own rule
+
+    @Test(
+        arguments: [
+            (.inherited, nil, 404, nil), (.inherited, .successful, 404, false), (.inherited, .successful, 204, true),
+            (.use(.statuses([404])), .successful, 404, true), (.use(.statuses([404])), nil, 200, false), (.off, .successful, 404, nil),
+        ] as [(Override<StatusRule>, StatusRule?, Int, Bool?)])
+    private func aStatusIsJudgedByTheRequestsOwnRule(_ own: Override<StatusRule>, _ passed: StatusRule?, _ code: Int, _ expected: Bool?) {
+        var request = Request.sample()
+        request.options.validateStatus = own
+        request.options.passedStatusRule = passed
+        var response = Response(head: HTTPResponse(status: .init(code: code)), request: request)
+        #expect(request.accepts(response) == expected)
+        response.metadata.isStatusAccepted = true
+        #expect(request.accepts(response) == (expected ?? true), "unless the request has a rule, one that has let it pass counts")
+    }
+
+    @Test func aRedirectThatMayBeFollowedIsNotJudged() {
+        var request = Request.sample()
+        request.options.passedStatusRule = .successful
+        let response = Response(head: HTTPResponse(status: .found), request: request)
+        #expect(request.accepts(response) == false)
+        request.options.mayFollowRedirects = true
+        #expect(request.accepts(response) == true)
+    }
+}
