@@ -176,7 +176,13 @@ let package = Package(
                 .product(name: "Tracing", package: "swift-distributed-tracing", condition: .when(traits: ["Telemetry"])),
             ]
         ),
-        .testTarget(name: "ErrandRedactionTests", dependencies: ["Errand", "ErrandRedaction", "ErrandTesting", "TestSupport"]),
+        .testTarget(
+            name: "ErrandRedactionTests",
+            dependencies: [
+                "Errand", "ErrandRedaction", "ErrandTesting", "TestSupport",
+                .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Telemetry"])),
+            ]
+        ),
         .testTarget(name: "ErrandRecordingTests", dependencies: ["Errand", "ErrandRecording", "ErrandTesting", "TestSupport"]),
         // Much load over much time, on clocks of their own: one after the other.
         .testTarget(name: "ErrandSimulationTests", dependencies: ["Errand", "ErrandTesting", "TestSupport"]),

@@ -39,7 +39,7 @@ extension MockServerTests {
                 server.dispatch { request in request.path == "/broken" ? row.response : .data(FaultRow.responseBody) }
                 let deadline: Duration = expected.code == .timedOut ? .seconds(4) : .seconds(20)
                 let start = ContinuousClock.now
-                let events = CollectedEvents()
+                let events = RecordedEvents()
                 let outcome = await FaultOutcome.of(
                     try row.request(server.url("/broken"), deadline: deadline), by: transport.redirect().events(to: events))
                 let took = ContinuousClock.now - start
@@ -116,13 +116,6 @@ extension MockServerTests {
             }
         }
     }
-}
-
-/// Remembers what it is told.
-final class CollectedEvents: EventSink {
-    private let events = Mutex<[ExchangeEvent]>([])
-    var all: [ExchangeEvent] { events.withLock { $0 } }
-    func record(_ event: ExchangeEvent) { events.withLock { $0.append(event) } }
 }
 
 /// How an exchange with a fault must end.

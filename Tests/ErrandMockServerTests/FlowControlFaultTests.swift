@@ -43,7 +43,7 @@ extension MockServerTests {
                         let stack = flow.wrap(transport)
                         let deadline: Duration = expected.code == .timedOut ? .milliseconds(1200) : .seconds(8)
                         let start = ContinuousClock.now
-                        let events = CollectedEvents()
+                        let events = RecordedEvents()
                         let outcome = await FaultOutcome.of(
                             try row.request(server.url("/broken"), deadline: deadline), by: stack.events(to: events))
                         let took = ContinuousClock.now - start

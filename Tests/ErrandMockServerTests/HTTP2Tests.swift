@@ -43,7 +43,7 @@ extension MockServerTests {
                     #expect(!request.headers.contains { $0.name.rawName.lowercased().hasPrefix("errand") })
                     return .text("fine")
                 }
-                let events = CollectedEvents()
+                let events = RecordedEvents()
                 let stack = transport.events(to: events)
                 for _ in 0..<2 { _ = try await stack.send(Request(.get, url: server.url())).body.collect() }
                 let connections = events.all.compactMap(\.connection)

@@ -27,7 +27,7 @@ struct RecordingReplayTests {
             let (live, replayed) = (try await HTTPStack(transport).send(get("/a")), try await folder.replay().send(get("/a")))
             #expect(replayed.head == live.head)
             #expect(body.isEmpty || (replayed.body.bufferedData == nil) == (live.body.bufferedData == nil))
-            let isSame = try await ErrandTestingTests.chunks(of: replayed).chunks == ErrandTestingTests.chunks(of: live).chunks
+            let isSame = try await ErrandRecordingTests.chunks(of: replayed).chunks == ErrandRecordingTests.chunks(of: live).chunks
             #expect(isSame)
         }
     }

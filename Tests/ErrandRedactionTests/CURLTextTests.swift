@@ -152,8 +152,8 @@ import Testing
 
     // MARK: - Secrets
 
-    @Test(arguments: LogSecretTests.bodies.indices) func noSecretIsInTheText(_ index: Int) throws {
-        let (type, text) = LogSecretTests.bodies[index]
+    @Test(arguments: SecretBodies.all.indices) func noSecretIsInTheText(_ index: Int) throws {
+        let (type, text) = SecretBodies.all[index]
         var request = Self.request(.post, "/x?token=s3cr3t&q=1", headers: [.authorization: "Bearer s3cr3t"], body: .text(text))
         if let type { request.head.headerFields[.contentType] = type }
         request.options.sensitivity = Sensitivity(fields: [], queryNames: ["tenant"])

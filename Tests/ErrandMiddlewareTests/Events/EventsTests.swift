@@ -5,14 +5,6 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Remembers what it is told.
-final class RecordedEvents: EventSink {
-    private let state = Mutex<[ExchangeEvent]>([])
-    var all: [ExchangeEvent] { state.withLock { $0 } }
-    var kinds: [ExchangeEvent.Kind] { all.map(\.kind) }
-    func record(_ event: ExchangeEvent) { state.withLock { $0.append(event) } }
-}
-
 @Suite(.timeLimit(.minutes(5))) struct EventsTests {
     private let events = RecordedEvents()
     private static let exchange: [ExchangeEvent.Kind] = [.start, .requestHeadSent, .requestSent, .responseHead]

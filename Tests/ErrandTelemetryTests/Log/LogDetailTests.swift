@@ -284,11 +284,7 @@ import Testing
     }
 }
 
-let multipart = [
-    "--b", #"Content-Disposition: form-data; name="note""#, "", "hello", "--b",
-    #"Content-Disposition: form-data; name="file"; filename="a.png""#, "Content-Type: image/png", "", "\u{1}", "--b",
-    #"Content-Disposition: form-data; name="token""#, "", "s3cr3t-part", "--b--", "",
-].joined(separator: "\r\n")
+
 
 /// Answers from memory.
 private struct BufferedSender: HTTPSender {
