@@ -209,12 +209,6 @@ struct MiddlewareMutant: Sendable {
                 throw failure
             }
         },
-        MiddlewareMutant("sends a GET again after a 503", ["DoesNotRepeat"]) { request, next in
-            let response = try await next.send(request)
-            guard request.method == .get, response.status == .serviceUnavailable else { return response }
-            response.body.abandon()
-            return try await next.send(request)
-        },
         MiddlewareMutant("replaces the priority", ["SendsTheWholeRequest"], request: { $0.options.priority = .normal }),
         MiddlewareMutant("adds a field to each request", ["SendsTheWholeRequest"], request: { $0.head.headerFields[.mutant] = "added" }),
         MiddlewareMutant(

@@ -43,7 +43,7 @@ import Testing
                     try await goesOn.wait { $0 }
                     return (HTTPResponse(status: .ok, headerFields: [.setCookie: "id=\(Self.secret)"]), Data(Self.secret.utf8))
                 }))
-        let stack = subject.wrap(stub)
+        let stack = subject.wrap(stub).retry()
         var request = try Request(
             .get, url: "https://a.example/x?token=\(Self.secret)", headers: [.authorization: "Bearer \(Self.secret)", .cookie: Self.secret])
         request.options.idempotencyKey = .value(Self.secret)

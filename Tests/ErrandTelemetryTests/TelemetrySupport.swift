@@ -118,14 +118,3 @@ struct TelemetryCase: Sendable, CustomTestStringConvertible {
         #expect(stub.openBodyCount == 0)
     }
 }
-
-/// A body whose first byte never comes.
-struct StillBodySource: BodySource {
-    func next() async throws -> Data? {
-        let never = AsyncStream<Never> { _ in }
-        for await _ in never {}
-        throw CancellationError()
-    }
-
-    func abandon() {}
-}

@@ -200,7 +200,10 @@ extension MiddlewareBehaviour {
             await #expect(throws: Refused.self) { () async throws -> Void in _ = try await stack.send(subject.request()) }
             let lost = TransportError(.connectionLost, phase: .send, request: nil, wasSent: .maybe)
             let failure = await #expect(throws: TransportError.self) { () async throws -> Void in
-                _ = try await subject.wrap(StubTransport(Stub().answers(.failure(lost)))).send(subject.request())
+                var request = try subject.request()
+                // Nobody may send it again.
+                request.head.method = .post
+                _ = try await subject.wrap(StubTransport(Stub().answers(.failure(lost)))).send(request)
             }
             #expect(failure?.code == .connectionLost && failure?.phase == .send, "what failed, and where")
             #expect(failure?.wasSent == .maybe, "whoever is told that nothing was sent sends it again")

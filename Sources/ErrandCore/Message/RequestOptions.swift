@@ -7,6 +7,9 @@
 /// request.options.retry = .off
 /// request.options.timeout = .use(.seconds(2))
 /// ```
+///
+/// A request that asks for a middleware which its stack does not have fails with ``UnservedOptionError``; one that is `.off` needs none. Timeouts
+/// hold without a middleware.
 public struct RequestOptions: Sendable {
     private var values = OptionValues()
     /// Whether the request is inside its outermost stack: its options were checked, and its timeout was set.

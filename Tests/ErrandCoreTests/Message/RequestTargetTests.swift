@@ -40,7 +40,7 @@ import Testing
             "/a|b", "/%zz", "/%", "/a?b|c", "/a#b", "/a\"b", "x", "*", "/a b", "/a\r\nX: y", "/\u{212A}", "/a\u{37E}b", "/ä",
         ]
         private static let authorities = [
-            "a..example", "a.example:99999", "a.example:x", "[::1", "", "a_\u{1}", "a%41", String(repeating: "a", count: 64) + ".example",
+            "a..example", "a.example:99999", "a.example:x", "[::1", "", "a\u{1}b", "a%41", String(repeating: "a", count: 64) + ".example",
         ]
 
         private static func path(_ text: String) -> Writing {

@@ -43,6 +43,10 @@ import Testing
         Pair(name: name, share: share, second: { change(&$0.options) })
     }
 
+    private struct Unequal: Sendable {}
+    private enum TenantKey: OptionKey { static var defaultValue: String? { nil } }
+    private enum UnequalKey: OptionKey { static var defaultValue: Override<Unequal> { .inherited } }
+
     static let methods: [Pair] = [
         Pair(name: "GET", share: true), Pair(name: "HEAD", share: true, method: .head),
         Pair(name: "OPTIONS", share: true, method: .options),
@@ -116,7 +120,7 @@ import Testing
     static let options: [Pair] = [
         options("a template", share: true) { $0.urlTemplate = "/x" },
         options("a number", share: true) { $0.number = .off }, options("a log", share: true) { $0.log = .off },
-        options("a timeout", share: true) { $0.timeout = .use(.seconds(1)) },
+        options("a timeout", share: true) { $0.timeout = .use(.seconds(600)) },
         Pair(name: "a deadline", share: true, second: { $0.deadline = Deadline(after: .seconds(60)) }),
         options("no retry", share: false) { $0.retry = .off }, options("no redirect", share: false) { $0.redirect = .off },
         options("no check of the status", share: false) { $0.validateStatus = .off },
@@ -129,6 +133,13 @@ import Testing
         options("a delay", share: false) { $0.delay = .use(.seconds(0)) },
         options("limits of phases", share: false) { $0.phaseTimeouts = .use(PhaseTimeouts(firstByte: .seconds(1))) },
         options("no limits of phases", share: false) { $0.phaseTimeouts = .off },
+        options("another retry policy", share: true) { $0.retry = .use(RetryPolicy(maxAttempts: 9)) },
+        options("another redirect policy", share: false) { $0.redirect = .use(RedirectPolicy(allowsDowngrade: false)) },
+        options("another hedge policy", share: false) { $0.hedge = .use(HedgePolicy(.fixed(.seconds(9)))) },
+        options("no recording", share: false) { $0.recording = .off },
+        options("a tenant of somebody else's", share: false) { $0[TenantKey.self] = "blue" },
+        Pair(name: "the same tenant", share: true) { $0.options[TenantKey.self] = "blue" },
+        Pair(name: "options that can't be compared", share: false) { $0.options[UnequalKey.self] = .use(Unequal()) },
         options("an Accept to fall back on", share: false) { $0.fallbackHeaders = [.accept: "a/b"] },
         options("credentials to fall back on", share: false) { $0.fallbackHeaders = [.authorization: "a"] },
         Pair(name: "the same limits of phases", share: true) {

@@ -14,7 +14,7 @@ import Testing
     private typealias Call = Task<String, any Error>
 
     private func call(_ request: Request? = nil) throws -> Call {
-        let request = try request ?? ErrandMiddlewareTests.request()
+        let request = try request ?? TestSupport.request()
         return Task { [stack] in String(decoding: try await stack.send(request).body.collect(), as: UTF8.self) }
     }
 
