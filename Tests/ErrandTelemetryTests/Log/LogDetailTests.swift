@@ -284,8 +284,6 @@ import Testing
     }
 }
 
-
-
 /// Answers from memory.
 private struct BufferedSender: HTTPSender {
     func send(_ request: Request) async throws -> Response {
