@@ -7,7 +7,7 @@ let package = Package(
     name: "ErrandBenchmarks",
     platforms: [.macOS(.v15)],
     dependencies: [
-        .package(name: "Errand", path: "..", traits: []),
+        .package(name: "Errand", path: "..", traits: ["Telemetry"]),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
@@ -18,6 +18,7 @@ let package = Package(
             name: "StackBenchmarks",
             dependencies: [
                 "CAllocations", .product(name: "ErrandMiddleware", package: "Errand"), .product(name: "ErrandCore", package: "Errand"),
+                .product(name: "ErrandTelemetry", package: "Errand"),
                 .product(name: "Logging", package: "swift-log"), .product(name: "Metrics", package: "swift-metrics"),
                 .product(name: "Tracing", package: "swift-distributed-tracing"),
             ]

@@ -8,7 +8,7 @@ let package = Package(
     platforms: [.macOS(.v15)],
     products: [.executable(name: "errand", targets: ["ErrandCommand"])],
     dependencies: [
-        .package(name: "Errand", path: "..", traits: ["AsyncHTTPClient", "ServiceLifecycle"]),
+        .package(name: "Errand", path: "..", traits: ["AsyncHTTPClient", "ServiceLifecycle", "Telemetry"]),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
@@ -30,7 +30,7 @@ let package = Package(
                 "DemoServer",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Errand", package: "Errand"),
-                .product(name: "ErrandTesting", package: "Errand"),
+                .product(name: "ErrandRecording", package: "Errand"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ]

@@ -1,5 +1,6 @@
 import ErrandCore
 import ErrandMiddleware
+import ErrandTelemetry
 import Logging
 import Metrics
 import Tracing

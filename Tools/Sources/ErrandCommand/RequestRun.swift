@@ -1,6 +1,6 @@
 import ArgumentParser
 import Errand
-import ErrandTesting
+import ErrandRecording
 import Foundation
 
 /// One request, from its arguments to the exit status.

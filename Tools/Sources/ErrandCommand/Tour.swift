@@ -1,7 +1,7 @@
 import ArgumentParser
 import DemoServer
 import Errand
-import ErrandTesting
+import ErrandRecording
 import Foundation
 import Logging
 import ServiceLifecycle
