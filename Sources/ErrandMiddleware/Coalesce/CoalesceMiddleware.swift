@@ -46,6 +46,13 @@ public struct CoalesceMiddleware: HTTPMiddleware {
         [
             .inside(.server, because: "two servers' paths would be taken for one"),
             .inside(.cache, because: "a hit would wait for a shared exchange"),
+            .inside(.timeout, because: "the callers would have the timeout of one of them"),
+            .inside(.validateStatus, because: "the callers would have the rule of one of them"),
+            .inside(.validate, because: "the callers would have the validators of one of them"),
+            .inside(.retry, because: "the callers would have the retries of one of them"),
+            .inside(.redirect, because: "the callers would have the redirects of one of them"),
+            .inside(.authenticate, because: "the credentials would not be compared"),
+            .inside(.cookies, because: "the cookies would not be compared"),
         ]
     }
 

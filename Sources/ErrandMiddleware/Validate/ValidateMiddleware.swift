@@ -16,10 +16,6 @@ public struct ValidateMiddleware: HTTPMiddleware {
     }
 
     public var place: MiddlewarePlace? { .validate }
-    public var neighbors: [MiddlewareNeighbor] {
-        [.outside(.coalesce, because: "the callers would have the validators of one of them")]
-    }
-
     public var label: String { "validate(\(validators.map(\.name).joined(separator: ", ")))" }
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {

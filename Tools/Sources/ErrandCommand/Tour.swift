@@ -1,7 +1,7 @@
 import ArgumentParser
 import DemoServer
 import Errand
-import ErrandRecording
+import ErrandTesting
 import Foundation
 import Logging
 import ServiceLifecycle
