@@ -78,7 +78,7 @@ func resilient(_ transport: some HTTPSender) -> HTTPStack {
         .rateLimit(.perSecond(50, burst: 10))   // and what RateLimit and Retry-After say
         .circuitBreaker()                       // an origin that fails is left alone for a while
         .hedge()                                // what is slower than usual is sent once more, within a budget
-        .coalesce()                             // equal requests at a time share one exchange
+        .coalesce()                             // equal requests in flight at the same time share one exchange
         .retry()
     return resilient
 }

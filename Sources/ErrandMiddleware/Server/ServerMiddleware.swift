@@ -6,8 +6,9 @@ public import ErrandCore
 /// one's, and a field that the request, or an outer server, has set is kept.
 ///
 /// A request that names another origin by itself than that of the base URL is passed on untouched, so that default fields, which
-/// may hold credentials, never reach a server that they were not meant for. A redirect to another origin drops them. A server without
-/// a base URL or a path knows no origin: its fields go wherever the request goes, and of those a redirect drops the sensitive ones.
+/// may hold credentials, never reach a server that they were not meant for. A redirect to another origin drops them. A server with a path alone
+/// passes every absolute request on untouched. A server without a base URL or a path knows no origin: its fields go wherever the request goes, and
+/// of those a redirect drops the sensitive ones.
 ///
 /// **Per request:** `request.options.server = .off` passes the request on as it is.
 public struct ServerMiddleware: HTTPMiddleware {
@@ -83,7 +84,12 @@ public struct ServerMiddleware: HTTPMiddleware {
     func adapted(_ request: Request) throws(InvalidURL) -> Request {
         var request = request
         if request.head.authority != nil {
-            if case .url(let result) = base, request.origin != (try result.get()).origin { return request }
+            switch base {
+            case .url(let result): if request.origin != (try result.get()).origin { return request }
+            // Whose origin it is, only a server further in knows.
+            case .path: return request
+            case .none: break
+            }
         } else {
             switch base {
             case .url(let result):

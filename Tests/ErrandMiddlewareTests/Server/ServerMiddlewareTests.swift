@@ -40,6 +40,15 @@ import Testing
         #expect(try await url(try Request(.get, PathTemplate(verbatim: path))) { $0.server(base) } == expected)
     }
 
+    @Test func fieldsOfAPathNeverReachAnotherOrigin() async throws {
+        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stack = stub.server("https://a.example").server(path: "/v1", headers: [.authorization: "Bearer secret"])
+        _ = try await stack.send(Request(.get, url: "https://evil.example/x"))
+        _ = try await stack.send(Request(.get, "/x"))
+        #expect(stub.requests.map { $0.request.head.headerFields[.authorization] } == [nil, "Bearer secret"])
+        #expect(stub.requests.map(\.path) == ["/x", "/v1/x"])
+    }
+
     @Test func chains() async throws {
         let result = try await url(try Request(.get, "/users", query: ["page": 2])) {
             $0.server("https://a.example", query: ["key": "k"]).server(path: "/v1", query: ["lang": "de"])
