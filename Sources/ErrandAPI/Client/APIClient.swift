@@ -68,7 +68,13 @@ public struct APIClient: Sendable {
     ) async throws -> Result {
         var request = try request(for: endpoint)
         request.options.awaitsDecoding = true
-        var response = try await validated.send(request)
+        var response: Response
+        do {
+            response = try await validated.send(request)
+        } catch var failure as TransportError {
+            failure.request?.options.awaitsDecoding = false
+            throw failure
+        }
         // Who sends that request once more need not decode.
         response.request.options.awaitsDecoding = false
         let end = response.metadata.callEnd

@@ -266,6 +266,8 @@ struct ExchangeMachine<Handles: ExchangeHandles>: Sendable {
     ///
     /// - Parameter isTracked: whether somebody wants to know if the request has left. If so, it is found out first.
     mutating func cancel(isTracked: Bool) -> Withdrawal {
+        // What is dropped now must not pass for the end of the body.
+        if case .ended(.complete) = state, !chunks.isEmpty { state = .ended(.failed(CancellationError())) }
         if isTracked {
             switch state {
             case .starting(.connecting(let waiter)), .cancelledInStart(.connecting(let waiter)):

@@ -152,6 +152,9 @@ public struct ResponseBody: Sendable, AsyncSequence {
             }
             do {
                 if let chunk = try await source.next() { return chunk }
+            } catch let error as BodyAlreadyUsed {
+                // Somebody else reads it at this moment, and goes on.
+                throw error
             } catch {
                 owner.release()
                 throw error

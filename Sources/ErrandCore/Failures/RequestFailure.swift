@@ -64,7 +64,8 @@ extension AttemptRecord.Outcome {
     fileprivate var wasSent: WasSent {
         switch self {
         case .status: .yes
-        case .failure(let error as TransportError) where error.isUnprocessed: .no
+        case .failure(let error as TransportError) where error.isUnprocessed: error.attempts.wasSent
+        case .failure(is InvalidURL): .no
         case .failure(let error as any RequestFailure): error.wasSent
         case .failure: .maybe
         }

@@ -33,7 +33,9 @@ public struct StatusError: RequestFailure {
     /// - Throws: `CancellationError`, and ``TransportError`` where the deadline passes meanwhile. A body that breaks off
     ///   otherwise is kept as far as it came: the status says more than that.
     package init(reading response: Response) async throws {
-        request = response.request
+        var request = response.request
+        request.options.awaitsDecoding = false
+        self.request = request
         head = response.head
         attempts = response.metadata.attempts
         let limitBytes = Self.bodyLimitBytes

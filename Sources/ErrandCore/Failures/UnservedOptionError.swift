@@ -17,7 +17,7 @@ public struct UnservedOptionError: RequestFailure {
     public var attempts: [AttemptRecord] = []
 
     public var phase: ExchangePhase { .request }
-    public var wasSent: WasSent { .no }
+    public var wasSent: WasSent { attempts.wasSent }
 
     init(_ key: any OptionKey.Type, missing: MiddlewarePlace, request: Request) {
         (option, self.missing, self.request) = (String(describing: key), missing, request)

@@ -47,7 +47,7 @@ public enum OptionIdentity: Sendable {
 
 extension OptionKey {
     public static func identity(of value: Value) -> OptionIdentity {
-        guard let override = value as? any AnyOverride else { return .unique }
+        guard let override = value as? any AnyOverride else { return isNil(value) && isNil(defaultValue) ? .none : .unique }
         return override.isInherited ? .none : override.isOff ? .value(OffIdentity()) : .unique
     }
 
@@ -130,6 +130,7 @@ struct OptionValues: Sendable {
     func unserved(_ isServed: (MiddlewarePlace) -> Bool) -> (key: any OptionKey.Type, place: MiddlewarePlace)? {
         func asksForNothing<Key: OptionKey>(_ key: Key.Type, _ value: any Sendable) -> Bool {
             if let override = value as? any AnyOverride { return override.isInherited || override.isOff }
+            if isNil(value) { return true }
             if let collection = value as? any Collection, collection.isEmpty { return true }
             guard let value = value as? any Hashable, let unset = Key.defaultValue as? any Hashable else { return false }
             return AnyHashable(value) == AnyHashable(unset)
@@ -163,4 +164,13 @@ extension RequestOptions {
         public var description: String { "\(values.count) options" }
         public var customMirror: Mirror { Mirror(self, children: ["count": values.count]) }
     }
+}
+
+/// Whether `value` is an optional without a value.
+private func isNil(_ value: any Sendable) -> Bool { (value as? any AnyOptional)?.isNil ?? false }
+
+private protocol AnyOptional { var isNil: Bool { get } }
+
+extension Optional: AnyOptional {
+    fileprivate var isNil: Bool { if case .none = self { true } else { false } }
 }

@@ -60,7 +60,8 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible {
         let place = middleware.place
         return HTTPStack(
             top: wrap(top), around: self, layer: Layer(label: middleware.label, place: place, neighbors: middleware.neighbors),
-            obeysTimeout: obeysTimeout || (place == .timeout && !(middleware is any ConditionalMiddleware)))
+            // The other sender of a fallback has no part in what obeys it inside.
+            obeysTimeout: place == .fallback ? false : obeysTimeout || (place == .timeout && !(middleware is any ConditionalMiddleware)))
     }
 
     /// Sends `request` through every layer. Middleware never runs on the caller's actor.
@@ -74,7 +75,17 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible {
     }
 
     /// By itself, as it keeps a copy of the request: most requests have no options, or are in a call.
-    @inline(never) private func enter(_ request: Request) async throws -> Response { try await top.send(entering(request)) }
+    @inline(never) private func enter(_ request: Request) async throws -> Response {
+        do {
+            var response = try await top.send(entering(request))
+            // Who sends that request once more begins another call.
+            response.request.options.isInCall = false
+            return response
+        } catch var failure as TransportError {
+            failure.request?.options.isInCall = false
+            throw failure
+        }
+    }
 
     /// The request as it goes through the layers of its outermost stack.
     private func entering(_ request: Request) throws(UnservedOptionError) -> Request {

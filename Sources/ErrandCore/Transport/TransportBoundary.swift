@@ -16,8 +16,13 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
         if case .use(let timeout) = request.options.attemptTimeout, !request.options.hasAttemptDeadline {
             request.deadline = .earlier(request.deadline, Deadline(after: timeout))
         }
-        // Who sends the request of the response once more begins another call.
-        (request.options.isInCall, request.options.hasAttemptDeadline) = (false, false)
+        // A transport may hold a stack of its own, for which it is the same call. Who sends the request of the response once more begins another.
+        var response = try await profiled(request)
+        (response.request.options.isInCall, response.request.options.hasAttemptDeadline) = (false, false)
+        return response
+    }
+
+    private func profiled(_ request: Request) async throws -> Response {
         guard let position = request.options.profilePosition else { return try await timed(request) }
         return try await position.within(HTTPStack.name(of: transport), request) { request in
             guard let position = request.options.profilePosition else { return try await timed(request) }

@@ -48,7 +48,9 @@ public struct EventsMiddleware: HTTPMiddleware {
             return response
         } catch {
             log.end(error)
-            throw error
+            guard var failure = error as? TransportError else { throw error }
+            failure.request?.options.eventSink = request.options.eventSink
+            throw failure
         }
     }
 }

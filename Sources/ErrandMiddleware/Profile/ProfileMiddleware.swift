@@ -37,7 +37,10 @@ public struct ProfileMiddleware: HTTPMiddleware {
             response = try await next.send(profiled)
         } catch {
             profile.end(error)
-            throw error
+            guard var failure = error as? TransportError else { throw error }
+            failure.request?.options.profilePosition = request.options.profilePosition
+            failure.request?.options.eventSink = request.options.eventSink
+            throw failure
         }
         response.metadata.profile = profile
         // Who sends that request once more must not write into this profile.

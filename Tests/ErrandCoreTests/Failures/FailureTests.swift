@@ -58,6 +58,10 @@ import Testing
         }
         #expect(sent(after: .failure(failure(.no))) == .no && sent(after: .failure(failure(.maybe))) == .maybe)
         #expect(sent(after: .failure(failure(.maybe, isUnprocessed: true))) == .no)
+        var later = failure(.maybe, isUnprocessed: true)
+        later.attempts = [AttemptRecord(number: 1, outcome: .status(.serviceUnavailable), delay: .zero)]
+        #expect(sent(after: .failure(later)) == .yes)
+        #expect(sent(after: .failure(InvalidURL("x", .missingHost))) == .no)
         #expect(sent(after: .status(.serviceUnavailable)) == .yes && sent(after: .failure(SomeError(secret: ""))) == .maybe)
         #expect(WasSent.no < .maybe && WasSent.maybe < .yes)
     }

@@ -9,6 +9,10 @@ import Testing
     private enum TenantKey: OptionKey { static var defaultValue: String? { nil } }
     private enum UnequalKey: OptionKey { static var defaultValue: Unequal { Unequal() } }
     private enum UnequalOverrideKey: OptionKey { static var defaultValue: Override<Unequal> { .inherited } }
+    private enum NothingKey: OptionKey {
+        static var defaultValue: (@Sendable () -> Int)? { nil }
+        static var servedBy: MiddlewarePlace? { .hedge }
+    }
     private enum OverrideKey: OptionKey { static var defaultValue: Override<String> { .inherited } }
     private enum OutsideKey: OptionKey {
         static var defaultValue: Int { 0 }
@@ -88,6 +92,15 @@ import Testing
 
     private let stub = StubTransport(Stub().answers(.status(.ok)))
 
+    /// Fails with the request that it was given.
+    private struct FailingTransport: HTTPTransport {
+        var capabilities: Capabilities { [] }
+        func send(_ request: Request) async throws -> Response {
+            throw TransportError(.tls, phase: .connect, request: request, wasSent: .no)
+        }
+        func shutdown() async throws {}
+    }
+
     private struct Opaque: HTTPSender {
         let stack: HTTPStack
         func send(_ request: Request) async throws -> Response { try await stack.send(request) }
@@ -164,6 +177,27 @@ import Testing
         await #expect(throws: UnservedOptionError.self) { try await HTTPStack(stub).send(response.request) }
     }
 
+    @Test func aStackBelowATransportIsAPartOfTheCall() async throws {
+        let below = StubTransport(Stub().answers(.status(.ok))).redirect()
+        let transport = StubTransport(Stub().answers(.passThrough(to: below)))
+        #expect(try await transport.retry().send(request { $0.retry = .use(.standard) }).status == .ok)
+    }
+
+    @Test func aRequestOfAFailureBeginsAnotherCall() async throws {
+        let error = await #expect(throws: TransportError.self) {
+            try await FailingTransport().retry().send(request { $0.retry = .use(.standard) })
+        }
+        let again = try #require(error?.request)
+        await #expect(throws: UnservedOptionError.self) { try await HTTPStack(stub).send(again) }
+    }
+
+    @Test func nilNeedsNobodyAndTellsNothingApart() async throws {
+        let request = request { $0[NothingKey.self] = nil }
+        #expect(request.options.identity != nil && request.options.identity == RequestOptions().identity)
+        #expect(try await HTTPStack(stub).send(request).status == .ok)
+        await #expect(throws: UnservedOptionError.self) { try await HTTPStack(stub).send(self.request { $0[NothingKey.self] = { 1 } }) }
+    }
+
     @Test func theSpanOfACallServesTheOptionsOfSpans() async throws {
         #if Telemetry
         let request = request { $0.trace = .use(TraceOptions(bodySizes: true)) }
@@ -215,6 +249,13 @@ import Testing
         #expect(transport.all.value[0]?.remaining == .seconds(2) && transport.all.value[0]?.continuousInstant == nil)
         _ = try await transport.wrapped(by: TimeoutMiddleware(.seconds(30), clock: clock), when: .method(.post)).send(request)
         #expect(transport.all.value[1]?.continuousInstant != nil, "the layer was not for this request")
+    }
+
+    @Test func aTimeoutHoldsForTheOtherSenderOfAFallback() async throws {
+        let (failing, other) = (StubTransport(Stub().answers(.status(.serviceUnavailable))), Deadlines())
+        let stack = failing.timeout(.seconds(5)).fallback(to: other, statuses: [503])
+        _ = try await stack.send(request { $0.timeout = .use(.seconds(3600)) })
+        #expect(other.all.value.first??.remaining ?? .zero > .seconds(3000))
     }
 
     @Test func aTimeoutIsSetOnceForTheWholeCall() async throws {
