@@ -163,7 +163,8 @@ import Testing
     /// Whether coalescing keeps the request apart from `plain` if it makes other exchanges.
     private static func isToldApart(_ request: Request, from plain: Request) async throws -> Bool {
         if try await exchanges(of: request) == exchanges(of: plain) { return true }
-        return try key(request) != #require(key(plain))
+        let plainKey: CoalesceKey = try #require(key(plain))
+        return key(request) != plainKey
     }
 
     private static func key(_ request: Request) -> CoalesceKey? { CoalesceKey(request, by: .all, own: nil) }
