@@ -262,7 +262,7 @@ struct ExchangeMachine<Handles: ExchangeHandles>: Sendable {
         }
     }
 
-    /// Whoever waits for the response, or reads it, is cancelled.
+    /// The task that waits for the response, or reads it, was cancelled.
     ///
     /// - Parameter isTracked: whether somebody wants to know if the request has left. If so, it is found out first.
     mutating func cancel(isTracked: Bool) -> Withdrawal {

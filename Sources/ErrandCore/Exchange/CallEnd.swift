@@ -9,7 +9,7 @@ package final class CallEnd: Sendable {
     package enum Outcome: Sendable {
         /// There is a value.
         case decoded
-        /// There is none: decoding failed, or reading the body did.
+        /// There is no value: decoding failed, or reading the body failed.
         case failed(any Error)
         /// Nobody decodes this response.
         case discarded

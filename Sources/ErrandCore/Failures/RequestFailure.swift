@@ -31,7 +31,7 @@ extension RequestFailure {
     /// The description: what an alert or a log shows as `localizedDescription`.
     public var errorDescription: String? { description }
 
-    /// The attempts before this one, as the end of a description; empty where there are none.
+    /// The earlier attempts as text to end a description with; empty if there were none.
     package var shownAttempts: String { attempts.map { "; \($0)" }.joined() }
 }
 
@@ -56,7 +56,7 @@ public enum WasSent: String, Sendable, Hashable, Comparable {
 }
 
 extension Sequence<AttemptRecord> {
-    /// Whether a server got the request in one of them: the highest of all, and `no` where there are none.
+    /// Whether a server got the request in any of these attempts: the highest value of all; `no` for an empty sequence.
     package var wasSent: WasSent { map(\.outcome.wasSent).max() ?? .no }
 }
 

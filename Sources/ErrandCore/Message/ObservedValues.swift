@@ -32,7 +32,7 @@ private enum RedirectsKey: TypedKey { static var defaultValue: [RedirectRecord] 
 private enum CoalescedIntoKey: TypedKey { static var defaultValue: RequestID? { nil } }
 
 extension RequestOptions {
-    /// The number that `NumberMiddleware` gave; nil where there is none.
+    /// The number that `NumberMiddleware` gave the request; nil without that middleware.
     public package(set) var requestNumber: Int? {
         get { self[RequestNumberKey.self] }
         set { self[RequestNumberKey.self] = newValue }
@@ -53,7 +53,7 @@ extension RequestOptions {
 }
 
 extension ResponseMetadata {
-    /// The number of the request that this answers; nil where there is none.
+    /// The number of the request of this response; nil without `NumberMiddleware`.
     public package(set) var requestNumber: Int? {
         get { self[RequestNumberKey.self] }
         set { self[RequestNumberKey.self] = newValue }

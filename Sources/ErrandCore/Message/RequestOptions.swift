@@ -18,7 +18,7 @@ public struct RequestOptions: Sendable {
     package var hasAttemptDeadline = false
     /// Where the request is in the profile of its call; nil, as a rule. Every layer looks, so it is no typed key.
     package var profilePosition: ProfilePosition?
-    /// Who is told of this exchange's events; nil (the default) costs nothing.
+    /// Receives the events of this exchange; nil (the default) costs nothing.
     public var eventSink: (any EventSink)?
     /// The rule of the `validateStatus` that the request has passed: see ``accepts(_:)``.
     package var passedStatusRule: StatusRule?

@@ -1,4 +1,4 @@
-/// What the transport and the middleware tell of an exchange, beside the head and the body: attempts, number, timings.
+/// What the transport and the middleware report about an exchange, beside the head and the body: attempts, number, timings.
 public struct ResponseMetadata: Sendable {
     private var values = TypedValues()
     /// Whether a `validateStatus` has let the response pass.
