@@ -1,7 +1,4 @@
-// It re-exports the values that the seam is made of.
-
-@_exported public import ErrandFormats
-@_exported public import HTTPTypes
+// Whoever imports the seam has Foundation's values, such as `Data`.
 
 #if canImport(FoundationEssentials)
 @_exported public import FoundationEssentials
