@@ -22,8 +22,8 @@ public import Testing
 ///
 /// **It looks at the whole process.** Tests that run beside one that is looked at count as part of it, so it is for a run without
 /// parallel testing (`swift test --no-parallel`). Of its own tests only one runs at a time, and the wait for its turn counts towards a
-/// test's time limit; but other suites may run beside them: see `inParallelRuns`. Temporary folders are the whole machine's. What a test shares with later ones on purpose (a server started by the
-/// first) must be there before: put a trait that starts it in front of this one.
+/// test's time limit; but other suites may run beside them: see `inParallelRuns`. Temporary folders are the whole machine's. What a test shares
+/// with later ones on purpose (a server started by the first) must be there before: put a trait that starts it in front of this one.
 ///
 /// Descriptors are looked at where the system has `/proc/self/fd`.
 public struct LeakTrait: TestTrait, SuiteTrait, TestScoping {
