@@ -146,7 +146,11 @@ extension Request {
             // Where there is a template, without the values: they may be secret.
             throw InvalidURL(options.urlTemplate ?? head.path ?? "", .missingHost)
         }
-        knownTarget = try RequestTarget(reading: head)
+        do {
+            knownTarget = try RequestTarget(reading: head)
+        } catch {
+            throw options.urlTemplate.map { InvalidURL($0, error.reason) } ?? error
+        }
         if knownTarget == nil, head.path != "*" { throw InvalidURL(options.urlTemplate ?? head.path ?? "", .tooManyOctets) }
     }
 

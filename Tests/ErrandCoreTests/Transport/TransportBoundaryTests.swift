@@ -83,6 +83,10 @@ import Testing
             try await HTTPStack(stub).send(try Request(.get, "/reset/\("hunter2", "token")"))
         }
         #expect(error?.description == "invalid URL '/reset/{token}': it has no host; give a whole URL, or add .server(_:) to the stack")
+        var request = Request(head: HTTPRequest(method: .get, scheme: "https", authority: "a.example", path: "/reset/hunter2\""))
+        request.options.urlTemplate = "/reset/{token}"
+        let refused = await #expect(throws: InvalidURL.self) { try await HTTPStack(stub).send(request) }
+        #expect(refused?.text == "/reset/{token}" && refused?.reason == .invalidOctet(0x22, component: "path"))
     }
 
     @Test(arguments: [Duration.seconds(Int64.max), .seconds(9_223_372_036.9), .seconds(300 * 366 * 86_400), .seconds(Int64.max) * 15])
