@@ -53,7 +53,7 @@ public struct DecodingFailure: RequestFailure {
     /// How much of the body is kept: 1 KiB.
     public static let bodyLimitBytes = 1024
 
-    public let request: Request?
+    public var request: Request?
     /// The head of the response.
     public let head: HTTPResponse
     /// The type that was wanted.

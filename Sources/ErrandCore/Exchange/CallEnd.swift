@@ -2,7 +2,7 @@ internal import Synchronization
 
 /// The end of a typed call, for its observers: when its value has been decoded, or decoding has failed.
 ///
-/// Whoever decodes sets `request.options.awaitsDecoding`, sends the request, and calls ``end(_:)`` of the response's `metadata.callEnd`. The
+/// Whoever decodes sets `request.options.call.awaitsDecoding`, sends the request, and calls ``end(_:)`` of the response's `metadata.callEnd`. The
 /// first observer that asks for the end (``Response/onCallEnd(of:mark:_:)``) creates it; without one, nothing is allocated. A response that
 /// is discarded on the way, such as that of an attempt that is retried, ends when it is discarded, at the latest when its last copy goes away.
 package final class CallEnd: Sendable {
@@ -75,7 +75,7 @@ extension Response {
     package mutating func onCallEnd<Mark: Sendable>(
         of request: Request, mark: @escaping @Sendable () -> Mark, _ handler: @escaping @Sendable (CallReport<Mark>) -> Void
     ) {
-        guard request.options.awaitsDecoding, upgrade == nil else {
+        guard request.options.call.awaitsDecoding, upgrade == nil else {
             exchange.onEnd { handler(CallReport(exchange: $0, sizes: $1, mark: mark())) }
             return
         }

@@ -185,10 +185,11 @@ extension ProfilePosition {
     ) async throws -> Response {
         let layer = profile.begin(name, in: self.layer)
         var request = request
-        request.options.profilePosition = ProfilePosition(profile, layer)
+        request.options.call.profilePosition = ProfilePosition(profile, layer)
         do {
-            let response = try await send(request)
+            var response = try await send(request)
             profile.end(layer, "\(response.head.status.code)")
+            response.request.options.call.profilePosition = self
             return response
         } catch {
             profile.end(layer, Self.shown(error))

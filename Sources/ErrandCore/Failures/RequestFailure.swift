@@ -12,7 +12,10 @@
 /// Cancellation is never a failure: it stays `CancellationError`. A description holds no secret and no body.
 public protocol RequestFailure: LocalizedError, CustomStringConvertible {
     /// The request, as far as it had come; nil where a body failed that knows of none.
-    var request: Request? { get }
+    ///
+    /// Layers set it, to give it the deadline and the event sink back that it had outside of them. That of a body that breaks off has those of its
+    /// exchange.
+    var request: Request? { get set }
     /// Where the exchange was.
     var phase: ExchangePhase { get }
     /// The head of the response, if one had come.

@@ -5,7 +5,7 @@ public struct StatusError: RequestFailure {
     /// How much of an unwanted response's body an error keeps: 64 KiB. The rest is abandoned.
     public static let bodyLimitBytes = 64 * 1024
 
-    public let request: Request?
+    public var request: Request?
     /// The head: status and fields.
     public let head: HTTPResponse
     /// At most ``bodyLimitBytes`` bytes of the body; fewer where it broke off.
@@ -33,9 +33,7 @@ public struct StatusError: RequestFailure {
     /// - Throws: `CancellationError`, and ``TransportError`` where the deadline passes meanwhile. A body that breaks off
     ///   otherwise is kept as far as it came: the status says more than that.
     package init(reading response: Response) async throws {
-        var request = response.request
-        request.options.awaitsDecoding = false
-        self.request = request
+        request = response.request
         head = response.head
         attempts = response.metadata.attempts
         let limitBytes = Self.bodyLimitBytes

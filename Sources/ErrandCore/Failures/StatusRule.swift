@@ -53,12 +53,12 @@ extension Request {
     package func accepts(_ response: Response) -> Bool? {
         let rule: StatusRule? =
             switch options.validateStatus {
-            case .inherited: options.passedStatusRule
+            case .inherited: options.call.passedStatusRule
             case .off: nil
             case .use(let rule): rule
             }
         guard let rule else { return response.metadata.isStatusAccepted ? true : nil }
         let status = response.head.status
-        return rule.accepts(status) || (options.mayFollowRedirects && status.kind == .redirection)
+        return rule.accepts(status) || (options.call.mayFollowRedirects && status.kind == .redirection)
     }
 }

@@ -9,8 +9,8 @@
 /// It is found once, where a call enters its outermost ``HTTPStack``. An option that is `.off` needs no middleware. A stack over a sender that is
 /// not a transport can't know what serves below, and never fails with this.
 public struct UnservedOptionError: RequestFailure {
-    public let request: Request?
-    /// The name of the option's key.
+    public var request: Request?
+    /// The name of the option: that of its key, without `Key`, `Option` or `OptionKey` at the end, and with a lowercase first letter.
     public let option: String
     /// Where the middleware that is missing belongs.
     public let missing: MiddlewarePlace
@@ -20,7 +20,14 @@ public struct UnservedOptionError: RequestFailure {
     public var wasSent: WasSent { attempts.wasSent }
 
     init(_ key: any OptionKey.Type, missing: MiddlewarePlace, request: Request) {
-        (option, self.missing, self.request) = (String(describing: key), missing, request)
+        (option, self.missing, self.request) = (Self.name(of: key), missing, request)
+    }
+
+    private static func name(of key: any OptionKey.Type) -> String {
+        let key = String(describing: key)
+        let suffix = ["OptionKey", "Option", "Key"].first { key.hasSuffix($0) && key != $0 } ?? ""
+        let name = key.dropLast(suffix.count)
+        return name.prefix(1).lowercased() + name.dropFirst()
     }
 
     public var description: String {

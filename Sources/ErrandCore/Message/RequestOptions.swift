@@ -12,20 +12,10 @@
 /// hold without a middleware.
 public struct RequestOptions: Sendable {
     private var values = OptionValues()
-    /// Whether the request is inside its outermost stack: its options were checked, and its timeout was set.
-    package var isInCall = false
-    /// Whether a middleware has set the deadline of this attempt by ``attemptTimeout``.
-    package var hasAttemptDeadline = false
-    /// Where the request is in the profile of its call; nil, as a rule. Every layer looks, so it is no typed key.
-    package var profilePosition: ProfilePosition?
+    /// What the layers of the call have noted.
+    package var call = CallState()
     /// Receives the events of this exchange; nil (the default) costs nothing.
     public var eventSink: (any EventSink)?
-    /// The rule of the `validateStatus` that the request has passed: see ``accepts(_:)``.
-    package var passedStatusRule: StatusRule?
-    /// Whether a redirect that a response asks for may be followed further out.
-    package var mayFollowRedirects = false
-    /// Whether the response will be decoded, so that the call ends later than its exchange: see ``CallEnd``.
-    package var awaitsDecoding = false
 
     public init() {}
 

@@ -24,6 +24,8 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible {
         public let place: MiddlewarePlace?
         /// On which side of which other layers it must stand; none for a transport.
         public let neighbors: [MiddlewareNeighbor]
+        /// Whether it is for some requests alone: see ``HTTPSender/wrapped(by:when:)``.
+        package var isConditional = false
         public var description: String { label }
     }
 
@@ -58,10 +60,12 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible {
     fileprivate func adding(_ middleware: some HTTPMiddleware) -> HTTPStack {
         func wrap(_ next: some HTTPSender) -> any HTTPSender { Wrapped(middleware: middleware, next: next) }
         let place = middleware.place
+        let layer = Layer(
+            label: middleware.label, place: place, neighbors: middleware.neighbors, isConditional: middleware is any ConditionalMiddleware)
         return HTTPStack(
-            top: wrap(top), around: self, layer: Layer(label: middleware.label, place: place, neighbors: middleware.neighbors),
+            top: wrap(top), around: self, layer: layer,
             // The other sender of a fallback has no part in what obeys it inside.
-            obeysTimeout: place == .fallback ? false : obeysTimeout || (place == .timeout && !(middleware is any ConditionalMiddleware)))
+            obeysTimeout: place == .fallback ? false : obeysTimeout || (place == .timeout && !layer.isConditional))
     }
 
     /// Sends `request` through every layer. Middleware never runs on the caller's actor.
@@ -71,19 +75,17 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible {
     /// - Throws: ``UnservedOptionError`` for an option that none of the layers serves; otherwise as ``HTTPSender/send(_:)`` says.
     @concurrent public func send(_ request: Request) async throws -> Response {
         try Task.checkCancellation()
-        return request.options.isEmpty || request.options.isInCall ? try await top.send(request) : try await enter(request)
+        return request.options.isEmpty || request.options.call.hasEntered ? try await top.send(request) : try await enter(request)
     }
 
     /// By itself, as it keeps a copy of the request: most requests have no options, or are in a call.
     @inline(never) private func enter(_ request: Request) async throws -> Response {
         do {
             var response = try await top.send(entering(request))
-            // Who sends that request once more begins another call.
-            response.request.options.isInCall = false
+            response.restoreCall(of: request)
             return response
-        } catch var failure as TransportError {
-            failure.request?.options.isInCall = false
-            throw failure
+        } catch {
+            throw error.restoringCall(of: request)
         }
     }
 
@@ -93,7 +95,7 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible {
             throw UnservedOptionError(key, missing: place, request: request)
         }
         var request = request
-        request.options.isInCall = true
+        request.options.call.hasEntered = true
         if !obeysTimeout, case .use(let timeout) = request.options.timeout {
             request.deadline = .earlier(request.deadline, Deadline(after: timeout))
         }
@@ -109,6 +111,9 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible {
 
     /// Whether a middleware with this place is in the stack.
     public func contains(_ place: MiddlewarePlace) -> Bool { layers.contains { $0.place == place } }
+
+    /// Whether every request passes a middleware with this place.
+    package func alwaysPasses(_ place: MiddlewarePlace) -> Bool { layers.contains { $0.place == place && !$0.isConditional } }
 
     /// Pairs that stand in an order which defeats one of them, each as a sentence; empty for a sound stack.
     ///
@@ -139,7 +144,7 @@ private struct Wrapped<Middleware: HTTPMiddleware, Next: HTTPSender>: HTTPSender
     let next: Next
 
     func send(_ request: Request) async throws -> Response {
-        guard let position = request.options.profilePosition else { return try await middleware.send(request, to: next) }
+        guard let position = request.options.call.profilePosition else { return try await middleware.send(request, to: next) }
         return try await position.within(middleware.label, request) { try await middleware.send($0, to: next) }
     }
 }

@@ -13,19 +13,28 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
             request.head.headerFields[.priority] = request.options.priority.description
         }
         request.head.headerFields = request.head.headerFields.markingSensitive(by: request.options.sensitivity)
-        if case .use(let timeout) = request.options.attemptTimeout, !request.options.hasAttemptDeadline {
-            request.deadline = .earlier(request.deadline, Deadline(after: timeout))
+        guard case .use(let timeout) = request.options.attemptTimeout, !request.options.call.hasAttemptDeadline else {
+            return try await profiled(request)
         }
-        // A transport may hold a stack of its own, for which it is the same call. Who sends the request of the response once more begins another.
-        var response = try await profiled(request)
-        (response.request.options.isInCall, response.request.options.hasAttemptDeadline) = (false, false)
-        return response
+        return try await attempted(request, within: timeout)
+    }
+
+    private func attempted(_ request: Request, within timeout: Duration) async throws -> Response {
+        var attempt = request
+        attempt.deadline = .earlier(request.deadline, Deadline(after: timeout))
+        do {
+            var response = try await profiled(attempt)
+            response.restoreCall(of: request)
+            return response
+        } catch {
+            throw error.restoringCall(of: request)
+        }
     }
 
     private func profiled(_ request: Request) async throws -> Response {
-        guard let position = request.options.profilePosition else { return try await timed(request) }
+        guard let position = request.options.call.profilePosition else { return try await timed(request) }
         return try await position.within(HTTPStack.name(of: transport), request) { request in
-            guard let position = request.options.profilePosition else { return try await timed(request) }
+            guard let position = request.options.call.profilePosition else { return try await timed(request) }
             let sink = request.options.eventSink
             var profiled = request
             profiled.options.eventSink = EventSinks.together(sink, TransactionSink(position: position, request: request))

@@ -187,7 +187,7 @@ public final class CircuitBreaker: Sendable {
 
 /// A request was refused because its origin's circuit is open.
 public struct CircuitOpen: RequestFailure {
-    public let request: Request?
+    public var request: Request?
     /// Until a request may go; nil where nobody knows.
     public let retryAfter: Duration?
     public var attempts: [AttemptRecord] = []

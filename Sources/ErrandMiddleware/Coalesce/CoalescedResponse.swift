@@ -70,7 +70,7 @@ struct SharedSeat: Sendable {
     private func own(_ sent: Request, _ request: Request) -> Request {
         if isFirst {
             var sent = sent
-            sent.deadline = request.deadline
+            sent.restoreCall(of: request)
             return sent
         }
         var own = request
@@ -84,14 +84,10 @@ struct SharedSeat: Sendable {
     /// The failure, with the caller's own request in it where it can be.
     fileprivate func own(_ error: any Error, _ request: Request) -> any Error {
         if error is CancellationError, !isFirst, !Task.isCancelled { return CancelledBelow() }
-        if var error = error as? ReaderFellBehind {
-            error.request = request
-            return error
-        }
-        guard var error = error as? TransportError else { return error }
-        error.request = error.request.map { own($0, request) } ?? request
-        error.request?.options.sharedRetry = exchange.retry
-        return error
+        guard var failure = error as? any RequestFailure else { return error }
+        failure.request = failure.request.map { own($0, request) } ?? request
+        if error is TransportError { failure.request?.options.sharedRetry = exchange.retry }
+        return failure
     }
 }
 
@@ -134,7 +130,7 @@ private final class BodyView: BodySource {
 public struct ReaderFellBehind: RequestFailure {
     /// The most that is kept for one caller.
     public let limitBytes: Int
-    public internal(set) var request: Request?
+    public var request: Request?
     public let response: HTTPResponse?
     public var attempts: [AttemptRecord] = []
 

@@ -74,7 +74,7 @@ final class SharedExchange: Sendable {
     func send(_ request: Request, to next: some HTTPSender) {
         var request = request
         request.deadline = nil  // each member has its own
-        request.options.awaitsDecoding = false  // and so it has its own end of the call
+        request.options.call.awaitsDecoding = false  // and so it has its own end of the call
         let shared = request
         work.begin(0) { [self] in
             do {

@@ -42,15 +42,12 @@ public struct EventsMiddleware: HTTPMiddleware {
         told.options.eventSink = log
         do {
             var response = try await next.send(told)
-            // Who sends that request once more must not tell this call's log.
-            response.request.options.eventSink = request.options.eventSink
+            response.restoreCall(of: request)
             response.onCallEnd(of: request, mark: {}) { log.end($0.failure) }
             return response
         } catch {
             log.end(error)
-            guard var failure = error as? TransportError else { throw error }
-            failure.request?.options.eventSink = request.options.eventSink
-            throw failure
+            throw error.restoringCall(of: request)
         }
     }
 }

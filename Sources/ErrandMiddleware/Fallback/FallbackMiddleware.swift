@@ -21,7 +21,8 @@ public import ErrandCore
 ///
 /// **Deadline:** if the request can be sent again, the first sender gets an earlier deadline, which leaves a quarter of the remaining time
 /// (`deadlineShare`) to the other sender. With `timeout(.seconds(10))` outside, the first sender has 7.5 s, its body included. Use a share of 0 for
-/// bodies that take long. Without a deadline, a first sender that hangs keeps the other from being asked. Values and closures have no share: they are asked when the first sender has failed, after the deadline too.
+/// bodies that take long. Without a deadline, a first sender that hangs keeps the other from being asked. Values and closures have no share: they
+/// are asked when the first sender has failed, after the deadline too.
 ///
 /// **Per request:** `request.options.fallback = .off`.
 public struct FallbackMiddleware: HTTPMiddleware {
@@ -69,7 +70,7 @@ public struct FallbackMiddleware: HTTPMiddleware {
             guard request.body.canBeSent, cause.allowsSending(request) else { return nil }
             var request = request
             // The other sender's stack is a part of the call: it need not serve all that the call asks for.
-            request.options.isInCall = true
+            request.options.call.hasEntered = true
             return try await stack.send(request)
         }
     }
@@ -118,7 +119,13 @@ public struct FallbackMiddleware: HTTPMiddleware {
         else { return try await next.send(request) }
         var first = request
         first.deadline = deadline.earlier(by: remaining * deadlineShare)
-        return try await next.send(first)
+        do {
+            var response = try await next.send(first)
+            response.restoreCall(of: request)
+            return response
+        } catch {
+            throw error.restoringCall(of: request)
+        }
     }
 
     /// - Throws: `CancellationError` alone.

@@ -30,22 +30,17 @@ public struct ProfileMiddleware: HTTPMiddleware {
         case .use(let own): profile = own
         }
         var profiled = request
-        profiled.options.profilePosition = ProfilePosition(profile, nil)
+        profiled.options.call.profilePosition = ProfilePosition(profile, nil)
         profiled.options.eventSink = EventSinks.together(request.options.eventSink, RedirectCounter(profile: profile))
         var response: Response
         do {
             response = try await next.send(profiled)
         } catch {
             profile.end(error)
-            guard var failure = error as? TransportError else { throw error }
-            failure.request?.options.profilePosition = request.options.profilePosition
-            failure.request?.options.eventSink = request.options.eventSink
-            throw failure
+            throw error.restoringCall(of: request)
         }
         response.metadata.profile = profile
-        // Who sends that request once more must not write into this profile.
-        response.request.options.profilePosition = request.options.profilePosition
-        response.request.options.eventSink = request.options.eventSink
+        response.restoreCall(of: request)
         let status = response.head.status
         response.onCallEnd(of: request, mark: {}) { report in
             if let failure = report.failure { profile.end(failure) } else { profile.end("\(status.code)") }

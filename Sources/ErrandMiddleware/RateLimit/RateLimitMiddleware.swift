@@ -114,7 +114,7 @@ public struct RateLimitMiddleware: HTTPMiddleware {
 
 /// A request was refused because it would have to wait for too long.
 public struct RateLimited: RequestFailure {
-    public let request: Request?
+    public var request: Request?
     /// At least until a request may go, as far as is known; nil where it has waited for as long as it might.
     public let retryAfter: Duration?
     /// Who would make it wait.
@@ -140,7 +140,7 @@ extension RateLimited: CustomReflectable {
 
 /// The ``RateLimitStore`` failed, and requests don't go without it.
 public struct RateLimitStoreFailed: RequestFailure {
-    public let request: Request?
+    public var request: Request?
     /// What the store threw.
     public let underlying: any Error
     public var attempts: [AttemptRecord] = []

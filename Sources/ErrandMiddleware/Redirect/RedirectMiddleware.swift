@@ -39,30 +39,30 @@ public struct RedirectMiddleware: HTTPMiddleware {
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         guard let policy = request.options.redirect.resolved(policy) else { return try await next.send(request) }
-        // Further out, a redirect may be followed as well.
-        let isInside = request.options.mayFollowRedirects
+        let first = request
         var request = request
         var way: [RedirectRecord] = []
         // What a server has done before the request became a GET: whoever sends the call again does it twice.
         var processed: [AttemptRecord] = []
         while true {
-            request.options.mayFollowRedirects = true
+            request.options.call.mayFollowRedirects = true
             var response: Response
             do {
                 response = try await next.send(request)
             } catch {
-                guard !processed.isEmpty, var failure = error as? any RequestFailure else { throw error }
-                failure.attempts = processed.followed(by: failure.attempts)
+                guard var failure = error.restoringCall(of: first) as? any RequestFailure else { throw error }
+                if !processed.isEmpty { failure.attempts = processed.followed(by: failure.attempts) }
                 throw failure
             }
-            response.request.options.mayFollowRedirects = isInside
+            // Further out, a redirect may be followed as well.
+            response.restoreCall(of: first)
             let decision: RedirectPolicy.Decision
             do {
                 decision = try policy.decision(for: response.head, to: request, hops: way.count)
             } catch {
                 request.tell(.redirectDecision, decision: .init(goesOn: false, "\(response.status.code), refused"))
                 response.discard()
-                throw error
+                throw error.restoringCall(of: first)
             }
             guard case .follow(let following) = decision else {
                 if RedirectPolicy.isRedirect(response.head) {

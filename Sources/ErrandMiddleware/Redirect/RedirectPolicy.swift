@@ -125,7 +125,7 @@ public struct RedirectError: RequestFailure {
 
     public let reason: Reason
     /// The request that was redirected.
-    public let request: Request?
+    public var request: Request?
     /// The redirect's head.
     public let head: HTTPResponse
     public var attempts: [AttemptRecord] = []

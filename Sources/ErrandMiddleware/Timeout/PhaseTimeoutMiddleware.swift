@@ -27,13 +27,13 @@ public struct PhaseTimeoutMiddleware: HTTPMiddleware {
     }
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
-        var request = request
+        var bounded = request
         if !limits.isEmpty {
             switch request.options.phaseTimeouts {
-            case .inherited: set(limits, on: &request)
+            case .inherited: set(limits, on: &bounded)
             // Those of another one outside. What the request itself has replaces both.
             case .use(let outer) where outer.durations == request.options.limitsOfStack:
-                set(limits.tightened(by: outer), on: &request)
+                set(limits.tightened(by: outer), on: &bounded)
             case .use, .off: break
             }
         }
@@ -43,9 +43,15 @@ public struct PhaseTimeoutMiddleware: HTTPMiddleware {
             case .off: nil
             case .use(let limit): limit
             }
-        if case .use = request.options.attemptTimeout { request.options.hasAttemptDeadline = true }
-        if let attempt { request.deadline = .earlier(request.deadline, Deadline(after: attempt.bounded, clock: limits.clock)) }
-        return try await next.send(request)
+        if case .use = request.options.attemptTimeout { bounded.options.call.hasAttemptDeadline = true }
+        if let attempt { bounded.deadline = .earlier(request.deadline, Deadline(after: attempt.bounded, clock: limits.clock)) }
+        do {
+            var response = try await next.send(bounded)
+            response.restoreCall(of: request)
+            return response
+        } catch {
+            throw error.restoringCall(of: request)
+        }
     }
 
     private func set(_ limits: PhaseTimeouts, on request: inout Request) {

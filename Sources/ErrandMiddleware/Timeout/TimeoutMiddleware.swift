@@ -27,9 +27,15 @@ public struct TimeoutMiddleware: HTTPMiddleware {
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         guard let duration = request.options.timeout.resolved(duration) else { return try await next.send(request) }
-        var request = request
-        request.deadline = .earlier(request.deadline, Deadline(after: duration.bounded, clock: clock))
-        return try await next.send(request)
+        var bounded = request
+        bounded.deadline = .earlier(request.deadline, Deadline(after: duration.bounded, clock: clock))
+        do {
+            var response = try await next.send(bounded)
+            response.restoreCall(of: request)
+            return response
+        } catch {
+            throw error.restoringCall(of: request)
+        }
     }
 }
 

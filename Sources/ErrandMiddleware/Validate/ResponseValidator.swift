@@ -61,7 +61,7 @@ public struct ValidationFailure: RequestFailure {
     public let retries: Int
     /// Why not once more.
     public let reason: Reason
-    public let request: Request?
+    public var request: Request?
     public let response: HTTPResponse?
     public var attempts: [AttemptRecord] = []
 

@@ -73,7 +73,7 @@ private struct Answer: HTTPTransport {
 
     func send(inCallOf request: Request) async throws -> Response {
         var request = request
-        request.options.isInCall = true
+        request.options.call.hasEntered = true
         return try await HTTPStack(self).send(request)
     }
 

@@ -2,7 +2,7 @@ public import ErrandCore
 
 /// A request to be answered from a recording, in which nothing answers it.
 public struct NoRecordedExchange: RequestFailure {
-    public let request: Request?
+    public var request: Request?
     public var attempts: [AttemptRecord] = []
     /// The recorded exchange that is most like the request, and in what it differs, or why it does not answer; nil where there is none.
     /// Without secrets.

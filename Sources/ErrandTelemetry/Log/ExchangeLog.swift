@@ -15,6 +15,8 @@ struct ExchangeLog: Sendable {
     let elapsed: @Sendable () -> String
 
     private var wantsAll: Bool { logger.logLevel <= level }
+    private var failureLevel: Logger.Level { max(level, .warning) }
+    private var wantsFailures: Bool { logger.logLevel <= failureLevel }
     private var number: String { request.options.requestNumber.map { "#\($0) " } ?? "" }
     private var name: String { number + request.description.onOneLine }
 
@@ -40,9 +42,9 @@ struct ExchangeLog: Sendable {
     func observe(_ response: inout Response) {
         let isRefused = request.accepts(response) == false
         // What is not to be written costs nothing; of a typed call, a failure may still come.
-        guard wantsAll || isRefused || request.options.awaitsDecoding else { return }
+        guard wantsAll || (wantsFailures && (isRefused || request.options.call.awaitsDecoding)) else { return }
         let received = Received(response, isRefused: isRefused, by: request)
-        if request.options.awaitsDecoding, response.upgrade == nil {
+        if request.options.call.awaitsDecoding, response.upgrade == nil {
             logAtEnd(of: &response, received)
         } else {
             response.body = logResponse(response, received)
@@ -57,7 +59,7 @@ struct ExchangeLog: Sendable {
         guard wants(received) else { return }
         let end = refused.exchange.ended ?? (error.bodyIsWhole ? .complete : .abandoned)
         let read = BodyRecord.Read(front: error.bodyPrefix, count: error.bodyPrefix.count)
-        if !error.bodyWasStreamed || request.options.awaitsDecoding {
+        if !error.bodyWasStreamed || request.options.call.awaitsDecoding {
             logWhole(received, read, end, isStreamed: error.bodyWasStreamed, elapsed: elapsed())
         } else {
             logHead(received)
@@ -85,7 +87,7 @@ struct ExchangeLog: Sendable {
         var contentType: String? { response.headers[.contentType] }
     }
 
-    private func lineLevel(of received: Received) -> Logger.Level { received.isRefused ? max(level, .warning) : level }
+    private func lineLevel(of received: Received) -> Logger.Level { received.isRefused ? failureLevel : level }
     private func wants(_ received: Received) -> Bool { logger.logLevel <= lineLevel(of: received) }
 
     private func responseMetadata(_ received: Received, elapsed: String) -> Logger.Metadata {
@@ -195,8 +197,7 @@ struct ExchangeLog: Sendable {
             write(LogText(headline: "\(name): cancelled after \(elapsed)"), metadata())
             return
         }
-        let level = max(level, .warning)
-        guard logger.logLevel <= level else { return }
+        guard wantsFailures else { return }
         var metadata = metadata()
         metadata["error.type"] = "\(Conventions.errorType(of: error))"
         var text = LogText(headline: number + Self.described(error, of: request), notes: notes())
@@ -204,7 +205,7 @@ struct ExchangeLog: Sendable {
         if carriesCURL, let command = try? ((error as? any RequestFailure)?.request ?? request).curl() {
             text.notes.append(LogText.Note(title: command.onOneLine))
         }
-        write(text, metadata, at: level)
+        write(text, metadata, at: failureLevel)
     }
 
     private func logBody(_ received: Received, _ read: BodyRecord.Read, _ end: ExchangeLifetime.End) {
@@ -219,9 +220,9 @@ struct ExchangeLog: Sendable {
         case .abandoned: title = "given up after \(read.count) bytes in \(elapsed)"
         case .failed(let error) where error is CancellationError: title = "cancelled after \(read.count) bytes in \(elapsed)"
         case .failed(let error):
-            level = max(level, .warning)
+            level = failureLevel
             metadata["error.type"] = "\(Conventions.errorType(of: error))"
-            title = "broken off after \(read.count) bytes in \(elapsed) (\(Self.described(error)))"
+            title = "broken off after \(read.count) bytes in \(elapsed) (\(shownError(error).onOneLine))"
         }
         let note = bodyNote(title, read, isWhole: end.isComplete, received)
         write(LogText(headline: "\(name): \(received.code)", notes: [note]), metadata, at: level)
@@ -262,15 +263,7 @@ struct ExchangeLog: Sendable {
     /// A failure of this library describes itself without secrets; of any other, only the type is known to be safe.
     private static func described(_ error: any Error, of request: Request) -> String {
         let isComplete = (error as? any RequestFailure)?.request != nil
-        return (isComplete ? described(error) : "\(request): \(described(error))").onOneLine
-    }
-
-    private static func described(_ error: any Error) -> String {
-        switch error {
-        case let failure as any RequestFailure: failure.description.onOneLine
-        case let error as InvalidURL: error.description.onOneLine
-        default: "\(type(of: error))"
-        }
+        return (isComplete ? shownError(error) : "\(request): \(shownError(error))").onOneLine
     }
 }
 #endif

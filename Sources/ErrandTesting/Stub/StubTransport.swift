@@ -318,7 +318,7 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
 
 /// No stub matched a request.
 public struct UnmatchedRequest: RequestFailure {
-    public let request: Request?
+    public var request: Request?
     public var attempts: [AttemptRecord] = []
     /// The stub that matched most, and what of it did not match; nil where there are no stubs.
     public let nearest: String?

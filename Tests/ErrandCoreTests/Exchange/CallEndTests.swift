@@ -10,7 +10,7 @@ import Testing
 
     private func request(isTyped: Bool) -> Request {
         var request = Request.sample()
-        request.options.awaitsDecoding = isTyped
+        request.options.call.awaitsDecoding = isTyped
         return request
     }
 
@@ -100,7 +100,7 @@ import Testing
     private func aStatusIsJudgedByTheRequestsOwnRule(_ own: Override<StatusRule>, _ passed: StatusRule?, _ code: Int, _ expected: Bool?) {
         var request = Request.sample()
         request.options.validateStatus = own
-        request.options.passedStatusRule = passed
+        request.options.call.passedStatusRule = passed
         var response = Response(head: HTTPResponse(status: .init(code: code)), request: request)
         #expect(request.accepts(response) == expected)
         response.metadata.isStatusAccepted = true
@@ -109,10 +109,10 @@ import Testing
 
     @Test func aRedirectThatMayBeFollowedIsNotJudged() {
         var request = Request.sample()
-        request.options.passedStatusRule = .successful
+        request.options.call.passedStatusRule = .successful
         let response = Response(head: HTTPResponse(status: .found), request: request)
         #expect(request.accepts(response) == false)
-        request.options.mayFollowRedirects = true
+        request.options.call.mayFollowRedirects = true
         #expect(request.accepts(response) == true)
     }
 }

@@ -85,7 +85,7 @@ import Testing
 
     @Test func aFailureHasNoResponseAndNoBodyUnlessItSaysSo() {
         struct Failing: RequestFailure {
-            var request: Request? { nil }
+            var request: Request?
             var phase: ExchangePhase { .decode }
             var attempts: [AttemptRecord] = []
             var wasSent: WasSent { .yes }

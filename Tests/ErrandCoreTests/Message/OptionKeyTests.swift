@@ -118,7 +118,7 @@ import Testing
         #expect(error?.missing == .hedge && error?.wasSent == .no && error?.phase == .request && stub.requests.isEmpty)
         #expect(
             error?.description
-                == "GET https://a.example/: the option 'HedgeOptionKey' needs the middleware 'hedge', which the stack does not have: "
+                == "GET https://a.example/: the option 'hedge' needs the middleware 'hedge', which the stack does not have: "
                 + "add .hedge to the stack, or do not set the option (not sent)")
         #expect(try await stub.hedge().retry().send(request).status == .ok)
     }

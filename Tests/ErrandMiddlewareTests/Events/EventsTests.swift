@@ -129,7 +129,7 @@ import Testing
     @Test func theRequestComesBackWithoutTheLogOfItsCall() async throws {
         let stack = StubTransport(Stub().answers(.status(.ok))).profile().events(to: events)
         let first = try await stack.send(try request())
-        #expect(first.request.options.eventSink == nil && first.request.options.profilePosition == nil)
+        #expect(first.request.options.eventSink == nil && first.request.options.call.profilePosition == nil)
         let second = try await stack.send(first.request)
         #expect(first.metadata.timings?.transactions.count == 1 && second.metadata.timings?.transactions.count == 1)
         #expect(events.kinds.count { $0 == .callStart } == 2)

@@ -295,7 +295,7 @@ private struct BufferedSender: HTTPSender {
 private struct CountingFailure: RequestFailure {
     let isDescribed: @Sendable () -> Void
     var attempts: [AttemptRecord] = []
-    var request: Request? { nil }
+    var request: Request?
     var phase: ExchangePhase { .send }
     var wasSent: WasSent { .maybe }
     var description: String {

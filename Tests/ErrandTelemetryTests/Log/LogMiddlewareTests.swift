@@ -57,6 +57,19 @@ import Testing
         #expect(lines.all.map(\.level) == [.warning])
     }
 
+    @Test(arguments: [(Logger.Level.warning, true), (.error, false)])
+    func theBodyOfATypedCallIsCopiedForALineAlone(level: Logger.Level, isCopied: Bool) async throws {
+        let (logger, lines) = recordingLogger(level: level)
+        let stack = StubTransport(Stub().answers(.stream([Data("{".utf8)]))).log(to: logger, detail: .body())
+        var request = try request()
+        request.options.call.awaitsDecoding = true
+        let response = try await stack.send(request)
+        // Somebody waits for the end of the call, which may be a failure.
+        #expect((response.metadata.callEnd != nil) == isCopied)
+        response.discard()
+        #expect(lines.all.isEmpty)
+    }
+
     @Test func aRequestHasALevelOfItsOwn() async throws {
         let (logger, lines) = recordingLogger()
         var request = try request()

@@ -1,0 +1,110 @@
+import Errand
+import ErrandTesting
+import TestSupport
+import Testing
+
+@testable import ErrandMiddleware
+
+/// What layers note on a request, and the deadlines and sinks that they give it, end with the call.
+@Suite(.timeLimit(.minutes(5))) struct CallStateTests {
+    private let clock = ManualClock()
+    private let events = RecordedEvents()
+
+    /// Everything that changes a request for those inside it.
+    private func layered(_ sender: some HTTPSender) -> HTTPStack {
+        HTTPStack(sender).timeouts(firstByte: .seconds(9), attempt: .seconds(5), clock: clock).redirect().retry(RetryPolicy(maxAttempts: 1))
+            .fallback(
+                to: StubTransport(Stub().answers(.failure(TransportError(.cannotConnect, phase: .connect, request: nil, wasSent: .no))))
+            )
+            .validateStatus().timeout(.seconds(30), clock: clock).profile().events(to: events).server("https://a.example")
+    }
+
+    private func expectNothingLeft(_ request: Request?) throws {
+        let request = try #require(request)
+        #expect(request.deadline == nil && request.options.eventSink == nil)
+        let call = request.options.call
+        #expect(!call.hasEntered && !call.hasAttemptDeadline && !call.awaitsDecoding && !call.mayFollowRedirects)
+        #expect(call.passedStatusRule == nil && call.profilePosition == nil)
+    }
+
+    /// With an option, the call enters its stack; without, there is nothing to check.
+    private func request(_ hasOption: Bool) throws -> Request {
+        var request = try Request(.get, "/x")
+        if hasOption { request.options.tags = ["a": "b"] }
+        return request
+    }
+
+    @Test(arguments: [true, false]) func theRequestOfAResponseIsTheCallers(_ hasOption: Bool) async throws {
+        let stack = layered(StubTransport(Stub().answers(.status(.ok))))
+        try expectNothingLeft(try await stack.send(request(hasOption)).request)
+    }
+
+    private struct Failing: HTTPMiddleware {
+        let label: String
+        let failure: @Sendable (Request) -> any Error
+        func send(_ request: Request, to next: some HTTPSender) async throws -> Response { throw failure(request) }
+    }
+
+    @Test(arguments: [true, false]) func theRequestOfAFailureIsTheCallers(_ hasOption: Bool) async throws {
+        let plain = StubTransport(Stub().answers(.status(.ok)))
+        let breaker = CircuitBreaker()
+        breaker.isolate("https://a.example")
+        let rate = RateLimitMiddleware(.perSecond(1, burst: 1), maxWait: .zero, clock: clock)
+        _ = try await plain.wrapped(by: rate).send(Request(.get, url: "https://a.example/"))
+        let stacks: [HTTPStack] = [
+            plain.circuitBreaker(breaker), plain.wrapped(by: rate),
+            HTTPStack(StubTransport(Stub().answers(.status(.notFound)))),
+            HTTPStack(StubTransport(Stub().answers(.redirect(to: "ftp://b.example")))),
+            plain.wrapped(by: Failing(label: "lost") { TransportError(.connectionLost, phase: .response, request: $0, wasSent: .yes) }),
+        ]
+        for stack in stacks {
+            let failure = await #expect(throws: (any Error).self) { try await self.layered(stack).send(self.request(hasOption)) }
+            try expectNothingLeft((failure as? any RequestFailure)?.request)
+            // A typed call as well.
+            let typed = await #expect(throws: (any Error).self) {
+                try await APIClient(self.layered(stack)).data(Endpoint<Int>.get("/x"))
+            }
+            try expectNothingLeft((typed as? any RequestFailure)?.request)
+        }
+    }
+
+    @Test func thoseWhoJoinAnExchangeHaveTheirOwnRequest() async throws {
+        let breaker = CircuitBreaker()
+        breaker.isolate("https://a.example")
+        let stack = layered(StubTransport(Stub().answers(.status(.ok))).circuitBreaker(breaker).coalesce())
+        let requests = [try request(true), try request(true)]
+        for request in requests {
+            let failure = await #expect(throws: CircuitOpen.self) { try await stack.send(request) }
+            #expect(failure?.request?.id == request.id)
+            try expectNothingLeft(failure?.request)
+        }
+    }
+
+    /// As an authentication does after a 401.
+    private struct SendsAgain: HTTPMiddleware {
+        let clock: ManualClock
+
+        func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+            let response = try await next.send(request)
+            response.body.abandon()
+            clock.advance(by: .seconds(6))
+            return try await next.send(response.request)
+        }
+    }
+
+    @Test(arguments: [true, false]) func aLayerThatSendsTheRequestAgainBeginsAnAttempt(_ hasLayer: Bool) async throws {
+        let plain = StubTransport(Stub().answers(.status(.ok)))
+        var request = try Request(.get, url: "https://a.example/")
+        if !hasLayer { request.options.attemptTimeout = .use(.milliseconds(50)) }
+        let inner = hasLayer ? plain.timeouts(attempt: .seconds(5), clock: clock) : HTTPStack(plain)
+        let response = try await inner.wrapped(by: SendsAgain(clock: clock)).send(request)
+        #expect(response.status == .ok && response.request.deadline == nil)
+    }
+
+    @Test func anEarlierDeadlineOfAFallbackEndsWithItsAttempt() async throws {
+        let stack = HTTPStack(StubTransport(Stub().answers(.status(.ok)))).fallback(to: StubTransport(Stub().answers(.status(.ok))))
+        var request = try Request(.get, url: "https://a.example/")
+        request.deadline = Deadline(after: .seconds(100), clock: clock)
+        #expect(try await stack.send(request).request.deadline?.remaining == .seconds(100))
+    }
+}
