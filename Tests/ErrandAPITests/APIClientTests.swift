@@ -144,6 +144,20 @@ private enum Users {
         #expect(client.stack.layers.filter { $0.place == .validateStatus }.count == 1)
     }
 
+    @Test func aRuleForSomeRequestsLeavesTheOthersToTheClient() async throws {
+        let stub = StubTransport(Stub().answers(.json(ada, status: .notFound), repeatingLast: true))
+        func client(_ path: String) -> APIClient {
+            APIClient(stub.wrapped(by: ValidateStatusMiddleware(.statuses([404])), when: .path(path)).server("https://a.example"))
+        }
+        #expect(try await client("/users/{id}").value(Users.one("7")) == ada)
+        await #expect(throws: StatusError.self) { try await client("/other").value(Users.one("7")) }
+        // What the call itself asks for holds for both.
+        #expect(try await client("/other").value(Users.one("7").with(\.validateStatus, .off)) == ada)
+        await #expect(throws: StatusError.self) {
+            try await client("/users/{id}").value(Users.one("7").with(\.validateStatus, .use(.statuses([200]))))
+        }
+    }
+
     @Test func aCallHasOptionsOfItsOwn() async throws {
         let (client, stub) = client(Stub().answers(.json(ada, status: .notFound)))
         #expect(try await client.value(Users.one("7").with(\.validateStatus, .off).with(\.urlTemplate, "mine")) == ada)

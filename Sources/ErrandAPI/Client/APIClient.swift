@@ -9,7 +9,7 @@ internal import ErrandMiddleware
 /// ```
 ///
 /// Every status but 2xx is an error unless the stack, or the call's options, say otherwise: a stack without `validateStatus`
-/// gets one around it. The three steps of a call can be taken one by one: ``request(for:)``, ``send(_:)-(Endpoint<_>)``,
+/// gets one around it, which judges what no conditional `validateStatus` inside has judged. The three steps of a call can be taken one by one: ``request(for:)``, ``send(_:)-(Endpoint<_>)``,
 /// ``decode(_:as:)``. Nothing of it runs on the caller's actor.
 ///
 /// Decoding is part of a call: log, spans, metrics, events and the profile show its time, and a failure of it as the failure of the call.
@@ -30,7 +30,7 @@ public struct APIClient: Sendable {
     ) {
         precondition(bodyLimitBytes >= 0, "bodyLimitBytes must be at least 0 (is \(bodyLimitBytes))")
         (self.stack, self.json, self.bodyLimitBytes) = (stack, json, bodyLimitBytes)
-        validated = stack.contains(.validateStatus) ? stack : stack.validateStatus()
+        validated = stack.alwaysPasses(.validateStatus) ? stack : stack.wrapped(by: ValidateStatusMiddleware.unlessJudged)
     }
 
     /// A client over a sender that is no stack yet, such as a transport.
@@ -66,17 +66,16 @@ public struct APIClient: Sendable {
     private func call<Output, Result>(
         _ endpoint: Endpoint<Output>, _ read: (Response) async throws -> Result
     ) async throws -> Result {
-        var request = try request(for: endpoint)
-        request.options.awaitsDecoding = true
+        let request = try request(for: endpoint)
+        var decoded = request
+        decoded.options.call.awaitsDecoding = true
         var response: Response
         do {
-            response = try await validated.send(request)
-        } catch var failure as TransportError {
-            failure.request?.options.awaitsDecoding = false
-            throw failure
+            response = try await validated.send(decoded)
+        } catch {
+            throw error.restoringCall(of: request)
         }
-        // Who sends that request once more need not decode.
-        response.request.options.awaitsDecoding = false
+        response.restoreCall(of: request)
         let end = response.metadata.callEnd
         response.metadata.callEnd = nil
         let result: Result

@@ -7,12 +7,16 @@ public import ErrandCore
 ///
 /// **Per request:** `request.options.validateStatus = .off`, or `.use(.statuses([200, 404]))`.
 public struct ValidateStatusMiddleware: HTTPMiddleware {
-    /// How much of an unwanted response's body an error keeps: 64 KiB. The rest is abandoned.
-    public static let bodyLimitBytes = StatusError.bodyLimitBytes
-
     private let rule: StatusRule
+    /// Whether a status that another one inside has accepted is accepted here as well.
+    private let acceptsJudged: Bool
 
-    public init(_ rule: StatusRule = .successful) { self.rule = rule }
+    public init(_ rule: StatusRule = .successful) { self.init(rule, acceptsJudged: false) }
+
+    private init(_ rule: StatusRule, acceptsJudged: Bool) { (self.rule, self.acceptsJudged) = (rule, acceptsJudged) }
+
+    /// Any but 2xx is refused, unless a `validateStatus` inside has accepted it: for stacks in which that is for some requests alone.
+    package static let unlessJudged = ValidateStatusMiddleware(.successful, acceptsJudged: true)
 
     public var place: MiddlewarePlace? { .validateStatus }
 
@@ -29,10 +33,15 @@ public struct ValidateStatusMiddleware: HTTPMiddleware {
         guard let rule = request.options.validateStatus.resolved(rule) else { return try await next.send(request) }
         // Observers inside judge a status by it as well.
         var judged = request
-        judged.options.passedStatusRule = rule
-        var response = try await next.send(judged)
-        response.request.options.passedStatusRule = request.options.passedStatusRule
-        guard !rule.accepts(response.head.status) else {
+        judged.options.call.passedStatusRule = rule
+        var response: Response
+        do {
+            response = try await next.send(judged)
+        } catch {
+            throw error.restoringCall(of: request)
+        }
+        response.restoreCall(of: request)
+        guard !rule.accepts(response.head.status), !(acceptsJudged && response.metadata.isStatusAccepted) else {
             response.metadata.isStatusAccepted = true
             return response
         }
