@@ -78,10 +78,16 @@ package struct RequestTarget: Sendable {
         guard !text.utf8.contains(UInt8(ascii: "#")) else { throw InvalidURL(text, .fragment) }
         let (path, query) = parts(of: text)
         guard !path.utf8.starts(with: "//".utf8) else { throw InvalidURL(text, .absolute) }
-        if let colon = path.utf8.firstRange(of: "://".utf8), path.utf8[..<colon.lowerBound].allSatisfy(\.isASCIILetter) {
-            throw InvalidURL(text, .absolute)
-        }
+        if beginsWithScheme(path) { throw InvalidURL(text, .absolute) }
         try check(path, query, of: text)
+    }
+
+    /// Whether letters alone stand before the first `://`.
+    private static func beginsWithScheme(_ path: Substring) -> Bool {
+        path.withUTF8Bytes { bytes in
+            let scheme = bytes.prefix { $0.isASCIILetter }.count
+            return bytes.dropFirst(scheme).starts(with: "://".utf8)
+        }
     }
 
     static func check(_ path: Substring, _ query: Substring?, of text: String) throws(InvalidURL) {

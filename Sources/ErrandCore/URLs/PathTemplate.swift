@@ -73,13 +73,7 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
                     .joined(separator: "/")
             }
         }
-        let octets = Array(text.utf8)
-        for offset in emptyValues
-        where (offset == 0 || octets[offset - 1] == UInt8(ascii: "/"))
-            && (offset == octets.count || octets[offset] == UInt8(ascii: "/") || octets[offset] == UInt8(ascii: "?"))
-        {
-            throw InvalidURL(description, .emptySegment)
-        }
+        if Self.hasEmptySegment(text, at: emptyValues) { throw InvalidURL(description, .emptySegment) }
         do {
             try RequestTarget.check(text)
         } catch {
@@ -93,26 +87,55 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
         return Resolved(target: (isWhole ? "" : "/") + path + (whole.map { "?" + $0 } ?? ""), template: template)
     }
 
-    private static func checkSegments(of path: Substring, in text: String) throws(InvalidURL) {
-        let segments = path.split(separator: "/", omittingEmptySubsequences: false)
-        for (index, segment) in segments.enumerated() {
-            if segment.isEmpty {
-                // The first is what stands before a leading slash, the last what follows a trailing one.
-                if index != 0 && index != segments.count - 1 { throw InvalidURL(text, .emptySegment) }
-                continue
+    /// Whether nothing stands between the slashes, or ends, around one of the `offsets`.
+    private static func hasEmptySegment(_ text: String, at offsets: [Int]) -> Bool {
+        if offsets.isEmpty { return false }
+        return text.withUTF8Bytes { octets in
+            offsets.contains { offset in
+                (offset == 0 || octets[offset - 1] == UInt8(ascii: "/"))
+                    && (offset == octets.count || octets[offset] == UInt8(ascii: "/") || octets[offset] == UInt8(ascii: "?"))
             }
-            // Servers with parameters of segments drop them before they resolve dots: `..;x` is `..` to them.
-            let name = segment.prefix { $0 != ";" }
-            if name.isEmpty { throw InvalidURL(text, .emptySegment) }
-            if isDotSegment(name) { throw InvalidURL(text, .dotSegment) }
         }
     }
 
-    /// Others treat `%2e` as a dot (RFC 3986, 6.2.2.2).
-    private static func isDotSegment(_ segment: Substring) -> Bool {
-        guard segment.utf8.count <= 6, segment.utf8.first == 0x2E || segment.utf8.first == 0x25 else { return false }
-        let plain = segment.lowercased().replacing("%2e", with: ".")
-        return plain == "." || plain == ".."
+    private static func checkSegments(of path: Substring, in text: @autoclosure () -> String) throws(InvalidURL) {
+        if let reason = path.withUTF8Bytes({ problem(inSegmentsOf: $0) }) { throw InvalidURL(text(), reason) }
+    }
+
+    private static func problem(inSegmentsOf path: UnsafeBufferPointer<UInt8>) -> InvalidURL.Reason? {
+        var start = 0
+        while true {
+            let end = path[start...].firstIndex(of: UInt8(ascii: "/")) ?? path.endIndex
+            if start == end {
+                // The first is what stands before a leading slash, the last what follows a trailing one.
+                if start != 0 && end != path.endIndex { return .emptySegment }
+            } else {
+                // Servers with parameters of segments drop them before they resolve dots: `..;x` is `..` to them.
+                let name = path[start..<end].prefix { $0 != UInt8(ascii: ";") }
+                if name.isEmpty { return .emptySegment }
+                if isDotSegment(name) { return .dotSegment }
+            }
+            if end == path.endIndex { return nil }
+            start = end + 1
+        }
+    }
+
+    /// One dot or two. Others treat `%2e` as a dot (RFC 3986, 6.2.2.2).
+    private static func isDotSegment(_ segment: Slice<UnsafeBufferPointer<UInt8>>) -> Bool {
+        var (rest, dots) = (segment, 0)
+        while let first = rest.first, dots < 3 {
+            if first == UInt8(ascii: ".") {
+                rest = rest.dropFirst()
+            } else if rest.count >= 3, first == UInt8(ascii: "%"), rest[rest.startIndex + 1] == UInt8(ascii: "2"),
+                rest[rest.startIndex + 2] | 0x20 == UInt8(ascii: "e")
+            {
+                rest = rest.dropFirst(3)
+            } else {
+                return false
+            }
+            dots += 1
+        }
+        return rest.isEmpty && (dots == 1 || dots == 2)
     }
 
     /// The path without its query, each value replaced by its name in braces (`{}` where it has none).

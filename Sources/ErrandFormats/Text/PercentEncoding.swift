@@ -47,7 +47,7 @@ package enum PercentEncoding {
 
     /// `text` as UTF-8, with every octet outside `allowed` escaped. A percent sign is data, and is escaped too.
     package static func encode(_ text: some StringProtocol, allowing allowed: URLCharacterSet) -> String {
-        if text.utf8.allSatisfy(allowed.contains) { return String(text) }
+        if text.withUTF8Bytes({ bytes in bytes.allSatisfy { allowed.contains($0) } }) { return String(text) }
         var bytes: [UInt8] = []
         bytes.reserveCapacity(text.utf8.count + 16)
         for byte in text.utf8 {
@@ -64,7 +64,12 @@ package enum PercentEncoding {
     package static func firstInvalidByte(
         in text: some StringProtocol, allowing allowed: URLCharacterSet
     ) -> (byte: UInt8, offset: Int)? {
-        let bytes = Array(text.utf8)
+        text.withUTF8Bytes { firstInvalidByte(in: $0, allowing: allowed) }
+    }
+
+    private static func firstInvalidByte(
+        in bytes: UnsafeBufferPointer<UInt8>, allowing allowed: URLCharacterSet
+    ) -> (byte: UInt8, offset: Int)? {
         var index = 0
         while index < bytes.count {
             if bytes[index] == UInt8(ascii: "%") {
@@ -131,5 +136,12 @@ package enum PercentEncoding {
         case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
         default: nil
         }
+    }
+}
+
+extension StringProtocol {
+    /// Lends the text's octets, which are copied only where they do not stand in one piece.
+    package func withUTF8Bytes<Result>(_ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
+        utf8.withContiguousStorageIfAvailable(body) ?? Array(utf8).withUnsafeBufferPointer(body)
     }
 }
