@@ -53,9 +53,7 @@ extension OptionRow {
 
     static let core: [OptionRow] = [
         OptionRow("SensitivityKey", .value) { $0.sensitivity = Sensitivity(fields: [.userAgent]) },
-        OptionRow("URLTemplateKey", observer) { $0.urlTemplate = "/{x}" },
         OptionRow("TagsKey", observer) { $0.tags = ["tenant": "blue"] },
-        OptionRow("FallbackHeadersKey", .none(because: "they are compared as fields")) { $0.fallbackHeaders = [.accept: "a/b"] },
         OptionRow("UpgradeKey", .unique) { $0.upgrade = UpgradeRequest(protocolName: "own") },
         OptionRow("RequestNumberKey", note) { $0.requestNumber = 7 },
         OptionRow("ResendCountKey", note) { $0.resendCount = 1 },

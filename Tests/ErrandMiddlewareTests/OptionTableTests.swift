@@ -180,7 +180,7 @@ import Testing
     /// The layers of this test notice what the middleware of the library does.
     @Test(arguments: [
         "AttemptTimeoutKey", "PhaseTimeoutsKey", "CircuitBreakerKey", "ConcurrencyLimitKey", "DelayOptionKey", "HedgeOptionKey",
-        "RateLimitKey", "RedirectOptionKey", "TransformOptionKey", "RecordingOptionKey", "FallbackHeadersKey",
+        "RateLimitKey", "RedirectOptionKey", "TransformOptionKey", "RecordingOptionKey",
     ])
     func theLayersNotice(_ key: String) async throws {
         let plain = try await Self.exchanges(of: Request(.get, url: "https://a.example/x"))
@@ -189,6 +189,15 @@ import Testing
             if try await Self.exchanges(of: row.request()) != plain { differs = true }
         }
         #expect(differs)
+    }
+
+    /// They are no key, and compared as fields.
+    @Test func fieldsToFallBackOnAreInTheKey() async throws {
+        let plain = try Request(.get, url: "https://a.example/x")
+        var request = plain
+        request.options.fallbackHeaders = [.accept: "a/b"]
+        #expect(try await Self.exchanges(of: request) != Self.exchanges(of: plain))
+        #expect(try await Self.isToldApart(request, from: plain))
     }
 
     /// Says that it changes nothing, and does.

@@ -1,6 +1,7 @@
 extension Request {
     /// As the transport's boundary completes them.
     package var completedFields: HTTPFields {
+        if !options.hasFallbackHeaders { return head.headerFields }
         var fields = head.headerFields
         for field in options.fallbackHeaders where !head.headerFields.contains(field.name) { fields.append(field) }
         return fields

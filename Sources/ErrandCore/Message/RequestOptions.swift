@@ -17,7 +17,21 @@ public struct RequestOptions: Sendable {
     /// Receives the events of this exchange; nil (the default) costs nothing.
     public var eventSink: (any EventSink)?
 
+    /// The endpoint's path with names in place of values, for logs, spans and metrics; nil where the request has no template.
+    public var urlTemplate: String?
+    private var ownFallbackHeaders: HTTPFields?
+    /// Fields for the transport's boundary to add where nobody on the way has set one of that name, such as the `Accept` of a decoder.
+    ///
+    /// `coalesce` compares them as it does the request's own fields, and a redirect to another origin drops those of them that are sensitive.
+    public var fallbackHeaders: HTTPFields {
+        get { ownFallbackHeaders ?? HTTPFields() }
+        set { ownFallbackHeaders = newValue.isEmpty ? nil : newValue }
+    }
+
     public init() {}
+
+    /// Whether there is any field to fall back on.
+    var hasFallbackHeaders: Bool { ownFallbackHeaders != nil }
 
     public subscript<Key: OptionKey>(_ key: Key.Type) -> Key.Value {
         get { values[key] }
@@ -64,7 +78,7 @@ extension RequestOptions: CustomStringConvertible, CustomReflectable {
             shown.append(("fallbackHeaders", sensitivity.shown(fallbackHeaders).map { "\($0.name): \($0.value)" }.joined(separator: ", ")))
         }
         if let eventSink { shown.append(("eventSink", "\(type(of: eventSink))")) }
-        shown.append(("set", "\(values.count)"))
+        shown.append(("set", "\(values.count + (urlTemplate == nil ? 0 : 1) + (hasFallbackHeaders ? 1 : 0))"))
         return shown
     }
 }
@@ -76,22 +90,9 @@ private enum SensitivityKey: OptionKey {
     static var crossesOrigins: Bool { true }
 }
 
-private enum URLTemplateKey: OptionKey {
-    static var defaultValue: String? { nil }
-    static func identity(of value: String?) -> OptionIdentity { .none }
-    static var crossesOrigins: Bool { true }
-}
-
 private enum TagsKey: OptionKey {
     static var defaultValue: [String: String] { [:] }
     static func identity(of value: [String: String]) -> OptionIdentity { .none }
-    static var crossesOrigins: Bool { true }
-}
-
-private enum FallbackHeadersKey: OptionKey {
-    static var defaultValue: HTTPFields { HTTPFields() }
-    /// They are compared as fields, and a redirect drops those of them that are sensitive.
-    static func identity(of value: HTTPFields) -> OptionIdentity { .none }
     static var crossesOrigins: Bool { true }
 }
 
@@ -108,23 +109,11 @@ extension RequestOptions {
         set { self[SensitivityKey.self] = newValue }
     }
 
-    /// The endpoint's path with names in place of values, for logs, spans and metrics; nil where the request has no template.
-    public var urlTemplate: String? {
-        get { self[URLTemplateKey.self] }
-        set { self[URLTemplateKey.self] = newValue }
-    }
-
     /// What the app wants to find this request by, in logs and spans: the tenant, the feature. Metrics don't have them, as each value would
     /// be a series of its own. The value of a name that is secret (``sensitivity``) is not shown.
     public var tags: [String: String] {
         get { self[TagsKey.self] }
         set { self[TagsKey.self] = newValue }
-    }
-
-    /// Fields for the transport's boundary to add where nobody on the way has set one of that name, such as the `Accept` of a decoder.
-    public var fallbackHeaders: HTTPFields {
-        get { self[FallbackHeadersKey.self] }
-        set { self[FallbackHeadersKey.self] = newValue }
     }
 
     /// The protocol to change to; nil (the default) for a plain exchange.
