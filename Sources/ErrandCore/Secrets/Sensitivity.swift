@@ -174,8 +174,11 @@ public struct Sensitivity: Sendable, Hashable {
 }
 
 extension HTTPFields {
-    /// These fields with the never-index flag on every secret one (RFC 7541, 7.1.3). Done once, at the transport's boundary.
-    package func markingSensitive(by sensitivity: Sensitivity) -> HTTPFields {
+    /// These fields with the never-index flag on every secret one ([RFC 7541, 7.1.3](https://www.rfc-editor.org/rfc/rfc7541#section-7.1.3)), so that
+    /// no proxy keeps them in a table that others can probe.
+    ///
+    /// For a transport that encodes HTTP/2 or HTTP/3. HTTP/1.1 has no such flag.
+    public func markingSensitive(by sensitivity: Sensitivity) -> HTTPFields {
         guard contains(where: { sensitivity.isSensitive($0) }) else { return self }
         var marked = HTTPFields()
         marked.reserveCapacity(count)

@@ -20,12 +20,14 @@ public struct Capabilities: OptionSet, Sendable, CustomStringConvertible {
     public static let phaseEvents = Capabilities(rawValue: 1 << 8)
     /// It tells the event sink which connection an exchange goes over, and whether that is a new one.
     public static let connectionEvents = Capabilities(rawValue: 1 << 9)
+    /// It obeys ``RequestOptions/phaseTimeouts`` (on the continuous clock) by itself, with timers of its own.
+    public static let phaseTimeouts = Capabilities(rawValue: 1 << 10)
 
     private static let names: [(Capabilities, String)] = [
         (.deadlines, "deadlines"), (.streamingUpload, "streamingUpload"), (.streamingDownload, "streamingDownload"),
         (.http2, "http2"), (.responseTrailers, "responseTrailers"), (.requestTrailers, "requestTrailers"),
         (.informationalResponses, "informationalResponses"), (.upgrades, "upgrades"),
-        (.phaseEvents, "phaseEvents"), (.connectionEvents, "connectionEvents"),
+        (.phaseEvents, "phaseEvents"), (.connectionEvents, "connectionEvents"), (.phaseTimeouts, "phaseTimeouts"),
     ]
 
     public var description: String { Self.names.filter { contains($0.0) }.map(\.1).joined(separator: ", ") }

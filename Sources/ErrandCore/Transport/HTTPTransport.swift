@@ -1,4 +1,7 @@
 /// A sender at the bottom of a stack: it owns connections, and the app owns it.
+///
+/// What it declares in ``capabilities`` it does by itself; the rest is done for it, where that is possible. One that encodes HTTP/2 marks secret
+/// fields as never to be indexed, by `request.headers.markingSensitive(by: request.options.sensitivity)`.
 public protocol HTTPTransport: HTTPSender {
     /// What it can do.
     var capabilities: Capabilities { get }

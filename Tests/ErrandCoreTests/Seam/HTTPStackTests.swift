@@ -129,7 +129,7 @@ import Testing
         #expect(
             Capabilities(rawValue: .max).description
                 == "deadlines, streamingUpload, streamingDownload, http2, responseTrailers, requestTrailers, informationalResponses, upgrades, phaseEvents, "
-                + "connectionEvents"
+                + "connectionEvents, phaseTimeouts"
         )
     }
 

@@ -11,6 +11,16 @@ import Testing
         sensitivity.shownValue(of: HTTPField(name: try #require(HTTPField.Name(name)), value: value))
     }
 
+    @Test func secretFieldsGetTheNeverIndexFlag() throws {
+        let mine = try #require(HTTPField.Name("X-Mine"))
+        let fields: HTTPFields = [.authorization: "S", .accept: "a", .cookie: "S", mine: "S"]
+        let marked = fields.markingSensitive(by: Sensitivity(fields: [mine]))
+        #expect(marked.map(\.name) == [.authorization, .accept, .cookie, mine])
+        #expect(marked.map { $0.indexingStrategy == .disallow } == [true, false, true, true])
+        let plain: HTTPFields = [.accept: "a"]
+        #expect(plain.markingSensitive(by: .standard) == plain)
+    }
+
     @Test(arguments: [
         "Authorization", "proxy-authorization", "COOKIE", "Set-Cookie", "X-Api-Key", "X-Auth-Token", "X-CSRF-Token", "My-Client-Secret",
         "Db-Password",

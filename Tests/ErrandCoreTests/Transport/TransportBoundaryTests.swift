@@ -129,18 +129,6 @@ import Testing
         #expect(stub.requests.isEmpty)
     }
 
-    @Test func secretFieldsGetTheNeverIndexFlag() async throws {
-        let stub = StubTransport(Stub().answers(.status(.ok)))
-        var request = Request.sample()
-        let mine = try #require(HTTPField.Name("X-Mine"))
-        request.head.headerFields = [.authorization: "S", .accept: "a", .cookie: "S", mine: "S"]
-        request.options.sensitivity = Sensitivity(fields: [mine])
-        _ = try await HTTPStack(stub).send(request)
-        let sent = try #require(stub.requests.first).request.head.headerFields
-        #expect(sent.map(\.name) == [.authorization, .accept, .cookie, mine])
-        #expect(sent.map { $0.indexingStrategy == .disallow } == [true, false, true, true])
-    }
-
     @Test func aPriorityIsToldToTheServer() async throws {
         let stub = StubTransport(Stub().answers(.status(.ok)))
         let name = try #require(HTTPField.Name("Priority"))
@@ -170,7 +158,7 @@ import Testing
         let sent = try #require(stub.requests.first).request.head.headerFields
         #expect(sent[values: .accept] == ["text/plain"])
         #expect(sent[values: .acceptLanguage] == ["de", "en"])
-        #expect(sent[fields: .authorization].map(\.indexingStrategy) == [.disallow])
+        #expect(sent[values: .authorization] == ["S"])
     }
 
     @Test func aDeadlineThatHasPassedSendsNothing() async throws {
