@@ -5,7 +5,9 @@ internal import Synchronization
 ///
 /// A concurrency slot, a span, a metric or a connection hangs on it; nobody wraps a body to see its end. Transports read up to
 /// 64 KiB ahead, so a small response that nobody reads ends by itself.
-public final class ExchangeLifetime: Sendable {
+///
+/// Copies are the same lifetime. One that is over from the start allocates nothing.
+public struct ExchangeLifetime: Sendable {
     /// How an exchange ended.
     public enum End: Sendable {
         /// The whole response was received.
@@ -28,55 +30,81 @@ public final class ExchangeLifetime: Sendable {
         }
     }
 
-    private struct State {
-        var end: End?
-        var sizes = BodySizes()
-        var handlers: [@Sendable (End, BodySizes) -> Void] = []
+    private enum Storage: Sendable {
+        case over(End)
+        case running(Running)
     }
 
-    private let state: Mutex<State>
+    private let storage: Storage
 
-    /// An exchange that goes on until ``end(_:)``.
-    public init() {
-        state = Mutex(State())
-        LiveWork.exchange.begin()
-    }
+    /// An exchange that goes on until ``end(_:sizes:)``, or until nobody has its lifetime any more.
+    public init() { storage = .running(Running()) }
 
     /// An exchange that is over, such as one answered from memory.
-    public init(ended end: End) { state = Mutex(State(end: end)) }
+    public init(ended end: End) { storage = .over(end) }
 
     /// How it ended; nil while it goes on.
-    public var ended: End? { state.withLock(\.end) }
+    public var ended: End? {
+        switch storage {
+        case .over(let end): end
+        case .running(let running): running.ended
+        }
+    }
 
     /// Calls `handler` once, when the exchange ends; at once if it has. Handlers run where the end is told, and must not block.
     public func onEnd(_ handler: @escaping @Sendable (End) -> Void) { onEnd { end, _ in handler(end) } }
 
     /// The same, with the sizes of the bodies.
     public func onEnd(_ handler: @escaping @Sendable (End, BodySizes) -> Void) {
-        let (end, sizes) = state.withLock { state in
-            if state.end == nil { state.handlers.append(handler) }
-            return (state.end, state.sizes)
+        switch storage {
+        case .over(let end): handler(end, BodySizes())
+        case .running(let running): running.onEnd(handler)
         }
-        if let end { handler(end, sizes) }
     }
 
     /// Ends the exchange; the first call counts, later ones do nothing. For transports.
     ///
     /// - Parameter sizes: of the bodies so far, as far as the transport knows them.
     public func end(_ end: End, sizes: BodySizes = BodySizes()) {
-        let handlers = state.withLock { state -> [@Sendable (End, BodySizes) -> Void]? in
-            guard state.end == nil else { return nil }
-            (state.end, state.sizes) = (end, sizes)
-            defer { state.handlers = [] }
-            return state.handlers
-        }
-        guard let handlers else { return }
-        LiveWork.exchange.end()
-        for handler in handlers { handler(end, sizes) }
+        if case .running(let running) = storage { running.end(end, sizes) }
     }
 
-    /// One that a transport let go of without an end was given up.
-    deinit { end(.abandoned) }
+    private final class Running: Sendable {
+        private struct State {
+            var end: End?
+            var sizes = BodySizes()
+            var handlers: [@Sendable (End, BodySizes) -> Void] = []
+        }
+
+        private let state = Mutex(State())
+
+        init() { LiveWork.exchange.begin() }
+
+        var ended: End? { state.withLock(\.end) }
+
+        func onEnd(_ handler: @escaping @Sendable (End, BodySizes) -> Void) {
+            let (end, sizes) = state.withLock { state in
+                if state.end == nil { state.handlers.append(handler) }
+                return (state.end, state.sizes)
+            }
+            if let end { handler(end, sizes) }
+        }
+
+        func end(_ end: End, _ sizes: BodySizes) {
+            let handlers = state.withLock { state -> [@Sendable (End, BodySizes) -> Void]? in
+                guard state.end == nil else { return nil }
+                (state.end, state.sizes) = (end, sizes)
+                defer { state.handlers = [] }
+                return state.handlers
+            }
+            guard let handlers else { return }
+            LiveWork.exchange.end()
+            for handler in handlers { handler(end, sizes) }
+        }
+
+        /// One that a transport let go of without an end was given up.
+        deinit { end(.abandoned, BodySizes()) }
+    }
 }
 
 extension ExchangeLifetime: CustomStringConvertible, CustomReflectable {

@@ -56,9 +56,9 @@ import Testing
     @Test func aHandlerMayAskTheLifetimeItself() {
         let lifetime = ExchangeLifetime()
         let told = Recorder<String>()
-        lifetime.onEnd { [weak lifetime] _ in
-            told.record(name(lifetime?.ended))
-            lifetime?.onEnd { told.record(name($0)) }
+        lifetime.onEnd { _ in
+            told.record(name(lifetime.ended))
+            lifetime.onEnd { told.record(name($0)) }
         }
         lifetime.end(.complete)
         #expect(told.all == ["complete", "complete"])

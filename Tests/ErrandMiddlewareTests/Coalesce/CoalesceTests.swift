@@ -198,7 +198,6 @@ import Testing
             guard case .complete? = response.exchange.ended else { return #expect(Bool(false), "over") }
         }
         #expect(responses.map(\.metadata.coalescedInto) == [nil, requests[0].id])
-        #expect(responses[0].exchange !== responses[1].exchange)
     }
 
     /// After a redirect inside, where it went; not under another caller's id.
