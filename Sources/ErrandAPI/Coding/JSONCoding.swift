@@ -25,48 +25,60 @@ public struct JSONCoding: Sendable {
         case snakeCase
     }
 
-    private let makeEncoder: @Sendable () -> JSONEncoder
-    private let makeDecoder: @Sendable () -> JSONDecoder
-    /// False where the decoder has settings that are not known here.
-    private let isStandard: Bool
+    private enum Coders: Sendable {
+        /// Whose settings are known here, and which nobody else has: they serve all calls, also at once.
+        case shared(JSONEncoder, JSONDecoder)
+        case made(encoder: @Sendable () -> JSONEncoder, decoder: @Sendable () -> JSONDecoder)
+    }
 
-    public init(dates: Dates = .iso8601, keys: Keys = .asDeclared) {
-        isStandard = true
-        makeEncoder = {
-            let encoder = JSONEncoder()
-            if case .snakeCase = keys { encoder.keyEncodingStrategy = .convertToSnakeCase }
-            encoder.dateEncodingStrategy =
-                switch dates {
-                case .iso8601: .iso8601
-                case .secondsSince1970: .secondsSince1970
-                case .millisecondsSince1970: .millisecondsSince1970
-                case .secondsSince2001: .deferredToDate
-                }
-            return encoder
-        }
-        makeDecoder = {
-            let decoder = JSONDecoder()
-            if case .snakeCase = keys { decoder.keyDecodingStrategy = .convertFromSnakeCase }
-            decoder.dateDecodingStrategy =
-                switch dates {
-                case .iso8601: .custom(Self.dateFromRFC3339)
-                case .secondsSince1970: .secondsSince1970
-                case .millisecondsSince1970: .millisecondsSince1970
-                case .secondsSince2001: .deferredToDate
-                }
-            return decoder
+    private let coders: Coders
+
+    private var encoder: JSONEncoder {
+        switch coders {
+        case .shared(let encoder, _): encoder
+        case .made(let make, _): make()
         }
     }
 
-    /// Coders with settings of your own; each is made for one value, and not shared.
+    private var decoder: JSONDecoder {
+        switch coders {
+        case .shared(_, let decoder): decoder
+        case .made(_, let make): make()
+        }
+    }
+
+    /// One encoder and one decoder serve all calls.
+    public init(dates: Dates = .iso8601, keys: Keys = .asDeclared) {
+        let encoder = JSONEncoder()
+        if case .snakeCase = keys { encoder.keyEncodingStrategy = .convertToSnakeCase }
+        encoder.dateEncodingStrategy =
+            switch dates {
+            case .iso8601: .iso8601
+            case .secondsSince1970: .secondsSince1970
+            case .millisecondsSince1970: .millisecondsSince1970
+            case .secondsSince2001: .deferredToDate
+            }
+        let decoder = JSONDecoder()
+        if case .snakeCase = keys { decoder.keyDecodingStrategy = .convertFromSnakeCase }
+        decoder.dateDecodingStrategy =
+            switch dates {
+            case .iso8601: .custom(Self.dateFromRFC3339)
+            case .secondsSince1970: .secondsSince1970
+            case .millisecondsSince1970: .millisecondsSince1970
+            case .secondsSince2001: .deferredToDate
+            }
+        coders = .shared(encoder, decoder)
+    }
+
+    /// Coders with settings of your own. Each is made for one value, as somebody else may change its settings meanwhile.
     public init(encoder: @escaping @Sendable () -> JSONEncoder, decoder: @escaping @Sendable () -> JSONDecoder) {
-        (makeEncoder, makeDecoder, isStandard) = (encoder, decoder, false)
+        coders = .made(encoder: encoder, decoder: decoder)
     }
 
     /// ISO 8601 dates, keys as declared.
     public static let standard = JSONCoding()
 
-    public func encode(_ value: some Encodable) throws -> Data { try makeEncoder().encode(value) }
+    public func encode(_ value: some Encodable) throws -> Data { try encoder.encode(value) }
 
     /// The value that `data` hold.
     ///
@@ -75,14 +87,14 @@ public struct JSONCoding: Sendable {
     public func decode<Value: Decodable>(_ type: Value.Type, from data: Data) throws -> Value {
         if let problem = data.withUnsafeBytes({ JSONDepth.problem(in: $0) }) { throw Self.corrupted(problem) }
         // By a parser that knows what comes next, where no setting of a decoder matters: asking a decoder for each kind in turn takes long.
-        if isStandard, type == JSONValue.self {
+        if case .shared = coders, type == JSONValue.self {
             do {
                 if let value = try JSONValue(parsing: data) as? Value { return value }
             } catch {
                 throw Self.corrupted("\(error)")
             }
         }
-        return try makeDecoder().decode(type, from: data)
+        return try decoder.decode(type, from: data)
     }
 
     private static func corrupted(_ message: String) -> DecodingError {
