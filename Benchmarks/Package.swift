@@ -18,6 +18,7 @@ let package = Package(
             name: "StackBenchmarks",
             dependencies: [
                 "CAllocations", .product(name: "ErrandMiddleware", package: "Errand"), .product(name: "ErrandCore", package: "Errand"),
+                .product(name: "ErrandAPI", package: "Errand"),
                 .product(name: "ErrandTelemetry", package: "Errand"),
                 .product(name: "Logging", package: "swift-log"), .product(name: "Metrics", package: "swift-metrics"),
                 .product(name: "Tracing", package: "swift-distributed-tracing"),

@@ -24,6 +24,8 @@ struct StackBenchmarks {
         offRequest.options.server = .off
 
         print("each call: median of 15 rounds of 20,000\n")
+        let seam = try await measureSeam()
+        if CommandLine.arguments.contains("--seam") { return }
         let base = try await measure("a stack of a transport alone") { _ = try await bare.send(request) }
         let eight = try await measure("  + eight idle middleware") { [idle] in _ = try await idle.send(request) }
         let generic = try await measure("  + eight idle, as nested generics") { _ = try await nested.send(request) }
