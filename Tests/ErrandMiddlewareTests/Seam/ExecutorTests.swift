@@ -1,0 +1,93 @@
+import Dispatch
+import Errand
+import ErrandTesting
+import Synchronization
+import TestSupport
+import Testing
+
+/// With a preference for an executor, a call takes every step there.
+@Suite(.timeLimit(.minutes(5))) struct ExecutorTests {
+    private static let key = DispatchSpecificKey<Bool>()
+
+    private final class OneQueue: TaskExecutor {
+        let queue = DispatchQueue(label: "com.example.executor")
+
+        init() { queue.setSpecific(key: ExecutorTests.key, value: true) }
+
+        func enqueue(_ job: consuming ExecutorJob) {
+            let job = UnownedJob(job)
+            queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+        }
+    }
+
+    /// Where each step was taken: true on the executor.
+    private final class Steps: Sendable {
+        private let steps = Mutex<[String: Set<Bool>]>([:])
+        var all: [String: Set<Bool>] { steps.withLock { $0 } }
+
+        func take(_ name: String) {
+            let isThere = DispatchQueue.getSpecific(key: ExecutorTests.key) == true
+            steps.withLock { _ = $0[name, default: []].insert(isThere) }
+        }
+    }
+
+    private struct Stepping: HTTPMiddleware {
+        let steps: Steps
+
+        func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+            steps.take("request")
+            await Task.yield()
+            defer { steps.take("response") }
+            return try await next.send(request)
+        }
+    }
+
+    private struct Wire: HTTPTransport {
+        let steps: Steps
+        var capabilities: Capabilities { [.deadlines] }
+
+        func send(_ request: Request) async throws -> Response {
+            steps.take("transport")
+            await Task.yield()
+            steps.take("transport")
+            let lifetime = ExchangeLifetime()
+            let body = ResponseBody(Chunks(steps: steps)).observed { if case .end(let end, _) = $0 { lifetime.end(end) } }
+            return Response(head: HTTPResponse(status: .ok), body: body, request: request, exchange: lifetime)
+        }
+
+        func shutdown() async throws {}
+    }
+
+    private final class Chunks: BodySource {
+        private let left = Mutex<[String]>(["}", "1", "\"id\":", "{"])
+        let steps: Steps
+        init(steps: Steps) { self.steps = steps }
+
+        func next() async throws -> Data? {
+            steps.take("chunk")
+            await Task.yield()
+            return left.withLock { $0.popLast() }.map { Data($0.utf8) }
+        }
+
+        func abandon() {}
+    }
+
+    private struct Item: Codable, Sendable { let id: Int }
+
+    @Test func everyStepOfACallIsTakenOnTheCallersExecutor() async throws {
+        let (steps, executor) = (Steps(), OneQueue())
+        var stack = Wire(steps: steps).wrapped(by: Stepping(steps: steps)).timeouts(idleRead: .seconds(60), attempt: .seconds(60))
+            .limitConcurrency(to: 1).circuitBreaker().redirect().retry().validateStatus().timeout(.seconds(60)).profile()
+        #if Telemetry
+        stack = stack.log(to: recordingLogger().0, detail: .body())
+        #endif
+        let client = APIClient(stack.events(to: RecordedEvents()).server("https://a.example"))
+        try await withTaskExecutorPreference(executor) {
+            steps.take("caller")
+            #expect(try await client.value(Endpoint<Item>.get("/x")).id == 1)
+            steps.take("caller")
+        }
+        #expect(Set(steps.all.keys) == ["caller", "request", "response", "transport", "chunk"])
+        #expect(steps.all.allSatisfy { $0.value == [true] }, "\(steps.all)")
+    }
+}
