@@ -9,7 +9,7 @@ internal import Synchronization
 ///
 /// The client calls from an event loop, the reader from its task. ``ExchangeMachine`` decides, under the one lock; what it decides is done
 /// after the lock is released.
-final class Exchange: BodySource {
+final class Exchange: ReadyBodySource {
     struct Handles: ExchangeHandles {
         typealias HeadWaiter = CheckedContinuation<ErrandCore.Response, any Error>
         typealias ChunkWaiter = CheckedContinuation<Data?, any Error>
@@ -118,6 +118,12 @@ final class Exchange: BodySource {
         case .failure(let error): return .failure(error)
         case .pending: return nil
         }
+    }
+
+    func takeChunkAtHand() -> Data? {
+        guard !Task.isCancelled, case .chunk(let chunk, let demand)? = machine.withLock({ $0.takeChunk() }) else { return nil }
+        demand?.succeed()
+        return chunk
     }
 
     // MARK: - Giving up

@@ -213,14 +213,7 @@ struct ExchangeMachine<Handles: ExchangeHandles>: Sendable {
 
     /// The next chunk, or what there is instead; what was queued at the end comes before the end.
     mutating func read(orWait waiter: Handles.ChunkWaiter? = nil) -> Read {
-        if let chunk = chunks.popFirst() {
-            guard case .receiving(var receiving)? = progress, case .heldBack(let demand) = receiving.flow,
-                chunks.bytes < Self.readAheadBytes
-            else { return .chunk(chunk, demand: nil) }
-            receiving.flow = .open
-            progress = .receiving(receiving)
-            return .chunk(chunk, demand: demand)
-        }
+        if let chunk = takeChunk() { return chunk }
         if case .ended(let end) = state {
             switch end {
             case .complete: return .end
@@ -234,6 +227,16 @@ struct ExchangeMachine<Handles: ExchangeHandles>: Sendable {
         receiving.flow = .awaited(waiter)
         progress = .receiving(receiving)
         return .pending
+    }
+
+    /// The first chunk that is queued; nil where there is none.
+    mutating func takeChunk() -> Read? {
+        guard let chunk = chunks.popFirst() else { return nil }
+        guard case .receiving(var receiving)? = progress, case .heldBack(let demand) = receiving.flow, chunks.bytes < Self.readAheadBytes
+        else { return .chunk(chunk, demand: nil) }
+        receiving.flow = .open
+        progress = .receiving(receiving)
+        return .chunk(chunk, demand: demand)
     }
 
     // MARK: - Giving up

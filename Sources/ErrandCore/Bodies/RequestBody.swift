@@ -172,8 +172,12 @@ private final class OpenedOnce: Sendable {
 /// Bytes in memory, given in one chunk.
 final class DataBodySource: BodySource {
     private let rest: Mutex<Data?>
+    let trailers: HTTPFields?
 
-    init(_ data: Data) { rest = Mutex(data.isEmpty ? nil : data) }
+    init(_ data: Data, trailers: HTTPFields? = nil) {
+        rest = Mutex(data.isEmpty ? nil : data)
+        self.trailers = trailers
+    }
 
     func next() async throws -> Data? {
         rest.withLock { rest in

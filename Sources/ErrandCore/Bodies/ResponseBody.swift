@@ -1,12 +1,15 @@
 internal import Synchronization
 
-/// The body of a response: bytes in memory, or a stream that is read once, chunk by chunk, as fast as you take it.
+/// The body of a response: bytes in memory, or a stream. It is read once, chunk by chunk, as fast as you take it.
 ///
 /// ```swift
 /// for try await chunk in response.body { file.write(chunk) }     // a stream
 /// let data = try await response.body.collect(upTo: 1_000_000)    // all of it, or an error
 /// for try await line in response.body.lines { … }                // text, empty lines kept
 /// ```
+///
+/// Bytes in memory are read once as well, so that code which works with a small body works with a large one; ``bufferedData`` shows them without
+/// reading. Only an empty body in memory can be read again.
 ///
 /// A stream lets go of its connection when it was read to the end, when its iterator goes away (a `break` is enough), or when
 /// the last reference to it does. Swift keeps a local reference to the end of its scope at the latest: for a large body that
@@ -18,18 +21,23 @@ public struct ResponseBody: Sendable, AsyncSequence {
     /// How much ``collect(upTo:)`` takes unless told: 64 MiB.
     public static let defaultCollectLimitBytes = 64 * 1024 * 1024
 
-    private enum Storage: Sendable {
-        case buffered(Data)
-        case stream(StreamOwner)
+    enum Storage: Sendable {
+        case buffered(BufferedBytes)
+        /// What a source has, and what it goes through on its way to the reader.
+        case stream(StreamOwner, [BodyStage])
     }
 
-    private let storage: Storage
+    let storage: Storage
     /// In bytes, as the head declared it; nil where it did not.
     public let expectedLength: Int64?
 
-    /// Bytes in memory. They can be read again and again.
-    public init(_ data: Data = Data()) {
-        storage = .buffered(data)
+    init(_ storage: Storage, expectedLength: Int64?) { (self.storage, self.expectedLength) = (storage, expectedLength) }
+
+    /// Bytes in memory.
+    ///
+    /// - Parameter trailers: fields that came after them (RFC 9110, 6.5); nil where there were none.
+    public init(_ data: Data = Data(), trailers: HTTPFields? = nil) {
+        storage = .buffered(BufferedBytes(data, trailers: trailers))
         expectedLength = Int64(data.count)
     }
 
@@ -37,18 +45,26 @@ public struct ResponseBody: Sendable, AsyncSequence {
     ///
     /// - Parameter request: named in the failures that the body itself throws.
     public init(_ source: some BodySource, expectedLength: Int64? = nil, request: Request? = nil) {
-        storage = .stream(StreamOwner(source, request: request))
+        storage = .stream(StreamOwner(source, request: request), [])
         self.expectedLength = expectedLength
     }
 
-    /// The bytes, where they are in memory; nil for a stream.
+    /// The bytes, where they are in memory; nil for a stream. Looking at them is not reading.
     public var bufferedData: Data? {
-        if case .buffered(let data) = storage { data } else { nil }
+        if case .buffered(let bytes) = storage { bytes.data } else { nil }
+    }
+
+    /// The trailer fields of bytes in memory, read or not; nil for a stream.
+    package var bufferedTrailers: HTTPFields? {
+        if case .buffered(let bytes) = storage { bytes.trailers } else { nil }
     }
 
     /// The trailer fields (RFC 9110, 6.5), once the body was read to its end; nil before, and where there were none.
     public var trailers: HTTPFields? {
-        if case .stream(let owner) = storage { owner.trailers } else { nil }
+        switch storage {
+        case .buffered(let bytes): bytes.isRead ? bytes.trailers : nil
+        case .stream(let owner, _): owner.trailers
+        }
     }
 
     /// All of the body in memory.
@@ -59,10 +75,13 @@ public struct ResponseBody: Sendable, AsyncSequence {
     public func collect(upTo limitBytes: Int = defaultCollectLimitBytes) async throws -> Data {
         precondition(limitBytes >= 0, "limitBytes must be at least 0 (is \(limitBytes))")
         switch storage {
-        case .buffered(let data):
-            guard data.count <= limitBytes else { throw TransportError.bodyTooLarge(limitBytes: limitBytes, request: nil) }
-            return data
-        case .stream(let owner):
+        case .buffered(let bytes):
+            guard bytes.data.count <= limitBytes else {
+                bytes.abandon()
+                throw TransportError.bodyTooLarge(limitBytes: limitBytes, request: nil)
+            }
+            return try bytes.readAll()
+        case .stream(let owner, _):
             if let expectedLength, expectedLength > Int64(limitBytes) {
                 owner.abandon()
                 throw TransportError.bodyTooLarge(limitBytes: limitBytes, request: owner.request)
@@ -75,7 +94,7 @@ public struct ResponseBody: Sendable, AsyncSequence {
 
     /// At most `limitBytes` from the front, and whether that is all; what is left is abandoned.
     public func prefix(_ limitBytes: Int) async throws -> (data: Data, isWhole: Bool) {
-        if case .buffered(let data) = storage { return (Data(data.prefix(limitBytes)), data.count <= limitBytes) }
+        if case .buffered(let bytes) = storage, bytes.data.count <= limitBytes { return (try bytes.readAll(), true) }
         var iterator = makeAsyncIterator()
         var collected = Data()
         while let chunk = try await iterator.next() {
@@ -91,166 +110,120 @@ public struct ResponseBody: Sendable, AsyncSequence {
 
     /// Gives up what was not read: the connection is closed, or kept if the whole response has been received.
     public func abandon() {
-        if case .stream(let owner) = storage { owner.abandon() }
+        switch storage {
+        case .buffered(let bytes): bytes.abandon()
+        case .stream(let owner, _): owner.abandon()
+        }
     }
 
     public func makeAsyncIterator() -> Iterator {
         switch storage {
-        case .buffered(let data): Iterator(buffered: data)
-        case .stream(let owner): Iterator(reading: owner)
+        case .buffered(let bytes): Iterator(bytes)
+        case .stream(let owner, let stages): Iterator(owner, stages)
         }
     }
 
-    /// A reader of the stream, for a source that wraps this body; nil where the bytes are in memory.
-    package func makeReader() -> Reader? {
-        if case .stream(let owner) = storage { Reader(owner) } else { nil }
-    }
+    /// A reader for several tasks, one after another.
+    package func makeReader() -> Reader { Reader(makeAsyncIterator()) }
 
-    /// Reads the body. When it goes away before the end, the rest of a stream is abandoned.
-    public struct Iterator: AsyncIteratorProtocol {
-        private var buffered: Data?
-        fileprivate let reader: Reader?
-
-        init(buffered data: Data) {
-            buffered = data.isEmpty ? nil : data
-            reader = nil
+    /// Reads the body. When it goes away before the end, the rest of a stream is abandoned. A copy reads the same body.
+    public struct Iterator: AsyncIteratorProtocol, Sendable {
+        private enum Kind: Sendable {
+            case buffered(BufferedBytes, isReader: Bool)
+            case stream(StreamReader)
         }
 
-        init(reading owner: StreamOwner) {
-            reader = Reader(owner)
+        private let kind: Kind
+        /// What chunks go through; nil for nothing, as a rule.
+        private var pipeline: BodyPipeline?
+        /// How often the pipeline was asked: its state is that of the copy that was asked last.
+        private var turn = 0
+
+        init(_ bytes: BufferedBytes) {
+            kind = .buffered(bytes, isReader: bytes.claim())
+            pipeline = nil
+        }
+
+        init(_ owner: StreamOwner, _ stages: [BodyStage]) {
+            kind = .stream(StreamReader(owner))
+            pipeline = stages.isEmpty ? nil : BodyPipeline(stages)
         }
 
         /// The next chunk, never empty; nil at the end.
         ///
-        /// - Throws: ``BodyAlreadyUsed`` for the second iterator of one stream, and once the body was abandoned before its end;
-        ///   ``TransportError`` when the body breaks off; `CancellationError`.
+        /// - Throws: ``BodyAlreadyUsed`` for the second iterator of one body, and once the body was abandoned before its end; for the copy of an
+        ///   iterator over a transformed body, once another copy has read on; ``TransportError`` when the body breaks off; `CancellationError`.
         public mutating func next() async throws -> Data? {
-            if let reader { return try await reader.next() }
-            defer { buffered = nil }
-            return buffered
-        }
-
-        public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Data? { try await next() }
-    }
-
-    /// What an iterator holds, so that a copy of it reads the same stream and the last copy abandons it.
-    package final class Reader: Sendable {
-        private let owner: StreamOwner
-        private let source: (any BodySource)?
-
-        init(_ owner: StreamOwner) {
-            self.owner = owner
-            source = owner.claim()
-        }
-
-        package func next() async throws -> Data? {
-            guard let source else { throw BodyAlreadyUsed() }
-            switch owner.phase {
-            case .open: break
-            case .over: return nil
-            case .givenUp: throw BodyAlreadyUsed()
+            switch kind {
+            case .buffered(let bytes, let isReader):
+                guard isReader else { throw BodyAlreadyUsed() }
+                return try bytes.next()
+            case .stream(let reader):
+                if pipeline != nil { return try await transformed(reader) }
+                return try await reader.next()
             }
+        }
+
+        private mutating func transformed(_ reader: StreamReader) async throws -> Data? {
+            if try reader.isOver { return nil }
+            guard var pipeline, reader.takeTurn(turn) else { throw BodyAlreadyUsed() }
+            turn += 1
+            // Moved out, so that it is changed in place.
+            self.pipeline = BodyPipeline([])
+            defer { self.pipeline = pipeline }
             do {
-                if let chunk = try await source.next() { return chunk }
-            } catch let error as BodyAlreadyUsed {
-                // Somebody else reads it at this moment, and goes on.
-                throw error
+                if let chunk = try await pipeline.next(reader) { return chunk }
             } catch {
-                owner.release()
+                reader.fail(error)
                 throw error
             }
-            // A body that another task gave up meanwhile has no end that could pass for the whole.
-            guard owner.finish(trailers: source.trailers) else { throw BodyAlreadyUsed() }
+            try reader.finish()
             return nil
         }
 
-        deinit { if source != nil { owner.abandon() } }
+        public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Data? { try await next() }
+
+        fileprivate var isStream: Bool {
+            if case .stream = kind { true } else { false }
+        }
     }
 
-    /// Holds the source of a stream until it was read, abandoned or forgotten.
-    final class StreamOwner: Sendable {
-        private struct State {
-            var source: (any BodySource)?
-            var isClaimed = false
-            var isGivenUp = false
-            var trailers: HTTPFields?
+    /// This body as a source, to be sent on. It can be read once.
+    package func asSource() -> any BodySource { BodyOnItsWay(self) }
 
-            var phase: Phase { isGivenUp ? .givenUp : source == nil ? .over : .open }
+    /// An iterator that is asked from one task after another.
+    package final class Reader: Sendable {
+        private let iterator: Mutex<Iterator?>
+
+        fileprivate init(_ iterator: Iterator) { self.iterator = Mutex(iterator) }
+
+        package func next() async throws -> Data? {
+            // Taken out while it is asked: who asks at the same time is a second reader.
+            var taken = iterator.withLock { $0.take() }
+            defer { iterator.withLock { $0 = taken } }
+            guard taken != nil else { throw BodyAlreadyUsed() }
+            return try await taken?.next()
         }
-
-        enum Phase: UInt8, AtomicRepresentable {
-            /// There may be more to read.
-            case open
-            /// It came to its end, or its reader failed.
-            case over
-            /// It was abandoned before its end, by other than the reader's own failure.
-            case givenUp
-        }
-
-        private let state: Mutex<State>
-        /// The state's phase, for a reader that asks before each chunk. Written under the lock.
-        private let currentPhase = Atomic(Phase.open)
-        let request: Request?
-
-        init(_ source: some BodySource, request: Request?) {
-            state = Mutex(State(source: source))
-            self.request = request
-        }
-
-        var trailers: HTTPFields? { state.withLock(\.trailers) }
-        var phase: Phase { currentPhase.load(ordering: .acquiring) }
-
-        /// The source, for the first caller alone.
-        func claim() -> (any BodySource)? {
-            state.withLock { state in
-                defer { state.isClaimed = true }
-                return state.isClaimed ? nil : state.source
-            }
-        }
-
-        /// False if it was given up before.
-        func finish(trailers: HTTPFields?) -> Bool {
-            let (source, isGivenUp) = state.withLock { state in
-                if !state.isGivenUp { state.trailers = trailers }
-                defer { letGo(&state) }
-                return (state.source, state.isGivenUp)
-            }
-            _ = source
-            return !isGivenUp
-        }
-
-        func abandon() {
-            state.withLock { state in
-                if state.source != nil { state.isGivenUp = true }
-                currentPhase.store(state.phase, ordering: .releasing)
-            }
-            release()
-        }
-
-        /// Lets go of the source, which has not come to its end.
-        func release() {
-            let source = state.withLock { state in
-                state.isClaimed = true
-                defer { letGo(&state) }
-                return state.source
-            }
-            source?.abandon()
-        }
-
-        private func letGo(_ state: inout State) {
-            state.source = nil
-            currentPhase.store(state.phase, ordering: .releasing)
-        }
-
-        deinit { state.withLock(\.source)?.abandon() }
     }
+}
+
+/// A response's body as the source of another message's.
+private struct BodyOnItsWay: BodySource {
+    private let body: ResponseBody
+    private let reader: ResponseBody.Reader
+
+    init(_ body: ResponseBody) { (self.body, reader) = (body, body.makeReader()) }
+
+    func next() async throws -> Data? { try await reader.next() }
+    func abandon() { body.abandon() }
+    var trailers: HTTPFields? { body.trailers }
 }
 
 extension ResponseBody: CustomStringConvertible, CustomReflectable {
     /// Kind and length, never the bytes.
     public var description: String {
         switch storage {
-        case .buffered(let data): "\(data.count) bytes"
+        case .buffered(let bytes): "\(bytes.data.count) bytes"
         case .stream: "stream, \(expectedLength.map { "\($0) bytes" } ?? "unknown length")"
         }
     }
@@ -260,5 +233,5 @@ extension ResponseBody: CustomStringConvertible, CustomReflectable {
 
 extension ResponseBody.Iterator: CustomReflectable {
     /// Nothing of the body.
-    public var customMirror: Mirror { Mirror(self, children: ["isStream": reader != nil]) }
+    public var customMirror: Mirror { Mirror(self, children: ["isStream": isStream]) }
 }

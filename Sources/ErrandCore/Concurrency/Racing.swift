@@ -45,27 +45,33 @@ package func racing<Result: Sendable>(
         }, discard: discard, operation: operation)
 }
 
-/// A response's body, each read of which is raced against what would end it.
-final class RacedBodySource: BodySource {
-    private let body: ResponseBody
-    private let reader: ResponseBody.Reader?
+/// The source of a response's body, each read of which is raced against what would end it.
+struct RacedBodySource: BodySource {
+    private let base: any BodySource
+    private let ready: (any ReadyBodySource)?
     private let exchange: ExchangeLifetime
+    private let deadline: Deadline?
     private let expiry: @Sendable () async throws -> TransportError
 
-    /// - Parameter exchange: ends with the expiry's error, where the transport would know of a cancellation alone.
+    /// - Parameters:
+    ///   - exchange: ends with the expiry's error, where the transport would know of a cancellation alone.
+    ///   - deadline: what `expiry` waits for; nil where it waits anew for each read.
     init(
-        reading body: ResponseBody, of exchange: ExchangeLifetime, expiry: @escaping @Sendable () async throws -> TransportError
+        _ base: any BodySource, of exchange: ExchangeLifetime, deadline: Deadline? = nil,
+        expiry: @escaping @Sendable () async throws -> TransportError
     ) {
-        (self.body, self.exchange, self.expiry) = (body, exchange, expiry)
-        reader = body.makeReader()
+        (self.base, self.exchange, self.deadline, self.expiry) = (base, exchange, deadline, expiry)
+        ready = base as? any ReadyBodySource
     }
 
-    var trailers: HTTPFields? { body.trailers }
+    var trailers: HTTPFields? { base.trailers }
 
     func next() async throws -> Data? {
-        guard let reader else { return nil }
-        return try await racing(expiry, onExpiry: { exchange.end(.failed($0)) }, discard: { _ in }, operation: { try await reader.next() })
+        // A race costs more than to look.
+        if let ready, deadline?.hasPassed != true, let chunk = ready.takeChunkAtHand() { return chunk }
+        return try await racing(expiry, onExpiry: { exchange.end(.failed($0)) }, discard: { _ in }, operation: { try await base.next() })
     }
 
-    func abandon() { body.abandon() }
+    func abandon() { base.abandon() }
+    func fail(_ error: any Error) { base.fail(error) }
 }

@@ -1,5 +1,5 @@
-/// What every request passes just before the transport: cancellation is seen, a request without an authority is refused, secret
-/// fields get their never-index flag, a priority its field, and a deadline is obeyed for transports that can't do it themselves.
+/// What every request passes just before the transport: cancellation is seen, a request without an authority is refused, a priority gets
+/// its field, and deadlines and limits of phases are obeyed for transports that can't do it themselves.
 struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
     let transport: Transport
 
@@ -7,12 +7,10 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
         try Task.checkCancellation()
         var request = request
         try request.readTarget()
-        let ownFields = request.head.headerFields
-        request.head.headerFields = request.completedFields
-        if request.options.priority != .normal, !ownFields.contains(.priority) {
-            request.head.headerFields[.priority] = request.options.priority.description
-        }
-        request.head.headerFields = request.head.headerFields.markingSensitive(by: request.options.sensitivity)
+        // Before the fields to fall back on, of which the priority may be one.
+        let addsPriority = request.options.priority != .normal && !request.headers.contains(.priority)
+        if request.options.hasFallbackHeaders { request.headers = request.completedFields }
+        if addsPriority { request.headers[.priority] = request.options.priority.description }
         guard case .use(let timeout) = request.options.attemptTimeout, !request.options.call.hasAttemptDeadline else {
             return try await profiled(request)
         }
@@ -47,7 +45,9 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
 
     /// The answer of the transport, with a limit for each phase if there are any.
     private func timed(_ request: Request) async throws -> Response {
-        guard case .use(let limits) = request.options.phaseTimeouts, !limits.isEmpty else { return try await sent(request) }
+        guard case .use(let limits) = request.options.phaseTimeouts, !limits.isEmpty,
+            !transport.capabilities.contains(.phaseTimeouts) || !(limits.clock is ContinuousClock)
+        else { return try await sent(request) }
         return try await watched(request, by: limits)
     }
 
@@ -70,13 +70,15 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
             { try await watch.expiry(of: request) }, discard: { $0.body.abandon() }, operation: { try await self.sent(sent) })
         response.request.body = request.body
         response.request.options.eventSink = request.options.eventSink
-        guard let limit = limits.idleRead?.bounded, response.body.bufferedData == nil else { return response }
+        guard let limit = limits.idleRead?.bounded else { return response }
         let head = response.head
-        response.body = ResponseBody(
-            RacedBodySource(reading: response.body, of: response.exchange) {
+        let exchange = response.exchange
+        response.body = response.body.over { source in
+            RacedBodySource(source, of: exchange) {
                 try await limits.clock.sleep(for: limit)
                 return .timedOut(.body, after: limit, request: request, response: head, wasSent: .yes)
-            }, expectedLength: response.body.expectedLength, request: request)
+            }
+        }
         return response
     }
 
@@ -87,14 +89,14 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
             deadline, onTimeout: { .timedOut(.response, after: started - deadline.remaining, request: request, wasSent: .maybe) },
             discard: { $0.body.abandon() },
             operation: { try await transport.send(request) })
-        guard response.body.bufferedData == nil else { return response }
         var bounded = response
-        bounded.body = ResponseBody(
-            RacedBodySource(reading: response.body, of: response.exchange) {
+        bounded.body = response.body.over { source in
+            RacedBodySource(source, of: response.exchange, deadline: deadline) {
                 try await deadline.wait()
                 return .timedOut(
                     .body, after: started - deadline.remaining, request: request, response: response.head, wasSent: .yes)
-            }, expectedLength: response.body.expectedLength, request: request)
+            }
+        }
         return bounded
     }
 }

@@ -49,7 +49,7 @@ struct SharedSeat: Sendable {
         let request = own(shared.request, caller.request)
         let body: ResponseBody
         if let data = shared.body.bufferedData {
-            body = ResponseBody(data)
+            body = ResponseBody(data, trailers: shared.body.bufferedTrailers)
             shared.exchange.onEnd { lifetime.end($0) }
             leave(nil)
         } else {

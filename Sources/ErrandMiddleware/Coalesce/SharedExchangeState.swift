@@ -140,7 +140,7 @@ struct SharedExchangeState: Sendable {
         guard !isOver else { return nil }
         self.answer = answer
         if case .success(let response) = answer {
-            reader = response.body.makeReader()
+            reader = response.body.bufferedData == nil ? response.body.makeReader() : nil
             // What is whole in memory is not under way any more.
             isOpen = reader != nil
         } else {

@@ -43,12 +43,13 @@ public struct ResponseValidator: Sendable {
 }
 
 extension Response {
-    /// This response with its whole body in memory, to be read again and again.
+    /// This response with its whole body in memory: `body.bufferedData` shows the bytes, and the caller can still read them, once.
     ///
     /// - Throws: what ``ResponseBody/collect(upTo:)`` throws.
     public func buffered(upTo limitBytes: Int = ResponseBody.defaultCollectLimitBytes) async throws -> Response {
         var copy = self
-        copy.body = ResponseBody(try await body.collect(upTo: limitBytes))
+        let data = try await body.collect(upTo: limitBytes)
+        copy.body = ResponseBody(data, trailers: body.trailers)
         return copy
     }
 }

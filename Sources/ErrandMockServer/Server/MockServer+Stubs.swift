@@ -61,7 +61,7 @@ extension MockResponse {
         if let data = response.body.bufferedData {
             self.init(response.head, body: response.metadata.isRawAnswer ? .raw(data) : .data(data))
         } else {
-            self.init(response.head, body: .source { StubbedBody(response.body) })
+            self.init(response.head, body: .source { response.body.asSource() })
         }
         informational = events.heads
         isEarly = response.metadata.isStreamedAnswer
@@ -77,25 +77,5 @@ private final class InformationalResponses: EventSink {
         guard event.kind == .informationalResponse, let head = event.response else { return }
         state.withLock { $0.append(head) }
     }
-}
-
-/// The body of a stub's answer.
-private actor StubbedBody: BodySource {
-    private let body: ResponseBody
-    private var iterator: ResponseBody.Iterator
-
-    init(_ body: ResponseBody) {
-        self.body = body
-        iterator = body.makeAsyncIterator()
-    }
-
-    func next() async throws -> Data? {
-        var current = iterator
-        defer { iterator = current }
-        return try await current.next()
-    }
-
-    nonisolated func abandon() { body.abandon() }
-    nonisolated var trailers: HTTPFields? { body.trailers }
 }
 #endif

@@ -1,67 +1,34 @@
 internal import ErrandCore
 internal import Synchronization
 
-/// A request's body on its way out, with a copy of each chunk for the recording.
-struct SentBodySource: BodySource {
-    let base: any BodySource
-    let exchange: RecordedExchange
-
-    var trailers: HTTPFields? { base.trailers }
-
-    func next() async throws -> Data? {
-        let chunk = try await base.next()
-        if let chunk { exchange.sent(chunk) } else { exchange.requestBodyEnded() }
-        return chunk
-    }
-
-    func abandon() { base.abandon() }
-}
-
 extension RequestBody {
-    /// This body, telling `exchange` what is sent of it; as long, and sent again in the same ways.
+    /// This body, telling `exchange` what is sent of it. Bytes in memory are in the recording already.
     func recorded(by exchange: RecordedExchange) -> RequestBody {
         guard bytes == nil else { return self }
-        return .stream(length: length, replay: replay) { offset in
-            let base = try await open(from: offset)
-            exchange.requestBodyBegins(at: offset)
-            return SentBodySource(base: base, exchange: exchange)
+        return observed { event in
+            switch event {
+            case .opened(let offset): exchange.requestBodyBegins(at: offset)
+            case .chunk(let chunk): exchange.sent(chunk)
+            case .end(.complete, _): exchange.requestBodyEnded()
+            case .end: break
+            }
         }
     }
 }
 
-/// A response's body on its way in, with a copy of each chunk for the recording. Nothing is read ahead.
-actor ReceivedBodySource: BodySource {
-    private let body: ResponseBody
-    private let exchange: RecordedExchange
-    private var iterator: ResponseBody.Iterator?
-
-    init(_ body: ResponseBody, for exchange: RecordedExchange) {
-        (self.body, self.exchange) = (body, exchange)
-        iterator = body.makeAsyncIterator()
-    }
-
-    nonisolated var trailers: HTTPFields? { body.trailers }
-
-    func next() async throws -> Data? {
-        guard var current = iterator else { return nil }
-        do {
-            if let chunk = try await current.next(isolation: self) {
-                exchange.received(chunk)
-                return chunk
+extension ResponseBody {
+    /// This body, telling `exchange` what is read of it. Bytes in memory are in the recording already.
+    func recorded(by exchange: RecordedExchange) -> ResponseBody {
+        guard bufferedData == nil else { return self }
+        return observed { event in
+            switch event {
+            case .opened: break
+            case .chunk(let chunk): exchange.received(chunk)
+            case .end(.complete, let trailers): exchange.ended(.complete, trailers: trailers)
+            case .end(.failed(let error), _): exchange.ended(RecordedExchange.end(by: error, inBody: true))
+            case .end(.abandoned, _): exchange.ended(.abandoned)
             }
-        } catch {
-            iterator = nil
-            exchange.ended(RecordedExchange.end(by: error, inBody: true))
-            throw error
         }
-        iterator = nil
-        exchange.ended(.complete, trailers: body.trailers)
-        return nil
-    }
-
-    nonisolated func abandon() {
-        exchange.ended(.abandoned)
-        body.abandon()
     }
 }
 

@@ -52,10 +52,7 @@ public struct RecordMiddleware: HTTPMiddleware {
         do {
             var response = try await next.send(sent)
             exchange.answered(response)
-            if response.body.bufferedData == nil {
-                response.body = ResponseBody(
-                    ReceivedBodySource(response.body, for: exchange), expectedLength: response.body.expectedLength, request: request)
-            }
+            response.body = response.body.recorded(by: exchange)
             if request.body.bytes == nil { response.request.body = request.body }
             return response
         } catch {

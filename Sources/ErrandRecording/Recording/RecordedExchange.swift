@@ -75,6 +75,7 @@ final class RecordedExchange: Sendable {
         answer.redirectURL = fields[.location] ?? ""
         answer.contentCoding = response.metadata.contentCoding
         let data = response.body.bufferedData
+        if let trailers = response.body.bufferedTrailers { answer.trailers = [HARField](trailers) }
         state.withLock { state in
             (state.wait, state.response) = (wait, answer)
             guard let data else {

@@ -128,12 +128,8 @@ struct ExchangeLog: Sendable {
             return response.body
         }
         logHead(received)
-        return recorded(response, BodyRecord(limitBytes: limitBytes) { logBody(received, $0, $1) })
-    }
-
-    private func recorded(_ response: Response, _ record: BodyRecord) -> ResponseBody {
-        ResponseBody(
-            LoggedBodySource(response.body, record: record), expectedLength: response.body.expectedLength, request: response.request)
+        let record = BodyRecord(limitBytes: limitBytes) { logBody(received, $0, $1) }
+        return response.body.observed { record.record($0) }
     }
 
     /// Writes one line about a typed call, when it is over.
@@ -147,7 +143,7 @@ struct ExchangeLog: Sendable {
             } else {
                 let record = BodyRecord(limitBytes: limitBytes)
                 read = { record.soFar }
-                response.body = recorded(response, record)
+                response.body = response.body.observed { record.record($0) }
             }
         }
         response.onCallEnd(of: request, mark: elapsed) { [read] report in

@@ -68,73 +68,37 @@ final class PacedBodySource: BodySource {
 }
 
 /// A body up to a byte, and then a failure.
-final class BreakingBodySource: BodySource {
-    private let base: any BodySource
+struct BreakingOff: BodyTransform {
+    private var left: Int
     private let failure: any Error
-    private let left: Mutex<Int>
 
-    init(_ base: any BodySource, afterBytes count: Int, failure: any Error) {
-        (self.base, self.failure) = (base, failure)
-        left = Mutex(count)
+    init(afterBytes count: Int, failure: any Error) { (left, self.failure) = (count, failure) }
+
+    mutating func next(_ input: inout Data) throws -> Data? {
+        guard left > 0 else { throw failure }
+        let given = Data(input.prefix(left))
+        (left, input) = (left - given.count, Data())
+        return given.isEmpty ? nil : given
     }
 
-    func next() async throws -> Data? {
-        guard left.withLock({ $0 > 0 }) else { throw failure }
-        guard let chunk = try await base.next() else { throw failure }
-        return left.withLock { left in
-            let given = chunk.prefix(left)
-            left -= given.count
-            return Data(given)
-        }
-    }
-
-    func abandon() { base.abandon() }
+    mutating func finish(_ input: inout Data) throws -> Data? { throw failure }
 }
 
-/// A body that is watched: each piece, its end, and that nobody reads on. The end is told once.
-final class ObservedBodySource: BodySource {
+/// A body whose reader finds out that its task was cancelled, and which may have other trailers.
+struct StubbedBodySource: BodySource {
     private let base: any BodySource
     private let ownTrailers: HTTPFields?
-    private let isOver = Mutex(false)
-    private let onChunk: @Sendable (Data) -> Void
-    private let onEnd: @Sendable (ExchangeLifetime.End) -> Void
 
     /// - Parameter trailers: in place of the body's own; nil leaves those.
-    init(
-        _ base: any BodySource, trailers: HTTPFields? = nil, onChunk: @escaping @Sendable (Data) -> Void = { _ in },
-        onEnd: @escaping @Sendable (ExchangeLifetime.End) -> Void
-    ) {
-        (self.base, ownTrailers, self.onChunk, self.onEnd) = (base, trailers, onChunk, onEnd)
-    }
+    init(_ base: any BodySource, trailers: HTTPFields? = nil) { (self.base, ownTrailers) = (base, trailers) }
 
     var trailers: HTTPFields? { ownTrailers ?? base.trailers }
 
     func next() async throws -> Data? {
-        do {
-            try Task.checkCancellation()
-            if let chunk = try await base.next() {
-                onChunk(chunk)
-                return chunk
-            }
-        } catch {
-            end(.failed(error))
-            base.abandon()
-            throw error
-        }
-        end(.complete)
-        return nil
+        try Task.checkCancellation()
+        return try await base.next()
     }
 
-    func abandon() {
-        end(.abandoned)
-        base.abandon()
-    }
-
-    private func end(_ end: ExchangeLifetime.End) {
-        let isFirst = isOver.withLock { isOver in
-            defer { isOver = true }
-            return !isOver
-        }
-        if isFirst { onEnd(end) }
-    }
+    func abandon() { base.abandon() }
+    func fail(_ error: any Error) { base.fail(error) }
 }

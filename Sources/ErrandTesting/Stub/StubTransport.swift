@@ -192,25 +192,30 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
 
     /// The body, each piece of which is kept and told of when it is read.
     private func open(_ exchange: StubExchange, of index: Int, at bytesPerSecond: Int?) async throws -> any BodySource {
-        let source: any BodySource
+        let body = exchange.request.body
+        let clock = clock
+        let paced: RequestBody = .stream(length: body.length, replay: body.replay) { offset in
+            let source = StubbedBodySource(try await body.open(from: offset))
+            return bytesPerSecond.map { PacedBodySource(source, bytesPerSecond: $0, clock: clock) } ?? source
+        }
+        let observed = paced.observed { [self] event in
+            switch event {
+            case .opened, .end(.failed, _), .end(.abandoned, _): break
+            case .chunk(let chunk):
+                state.withLock { state in
+                    let room = Self.bodyLimitBytes - state.requests[index].body.count
+                    state.requests[index].body.append(chunk.prefix(room))
+                }
+                exchange.sent(chunk.count)
+            case .end(.complete, let trailers):
+                state.withLock { $0.requests[index].trailers = trailers }
+                exchange.requestIsSent(declared: body.length)
+            }
+        }
         do {
-            source = try await exchange.request.body.open()
+            return try await observed.open()
         } catch {
             throw Self.failure(of: exchange.request, error)
-        }
-        let paced = bytesPerSecond.map { PacedBodySource(source, bytesPerSecond: $0, clock: clock) as any BodySource } ?? source
-        let request = exchange.request
-        return ObservedBodySource(paced) { [self] chunk in
-            state.withLock { state in
-                let room = Self.bodyLimitBytes - state.requests[index].body.count
-                state.requests[index].body.append(chunk.prefix(room))
-            }
-            exchange.sent(chunk.count)
-        } onEnd: { [self] end in
-            if case .complete = end {
-                state.withLock { $0.requests[index].trailers = source.trailers }
-                exchange.requestIsSent(declared: request.body.length)
-            }
         }
     }
 
@@ -262,32 +267,36 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
             return response
         case .data(let data):
             exchange.tell(.responseHead, head: made.head)
-            if answer.breaking == nil, conditions?.downloadBytesPerSecond == nil, answer.trailers == nil {
+            if answer.breaking == nil, conditions?.downloadBytesPerSecond == nil {
                 exchange.received(data.count)
                 exchange.end(.complete)
-                return Response(head: made.head, body: ResponseBody(data), request: request, exchange: exchange.lifetime)
+                let body = ResponseBody(data, trailers: answer.trailers)
+                return Response(head: made.head, body: body, request: request, exchange: exchange.lifetime)
             }
             source = ChunksBodySource([data])
         case .source(let body):
             exchange.tell(.responseHead, head: made.head)
             source = body
         }
-        if let breaking = answer.breaking {
-            source = BreakingBodySource(source, afterBytes: breaking.afterBytes, failure: breaking.failure)
-        }
+        source = StubbedBodySource(source, trailers: answer.trailers)
         if let rate = conditions?.downloadBytesPerSecond { source = PacedBodySource(source, bytesPerSecond: rate, clock: clock) }
-        state.withLock { $0.openBodies += 1 }
-        let observed = ObservedBodySource(source, trailers: answer.trailers) {
-            exchange.received($0.count)
-        } onEnd: { [self] end in
-            state.withLock { $0.openBodies -= 1 }
-            body?.abandon()
-            exchange.end(end)
-        }
         let length = made.head.headerFields[.contentLength].flatMap { Int64($0) }
-        return Response(
-            head: made.head, body: ResponseBody(observed, expectedLength: length, request: request), request: request,
-            exchange: exchange.lifetime)
+        var streamed = ResponseBody(source, expectedLength: length, request: request)
+        if let breaking = answer.breaking {
+            streamed = streamed.transformed(by: BreakingOff(afterBytes: breaking.afterBytes, failure: breaking.failure), length: length)
+        }
+        state.withLock { $0.openBodies += 1 }
+        let observed = streamed.observed { [self] event in
+            switch event {
+            case .opened: break
+            case .chunk(let chunk): exchange.received(chunk.count)
+            case .end(let end, _):
+                state.withLock { $0.openBodies -= 1 }
+                body?.abandon()
+                exchange.end(end)
+            }
+        }
+        return Response(head: made.head, body: observed, request: request, exchange: exchange.lifetime)
     }
 
     /// The other sender's answer. It reads the body, unless that has been read already.
@@ -305,9 +314,7 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
             request.body =
                 trailers == nil
                 ? .data(recorded.body)
-                : .stream(length: request.body.length) { _ in
-                    ObservedBodySource(ChunksBodySource([recorded.body]), trailers: trailers, onEnd: { _ in })
-                }
+                : .stream(length: request.body.length) { _ in StubbedBodySource(ChunksBodySource([recorded.body]), trailers: trailers) }
         }
         exchange.isPassedOn()
         return try await sender.send(request)

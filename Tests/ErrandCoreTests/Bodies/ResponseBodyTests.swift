@@ -2,15 +2,33 @@ import Errand
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct ResponseBodyTests {
-    @Test func bytesInMemoryAreReadAsOftenAsWanted() async throws {
-        let body = ResponseBody(Data("hello".utf8))
-        for _ in 0..<2 {
+    /// As a stream is, so that what works with a stub works with a large body.
+    @Test(arguments: [true, false]) func bytesInMemoryAreReadOnce(_ isCollected: Bool) async throws {
+        let body = ResponseBody(Data("hello".utf8), trailers: [.eTag: "x"])
+        #expect(body.trailers == nil)
+        if isCollected {
             #expect(try await body.collect() == Data("hello".utf8))
+        } else {
             #expect(try await body.reduce(into: Data()) { $0 += $1 } == Data("hello".utf8))
         }
+        #expect(body.trailers == [.eTag: "x"])
+        await #expect(throws: BodyAlreadyUsed.self) { try await body.collect() }
+        await #expect(throws: BodyAlreadyUsed.self) { try await body.prefix(2) }
+        var second = body.makeAsyncIterator()
+        await #expect(throws: BodyAlreadyUsed.self) { try await second.next() }
         body.abandon()
-        #expect(body.bufferedData == Data("hello".utf8) && body.expectedLength == 5 && body.trailers == nil)
+        #expect(body.bufferedData == Data("hello".utf8) && body.expectedLength == 5 && body.trailers == [.eTag: "x"])
         #expect(body.description == "5 bytes" && !dumped(body).contains("hello"))
+        let given = ResponseBody(Data("hello".utf8))
+        var iterator = given.makeAsyncIterator()
+        var copy = iterator
+        #expect(try await copy.next() == Data("hello".utf8))
+        #expect(try await iterator.next() == nil)
+        #expect(try await copy.next() == nil)
+        let abandoned = ResponseBody(Data("hello".utf8), trailers: [.eTag: "x"])
+        abandoned.abandon()
+        await #expect(throws: BodyAlreadyUsed.self) { try await abandoned.collect() }
+        #expect(abandoned.trailers == nil)
         var empty = ResponseBody().makeAsyncIterator()
         #expect(try await empty.next() == nil)
     }

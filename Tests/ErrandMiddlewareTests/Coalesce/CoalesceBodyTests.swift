@@ -41,7 +41,7 @@ import Testing
         let (stack, body) = (stack, HandBody())
         let slow = simulation.begin { () -> (bytes: Int, fellBehind: Bool) in
             let response = try await stack.send(try request())
-            guard let reader = response.body.makeReader() else { return (0, false) }
+            let reader = response.body.makeReader()
             var bytes = 0
             do {
                 while let chunk = try await reader.next() { bytes += chunk.count }

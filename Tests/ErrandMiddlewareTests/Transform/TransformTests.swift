@@ -75,7 +75,7 @@ import Testing
 
     @Test func aBodyMadeOfTheOldOneStreamsOn() async throws {
         let stub = StubTransport(Stub().answers(.stream(streamed)))
-        let response = try await stub.transformResponse { $0.body = ResponseBody(Shouting($0.body)) }.send(try request())
+        let response = try await stub.transformResponse { $0.body = $0.body.transformed(by: Shouting()) }.send(try request())
         #expect(stub.openBodyCount == 1)
         #expect(try await response.body.collect() == Data("ONETWOTHREE".utf8))
         #expect(stub.openBodyCount == 0)
@@ -109,20 +109,9 @@ import Testing
 }
 
 /// A body in capitals, piece by piece.
-private actor Shouting: BodySource {
-    private let body: ResponseBody
-    private var iterator: ResponseBody.Iterator
-
-    init(_ body: ResponseBody) {
-        self.body = body
-        iterator = body.makeAsyncIterator()
+private struct Shouting: BodyTransform {
+    mutating func next(_ input: inout Data) -> Data? {
+        defer { input = Data() }
+        return input.isEmpty ? nil : Data(String(decoding: input, as: UTF8.self).uppercased().utf8)
     }
-
-    func next() async throws -> Data? {
-        var current = iterator
-        defer { iterator = current }
-        return try await current.next().map { Data(String(decoding: $0, as: UTF8.self).uppercased().utf8) }
-    }
-
-    nonisolated func abandon() { body.abandon() }
 }

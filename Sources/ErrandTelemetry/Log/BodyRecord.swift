@@ -2,41 +2,6 @@
 internal import ErrandCore
 internal import Synchronization
 
-/// A body that is handed on as it comes, and whose front is kept; it reads nothing by itself.
-actor LoggedBodySource: BodySource {
-    private let body: ResponseBody
-    private var iterator: ResponseBody.Iterator
-    private let record: BodyRecord
-
-    init(_ body: ResponseBody, record: BodyRecord) {
-        (self.body, self.record) = (body, record)
-        iterator = body.makeAsyncIterator()
-    }
-
-    func next() async throws -> Data? {
-        var current = iterator
-        defer { iterator = current }
-        do {
-            if let chunk = try await current.next() {
-                record.add(chunk)
-                return chunk
-            }
-        } catch {
-            record.end(.failed(error))
-            throw error
-        }
-        record.end(.complete)
-        return nil
-    }
-
-    nonisolated func abandon() {
-        record.end(.abandoned)
-        body.abandon()
-    }
-
-    nonisolated var trailers: HTTPFields? { body.trailers }
-}
-
 /// What was read of a body: how much, and its front.
 final class BodyRecord: Sendable {
     struct Read {
@@ -55,7 +20,15 @@ final class BodyRecord: Sendable {
 
     var soFar: Read { state.withLock(\.read) }
 
-    func add(_ chunk: Data) {
+    func record(_ event: BodyEvent) {
+        switch event {
+        case .opened: break
+        case .chunk(let chunk): add(chunk)
+        case .end(let end, _): self.end(end)
+        }
+    }
+
+    private func add(_ chunk: Data) {
         state.withLock { state in
             guard !state.isOver else { return }
             let wanted = limitBytes - state.read.front.count
@@ -64,7 +37,7 @@ final class BodyRecord: Sendable {
         }
     }
 
-    func end(_ end: ExchangeLifetime.End) {
+    private func end(_ end: ExchangeLifetime.End) {
         let last: Read? = state.withLock { state in
             defer { state.isOver = true }
             return state.isOver ? nil : state.read

@@ -1,0 +1,184 @@
+internal import Synchronization
+
+/// Holds the source of a stream until it was read, abandoned or forgotten.
+final class StreamOwner: Sendable {
+    private struct State {
+        var source: (any BodySource)?
+        var isClaimed = false
+        var isGivenUp = false
+        var trailers: HTTPFields?
+
+        var phase: Phase { isGivenUp ? .givenUp : source == nil ? .over : .open }
+    }
+
+    enum Phase: UInt8, AtomicRepresentable {
+        /// There may be more to read.
+        case open
+        /// It came to its end, or its reader failed.
+        case over
+        /// It was abandoned before its end by other than the reader's own failure, or another body stands in its place.
+        case givenUp
+    }
+
+    private let state: Mutex<State>
+    /// The state's phase, for a reader that asks before each chunk. Written under the lock.
+    private let currentPhase: Atomic<Phase>
+    let request: Request?
+    /// Those of them that have not heard of an end yet hear of it where the stream ends otherwise than by being read.
+    let observers: [BodyObserver]
+
+    init(_ source: some BodySource, request: Request?, observers: [BodyObserver] = []) {
+        state = Mutex(State(source: source))
+        currentPhase = Atomic(.open)
+        (self.request, self.observers) = (request, observers)
+    }
+
+    /// Of a body that was read already, or given up.
+    init(usedUp request: Request?) {
+        state = Mutex(State(isClaimed: true, isGivenUp: true))
+        currentPhase = Atomic(.givenUp)
+        (self.request, observers) = (request, [])
+    }
+
+    var trailers: HTTPFields? { state.withLock(\.trailers) }
+    var phase: Phase { currentPhase.load(ordering: .acquiring) }
+
+    /// The source, for the first caller alone.
+    func claim() -> (any BodySource)? {
+        state.withLock { state in
+            defer { state.isClaimed = true }
+            return state.isClaimed ? nil : state.source
+        }
+    }
+
+    /// The source, for a body that stands in this one's place; nil where it was read, or given up.
+    func move() -> (any BodySource)? {
+        state.withLock { state in
+            guard !state.isClaimed, let source = state.source else { return nil }
+            (state.isClaimed, state.isGivenUp) = (true, true)
+            letGo(&state)
+            return source
+        }
+    }
+
+    /// False if it was given up before.
+    func finish(trailers: HTTPFields?) -> Bool {
+        let (source, isGivenUp) = state.withLock { state in
+            if !state.isGivenUp { state.trailers = trailers }
+            defer { letGo(&state) }
+            return (state.source, state.isGivenUp)
+        }
+        _ = source
+        return !isGivenUp
+    }
+
+    func abandon() {
+        let source = state.withLock { state in
+            if state.source != nil { state.isGivenUp = true }
+            return release(&state)
+        }
+        guard let source else { return }
+        source.abandon()
+        for observer in observers { observer.end(.abandoned) }
+    }
+
+    /// Lets go of a source that has failed.
+    func sourceFailed(_ error: any Error) {
+        guard let source = state.withLock({ release(&$0) }) else { return }
+        source.abandon()
+        for observer in observers { observer.end(.failed(error)) }
+    }
+
+    /// Ends a source that is well, because what its bytes go through has failed.
+    func readerFailed(_ error: any Error) {
+        guard let source = state.withLock({ release(&$0) }) else { return }
+        source.fail(error)
+        for observer in observers { observer.end(.failed(error)) }
+    }
+
+    private func release(_ state: inout State) -> (any BodySource)? {
+        state.isClaimed = true
+        defer { letGo(&state) }
+        return state.source
+    }
+
+    private func letGo(_ state: inout State) {
+        state.source = nil
+        currentPhase.store(state.phase, ordering: .releasing)
+    }
+
+    deinit {
+        guard let source = state.withLock(\.source) else { return }
+        source.abandon()
+        for observer in observers { observer.end(.abandoned) }
+    }
+}
+
+/// What an iterator holds, so that a copy of it reads the same stream and the last copy abandons it.
+final class StreamReader: Sendable, BodyInput {
+    private let owner: StreamOwner
+    private let source: (any BodySource)?
+    /// How often a pipeline has read.
+    private let turns = Atomic(0)
+
+    init(_ owner: StreamOwner) {
+        self.owner = owner
+        source = owner.claim()
+    }
+
+    /// The next chunk; nil at the end, which is that of the body.
+    func next() async throws -> Data? {
+        if let chunk = try await pull() { return chunk }
+        try finish()
+        return nil
+    }
+
+    /// Whether there is nothing more to read.
+    ///
+    /// - Throws: ``BodyAlreadyUsed`` for a second reader, and where another task gave the body up.
+    var isOver: Bool {
+        get throws {
+            switch owner.phase {
+            case .open where source != nil: false
+            case .over where source != nil: true
+            case .open, .over, .givenUp: throw BodyAlreadyUsed()
+            }
+        }
+    }
+
+    /// The next chunk of the source; nil at its end.
+    func pull() async throws -> Data? {
+        guard let source, try !isOver else { return nil }
+        do {
+            return try await source.next()
+        } catch let error as BodyAlreadyUsed {
+            // Somebody else reads it at this moment, and goes on.
+            throw error
+        } catch {
+            owner.sourceFailed(error)
+            throw error
+        }
+    }
+
+    var trailers: HTTPFields? { source?.trailers }
+
+    /// The body has come to its end.
+    ///
+    /// - Throws: ``BodyAlreadyUsed`` where another task gave it up meanwhile: then it has no end that could pass for the whole.
+    func finish() throws {
+        if owner.phase == .over { return }
+        guard let source, owner.finish(trailers: source.trailers) else { throw BodyAlreadyUsed() }
+    }
+
+    /// What the chunks go through has failed.
+    func fail(_ error: any Error) {
+        if !(error is BodyAlreadyUsed) { owner.readerFailed(error) }
+    }
+
+    /// False if another copy of the iterator has read since.
+    func takeTurn(_ turn: Int) -> Bool {
+        turns.compareExchange(expected: turn, desired: turn + 1, ordering: .acquiringAndReleasing).exchanged
+    }
+
+    deinit { if source != nil { owner.abandon() } }
+}

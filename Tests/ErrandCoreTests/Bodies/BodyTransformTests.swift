@@ -1,0 +1,347 @@
+import Errand
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import ErrandCore
+
+/// Doubles each byte, and waits for pairs: what is left of an odd number is an error.
+private struct Pairs: BodyTransform {
+    var made = 0
+    var watched: Watched<Int>?
+
+    mutating func next(_ input: inout Data) -> Data? {
+        guard input.count >= 2 else { return nil }
+        let pair = Data(input.prefix(2))
+        input = Data(input.dropFirst(2))
+        made += 1
+        return Data(pair.flatMap { [$0, $0] })
+    }
+
+    mutating func finish(_ input: inout Data) throws -> Data? {
+        if !input.isEmpty { throw SomeError() }
+        return nil
+    }
+}
+
+/// As many bytes as told, in one piece or in many, whatever comes in.
+private struct Blowing: BodyTransform {
+    var left: Int
+    let pieceBytes: Int
+
+    mutating func next(_ input: inout Data) -> Data? {
+        if input.isEmpty { return nil }
+        guard left > 0 else {
+            input = Data()
+            return nil
+        }
+        let piece = Data(count: min(left, pieceBytes))
+        left -= piece.count
+        return piece
+    }
+}
+
+/// Puts a byte before each chunk and one behind the body.
+private struct Framed: BodyTransform {
+    private var isEnded = false
+
+    mutating func next(_ input: inout Data) -> Data? {
+        defer { input = Data() }
+        return input.isEmpty ? nil : Data("<".utf8) + input
+    }
+
+    mutating func finish(_ input: inout Data) -> Data? {
+        defer { isEnded = true }
+        return isEnded ? nil : Data(">".utf8)
+    }
+}
+
+/// Takes all, and returns nothing or empty chunks.
+private struct Swallowing: BodyTransform {
+    let returnsEmpty: Bool
+
+    mutating func next(_ input: inout Data) -> Data? {
+        if !returnsEmpty { input = Data() }
+        return returnsEmpty ? Data() : nil
+    }
+
+    mutating func finish(_ input: inout Data) -> Data? { returnsEmpty ? Data() : nil }
+}
+
+/// What an observer saw, as text.
+private final class Seen: Sendable {
+    private let events = Mutex<[String]>([])
+    var all: [String] { events.withLock { $0 } }
+
+    func note(_ event: BodyEvent) {
+        let text =
+            switch event {
+            case .opened(let offset): "opened \(offset)"
+            case .chunk(let chunk): String(decoding: chunk, as: UTF8.self)
+            case .end(.failed(let error), _): "failed \(type(of: error))"
+            case .end(let end, let trailers): "\(end)" + (trailers.map { " \($0.count) trailers" } ?? "")
+            }
+        events.withLock { $0.append(text) }
+    }
+}
+
+@Suite(.timeLimit(.minutes(5))) struct BodyTransformTests {
+    private func text(_ body: ResponseBody) async throws -> String { String(decoding: try await body.collect(), as: UTF8.self) }
+
+    /// In memory, and as a stream of each piece.
+    private func bodies(_ text: String, trailers: HTTPFields? = nil) -> [ResponseBody] {
+        [
+            ResponseBody(Data(text.utf8), trailers: trailers),
+            ResponseBody(ScriptedBodySource(text.map { String($0) }, trailers: trailers), expectedLength: Int64(text.utf8.count)),
+            ResponseBody(ScriptedBodySource([text], trailers: trailers)),
+        ]
+    }
+
+    @Test func theOutputIsTheSameAtEverySplit() async throws {
+        let bytes = Array("abcdef".utf8)
+        for first in 0...bytes.count {
+            for second in first...bytes.count {
+                let chunks = [Array(bytes[..<first]), Array(bytes[first..<second]), Array(bytes[second...])]
+                let body = ResponseBody(ScriptedBodySource(chunks: chunks)).transformed(by: Pairs())
+                #expect(try await text(body) == "aabbccddeeff", "split at \(first) and \(second)")
+            }
+        }
+    }
+
+    @Test func trailersAndLengthsAreKept() async throws {
+        for body in bodies("abcd", trailers: [.eTag: "x"]) {
+            let made = body.transformed(by: Pairs(), length: 8)
+            #expect(made.expectedLength == 8 && made.trailers == nil)
+            #expect(try await text(made) == "aabbccdd" && made.trailers == [.eTag: "x"])
+        }
+        #expect(ResponseBody(ScriptedBodySource(["ab"]), expectedLength: 2).transformed(by: Pairs()).expectedLength == nil)
+        #expect(ResponseBody(ScriptedBodySource(["ab"]), expectedLength: 2).observed { _ in }.expectedLength == 2)
+    }
+
+    @Test func stagesStandInOrder() async throws {
+        for body in bodies("abcd") {
+            let (inner, outer) = (Seen(), Seen())
+            let made = body.observed(inner.note).transformed(by: Pairs()).observed(outer.note).transformed(by: Framed())
+            let all = try await text(made)
+            #expect(all.replacing("<", with: "") == "aabbccdd>" && all.hasPrefix("<"))
+            #expect(inner.all.dropLast().joined() == "abcd" && outer.all.dropLast().joined() == "aabbccdd")
+            #expect(inner.all.last == "complete" && outer.all.last == "complete")
+        }
+    }
+
+    // MARK: In memory
+
+    @Test func bytesInMemoryStayInMemory() async throws {
+        let seen = Seen()
+        let body = ResponseBody(Data("abcd".utf8)).observed(seen.note).transformed(by: Pairs())
+        #expect(body.bufferedData == Data("aabbccdd".utf8) && body.expectedLength == 8)
+        #expect(seen.all.isEmpty, "looking is not reading")
+        #expect(try await text(body) == "aabbccdd" && seen.all == ["abcd", "complete"])
+    }
+
+    @Test func whatFailsInMemoryFailsWhenItIsRead() async throws {
+        let seen = Seen()
+        let body = ResponseBody(Data("abcde".utf8)).observed(seen.note).transformed(by: Pairs())
+        #expect(body.bufferedData == nil && seen.all.isEmpty)
+        var iterator = body.makeAsyncIterator()
+        #expect(try await iterator.next() == Data("aabb".utf8))
+        #expect(try await iterator.next() == Data("ccdd".utf8))
+        await #expect(throws: SomeError()) { try await iterator.next() }
+        // The bytes themselves had come to their end.
+        #expect(seen.all == ["abcde", "complete"])
+        #expect(try await iterator.next() == nil)
+    }
+
+    @Test(arguments: [(1024 * 1024, true), (1024 * 1024 + 1, false)])
+    func whatIsTooLargeForMemoryBecomesAStream(_ size: Int, _ isInMemory: Bool) async throws {
+        let body = ResponseBody(Data("a".utf8), trailers: [.eTag: "x"]).transformed(by: Blowing(left: size, pieceBytes: 64 * 1024))
+        #expect((body.bufferedData != nil) == isInMemory)
+        #expect(try await body.collect().count == size && body.trailers == [.eTag: "x"])
+    }
+
+    // MARK: Bounds
+
+    @Test(arguments: [1, 64 * 1024, 64 * 1024 + 1, 1_000_000]) func noChunkIsLongerThan64KiB(_ pieceBytes: Int) async throws {
+        let size = pieceBytes == 1 ? 10 : 1_000_000
+        let source = ScriptedBodySource(["a", "b"])
+        var count = 0
+        for try await chunk in ResponseBody(source).transformed(by: Blowing(left: size, pieceBytes: pieceBytes)) {
+            #expect(!chunk.isEmpty && chunk.count <= 64 * 1024)
+            count += chunk.count
+        }
+        #expect(count == size)
+    }
+
+    @Test func outputIsHandedOnBeforeMoreIsRead() async throws {
+        let source = ScriptedBodySource(["a", "b"])
+        var iterator = ResponseBody(source).transformed(by: Blowing(left: 30, pieceBytes: 10)).makeAsyncIterator()
+        for _ in 0..<3 {
+            #expect(try await iterator.next()?.count == 10)
+            #expect(source.unreadCount == 1)
+        }
+        #expect(try await iterator.next() == nil)
+    }
+
+    @Test(arguments: [true, false]) func aTransformThatReturnsNothingEnds(_ returnsEmpty: Bool) async throws {
+        for body in bodies("abc") {
+            #expect(try await text(body.transformed(by: Swallowing(returnsEmpty: returnsEmpty))) == "")
+        }
+    }
+
+    // MARK: Ends
+
+    @Test func aFailingTransformEndsTheExchangeAsFailed() async throws {
+        let seen = Seen()
+        let source = FailureSource()
+        let body = ResponseBody(source).observed(seen.note).transformed(by: Pairs())
+        await #expect(throws: SomeError()) { try await body.collect() }
+        #expect(source.failures.value == ["SomeError"] && source.abandonments.value == 0)
+        #expect(seen.all == ["abc", "complete"])
+        // Before the source's own end.
+        let early = FailureSource()
+        let earlySeen = Seen()
+        let refused = ResponseBody(early).observed(earlySeen.note).transformed(by: Refusing())
+        await #expect(throws: SomeError()) { try await refused.collect() }
+        #expect(early.failures.value == ["SomeError"] && earlySeen.all == ["abc", "failed SomeError"])
+        await #expect(throws: BodyAlreadyUsed.self) { try await refused.collect() }
+    }
+
+    private struct Refusing: BodyTransform {
+        mutating func next(_ input: inout Data) throws -> Data? { if input.isEmpty { nil } else { throw SomeError() } }
+    }
+
+    private final class FailureSource: BodySource {
+        let failures = Watched<[String]>([])
+        let abandonments = Watched(0)
+        private let rest = Mutex<[Data]>([Data("abc".utf8)])
+
+        func next() async throws -> Data? { rest.withLock { $0.popLast() } }
+        func abandon() { abandonments.change { $0 += 1 } }
+        func fail(_ error: any Error) { failures.change { $0.append("\(type(of: error))") } }
+    }
+
+    @Test func aSourceThatFailsIsSeenOnce() async throws {
+        let (inner, outer) = (Seen(), Seen())
+        let source = ScriptedBodySource(["ab"], then: .failure(SomeError()))
+        let body = ResponseBody(source).observed(inner.note).transformed(by: Pairs()).observed(outer.note)
+        await #expect(throws: SomeError()) { try await body.collect() }
+        #expect(inner.all == ["ab", "failed SomeError"] && outer.all == ["aabb", "failed SomeError"])
+        #expect(source.abandonCount == 1)
+    }
+
+    enum LettingGo: CaseIterable { case abandoned, dropped, half, halfAbandoned }
+
+    @Test(arguments: LettingGo.allCases) func nobodyReadsOn(_ how: LettingGo) async throws {
+        for inMemory in [true, false] {
+            let seen = Seen()
+            let source = ScriptedBodySource(["ab", "cd"])
+            func use() async throws {
+                let base = inMemory ? ResponseBody(Data("abcd".utf8)) : ResponseBody(source)
+                let body = base.observed(seen.note).transformed(by: Framed()).observed(seen.note)
+                switch how {
+                case .abandoned: body.abandon()
+                case .dropped: break
+                case .half: for try await _ in body { break }
+                case .halfAbandoned:
+                    var iterator = body.makeAsyncIterator()
+                    _ = try await iterator.next()
+                    body.abandon()
+                    await #expect(throws: BodyAlreadyUsed.self) { try await iterator.next() }
+                }
+            }
+            try await use()
+            #expect(seen.all.filter { $0 == "abandoned" }.count == 2, "\(how), in memory: \(inMemory)")
+            #expect(!seen.all.contains("complete"))
+            if !inMemory { #expect(source.abandonCount == 1) }
+        }
+    }
+
+    @Test func cancellingTheReaderIsAFailureForObservers() async throws {
+        let seen = Seen()
+        let source = ScriptedBodySource(["ab"], then: .stall)
+        let task = Task { try await ResponseBody(source).observed(seen.note).transformed(by: Pairs()).collect() }
+        await source.reachedEnding.wait()
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(seen.all == ["ab", "failed CancellationError"] && source.abandonCount == 1)
+    }
+
+    // MARK: One reader
+
+    @Test func theBodyThatWasTransformedIsUsedUp() async throws {
+        for body in bodies("abcd") {
+            let made = body.transformed(by: Pairs())
+            await #expect(throws: BodyAlreadyUsed.self) { try await body.collect() }
+            body.abandon()
+            #expect(try await text(made) == "aabbccdd")
+            await #expect(throws: BodyAlreadyUsed.self) { try await made.collect() }
+            // What was read before can't be transformed.
+            await #expect(throws: BodyAlreadyUsed.self) { try await body.transformed(by: Pairs()).collect() }
+            await #expect(throws: BodyAlreadyUsed.self) { try await body.observed { _ in }.collect() }
+        }
+    }
+
+    @Test func eachCopyOfATransformBeginsAnew() async throws {
+        let framed = Framed()
+        for body in bodies("ab") + bodies("ab") { #expect(try await text(body.transformed(by: framed)).hasSuffix("b>")) }
+    }
+
+    @Test func aCopyOfAnIteratorThatIsBehindIsRefused() async throws {
+        var first = ResponseBody(ScriptedBodySource(["ab", "cd", "ef"])).transformed(by: Pairs()).makeAsyncIterator()
+        _ = try await first.next()
+        var copy = first
+        #expect(try await copy.next() == Data("ccdd".utf8))
+        await #expect(throws: BodyAlreadyUsed.self) { try await first.next() }
+        #expect(try await copy.next() == Data("eeff".utf8))
+        #expect(try await copy.next() == nil)
+    }
+
+    @Test func severalTasksReadOneAfterAnother() async throws {
+        let reader = ResponseBody(ScriptedBodySource(["ab", "cd"])).transformed(by: Pairs()).makeReader()
+        for expected in ["aabb", "ccdd", nil] {
+            let chunk = try await Task { try await reader.next() }.value
+            #expect(chunk.map { String(decoding: $0, as: UTF8.self) } == expected)
+        }
+    }
+
+    // MARK: Requests
+
+    @Test func aRequestsBodyIsTransformedAnewEachTime() async throws {
+        let file = RequestBody.stream(length: 4, replay: .seekable) { offset in
+            ScriptedBodySource(["abcd".dropFirst(Int(offset)).description])
+        }
+        let body = file.transformed(by: Framed(), length: 6)
+        #expect(body.length == 6 && body.replay == .restartable && body.bytes == nil)
+        for _ in 0..<2 { #expect(try await self.read(body) == "<abcd>") }
+        let once = RequestBody.stream(AsyncStream<Data> { $0.finish() }).transformed(by: Framed())
+        #expect(once.replay == .oneShot && once.length == nil)
+        #expect(try await self.read(once) == ">")
+        await #expect(throws: BodyAlreadyUsed.self) { try await self.read(once) }
+        let inMemory = RequestBody.text("abcd").transformed(by: Framed())
+        #expect(inMemory.bytes == Data("<abcd>".utf8) && inMemory.replay == .seekable)
+        await #expect(throws: SomeError()) { try await self.read(RequestBody.text("abc").transformed(by: Pairs())) }
+    }
+
+    private func read(_ body: RequestBody, from offset: Int64 = 0) async throws -> String {
+        let source = try await body.open(from: offset)
+        var all = Data()
+        while let chunk = try await source.next() { all += chunk }
+        return String(decoding: all, as: UTF8.self)
+    }
+
+    @Test func aRequestsBodyIsObserved() async throws {
+        let seen = Seen()
+        let body = RequestBody.text("abcd").observed(seen.note)
+        #expect(body.length == 4 && body.replay == .seekable)
+        #expect(try await read(body) == "abcd")
+        #expect(try await read(body, from: 2) == "cd")
+        let source = try await body.open()
+        source.abandon()
+        source.abandon()
+        #expect(seen.all == ["opened 0", "abcd", "complete", "opened 2", "cd", "complete", "opened 0", "abandoned"])
+        let failing = Seen()
+        let broken = RequestBody.stream { _ in ScriptedBodySource(["a"], then: .failure(SomeError())) }.observed(failing.note)
+        await #expect(throws: SomeError()) { try await self.read(broken) }
+        #expect(failing.all == ["opened 0", "a", "failed SomeError"])
+    }
+}
