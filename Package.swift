@@ -150,7 +150,8 @@ let package = Package(
         .target(
             name: "TestSupport",
             dependencies: [
-                "ErrandCore", "ErrandTesting", .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Telemetry"])),
+                "ErrandAsyncHTTPClient", "ErrandCore", "ErrandMockServer", "ErrandTesting",
+                .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Telemetry"])),
                 .product(name: "Metrics", package: "swift-metrics", condition: .when(traits: ["Telemetry"])),
                 .product(name: "Tracing", package: "swift-distributed-tracing", condition: .when(traits: ["Telemetry"])),
             ],
@@ -199,12 +200,7 @@ let package = Package(
         ),
         .testTarget(
             name: "ErrandMockServerTests",
-            dependencies: [
-                "Errand", "ErrandConformance", "ErrandMockServer", "ErrandTesting", "TestSupport",
-                .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Telemetry"])),
-                .product(name: "Metrics", package: "swift-metrics", condition: .when(traits: ["Telemetry"])),
-                .product(name: "Tracing", package: "swift-distributed-tracing", condition: .when(traits: ["Telemetry"])),
-            ]
+            dependencies: ["ErrandAsyncHTTPClient", "ErrandCore", "ErrandMockServer", "ErrandTesting", "TestSupport"]
         ),
         .testTarget(
             name: "ErrandAsyncHTTPClientTests",
@@ -214,8 +210,16 @@ let package = Package(
                     name: "AsyncHTTPClient", package: "async-http-client", condition: .when(traits: ["AsyncHTTPClient"])),
             ]
         ),
-        // Against the servers of Tests/Servers/stand.py.
-        .testTarget(name: "ErrandServerTests", dependencies: ["Errand", "ErrandTesting", "TestSupport"]),
+        // More than one module over sockets: faults, the servers of Tests/Servers/stand.py, load.
+        .testTarget(
+            name: "ErrandIntegrationTests",
+            dependencies: [
+                "Errand", "ErrandConformance", "ErrandMockServer", "ErrandTesting", "TestSupport",
+                .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Telemetry"])),
+                .product(name: "Metrics", package: "swift-metrics", condition: .when(traits: ["Telemetry"])),
+                .product(name: "Tracing", package: "swift-distributed-tracing", condition: .when(traits: ["Telemetry"])),
+            ]
+        ),
         // An app's module whose code runs on the main actor unless it says otherwise.
         .testTarget(
             name: "MainActorAppTests",

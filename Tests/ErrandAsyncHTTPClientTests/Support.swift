@@ -25,24 +25,6 @@ struct SharedServers: SuiteTrait, TestTrait, TestScoping {
     }
 }
 
-/// Runs `body` with a transport of its own, which is shut down after it.
-func withAHC<Result>(
-    _ configure: (inout AsyncHTTPClientTransport.Configuration) -> Void = { _ in },
-    _ body: (AsyncHTTPClientTransport) async throws -> Result
-) async throws -> Result {
-    var configuration = AsyncHTTPClientTransport.Configuration()
-    configure(&configuration)
-    return try await withTransport(try AsyncHTTPClientTransport(configuration), body)
-}
-
-/// The failure that `body` must end with.
-func transportError(
-    sourceLocation: SourceLocation = #_sourceLocation, _ body: () async throws -> some Any
-) async throws -> TransportError {
-    let error = await #expect(throws: TransportError.self, sourceLocation: sourceLocation) { _ = try await body() }
-    return try #require(error, sourceLocation: sourceLocation)
-}
-
 /// Sends `request` again where the pool gave it a connection whose end it had not learnt of yet.
 func sendUntilSent(_ request: Request, by transport: AsyncHTTPClientTransport) async throws -> Response {
     for _ in 0..<5 {
@@ -56,13 +38,6 @@ func sendUntilSent(_ request: Request, by transport: AsyncHTTPClientTransport) a
 }
 
 extension Request {
-    /// This request with a deadline.
-    func within(_ duration: Duration) -> Request {
-        var copy = self
-        copy.deadline = Deadline(after: duration)
-        return copy
-    }
-
     /// This request with a sink for its events.
     func telling(_ sink: RecordingEventSink) -> Request {
         var copy = self

@@ -1,5 +1,6 @@
 #if MockServer && AsyncHTTPClient
-import Errand
+import ErrandAsyncHTTPClient
+import ErrandCore
 import ErrandMockServer
 import Foundation
 import TestSupport

@@ -1,5 +1,6 @@
 #if MockServer && AsyncHTTPClient
-import Errand
+import ErrandAsyncHTTPClient
+import ErrandCore
 import ErrandMockServer
 import Foundation
 import TestSupport
@@ -44,8 +45,11 @@ extension MockServerTests {
                     return .text("fine")
                 }
                 let events = RecordedEvents()
-                let stack = transport.events(to: events)
-                for _ in 0..<2 { _ = try await stack.send(Request(.get, url: server.url())).body.collect() }
+                for _ in 0..<2 {
+                    var request = try Request(.get, url: server.url())
+                    request.options.eventSink = events
+                    _ = try await transport.send(request).body.collect()
+                }
                 let connections = events.all.compactMap(\.connection)
                 #expect(connections.map(\.isReused) == [false, true] && Set(connections.map(\.number)) == [1])
                 try await poll("an idle connection", value: { transport.openConnections }) {

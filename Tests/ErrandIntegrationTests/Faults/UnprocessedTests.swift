@@ -2,9 +2,10 @@
 import Errand
 import ErrandMockServer
 import ErrandTesting
+import TestSupport
 import Testing
 
-extension MockServerTests {
+extension IntegrationTests {
     /// What a server says that it did not process (RFC 9113, 8.7).
     @Suite struct UnprocessedTests {
         @Test func aRefusedStreamIsSentOnceMoreWhateverItsMethod() async throws {

@@ -7,7 +7,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-extension MockServerTests {
+extension IntegrationTests {
     /// Every fault at every point: each exchange ends in the error or the result that is documented for it, in time, with `wasSent` right,
     /// and the transport goes on to work.
     @Suite

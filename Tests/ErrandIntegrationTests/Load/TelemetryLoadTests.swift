@@ -14,7 +14,7 @@ import Tracing
             Stub(.get, "/ok").answers(.status(.ok)), Stub(.get, "/stream").answers(.stream(streamed)),
             Stub(.get, "/missing").answers(.status(.notFound)),
             Stub(.get, "/broken").answers(.status(.internalServerError)),
-            Stub(.get, "/refused").answers(TelemetryCase.transport(.cannotConnect)),
+            Stub(.get, "/refused").answers(.failure(TransportError(.cannotConnect, phase: .connect, request: nil, wasSent: .no))),
             Stub(.get, "/breaks").answers(.data(Data(count: 10)).breaking(afterBytes: 5)),
             Stub(.get, "/dropped").answers(.stream(streamed)), Stub(.get, "/cancelled").answers(.never))
     }

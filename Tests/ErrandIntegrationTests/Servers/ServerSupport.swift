@@ -18,14 +18,6 @@ func withClient<Result>(
     }
 }
 
-/// The failure that `body` must end with.
-func failure<Failure: Error>(
-    _ type: Failure.Type = Failure.self, sourceLocation: SourceLocation = #_sourceLocation, of body: () async throws -> some Any
-) async throws -> Failure {
-    let error = await #expect(throws: type, sourceLocation: sourceLocation) { _ = try await body() }
-    return try #require(error, sourceLocation: sourceLocation)
-}
-
 /// The `timedOut` that `body` must end with, when `deadline` has passed and not much later.
 func timeout(
     after deadline: Duration, sourceLocation: SourceLocation = #_sourceLocation, of body: () async throws -> some Any

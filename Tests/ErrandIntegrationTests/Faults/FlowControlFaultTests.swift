@@ -7,7 +7,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension MockServerTests {
+extension IntegrationTests {
     /// Each middleware that controls the flow of requests, over real sockets: under every fault at every point, and cancelled at every point.
     @Suite
     struct FlowControlFaultTests {
