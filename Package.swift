@@ -154,6 +154,10 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Telemetry"])),
                 .product(name: "Metrics", package: "swift-metrics", condition: .when(traits: ["Telemetry"])),
                 .product(name: "Tracing", package: "swift-distributed-tracing", condition: .when(traits: ["Telemetry"])),
+                .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["MockServer"])),
+                .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["MockServer"])),
+                .product(name: "NIOTLS", package: "swift-nio", condition: .when(traits: ["MockServer"])),
+                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: .when(traits: ["MockServer"])),
             ],
             path: "Tests/TestSupport"
         ),

@@ -1,27 +1,27 @@
 #if MockServer
-internal import ErrandCore
-package import NIOCore
+public import ErrandMockServer
+public import NIOCore
 internal import NIOPosix
 internal import NIOSSL
 internal import NIOTLS
 internal import Synchronization
 
 /// What a ``ByteServer`` does to one connection. It lives on the connection's event loop.
-package protocol ByteScript: AnyObject {
+public protocol ByteScript: AnyObject {
     /// The handshake is over.
     func opened() -> [ByteAction]
     func received(_ bytes: [UInt8]) -> [ByteAction]
 }
 
-package enum ByteAction: Sendable {
+public enum ByteAction: Sendable {
     case write([UInt8])
     case pause(milliseconds: Int)
     case close
 }
 
-/// A TLS server that writes, on each connection, the bytes that a script says, right or wrong. For this package's own tests.
-package final class ByteServer: Sendable {
-    package let port: Int
+/// A TLS server that writes, on each connection, the bytes that a script says, right or wrong.
+public final class ByteServer: Sendable {
+    public let port: Int
     private let listener: any Channel
     private let connections = ByteConnections()
 
@@ -29,7 +29,7 @@ package final class ByteServer: Sendable {
     ///   - certificate: what the server shows.
     ///   - protocols: what it agrees on (ALPN, RFC 7301), best first.
     ///   - makeScript: makes the script of a connection.
-    package init(
+    public init(
         certificate: TestCertificate, protocols: [String] = ["h2"], makeScript: @escaping @Sendable () -> any ByteScript
     ) async throws {
         var settings = TLSConfiguration.makeServerConfiguration(
@@ -51,18 +51,18 @@ package final class ByteServer: Sendable {
     }
 
     /// Connections that are open now.
-    package var openConnections: Int { connections.open.withLock { $0.count } }
+    public var openConnections: Int { connections.open.withLock { $0.count } }
     /// Connections that were accepted by now.
-    package var acceptedConnections: Int { connections.accepted.withLock { $0 } }
+    public var acceptedConnections: Int { connections.accepted.withLock { $0 } }
 
     /// Stops listening, and breaks every connection off.
-    package func stop() async {
+    public func stop() async {
         try? await listener.close().get()
         for channel in connections.open.withLock({ Array($0.values) }) { try? await channel.close().get() }
     }
 
     /// An initializer of connections that takes its time, for the settings of a client.
-    package static func slowInitializer(milliseconds: Int64) -> @Sendable (any Channel) -> EventLoopFuture<Void> {
+    public static func slowInitializer(milliseconds: Int64) -> @Sendable (any Channel) -> EventLoopFuture<Void> {
         { channel in channel.eventLoop.scheduleTask(in: .milliseconds(milliseconds)) {}.futureResult }
     }
 }
