@@ -16,11 +16,11 @@ extension AsyncHTTPClientTransportTests {
         private func kinds(sourceLocation: SourceLocation = #_sourceLocation) async throws -> [ExchangeEvent.Kind] {
             try await sink.wait(for: .end)
             try await Task.sleep(for: .milliseconds(30))
-            let events = sink.events.value
+            let events = sink.events
             #expect(events.map(\.instant) == events.map(\.instant).sorted(), sourceLocation: sourceLocation)
             #expect(events.filter { $0.kind == .end }.count == 1, sourceLocation: sourceLocation)
             #expect(events.last?.kind == .end, sourceLocation: sourceLocation)
-            return sink.kinds
+            return sink.steps
         }
 
         /// Without the progress of the body.
@@ -38,11 +38,11 @@ extension AsyncHTTPClientTransportTests {
                 // A response may begin before the request is known to be written.
                 let others = kinds.filter { $0 != .requestSent && $0 != .responseBytesReceived }
                 #expect(others == [.start, .connectionAcquired, .requestHeadSent, .responseHead, .end])
-                #expect(EventGrammar.violations(sink.events.value, isCall: false) == [])
-                #expect(sink.events.value.last { $0.kind == .responseBytesReceived }?.bytes == 300_000)
+                #expect(EventGrammar.violations(sink.events, isCall: false) == [])
+                #expect(sink.events.last { $0.kind == .responseBytesReceived }?.bytes == 300_000)
                 #expect(kinds.count { $0 == .requestSent } <= 1)
-                #expect(sink.events.value.allSatisfy { $0.request == request.id })
-                #expect(sink.events.value.last?.failure == nil)
+                #expect(sink.events.allSatisfy { $0.request == request.id })
+                #expect(sink.events.last?.failure == nil)
             }
         }
 
@@ -52,7 +52,7 @@ extension AsyncHTTPClientTransportTests {
                 let request = try Request(.get, url: "http://127.0.0.1:\(port)/").telling(sink)
                 _ = try await transportError { try await transport.send(request) }
                 #expect(try await kinds() == [.start, .end])
-                #expect((sink.events.value.last?.failure as? TransportError)?.code == .cannotConnect)
+                #expect((sink.events.last?.failure as? TransportError)?.code == .cannotConnect)
             }
         }
 
@@ -66,7 +66,7 @@ extension AsyncHTTPClientTransportTests {
                 let response = try await transport.send(Request(.get, url: server.url()).telling(sink))
                 _ = try await transportError { try await response.body.collect() }
                 #expect(try await whole() == [.start, .connectionAcquired, .requestHeadSent, .requestSent, .responseHead, .end])
-                #expect((sink.events.value.last?.failure as? TransportError)?.code == .connectionLost)
+                #expect((sink.events.last?.failure as? TransportError)?.code == .connectionLost)
             }
         }
 
@@ -98,7 +98,7 @@ extension AsyncHTTPClientTransportTests {
                 task.cancel()
                 await #expect(throws: CancellationError.self) { try await task.value }
                 #expect(try await kinds() == [.start, .connectionAcquired, .requestHeadSent, .requestSent, .end])
-                #expect(sink.events.value.last?.failure is CancellationError)
+                #expect(sink.events.last?.failure is CancellationError)
             }
         }
 
@@ -117,14 +117,14 @@ extension AsyncHTTPClientTransportTests {
                     try await Task.sleep(for: delay)
                     task.cancel()
                     _ = await task.result
-                    guard !sink.kinds.isEmpty else { continue }  // cancelled before it began
+                    guard !sink.steps.isEmpty else { continue }  // cancelled before it began
                     try await sink.wait(for: .end)
-                    #expect(sink.kinds.last == .end)
-                    #expect(EventGrammar.violations(sink.events.value, isCall: false) == [])
+                    #expect(sink.steps.last == .end)
+                    #expect(EventGrammar.violations(sink.events, isCall: false) == [])
                     // A response may begin before the request is known to be written.
-                    let others = sink.kinds.dropLast().filter { $0 != .requestSent && $0 != .responseBytesReceived }
+                    let others = sink.steps.dropLast().filter { $0 != .requestSent && $0 != .responseBytesReceived }
                     #expect(others == Array(whole.prefix(others.count)))
-                    #expect(sink.kinds.count { $0 == .requestSent } <= 1)
+                    #expect(sink.steps.count { $0 == .requestSent } <= 1)
                 }
             }
         }
@@ -142,7 +142,7 @@ extension AsyncHTTPClientTransportTests {
                 for _ in 0..<3 {
                     _ = try await transport.send(Request(.get, url: server.url()).telling(sink)).body.collect()
                 }
-                let connections = sink.events.value.compactMap(\.connection)
+                let connections = sink.events.compactMap(\.connection)
                 #expect(connections.map(\.isReused) == [false, true, true] && connections.map(\.number) == [1, 1, 1])
                 #expect(connections.allSatisfy { $0.peerAddress == "127.0.0.1" && $0.peerPort == server.port })
                 // Told on an event loop, which may be a moment behind the reader.
@@ -177,8 +177,8 @@ extension AsyncHTTPClientTransportTests {
                 }
                 // A field of the app's own does not pass for the number of another exchange.
                 _ = try await transport.send(Request(.get, url: server.url(), headers: [name: "2"]).telling(sink)).body.collect()
-                #expect(slow.kinds.count { $0 == .connectionAcquired } <= 1)
-                #expect(sink.kinds.count { $0 == .connectionAcquired } == 2)
+                #expect(slow.steps.count { $0 == .connectionAcquired } <= 1)
+                #expect(sink.steps.count { $0 == .connectionAcquired } == 2)
                 other?.cancel()
                 _ = await other?.result
             }

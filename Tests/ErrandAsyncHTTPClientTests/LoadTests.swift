@@ -106,10 +106,10 @@ extension AsyncHTTPClientTransportTests {
             #expect(end.whole >= Self.count / 3)
 
             // Every exchange that began has ended, once.
-            for sink in sinks where !sink.kinds.isEmpty {
+            for sink in sinks where !sink.steps.isEmpty {
                 try await sink.wait(for: .end)
-                #expect(sink.kinds.filter { $0 == .start }.count == 1)
-                #expect(sink.kinds.filter { $0 == .end }.count == 1)
+                #expect(sink.steps.filter { $0 == .start }.count == 1)
+                #expect(sink.steps.filter { $0 == .end }.count == 1)
             }
             // What is left is idle connections within the limit, and the pool still serves.
             #expect(server.counts.value.mostOpen <= 16 + 16)

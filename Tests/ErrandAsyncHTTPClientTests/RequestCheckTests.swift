@@ -2,6 +2,7 @@
 internal import AsyncHTTPClient
 internal import Errand
 @testable internal import ErrandAsyncHTTPClient
+internal import ErrandTesting
 internal import Foundation
 internal import TestSupport
 internal import Testing
@@ -87,7 +88,7 @@ extension AsyncHTTPClientTransportTests {
                     let sink = RecordingEventSink()
                     let request = try Request(.get, url: server.url(), headers: [name: "1"]).telling(sink)
                     #expect(try await transport.send(request).status == .ok)
-                    #expect(sink.kinds.contains(.connectionAcquired))
+                    #expect(sink.steps.contains(.connectionAcquired))
                 }
             }
             #expect(seen.value == ["1", "1"])

@@ -1,6 +1,7 @@
 #if AsyncHTTPClient
 internal import Errand
 internal import ErrandConformance
+internal import ErrandTesting
 internal import Foundation
 internal import Synchronization
 internal import TestSupport
@@ -61,19 +62,9 @@ extension ExchangeLifetime.End {
     var failure: (any Error)? { if case .failed(let error) = self { error } else { nil } }
 }
 
-/// Keeps every event.
-final class RecordingEventSink: EventSink {
-    let events = Watched<[ExchangeEvent]>([])
-
-    func record(_ event: ExchangeEvent) { events.change { $0.append(event) } }
-
-    /// Without the progress of the body.
-    var kinds: [ExchangeEvent.Kind] { events.value.map(\.kind).filter { $0 != .requestBytesSent } }
-
-    /// Waits until `kind` was told of.
-    func wait(for kind: ExchangeEvent.Kind) async throws {
-        try await events.wait("the event \(kind)") { $0.contains { $0.kind == kind } }
-    }
+extension RecordingEventSink {
+    /// The kinds without the progress of the body.
+    var steps: [ExchangeEvent.Kind] { kinds.filter { $0 != .requestBytesSent } }
 }
 
 /// Gives `totalBytes`, chunk by chunk, as fast as it is asked, and counts them.

@@ -12,7 +12,7 @@ import Testing
             $0.server("https://b.example/base", headers: [.userAgent: "x"])
         },
         MiddlewareUnderTest("number", switchOff: { $0.options.number = .off }) { $0.number() },
-        MiddlewareUnderTest("events", switchOff: { $0.options.events = .off }) { $0.events(to: RecordedEvents()) },
+        MiddlewareUnderTest("events", switchOff: { $0.options.events = .off }) { $0.events(to: RecordingEventSink()) },
         MiddlewareUnderTest("profile", switchOff: { $0.options.profile = .off }) { $0.profile() },
         MiddlewareUnderTest("log", switchOff: { $0.options.log = .off }) { $0.log(to: recordingLogger().0) },
         MiddlewareUnderTest("timeout", switchOff: { $0.options.timeout = .off }) { $0.timeout(.seconds(60)) },

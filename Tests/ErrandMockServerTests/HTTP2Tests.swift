@@ -2,6 +2,7 @@
 import ErrandAsyncHTTPClient
 import ErrandCore
 import ErrandMockServer
+import ErrandTesting
 import Foundation
 import TestSupport
 import Testing
@@ -44,13 +45,13 @@ extension MockServerTests {
                     #expect(!request.headers.contains { $0.name.rawName.lowercased().hasPrefix("errand") })
                     return .text("fine")
                 }
-                let events = RecordedEvents()
+                let sink = RecordingEventSink()
                 for _ in 0..<2 {
                     var request = try Request(.get, url: server.url())
-                    request.options.eventSink = events
+                    request.options.eventSink = sink
                     _ = try await transport.send(request).body.collect()
                 }
-                let connections = events.all.compactMap(\.connection)
+                let connections = sink.events.compactMap(\.connection)
                 #expect(connections.map(\.isReused) == [false, true] && Set(connections.map(\.number)) == [1])
                 try await poll("an idle connection", value: { transport.openConnections }) {
                     $0.count == 1 && $0[0].exchanges == 0 && $0[0].begun == 2

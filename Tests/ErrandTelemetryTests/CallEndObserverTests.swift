@@ -11,7 +11,7 @@ import Tracing
     private let clock = ManualClock()
     private let tracer = RecordingTracer()
     private let metrics = RecordingMetrics()
-    private let events = RecordedEvents()
+    private let sink = RecordingEventSink()
     private static let duration = "http.client.request.duration"
     private static let active = "http.client.active_requests"
 
@@ -202,9 +202,9 @@ import Tracing
     }
 
     @Test(arguments: answers) func theLastEventCarriesTheDecodingFailure(_ answer: StubAnswer) async throws {
-        await fails(client(answer) { $0.events(to: events) })
-        #expect(events.all.last?.kind == .callEnd && events.all.last?.failure is DecodingFailure)
-        #expect(events.kinds.filter { $0 == .callEnd }.count == 1 && EventGrammar.violations(events.all) == [])
+        await fails(client(answer) { $0.events(to: sink) })
+        #expect(sink.events.last?.kind == .callEnd && sink.events.last?.failure is DecodingFailure)
+        #expect(sink.kinds.filter { $0 == .callEnd }.count == 1 && EventGrammar.violations(sink.events) == [])
     }
 
     // MARK: What is left

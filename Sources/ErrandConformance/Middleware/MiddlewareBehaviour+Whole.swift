@@ -170,8 +170,8 @@ extension MiddlewareBehaviour {
     /// `request` with something of everything.
     private static func marked(
         _ request: Request, _ method: HTTPRequest.Method, body: [String]
-    ) throws -> (request: Request, recorder: EventRecorder) {
-        let recorder = EventRecorder()
+    ) throws -> (request: Request, recorder: RecordingEventSink) {
+        let recorder = RecordingEventSink()
         var request = request
         request.head.method = method
         request.options.priority = .high

@@ -129,20 +129,6 @@ struct ClosureSource: BodySource {
     func abandon() { onAbandon() }
 }
 
-/// Keeps every event.
-final class EventRecorder: EventSink {
-    private let state = Mutex<[ExchangeEvent]>([])
-    /// An exchange has ended.
-    let hasEnded = Signal()
-
-    var events: [ExchangeEvent] { state.withLock { $0 } }
-
-    func record(_ event: ExchangeEvent) {
-        state.withLock { $0.append(event) }
-        if event.kind == .end { hasEnded.signal() }
-    }
-}
-
 /// How often something happened.
 final class Counter: Sendable {
     private let state = Mutex(0)

@@ -147,7 +147,7 @@ extension TransportBehaviour {
         TransportBehaviour(
             "EventsInOrder", "A sink is told of each step once and in order, and of the body's progress.", [Stub(.post).answers(.echo)]
         ) { subject in
-            let recorder = EventRecorder()
+            let recorder = RecordingEventSink()
             var request = try subject.request(.post, body: stream(of: patternBytes(100_000), pieceBytes: 10_000))
             request.options.eventSink = recorder
             let response = try await subject.stack.send(request)
@@ -173,7 +173,7 @@ extension TransportBehaviour {
                 )
             ]
         ) { subject in
-            let recorder = EventRecorder()
+            let recorder = RecordingEventSink()
             var request = try subject.request()
             request.options.eventSink = recorder
             let response = try await subject.stack.send(request)

@@ -28,7 +28,7 @@ extension TransportBehaviour {
             written.write("first")
             return Check([Stub().answers(.streaming { _, _ in (HTTPResponse(status: .ok), written) })]) { subject in
                 defer { written.finish() }
-                let recorder = EventRecorder()
+                let recorder = RecordingEventSink()
                 var request = try subject.request()
                 request.options.eventSink = recorder
                 let response = try await subject.stack.send(request)
@@ -36,7 +36,7 @@ extension TransportBehaviour {
                 var iterator = response.body.makeAsyncIterator()
                 #expect(try await iterator.next() == Data("first".utf8))
                 #expect(response.exchange.ended == nil, "the body has not ended")
-                #expect(!recorder.hasEnded.hasCome)
+                #expect(!recorder.kinds.contains(.end))
                 written.finish()
                 #expect(try await iterator.next() == nil)
                 #expect(try await response.end().isComplete)
@@ -64,7 +64,7 @@ extension TransportBehaviour {
             return Check(stubs) { subject in
                 defer { released.signal() }
                 for path in ["/lost", "/broken", "/hanging"] {
-                    let recorder = EventRecorder()
+                    let recorder = RecordingEventSink()
                     var request = try subject.request(.get, path)
                     request.options.eventSink = recorder
                     let (sent, hasHead) = (request, Signal())
@@ -80,7 +80,7 @@ extension TransportBehaviour {
                     await #expect(throws: (any Error).self, "\(path)") {
                         try await value(of: call, within: Patience.forOne, "the failure of \(path)")
                     }
-                    try await withDeadline("the event of the end of \(path)") { try await recorder.hasEnded.wait() }
+                    try await withDeadline("the event of the end of \(path)") { try await recorder.wait(for: .end) }
                     #expect(recorder.events.last?.kind == .end && recorder.events.last?.failure != nil, "\(path)")
                     #expect(EventGrammar.violations(recorder.events, isCall: false) == [], "\(path)")
                 }

@@ -2,6 +2,7 @@
 import Errand
 import ErrandConformance
 import ErrandMockServer
+import ErrandTesting
 import Foundation
 import Synchronization
 import TestSupport
@@ -39,17 +40,17 @@ extension IntegrationTests {
                 server.dispatch { request in request.path == "/broken" ? row.response : .data(FaultRow.responseBody) }
                 let deadline: Duration = expected.code == .timedOut ? .seconds(4) : .seconds(20)
                 let start = ContinuousClock.now
-                let events = RecordedEvents()
+                let sink = RecordingEventSink()
                 let outcome = await FaultOutcome.of(
-                    try row.request(server.url("/broken"), deadline: deadline), by: transport.redirect().events(to: events))
+                    try row.request(server.url("/broken"), deadline: deadline), by: transport.redirect().events(to: sink))
                 let took = ContinuousClock.now - start
                 #expect(expected.allows(outcome), "\(row): \(outcome)")
                 // The end may be told a moment behind the reader's.
-                try await poll("\(row): the end of the call", value: { events.all.last?.kind }) { $0 == .callEnd }
-                #expect(EventGrammar.violations(events.all) == [], "\(row)")
+                try await poll("\(row): the end of the call", value: { sink.events.last?.kind }) { $0 == .callEnd }
+                #expect(EventGrammar.violations(sink.events) == [], "\(row)")
                 #expect(
-                    (events.all.last?.failure == nil) == outcome.isWhole,
-                    "\(row): \(outcome), told as \(String(describing: events.all.last?.failure))")
+                    (sink.events.last?.failure == nil) == outcome.isWhole,
+                    "\(row): \(outcome), told as \(String(describing: sink.events.last?.failure))")
                 #expect(took < (expected.code == .timedOut ? deadline + .seconds(20) : deadline), "\(row): \(took)")
                 try await checkNext(on: server, by: transport, after: outcome, row, expected)
                 return server

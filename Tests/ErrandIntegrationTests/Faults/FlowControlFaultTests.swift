@@ -43,14 +43,14 @@ extension IntegrationTests {
                         let stack = flow.wrap(transport)
                         let deadline: Duration = expected.code == .timedOut ? .milliseconds(1200) : .seconds(8)
                         let start = ContinuousClock.now
-                        let events = RecordedEvents()
+                        let sink = RecordingEventSink()
                         let outcome = await FaultOutcome.of(
-                            try row.request(server.url("/broken"), deadline: deadline), by: stack.events(to: events))
+                            try row.request(server.url("/broken"), deadline: deadline), by: stack.events(to: sink))
                         let took = ContinuousClock.now - start
                         #expect(expected.allows(outcome), "\(row): \(outcome)")
                         #expect(took < (expected.code == .timedOut ? deadline + .seconds(20) : deadline), "\(row): \(took)")
-                        try await poll("\(row): the end of the call", value: { events.all.last?.kind }) { $0 == .callEnd }
-                        #expect(EventGrammar.violations(events.all) == [], "\(row)")
+                        try await poll("\(row): the end of the call", value: { sink.events.last?.kind }) { $0 == .callEnd }
+                        #expect(EventGrammar.violations(sink.events) == [], "\(row)")
                         // What it held is free: the next request gets through, at the latest after the connections that are broken.
                         for attempt in 0... {
                             let next = await FaultOutcome.of(try Request(.get, url: server.url("/fine")).within(.seconds(3)), by: stack)

@@ -6,70 +6,70 @@ import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct EventsTests {
-    private let events = RecordedEvents()
+    private let sink = RecordingEventSink()
     private static let exchange: [ExchangeEvent.Kind] = [.start, .requestHeadSent, .requestSent, .responseHead]
 
     @Test func aWholeCall() async throws {
-        let stack = StubTransport(Stub().answers(.status(.ok, text: "fine"))).retry().redirect().events(to: events).number()
+        let stack = StubTransport(Stub().answers(.status(.ok, text: "fine"))).retry().redirect().events(to: sink).number()
         var sent = try request()
         sent.options.tags = ["feature": "search", "api_key": "s3cret"]
         _ = try await stack.send(sent).body.collect()
         #expect(
-            events.kinds == [.callStart] + Self.exchange + [.responseBytesReceived, .end, .retryDecision, .callEnd]
-                || events.kinds == [.callStart] + Self.exchange + [.responseBytesReceived, .end, .callEnd], "\(events.kinds)")
-        #expect(EventGrammar.violations(events.all) == [])
+            sink.kinds == [.callStart] + Self.exchange + [.responseBytesReceived, .end, .retryDecision, .callEnd]
+                || sink.kinds == [.callStart] + Self.exchange + [.responseBytesReceived, .end, .callEnd], "\(sink.kinds)")
+        #expect(EventGrammar.violations(sink.events) == [])
         #expect(
-            events.all.allSatisfy {
+            sink.events.allSatisfy {
                 $0.request == sent.id && $0.number == 1 && $0.tags == ["feature": "search", "api_key": Sensitivity.placeholder]
             })
-        #expect(Set(events.all.compactMap(\.exchange)).count == 1)
+        #expect(Set(sink.events.compactMap(\.exchange)).count == 1)
     }
 
     @Test func aRetryWithItsWait() async throws {
         let clock = ManualClock()
         let stub = StubTransport(Stub().answers(.status(.serviceUnavailable), .status(.ok)))
-        let stack = stub.retry(clock: clock, random: { 0.5 }).events(to: events)
+        let stack = stub.retry(clock: clock, random: { 0.5 }).events(to: sink)
         _ = try await clock.advancingToSleepers { try await stack.send(try request()) }
-        #expect(EventGrammar.violations(events.all) == [])
-        let decisions = events.all.compactMap(\.decision)
+        #expect(EventGrammar.violations(sink.events) == [])
+        let decisions = sink.events.compactMap(\.decision)
         #expect(decisions.map(\.goesOn) == [true, false])
         #expect(decisions.first?.description == "503, again" && decisions.first?.delay == .milliseconds(50))
-        #expect(events.kinds.count { $0 == .start } == 2)
-        let wait = try #require(events.kinds.firstIndex(of: .waitStart))
-        #expect(events.kinds[wait + 1] == .waitEnd)
+        #expect(sink.kinds.count { $0 == .start } == 2)
+        let wait = try #require(sink.kinds.firstIndex(of: .waitStart))
+        #expect(sink.kinds[wait + 1] == .waitEnd)
     }
 
     @Test func aRedirectWithoutItsSecrets() async throws {
         let stub = StubTransport(
             Stub(.get, "/x").answers(.redirect(to: "https://b.example/y?token=s3cret")), Stub(.get, "/y").answers(.status(.ok)))
-        _ = try await stub.redirect().events(to: events).send(try request())
-        let decisions = events.all.compactMap(\.decision)
+        _ = try await stub.redirect().events(to: sink).send(try request())
+        let decisions = sink.events.compactMap(\.decision)
         #expect(decisions.map(\.description) == ["302 to https://b.example/y?token=REDACTED"])
-        #expect(EventGrammar.violations(events.all) == [])
+        #expect(EventGrammar.violations(sink.events) == [])
     }
 
     @Test func aTurnInALine() async throws {
         let simulation = Simulation()
         let stub = StubTransport(Stub().answers(.status(.ok).delayed(by: .seconds(1))), clock: simulation.clock)
-        let stack = stub.limitConcurrency(to: 1).events { [events] in $0.method == .head ? events : nil }
+        let stack = stub.limitConcurrency(to: 1).events { [sink] in $0.method == .head ? sink : nil }
         simulation.begin { try await stack.send(try request()) }
         simulation.runUntilIdle()
         simulation.begin { try await stack.send(try request(.head)) }
         simulation.run()
-        #expect(events.kinds.prefix(3) == [.callStart, .queueStart, .queueEnd])
-        #expect(EventGrammar.violations(events.all) == [])
+        #expect(sink.kinds.prefix(3) == [.callStart, .queueStart, .queueEnd])
+        #expect(EventGrammar.violations(sink.events) == [])
     }
 
     @Test func aFailureAndACancellation() async throws {
         let lost = TransportError(.connectionLost, phase: .response, request: nil, wasSent: .maybe)
         let stub = StubTransport(Stub(.get).answers(.failure(lost)), Stub(.head).answers(.never))
-        let stack = stub.events(to: events)
+        let stack = stub.events(to: sink)
         await #expect(throws: TransportError.self) { try await stack.send(try request()) }
-        #expect(events.kinds.suffix(2) == [.end, .callEnd])
-        #expect((events.all.last?.failure as? TransportError)?.code == .connectionLost)
-        #expect(EventGrammar.violations(events.all) == [])
+        #expect(sink.kinds.suffix(2) == [.end, .callEnd])
+        #expect((sink.events.last?.failure as? TransportError)?.code == .connectionLost)
+        #expect(EventGrammar.violations(sink.events) == [])
 
-        let others = RecordedEvents()
+        let others = RecordingEventSink()
         let task = Task {
             var request = try request(.head)
             request.options.events = .use(others)
@@ -78,69 +78,69 @@ import Testing
         await eventually { others.kinds.contains(.requestHeadSent) }
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
-        #expect(others.all.last?.failure is CancellationError && others.kinds.last == .callEnd)
-        #expect(EventGrammar.violations(others.all) == [])
+        #expect(others.events.last?.failure is CancellationError && others.kinds.last == .callEnd)
+        #expect(EventGrammar.violations(others.events) == [])
     }
 
     @Test func theEndOfTheCallWaitsForTheBody() async throws {
         let stub = StubTransport(Stub().answers(.stream(streamed)))
-        let response = try await stub.events(to: events).send(try request())
-        #expect(!events.kinds.contains(.end) && !events.kinds.contains(.callEnd))
+        let response = try await stub.events(to: sink).send(try request())
+        #expect(!sink.kinds.contains(.end) && !sink.kinds.contains(.callEnd))
         response.body.abandon()
-        #expect(events.kinds.suffix(2) == [.end, .callEnd])
-        #expect(EventGrammar.violations(events.all) == [])
+        #expect(sink.kinds.suffix(2) == [.end, .callEnd])
+        #expect(EventGrammar.violations(sink.events) == [])
     }
 
     @Test func aSinkOfTheRequestIsToldAsWell() async throws {
-        let own = RecordedEvents()
-        let stack = StubTransport(Stub().answers(.status(.ok))).events(to: events)
+        let own = RecordingEventSink()
+        let stack = StubTransport(Stub().answers(.status(.ok))).events(to: sink)
         var sent = try request()
         sent.options.eventSink = own
         _ = try await stack.send(sent)
-        #expect(own.kinds == events.kinds && own.kinds.last == .callEnd)
+        #expect(own.kinds == sink.kinds && own.kinds.last == .callEnd)
         sent.options.events = .off
         _ = try await stack.send(sent)
-        #expect(own.kinds.count > events.kinds.count)
+        #expect(own.kinds.count > sink.kinds.count)
     }
 
     @Test func twoSinksAreToldOfOneCallEach() async throws {
-        let others = RecordedEvents()
+        let others = RecordingEventSink()
         let stub = StubTransport(Stub().answers(.status(.serviceUnavailable), .status(.ok)))
-        let stack = stub.retry(RetryPolicy(backoff: .immediate)).events(to: events).events(to: others)
+        let stack = stub.retry(RetryPolicy(backoff: .immediate)).events(to: sink).events(to: others)
         _ = try await stack.send(try request())
-        #expect(events.kinds == others.kinds && events.kinds.count { $0 == .start } == 2)
-        #expect(EventGrammar.violations(events.all) == [] && EventGrammar.violations(others.all) == [])
+        #expect(sink.kinds == others.kinds && sink.kinds.count { $0 == .start } == 2)
+        #expect(EventGrammar.violations(sink.events) == [] && EventGrammar.violations(others.events) == [])
     }
 
     /// As the first caller of a coalesced exchange may leave while that waits for its turn.
     @Test(arguments: [(ExchangeEvent.Kind.queueStart, ExchangeEvent.Kind.queueEnd), (.waitStart, .waitEnd)])
     func theEndOfTheCallWaitsForTheEndOfAWait(start: ExchangeEvent.Kind, end: ExchangeEvent.Kind) {
         let id = RequestID()
-        let log = CallEventLog(events, request: id, number: nil, tags: [:])
+        let log = CallEventLog(sink, request: id, number: nil, tags: [:])
         log.record(ExchangeEvent(start, request: id))
         log.end(CancellationError())
-        #expect(events.kinds == [.callStart, start])
+        #expect(sink.kinds == [.callStart, start])
         log.record(ExchangeEvent(end, request: id))
-        #expect(events.kinds == [.callStart, start, end, .callEnd])
+        #expect(sink.kinds == [.callStart, start, end, .callEnd])
         log.record(ExchangeEvent(.start, request: id, exchange: 1))
-        #expect(EventGrammar.violations(events.all) == [])
+        #expect(EventGrammar.violations(sink.events) == [])
     }
 
     @Test func theRequestComesBackWithoutTheLogOfItsCall() async throws {
-        let stack = StubTransport(Stub().answers(.status(.ok))).profile().events(to: events)
+        let stack = StubTransport(Stub().answers(.status(.ok))).profile().events(to: sink)
         let first = try await stack.send(try request())
         #expect(first.request.options.eventSink == nil && first.request.options.call.profilePosition == nil)
         let second = try await stack.send(first.request)
         #expect(first.metadata.timings?.transactions.count == 1 && second.metadata.timings?.transactions.count == 1)
-        #expect(events.kinds.count { $0 == .callStart } == 2)
+        #expect(sink.kinds.count { $0 == .callStart } == 2)
     }
 
     @Test func aRedirectThatIsGivenBackIsToldOf() async throws {
         let stub = StubTransport(Stub().answers(.redirect(to: "/y", status: .temporaryRedirect)))
         let once = AsyncStream<Data> { $0.finish() }
-        let response = try await stub.redirect().events(to: events).send(try request(.post, body: .stream(once)))
+        let response = try await stub.redirect().events(to: sink).send(try request(.post, body: .stream(once)))
         #expect(response.status == .temporaryRedirect)
-        #expect(events.all.compactMap(\.decision).map(\.description) == ["307, given back"])
+        #expect(sink.events.compactMap(\.decision).map(\.description) == ["307, given back"])
     }
 
     @Test func anEventShowsNoSecret() throws {

@@ -95,7 +95,7 @@ import Testing
             .tell(.start), .wait(.milliseconds(900)), .tell(.requestHeadSent), .wait(.milliseconds(900)), .tell(.requestSent),
             .wait(.milliseconds(900)), .tell(.responseHead), .answer,
         ]
-        let sink = Sink()
+        let sink = RecordingEventSink()
         var call = try request()
         call.options.eventSink = sink
         let stack = HTTPStack(ScriptedTransport(clock: clock, steps: steps))
@@ -104,7 +104,7 @@ import Testing
         let response = try await clock.advancingToSleepers { try await stack.send(sent) }
         #expect(response.status == .ok && clock.sleeperCount == 0)
         #expect(sink.kinds == [.start, .requestHeadSent, .requestSent, .responseHead], "the caller's sink is told as well")
-        #expect((response.request.options.eventSink as? Sink) === sink)
+        #expect((response.request.options.eventSink as? RecordingEventSink) === sink)
     }
 
     @Test func eachPieceOfTheResponseIsBounded() async throws {
@@ -196,12 +196,6 @@ import Testing
         #expect(
             stack.description
                 == "timeouts(connect: 5.0 seconds, idleRead: 30.0 seconds, attempt: 60.0 seconds) > StubTransport")
-    }
-
-    private final class Sink: EventSink {
-        private let state = Mutex<[ExchangeEvent.Kind]>([])
-        var kinds: [ExchangeEvent.Kind] { state.withLock { $0 } }
-        func record(_ event: ExchangeEvent) { state.withLock { $0.append(event.kind) } }
     }
 
     // MARK: - Two of them

@@ -1,7 +1,6 @@
 import Errand
 import ErrandTesting
 import Foundation
-import Synchronization
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct StubAnswerTests {
@@ -130,15 +129,16 @@ import Testing
     @Test func anUploadTakesAsLongAsTheNetworkHasItAndTellsItsProgress() async throws {
         let clock = ManualClock()
         let stub = StubTransport(Stub().answers(.status(.ok).over(.edge)), clock: clock)
-        let sink = Events()
+        let sink = RecordingEventSink()
         var made = try request(.post, body: .data(Data(count: 100_000)))
         made.options.eventSink = sink
         let request = made
         let (_, took) = try await timed(on: clock) { try await stub.send(request) }
         #expect(took == .milliseconds(400 + 4_000))
-        let progress = sink.all.compactMap(\.bytes)
+        let progress = sink.events.compactMap(\.bytes)
         #expect(progress.count == 80 && progress == progress.sorted() && progress.last == 100_000, "twenty pieces a second")
-        #expect(sink.all.map(\.kind).filter { $0 != .requestBytesSent } == [.start, .requestHeadSent, .requestSent, .responseHead, .end])
+        #expect(
+            sink.events.map(\.kind).filter { $0 != .requestBytesSent } == [.start, .requestHeadSent, .requestSent, .responseHead, .end])
     }
 
     @Test func anAnswersOwnConditionsCount() async throws {
@@ -207,12 +207,6 @@ import Testing
     }
 
     private struct Broken: Error {}
-
-    private final class Events: EventSink {
-        private let events = Mutex<[ExchangeEvent]>([])
-        var all: [ExchangeEvent] { events.withLock { $0 } }
-        func record(_ event: ExchangeEvent) { events.withLock { $0.append(event) } }
-    }
 
     /// A clock on which nobody waits.
     private struct ImmediateClock: Clock {

@@ -1,0 +1,71 @@
+public import ErrandCore
+internal import Synchronization
+
+/// Records events of calls and exchanges, for a test to look at.
+///
+/// ```swift
+/// let sink = RecordingEventSink()
+/// _ = try await stub.retry().events(to: sink).send(request)
+/// #expect(sink.kinds.count { $0 == .retryDecision } == 2)
+/// ```
+///
+/// It keeps every event for as long as it lives.
+public final class RecordingEventSink: EventSink {
+    private struct Waiter {
+        let kind: ExchangeEvent.Kind
+        let continuation: CheckedContinuation<Void, any Error>
+    }
+
+    private struct State {
+        var events: [ExchangeEvent] = []
+        var waiters: [Int: Waiter] = [:]
+        var nextID = 0
+    }
+
+    private let state = Mutex(State())
+
+    public init() {}
+
+    /// All events so far, oldest first.
+    public var events: [ExchangeEvent] { state.withLock(\.events) }
+
+    /// The kinds of ``events``.
+    public var kinds: [ExchangeEvent.Kind] { events.map(\.kind) }
+
+    public func record(_ event: ExchangeEvent) {
+        let met = state.withLock { state in
+            state.events.append(event)
+            let met = state.waiters.filter { $0.value.kind == event.kind }
+            for id in met.keys { state.waiters[id] = nil }
+            return met.values.map(\.continuation)
+        }
+        for continuation in met { continuation.resume() }
+    }
+
+    /// Returns as soon as an event of `kind` has been recorded; at once if one was recorded before. It has no time limit of its own.
+    ///
+    /// - Throws: `CancellationError`.
+    public func wait(for kind: ExchangeEvent.Kind) async throws {
+        let id = state.withLock { state in
+            state.nextID += 1
+            return state.nextID
+        }
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                let isRecorded = state.withLock { state in
+                    if state.events.contains(where: { $0.kind == kind }) { return true }
+                    state.waiters[id] = Waiter(kind: kind, continuation: continuation)
+                    return false
+                }
+                if isRecorded { continuation.resume() }
+                if Task.isCancelled { leave(id) }
+            }
+        } onCancel: {
+            leave(id)
+        }
+    }
+
+    private func leave(_ id: Int) {
+        state.withLock { $0.waiters.removeValue(forKey: id) }?.continuation.resume(throwing: CancellationError())
+    }
+}
