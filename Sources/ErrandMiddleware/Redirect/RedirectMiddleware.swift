@@ -74,7 +74,7 @@ public struct RedirectMiddleware: HTTPMiddleware {
             request.tell(
                 .redirectDecision, decision: .init(goesOn: true, "\(response.status.code) to \(following.redactedURL)"))
             way.append(RedirectRecord(status: response.head.status, from: request.redactedURL))
-            try await response.body.discardCourteously(within: Self.courtesy, on: clock)
+            try await response.body.drain(within: Self.courtesy, on: clock)
             response.discard()
             let count = request.resendCount(after: .success(response))
             if !request.method.isSafe, following.method != request.method {
@@ -82,27 +82,6 @@ public struct RedirectMiddleware: HTTPMiddleware {
             }
             request = following
             request.options.resendCount = count
-        }
-    }
-}
-
-extension ResponseBody {
-    /// Reads a short body to its end, so that the connection can be kept, and abandons any other, and one that takes longer than `limit`.
-    ///
-    /// - Throws: `CancellationError` alone.
-    func discardCourteously(within limit: Duration, on clock: any Clock<Duration>) async throws {
-        if bufferedData != nil { return }
-        guard let expectedLength, expectedLength <= 16 * 1024 else { return abandon() }
-        do {
-            _ = try await racing(
-                {
-                    try await clock.sleep(for: limit)
-                    return TransportError(.timedOut, phase: .response, request: nil, wasSent: .yes)
-                },
-                onExpiry: { _ in abandon() }, discard: { _ in }, operation: { try await prefix(16 * 1024) })
-        } catch {
-            abandon()
-            try Task.checkCancellation()
         }
     }
 }

@@ -85,7 +85,7 @@ public struct ValidateMiddleware: HTTPMiddleware {
             response.discard()
             if case .retryAfterSending(var other) = verdict {
                 other.deadline = .earlier(other.deadline, request.deadline)
-                _ = try await next.withResponse(to: other) { try await $0.body.prefix(64 * 1024) }
+                try await next.withResponse(to: other) { _ = try await $0.body.drain() }
             }
             if case .retryAfter(let work) = verdict { try await perform(work, for: response.request, until: request.deadline) }
             return (index, delay)
