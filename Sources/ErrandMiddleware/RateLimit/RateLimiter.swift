@@ -13,63 +13,6 @@ final class RateLimiter: Sendable {
         var storeFailure: RateLimitMiddleware.StoreFailure
     }
 
-    /// What a wait in line comes to.
-    private enum Turn: Sendable {
-        case lead
-        /// The grant is nil where the store failed.
-        case go(RateLimitGrant?)
-    }
-
-    private struct Waiter: Sendable {
-        let ticket: Ticket
-        let call: Call
-        let continuation: CheckedContinuation<Turn, any Error>
-    }
-
-    private struct Line: Sendable {
-        /// The lane of who leads; nil where nobody does.
-        var leader: Int?
-        /// When the leader will ask again, and for whose sake it waits; nil while it asks.
-        var opening: Opening?
-        /// How many times the server said something while somebody led.
-        var news = 0
-        var queue = WaitQueue<Waiter>()
-
-        /// Grants since the last that went to whoever had waited longest.
-        var turns = 0
-
-        var isEmpty: Bool { leader == nil && queue.isEmpty }
-
-        /// Who is next leads, if there is anybody.
-        mutating func promote() -> Waiter? {
-            opening = nil
-            let next = popFirst()
-            leader = next?.call.lane
-            return next
-        }
-
-        /// The ticket's place is void then: another line may give the number again.
-        mutating func popFirst(before lane: Int? = nil) -> Waiter? {
-            let next = queue.popFirst(before: lane)
-            next?.ticket.place = nil
-            return next
-        }
-
-        mutating func popOldest() -> Waiter? {
-            let next = queue.popOldest()
-            next?.ticket.place = nil
-            return next
-        }
-    }
-
-    /// When a leader asks again.
-    private struct Opening: Sendable {
-        let at: Duration
-        let cause: RateLimitDecision.Cause
-        /// Wakes the leader; nil where nothing the server says could.
-        let alarm: AsyncStream<Void>.Continuation?
-    }
-
     private struct Keys: Sendable {
         var lines: [String: Line] = [:]
         var belief: RateLimitBelief
@@ -84,23 +27,15 @@ final class RateLimiter: Sendable {
     }
 
     /// A store that several share may have better news: whoever waits for the server asks again after so long at the latest.
-    private static let longestSleep = Duration.seconds(60)
+    static let longestSleep = Duration.seconds(60)
     /// Beyond this, and beyond the longest wait, what a server says is not believed.
     private static let longestBelief = Duration.seconds(3600)
 
-    /// A request in line.
-    private struct Call: Sendable {
-        let request: Request
-        let arrived: Duration
-        let isProbe: Bool
-        var lane: Int { request.options.priority.urgency }
-    }
-
-    private let settings: Settings
-    private let store: any RateLimitStore
+    let settings: Settings
+    let store: any RateLimitStore
     private let memory: MemoryRateLimitStore?
-    private let clock: any Clock<Duration>
-    private let elapsed: @Sendable () -> Duration
+    let clock: any Clock<Duration>
+    let elapsed: @Sendable () -> Duration
     private let keys: Mutex<Keys>
 
     init(_ settings: Settings, store: any RateLimitStore, clock: any Clock<Duration>) {
@@ -165,7 +100,7 @@ final class RateLimiter: Sendable {
     }
 
     /// How long the server is left alone because it asked for more than it is believed.
-    private func excess(_ key: String) -> Duration? {
+    func excess(_ key: String) -> Duration? {
         let now = elapsed()
         return keys.withLock { $0.belief.wait(key, at: now) }
     }
@@ -260,7 +195,7 @@ final class RateLimiter: Sendable {
     }
 
     /// Why the call must not wait so long; nil if it may.
-    private func refusal(_ call: Call, _ wait: Duration, _ cause: RateLimitDecision.Cause) -> RateLimited? {
+    func refusal(_ call: Call, _ wait: Duration, _ cause: RateLimitDecision.Cause) -> RateLimited? {
         let isTooLong =
             settings.maxWait.map { elapsed() - call.arrived + wait > $0 } ?? false
             || call.request.deadline.map { wait > $0.remaining } ?? false
@@ -268,118 +203,11 @@ final class RateLimiter: Sendable {
         return isTooLong ? RateLimited(request: call.request, retryAfter: wait, cause: cause) : nil
     }
 
-    // MARK: The leader
-
-    private func lead(_ key: String, _ call: Call) async throws -> RateLimitGrant? {
-        while true {
-            try Task.checkCancellation()
-            if !call.isProbe, let wait = excess(key) { throw RateLimited(request: call.request, retryAfter: wait, cause: .server) }
-            let news = within(key) { $0.news }
-            let decision: RateLimitDecision
-            do {
-                decision = try await store.take(key, limit: settings.limit)
-            } catch {
-                if Task.isCancelled { throw CancellationError() }
-                switch settings.storeFailure {
-                case .failOpen:
-                    // Everybody: each would have to wait for the failing store in turn.
-                    for waiter in dissolve(key) { waiter.continuation.resume(returning: .go(nil)) }
-                    return nil
-                case .failClosed:
-                    for waiter in removeAll(key, where: { _ in true }) {
-                        waiter.continuation.resume(throwing: RateLimitStoreFailed(request: waiter.call.request, underlying: error))
-                    }
-                    throw RateLimitStoreFailed(request: call.request, underlying: error)
-                }
-            }
-            switch decision {
-            case .granted(let grant):
-                if Task.isCancelled {
-                    pass(grant, key)
-                    throw CancellationError()
-                }
-                let (next, turn) = settle(grant, key, call)
-                next?.continuation.resume(returning: turn)
-                if case .go = turn { continue }
-                return grant
-            case .wait(let wait, let cause):
-                if cause == .server { refuseOthers(key, wait) }
-                if let refusal = refusal(call, wait, cause) { throw refusal }
-                try await sleep(key, wait, cause, unlessAfter: news)
-            }
-        }
-    }
-
-    /// Returns when the leader is to ask again: when the time is up, or the server has said something since `news` was counted.
-    private func sleep(_ key: String, _ wait: Duration, _ cause: RateLimitDecision.Cause, unlessAfter news: Int) async throws {
-        let opensAt = elapsed() + wait.bounded
-        func begin(_ alarm: AsyncStream<Void>.Continuation?) -> Bool {
-            within(key) { line in
-                guard line.news == news else { return false }
-                line.opening = Opening(at: opensAt, cause: cause, alarm: alarm)
-                return true
-            }
-        }
-        defer { within(key) { $0.opening = nil } }
-        // Nothing the server says shortens a wait for the app's own limit.
-        if cause != .server {
-            if begin(nil) { try await clock.sleep(for: wait.bounded) }
-            return
-        }
-        let (alarms, alarm) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
-        guard begin(alarm) else { return }
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { [clock] in try await clock.sleep(for: min(wait, Self.longestSleep)) }
-            group.addTask { for await _ in alarms { return } }
-            defer { group.cancelAll() }
-            try await group.next()
-        }
-    }
-
-    /// Who gets the grant: one who is more urgent than the leader; or else the leader, and the next one leads. Every tenth goes to whoever has
-    /// waited longest.
-    private func settle(_ grant: RateLimitGrant, _ key: String, _ call: Call) -> (Waiter?, Turn) {
-        within(key) { line in
-            line.turns += 1
-            if line.turns >= WaitQueue<Waiter>.fairTurn {
-                line.turns = 0
-                guard let oldest = line.queue.oldest(), oldest.call.arrived < call.arrived else { return (line.promote(), .lead) }
-                return (line.popOldest(), .go(grant))
-            }
-            if let urgent = line.popFirst(before: call.lane) { return (urgent, .go(grant)) }
-            return (line.promote(), .lead)
-        }
-    }
-
     /// A grant whose owner left goes to the next in line. If nobody is there, it was in vain.
-    private func pass(_ grant: RateLimitGrant?, _ key: String) {
+    func pass(_ grant: RateLimitGrant?, _ key: String) {
         guard let grant else { return }
         let next = within(key) { $0.popFirst() }
         next?.continuation.resume(returning: .go(grant))
-    }
-
-    /// Those who can't wait as long as the server wants need not wait until they find out.
-    private func refuseOthers(_ key: String, _ wait: Duration) {
-        for waiter in removeAll(key, where: { self.refusal($0.call, wait, .server) != nil }) {
-            waiter.continuation.resume(throwing: RateLimited(request: waiter.call.request, retryAfter: wait, cause: .server))
-        }
-    }
-
-    private func removeAll(_ key: String, where isLeaving: (Waiter) -> Bool) -> [Waiter] {
-        within(key) { line in
-            let leaving = line.queue.removeAll(where: isLeaving)
-            for waiter in leaving { waiter.ticket.place = nil }
-            return leaving
-        }
-    }
-
-    private func dissolve(_ key: String) -> [Waiter] {
-        within(key) { line in
-            let all = line.queue.removeAll()
-            for waiter in all { waiter.ticket.place = nil }
-            (line.leader, line.opening) = (nil, nil)
-            return all
-        }
     }
 
     // MARK: Answers
@@ -410,7 +238,7 @@ final class RateLimiter: Sendable {
     }
 
     /// Changes a line where it stands, and forgets one that nobody is in.
-    private func within<Result: Sendable>(_ key: String, _ body: (inout Line) -> Result) -> Result {
+    func within<Result: Sendable>(_ key: String, _ body: (inout Line) -> Result) -> Result {
         keys.withLock { keys in
             let result = body(&keys.lines[key, default: Line()])
             if keys.lines[key]?.isEmpty == true { keys.lines[key] = nil }

@@ -1,0 +1,87 @@
+/// Values of options by their key. Nothing is allocated while none is set; a request has few, so that a search beats a hash.
+struct OptionValues: Sendable {
+    private struct Entry: Sendable {
+        let key: any OptionKey.Type
+        var value: any Sendable
+    }
+
+    private var entries: [Entry] = []
+
+    var isEmpty: Bool { entries.isEmpty }
+    var count: Int { entries.count }
+    /// Those that were set, in the order in which they were set first.
+    var keys: [any OptionKey.Type] { entries.map(\.key) }
+
+    subscript<Key: OptionKey>(_ key: Key.Type) -> Key.Value {
+        get { entries.isEmpty ? Key.defaultValue : stored(key) }
+        set {
+            if let index = index(of: ObjectIdentifier(key)) {
+                entries[index].value = newValue
+            } else {
+                if entries.isEmpty { entries.reserveCapacity(4) }
+                entries.append(Entry(key: key, value: newValue))
+            }
+        }
+    }
+
+    private func stored<Key: OptionKey>(_ key: Key.Type) -> Key.Value {
+        guard let index = index(of: ObjectIdentifier(key)) else { return Key.defaultValue }
+        return entries[index].value as? Key.Value ?? Key.defaultValue
+    }
+
+    private func index(of key: ObjectIdentifier) -> Int? {
+        for index in entries.indices where ObjectIdentifier(entries[index].key) == key { return index }
+        return nil
+    }
+
+    mutating func removeOriginBoundOptions() {
+        if entries.contains(where: { !$0.key.crossesOrigins }) { entries.removeAll { !$0.key.crossesOrigins } }
+    }
+
+    /// Nil if one of them makes its request unique.
+    var identity: RequestOptions.Identity? {
+        func identity<Key: OptionKey>(_ key: Key.Type, _ value: any Sendable) -> OptionIdentity {
+            (value as? Key.Value).map { Key.identity(of: $0) } ?? .unique
+        }
+        var identities = RequestOptions.Identity()
+        for entry in entries {
+            switch identity(entry.key, entry.value) {
+            case .none: continue
+            case .unique: return nil
+            case .value(let value): identities.values[ObjectIdentifier(entry.key)] = RequestOptions.Identity.Part(value: value)
+            }
+        }
+        return identities
+    }
+
+    /// The first option that asks for a middleware at a place that `isServed` does not know.
+    func unserved(_ isServed: (MiddlewarePlace) -> Bool) -> (key: any OptionKey.Type, place: MiddlewarePlace)? {
+        func asksForNothing<Key: OptionKey>(_ key: Key.Type, _ value: any Sendable) -> Bool {
+            if let override = value as? any AnyOverride { return override.isInherited || override.isOff }
+            if isNil(value) { return true }
+            if let collection = value as? any Collection, collection.isEmpty { return true }
+            guard let value = value as? any Hashable, let unset = Key.defaultValue as? any Hashable else { return false }
+            return AnyHashable(value) == AnyHashable(unset)
+        }
+        for entry in entries {
+            guard let place = entry.key.servedBy, !isServed(place), !asksForNothing(entry.key, entry.value) else { continue }
+            return (entry.key, place)
+        }
+        return nil
+    }
+}
+
+extension OptionValues: CustomStringConvertible, CustomReflectable {
+    /// The count only: values may be secret.
+    var description: String { "\(count) values" }
+    var customMirror: Mirror { Mirror(self, children: ["count": count]) }
+}
+
+/// Whether `value` is an optional without a value.
+func isNil(_ value: any Sendable) -> Bool { (value as? any AnyOptional)?.isNil ?? false }
+
+private protocol AnyOptional { var isNil: Bool { get } }
+
+extension Optional: AnyOptional {
+    fileprivate var isNil: Bool { if case .none = self { true } else { false } }
+}

@@ -1,0 +1,109 @@
+internal import ErrandCore
+
+// What the leader of a line does.
+extension RateLimiter {
+    func lead(_ key: String, _ call: Call) async throws -> RateLimitGrant? {
+        while true {
+            try Task.checkCancellation()
+            if !call.isProbe, let wait = excess(key) { throw RateLimited(request: call.request, retryAfter: wait, cause: .server) }
+            let news = within(key) { $0.news }
+            let decision: RateLimitDecision
+            do {
+                decision = try await store.take(key, limit: settings.limit)
+            } catch {
+                if Task.isCancelled { throw CancellationError() }
+                switch settings.storeFailure {
+                case .failOpen:
+                    // Everybody: each would have to wait for the failing store in turn.
+                    for waiter in dissolve(key) { waiter.continuation.resume(returning: .go(nil)) }
+                    return nil
+                case .failClosed:
+                    for waiter in removeAll(key, where: { _ in true }) {
+                        waiter.continuation.resume(throwing: RateLimitStoreFailed(request: waiter.call.request, underlying: error))
+                    }
+                    throw RateLimitStoreFailed(request: call.request, underlying: error)
+                }
+            }
+            switch decision {
+            case .granted(let grant):
+                if Task.isCancelled {
+                    pass(grant, key)
+                    throw CancellationError()
+                }
+                let (next, turn) = settle(grant, key, call)
+                next?.continuation.resume(returning: turn)
+                if case .go = turn { continue }
+                return grant
+            case .wait(let wait, let cause):
+                if cause == .server { refuseOthers(key, wait) }
+                if let refusal = refusal(call, wait, cause) { throw refusal }
+                try await sleep(key, wait, cause, unlessAfter: news)
+            }
+        }
+    }
+
+    /// Returns when the leader is to ask again: when the time is up, or the server has said something since `news` was counted.
+    private func sleep(_ key: String, _ wait: Duration, _ cause: RateLimitDecision.Cause, unlessAfter news: Int) async throws {
+        let opensAt = elapsed() + wait.bounded
+        func begin(_ alarm: AsyncStream<Void>.Continuation?) -> Bool {
+            within(key) { line in
+                guard line.news == news else { return false }
+                line.opening = Opening(at: opensAt, cause: cause, alarm: alarm)
+                return true
+            }
+        }
+        defer { within(key) { $0.opening = nil } }
+        // Nothing the server says shortens a wait for the app's own limit.
+        if cause != .server {
+            if begin(nil) { try await clock.sleep(for: wait.bounded) }
+            return
+        }
+        let (alarms, alarm) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+        guard begin(alarm) else { return }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { [clock] in try await clock.sleep(for: min(wait, Self.longestSleep)) }
+            group.addTask { for await _ in alarms { return } }
+            defer { group.cancelAll() }
+            try await group.next()
+        }
+    }
+
+    /// Who gets the grant: one who is more urgent than the leader; or else the leader, and the next one leads. Every tenth goes to whoever has
+    /// waited longest.
+    private func settle(_ grant: RateLimitGrant, _ key: String, _ call: Call) -> (Waiter?, Turn) {
+        within(key) { line in
+            line.turns += 1
+            if line.turns >= WaitQueue<Waiter>.fairTurn {
+                line.turns = 0
+                guard let oldest = line.queue.oldest(), oldest.call.arrived < call.arrived else { return (line.promote(), .lead) }
+                return (line.popOldest(), .go(grant))
+            }
+            if let urgent = line.popFirst(before: call.lane) { return (urgent, .go(grant)) }
+            return (line.promote(), .lead)
+        }
+    }
+
+    /// Those who can't wait as long as the server wants need not wait until they find out.
+    private func refuseOthers(_ key: String, _ wait: Duration) {
+        for waiter in removeAll(key, where: { self.refusal($0.call, wait, .server) != nil }) {
+            waiter.continuation.resume(throwing: RateLimited(request: waiter.call.request, retryAfter: wait, cause: .server))
+        }
+    }
+
+    private func removeAll(_ key: String, where isLeaving: (Waiter) -> Bool) -> [Waiter] {
+        within(key) { line in
+            let leaving = line.queue.removeAll(where: isLeaving)
+            for waiter in leaving { waiter.ticket.place = nil }
+            return leaving
+        }
+    }
+
+    private func dissolve(_ key: String) -> [Waiter] {
+        within(key) { line in
+            let all = line.queue.removeAll()
+            for waiter in all { waiter.ticket.place = nil }
+            (line.leader, line.opening) = (nil, nil)
+            return all
+        }
+    }
+}
