@@ -41,8 +41,6 @@ package struct BoundedTable<Key: Hashable & Sendable, Value: Sendable>: Sendable
     /// Places of entries, those that are free included: what the memory is in proportion to.
     package var capacity: Int { slots.count }
 
-    package var keys: some Collection<Key> { indices.keys }
-
     /// The value of `key`, or `nil`. Reading it here does not count as a use.
     package subscript(key: Key) -> Value? { indices[key].flatMap { slots[$0]?.value } }
 

@@ -59,19 +59,4 @@ extension [ByteEdit] {
             all.append(ByteEdit(origin..<(end - shift), replacement + edited[done..<end]))
         }
     }
-
-    /// Where `offset` of the original is in what was edited; one within a replaced part is at the end of the replacement.
-    package func mapped(_ offset: Int) -> Int {
-        var shift = 0
-        for edit in self {
-            if edit.range.upperBound <= offset {
-                shift += edit.replacement.count - edit.range.count
-            } else if edit.range.lowerBound < offset {
-                return edit.range.lowerBound + shift + edit.replacement.count
-            } else {
-                break
-            }
-        }
-        return offset + shift
-    }
 }

@@ -106,12 +106,6 @@ package struct RateLimitMachine: Sendable {
         }
         return counts.min()
     }
-
-    /// Whether to forget it loses nothing, where no limit has a longer window.
-    package func isIdle(at now: Duration, window: Duration) -> Bool {
-        fullAt <= now && (pausedUntil ?? now) <= now && held.allSatisfy { $0.until <= now }
-            && (instants.last(1).map { $0 + window <= now } ?? true)
-    }
 }
 
 /// The last instants, oldest overwritten first.

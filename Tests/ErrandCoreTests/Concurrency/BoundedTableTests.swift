@@ -7,7 +7,7 @@ import Testing
         for key in ["a", "b", "c"] { table.update(key, default: 0) { $0 += 1 } }
         table.update("a", default: 0) { $0 += 1 }
         table.update("d", default: 0) { $0 += 1 }
-        #expect(Set(table.keys) == ["a", "c", "d"])
+        #expect(table.count == 3 && table["c"] == 1 && table["d"] == 1)
         #expect(table["a"] == 2)
         #expect(table["b"] == nil)
     }
@@ -40,7 +40,7 @@ import Testing
         for key in ["a", "b"] { table.update(key, default: false) { _ in } }
         table.updateIfPresent("a") { $0 = true }
         for key in ["c", "d", "e"] { table.update(key, default: false) { _ in } }
-        #expect(Set(table.keys) == ["a", "d", "e"])
+        #expect(table.count == 3 && table["a"] == true && table["d"] == false && table["e"] == false)
     }
 
     @Test func removedEntriesLeaveTheOrder() {
@@ -49,7 +49,7 @@ import Testing
         #expect(table.removeValue(forKey: 1) == 1)
         #expect(table.removeValue(forKey: 1) == nil)
         for key in 3..<5 { table.update(key, default: key) { _ in } }
-        #expect(Set(table.keys) == [2, 3, 4])
+        #expect(table.count == 3 && (2...4).allSatisfy { table[$0] == $0 })
         #expect(table.updateIfPresent(9) { $0 } == nil)
     }
 
