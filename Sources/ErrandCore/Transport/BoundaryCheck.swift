@@ -4,7 +4,7 @@ extension HTTPRequest {
         let scheme = scheme ?? ""
         guard scheme == "https" || scheme == "http" else { throw InvalidURL("\(scheme)://", .unsupportedScheme(scheme)) }
         let authority = authority ?? ""
-        if let octet = authority.utf8.first(where: { $0 <= 0x20 || $0 >= 0x7F || "/\\?#@".utf8.contains($0) }) {
+        if let octet = authority.utf8.first(where: { $0 >= 0x80 || AuthorityOctets.isControl($0) || AuthorityOctets.isDelimiter($0) }) {
             throw InvalidURL(
                 "\(scheme)://\(authority)", octet == UInt8(ascii: "@") ? .credentials : .invalidOctet(octet, component: "authority"))
         }

@@ -43,7 +43,7 @@ public struct URLReference: Sendable, Hashable, CustomStringConvertible {
             authority = String(rest[..<end])
             rest = rest[end...]
         }
-        if let bad = authority?.utf8.first(where: { $0 <= 0x20 || $0 == 0x7F }) {
+        if let bad = authority?.utf8.first(where: AuthorityOctets.isControl) {
             throw InvalidURL(text, .invalidOctet(bad, component: "authority"))
         }
         path = String(rest)
