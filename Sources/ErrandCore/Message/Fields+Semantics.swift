@@ -8,3 +8,7 @@ extension HTTPFields {
         return RetryAfter.wait(value, date: self[.date], now: now)
     }
 }
+
+extension HTTPField.Name {
+    package static let idempotencyKey = known("Idempotency-Key")
+}

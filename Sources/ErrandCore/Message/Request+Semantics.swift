@@ -14,6 +14,13 @@ extension Request {
         return head
     }
 
+    /// Whether it carries an `Idempotency-Key`.
+    package var hasIdempotencyKey: Bool { head.headerFields[.idempotencyKey] != nil }
+
+    /// Whether sending it twice can't do it twice, whatever became of the first: its method is idempotent (RFC 9110, 9.2.2), or it carries an
+    /// `Idempotency-Key`.
+    package var mayBeSentAgain: Bool { method.mayBeSentAgain(hasKey: hasIdempotencyKey) }
+
     /// The count for the next attempt, after what came of this one: the layers below may have sent it several times.
     package func resendCount(after result: Result<Response, any Error>) -> Int {
         let last: Request? =

@@ -47,14 +47,10 @@ extension RequestOptions {
     }
 }
 
-extension HTTPField.Name {
-    static let idempotencyKey = known("Idempotency-Key")
-}
-
 extension Request {
     /// Adds the field where the request, or the policy for its method, asks for it; whether the request has one then.
     mutating func attachIdempotencyKey(for methods: Set<HTTPRequest.Method>) -> Bool {
-        if head.headerFields[.idempotencyKey] != nil { return true }
+        if hasIdempotencyKey { return true }
         guard let key = options.idempotencyKey ?? (methods.contains(method) && !method.isIdempotent ? .attached : nil) else { return false }
         head.headerFields[.idempotencyKey] = key.field
         return true

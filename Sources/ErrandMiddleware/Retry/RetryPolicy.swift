@@ -101,6 +101,8 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
             (self.canReplay, self.remaining) = (canReplay, remaining)
             self.hasUsedFreeAttempt = hasUsedFreeAttempt
         }
+
+        fileprivate var mayBeSentAgain: Bool { method.mayBeSentAgain(hasKey: hasKey) }
     }
 
     public enum Decision: Sendable, Hashable {
@@ -133,11 +135,11 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
         case .neverSent:
             return waiting(situation, counts: true, random)
         case .lost:
-            guard situation.method.isIdempotent || situation.hasKey else { return .stop(.final) }
+            guard situation.mayBeSentAgain else { return .stop(.final) }
             return waiting(situation, counts: true, random)
         case .status(let code, let retryAfter):
             // 409: another request with this key is under way.
-            guard statuses.contains(code) || (code == 409 && situation.hasKey), situation.method.isIdempotent || situation.hasKey
+            guard statuses.contains(code) || (code == 409 && situation.hasKey), situation.mayBeSentAgain
             else { return .stop(.final) }
             return waiting(situation, counts: true, atLeast: retryAfter ?? .zero, random)
         }
