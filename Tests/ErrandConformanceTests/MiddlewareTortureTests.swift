@@ -86,6 +86,7 @@ struct Scenario: Sendable, CustomTestStringConvertible {
         Scenario(name: "server") { $0.stub.server("https://a.example", headers: [.userAgent: "x"]) },
         Scenario(name: "number") { $0.stub.number() },
         Scenario(name: "log") { $0.stub.log(to: quiet) },
+        Scenario(name: "log of bodies") { $0.stub.log(to: recordingLogger().0, detail: .body()) },
         Scenario(name: "timeout") { $0.stub.timeout(.seconds(60), clock: $0.stillClock) },
         Scenario(name: "validateStatus", stub: Stub().answers(pieces(.notFound)), expected: "error 404 onetwothree") {
             $0.stub.validateStatus()
@@ -131,6 +132,14 @@ struct Scenario: Sendable, CustomTestStringConvertible {
                     _ = try await $0.body.collect()
                     $0.body = ResponseBody(Data("other".utf8))
                 }
+        },
+        Scenario(name: "a body that passes transforms and observers", expected: "200 ONETWOTHREE") {
+            $0.stub.transformResponse { $0.body = $0.body.observed { _ in }.transformed(by: Capitals()).observed { _ in } }
+                .transformResponse { $0.body = $0.body.transformed(by: Capitals()) }
+        },
+        Scenario(name: "a body that passes a transform and a race", expected: "200 ONETWOTHREE", lateJobs: 40) {
+            $0.stub.transformResponse { $0.body = $0.body.transformed(by: Capitals()) }.timeouts(
+                idleRead: .seconds(60), clock: $0.stillClock)
         },
         Scenario(name: "delay") { $0.stub.delay(by: .zero, clock: $0.stillClock) },
         Scenario(name: "delay of a millisecond", movesTime: true, lateJobs: 40) { $0.stub.delay(by: .milliseconds(1), clock: $0.clock) },
@@ -335,5 +344,12 @@ final class Stage: Sendable {
         #expect(parts.tracer.spans.allSatisfy { $0.endCount == 1 }, "\(run)")
         #expect(parts.metrics.level("http.client.active_requests") == 0, "\(run)")
         #expect(parts.clock.sleeperCount == 0 && parts.stillClock.sleeperCount == 0, "\(run)")
+    }
+}
+
+private struct Capitals: BodyTransform {
+    mutating func next(_ input: inout Data) -> Data? {
+        defer { input = Data() }
+        return input.isEmpty ? nil : Data(String(decoding: input, as: UTF8.self).uppercased().utf8)
     }
 }

@@ -34,6 +34,15 @@ import Testing
         MiddlewareUnderTest("transformResponse", switchOff: { $0.options.transform = .off }) {
             $0.transformResponse { $0.head.headerFields[.server] = "x" }
         },
+        MiddlewareUnderTest("a body that is observed", switchOff: { $0.options.transform = .off }) {
+            $0.transformResponse { $0.body = $0.body.observed { _ in } }.transformRequest { request in
+                if request.body.bytes == nil { request.body = request.body.observed { _ in } }
+            }
+        },
+        MiddlewareUnderTest("a body that passes a transform", switchOff: { $0.options.transform = .off }) {
+            $0.transformResponse { $0.body = $0.body.transformed(by: Same(), length: $0.body.expectedLength).observed { _ in } }
+        },
+        MiddlewareUnderTest("log of bodies", switchOff: { $0.options.log = .off }) { $0.log(to: recordingLogger().0, detail: .body()) },
         MiddlewareUnderTest("delay", switchOff: { $0.options.delay = .off }) { $0.delay(by: .milliseconds(1)) },
         MiddlewareUnderTest("fallback", switchOff: { $0.options.fallback = .off }) { $0.fallback(statuses: [503]) { _, _ in nil } },
         MiddlewareUnderTest("validate", switchOff: { $0.options.validation = .off }) {
@@ -66,6 +75,13 @@ import Testing
             $0.wrapped(by: RetryMiddleware(clock: ManualClock()), when: .host("b.example"))
         },
     ]
+
+    private struct Same: BodyTransform {
+        mutating func next(_ input: inout Data) -> Data? {
+            defer { input = Data() }
+            return input.isEmpty ? nil : input
+        }
+    }
 
     @Test(arguments: middleware, MiddlewareBehaviour.all)
     func conforms(_ middleware: MiddlewareUnderTest, to behaviour: MiddlewareBehaviour) async throws {

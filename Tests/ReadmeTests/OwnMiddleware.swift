@@ -117,6 +117,41 @@ struct SignatureMiddleware: HTTPMiddleware {
     }
 }
 
+struct MeterMiddleware: HTTPMiddleware {
+    let add: @Sendable (Int) -> Void
+
+    func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+        var response = try await next.send(request)
+        response.body = response.body.observed { event in
+            if case .chunk(let chunk) = event { add(chunk.count) }
+        }
+        return response
+    }
+}
+
+/// Puts each line on a line of its own, whatever it ended in.
+struct UnixLines: BodyTransform {
+    mutating func next(_ input: inout Data) -> Data? {
+        // A return at the end may be the first half of a pair.
+        let count = input.last == UInt8(ascii: "\r") ? input.count - 1 : input.count
+        defer { input = Data(input.dropFirst(count)) }
+        return count == 0 ? nil : converted(input.prefix(count))
+    }
+
+    mutating func finish(_ input: inout Data) -> Data? {
+        defer { input = Data() }
+        return input.isEmpty ? nil : converted(input)
+    }
+
+    private func converted(_ text: Data) -> Data {
+        var lines = Data()
+        for (index, byte) in text.enumerated() where !(byte == 10 && index > 0 && text[text.startIndex + index - 1] == 13) {
+            lines.append(byte == 13 ? 10 : byte)
+        }
+        return lines
+    }
+}
+
 struct TenantMiddlewareTests {
     static let middleware = MiddlewareUnderTest(
         "tenant", changes: .addedFields, switchOff: { $0.options.tenant = .off }

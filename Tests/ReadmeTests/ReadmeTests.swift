@@ -83,6 +83,22 @@ import Testing
                 + "tenant(blue) when host *.example.com and not (path /public/**) > OpenCallsMiddleware > StubTransport")
     }
 
+    @Test(arguments: ["a\r\nb\rc\n\r\r\n", "", "\r", "\r\n", "a"]) func theSampleOfATransformDoesWhatItSays(_ text: String) async throws {
+        let counted = Mutex(0)
+        let expected = text.utf8.reduce(into: (text: "", wasReturn: false)) { line, byte in
+            if byte != 10 || !line.wasReturn { line.text += byte == 13 || byte == 10 ? "\n" : String(UnicodeScalar(byte)) }
+            line.wasReturn = byte == 13
+        }.text
+        for split in 0...text.utf8.count {
+            let pieces = [Data(text.utf8.prefix(split)), Data(text.utf8.dropFirst(split))].filter { !$0.isEmpty }
+            let stub = StubTransport(Stub().answers(.stream(pieces)))
+            let response = try await stub.wrapped(by: MeterMiddleware { count in counted.withLock { $0 += count } })
+                .send(Request(.get, url: "https://a.example/"))
+            #expect(try await response.body.transformed(by: UnixLines()).collect() == Data(expected.utf8), "split at \(split)")
+        }
+        #expect(counted.withLock { $0 } == (text.utf8.count + 1) * text.utf8.count)
+    }
+
     @Test func theSamplesDoWhatTheySay() async throws {
         try await stubbed()
         let stub = StubTransport(

@@ -110,8 +110,7 @@ public struct APIClient: Sendable {
         if decoding.wantsBody {
             data = try await response.body.collect(upTo: bodyLimitBytes)
         } else {
-            // Read so that the connection can be kept; what is longer than a courtesy is not worth it.
-            data = try await response.body.prefix(64 * 1024).data
+            data = try await response.body.drain()
         }
         do {
             return try decoding.value(from: data, head: response.head, json: json)

@@ -122,7 +122,11 @@ extension MiddlewareBehaviour {
                 for _ in 0..<100 {
                     group.addTask {
                         let request = try subject.request()
-                        return try await stack.send(request).body.collect() == Data(request.id.description.utf8)
+                        do {
+                            return try await stack.send(request).body.collect() == Data(request.id.description.utf8)
+                        } catch is BodyAlreadyUsed {
+                            return false  // another call has the same response, and has read it
+                        }
                     }
                 }
                 return try await group.reduce(0) { $0 + ($1 ? 0 : 1) }

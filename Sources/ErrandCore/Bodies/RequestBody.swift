@@ -157,9 +157,10 @@ extension RequestBody: CustomStringConvertible, CustomReflectable {
 }
 
 /// A body that can be read once only was to be read again.
-public struct BodyAlreadyUsed: Error, Sendable, Hashable, CustomStringConvertible {
+public struct BodyAlreadyUsed: LocalizedError, Sendable, Hashable, CustomStringConvertible {
     public init() {}
     public var description: String { "the body can be read once only, and was" }
+    public var errorDescription: String? { description }
 }
 
 private final class OpenedOnce: Sendable {

@@ -31,8 +31,10 @@ public struct UnservedOptionError: RequestFailure {
     }
 
     public var description: String {
-        "\(request.map { "\($0): " } ?? "")the option '\(option)' needs the middleware '\(missing)', which the stack does not have: "
-            + "add .\(missing) to the stack, or do not set the option (not sent)"
+        // A place of somebody else's is no name of a modifier.
+        let remedy = missing.description.contains(".") ? "add a middleware with that place" : "add .\(missing)"
+        return "\(request.map { "\($0): " } ?? "")the option '\(option)' needs the middleware '\(missing)', which the stack does not have: "
+            + "\(remedy) to the stack, or do not set the option (not sent)"
     }
 }
 

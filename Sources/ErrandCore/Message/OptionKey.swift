@@ -20,9 +20,10 @@ public protocol OptionKey: SendableMetatype {
 
     /// What of `value` requests must have in common to share an exchange (`coalesce`).
     ///
-    /// By default a `Hashable` value identifies the exchange, unless it is the default value. Of a value that is not `Hashable`, an ``Override`` that
-    /// inherits counts as not set, and `.off` is equal to `.off`; any other makes its request ``OptionIdentity/unique``. An option that acts outside
-    /// coalescing, or on no exchange at all, returns ``OptionIdentity/none``.
+    /// By default a `Hashable` value identifies the exchange, unless it is the default value; an ``Override`` of a `Hashable` value is `Hashable`. A
+    /// value that is not `Hashable` shares with no other: its request is ``OptionIdentity/unique``. The exceptions are the ``Override`` of such a
+    /// value that inherits, which counts as not set, and `.off`, which is equal to `.off`. An option that acts outside coalescing, or on no exchange
+    /// at all, returns ``OptionIdentity/none``.
     static func identity(of value: Value) -> OptionIdentity
 
     /// Whether the value goes along when a redirect leads to another origin (scheme, host and port); false by default.
@@ -32,6 +33,8 @@ public protocol OptionKey: SendableMetatype {
     ///
     /// A request that sets the option fails with ``UnservedOptionError`` where the outermost stack has no such middleware. An ``Override`` that
     /// inherits or is `.off`, nil, an empty collection and the default value need nobody.
+    ///
+    /// Declare it with its type, `MiddlewarePlace?`: a constant of the type `MiddlewarePlace` is another member, which nobody reads.
     static var servedBy: MiddlewarePlace? { get }
 }
 

@@ -61,7 +61,7 @@ package final class ReadOnlyFile: Sendable {
 }
 
 /// A file that was to be sent could not be read.
-public struct FileReadError: Error, Sendable, Hashable, CustomStringConvertible {
+public struct FileReadError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
     /// The file's path.
     public let path: String
     /// What was tried: `open`, `read` or `stat`.
@@ -76,4 +76,6 @@ public struct FileReadError: Error, Sendable, Hashable, CustomStringConvertible 
     public var description: String {
         "cannot \(operation) '\(path)': \(String(cString: strerror(code))) (errno \(code))"
     }
+
+    public var errorDescription: String? { description }
 }

@@ -23,6 +23,8 @@ public protocol HTTPMiddleware: Sendable {
     var label: String { get }
 
     /// Where it belongs in the canonical order; nil (the default) for a middleware that no other names as its neighbor.
+    ///
+    /// Declare it with its type, `MiddlewarePlace?`: a constant of the type `MiddlewarePlace` is another member, which no stack reads.
     var place: MiddlewarePlace? { get }
 
     /// On which side of which other middleware it must stand, and why; none by default. A stack's description reports an order that breaks

@@ -151,11 +151,6 @@ extension FallbackMiddleware.Cause {
     }
 }
 
-extension Request {
-    /// Whether sending it twice can't do it twice.
-    fileprivate var mayBeSentAgain: Bool { method.isIdempotent || head.headerFields[.idempotencyKey] != nil }
-}
-
 private enum FallbackOptionKey: OptionKey {
     static var defaultValue: Override<Never> { .inherited }
     static var crossesOrigins: Bool { true }

@@ -8,7 +8,7 @@ import Testing
 /// What layers note on a request, and the deadlines and sinks that they give it, end with the call.
 @Suite(.timeLimit(.minutes(5))) struct CallStateTests {
     private let clock = ManualClock()
-    private let events = RecordedEvents()
+    private let events = RecordingEventSink()
 
     /// Everything that changes a request for those inside it.
     private func layered(_ sender: some HTTPSender) -> HTTPStack {

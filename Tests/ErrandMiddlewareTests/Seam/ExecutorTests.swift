@@ -81,12 +81,14 @@ import Testing
         #if Telemetry
         stack = stack.log(to: recordingLogger().0, detail: .body())
         #endif
-        let client = APIClient(stack.events(to: RecordedEvents()).server("https://a.example"))
-        try await withTaskExecutorPreference(executor) {
+        let client = APIClient(stack.events(to: RecordingEventSink()).server("https://a.example"))
+        let item = try await withTaskExecutorPreference(executor) {
             steps.take("caller")
-            #expect(try await client.value(Endpoint<Item>.get("/x")).id == 1)
+            let item = try await client.value(Endpoint<Item>.get("/x"))
             steps.take("caller")
+            return item
         }
+        #expect(item.id == 1)
         #expect(Set(steps.all.keys) == ["caller", "request", "response", "transport", "chunk"])
         #expect(steps.all.allSatisfy { $0.value == [true] }, "\(steps.all)")
     }
