@@ -14,11 +14,19 @@ let package = Package(
     ],
     targets: [
         .target(name: "CAllocations"),
+        .target(
+            name: "SeamCases",
+            dependencies: [
+                .product(name: "ErrandAPI", package: "Errand"), .product(name: "ErrandCore", package: "Errand"),
+                .product(name: "ErrandMiddleware", package: "Errand"),
+            ]),
+        // Without the count of allocations, which callgrind does not bear.
+        .executableTarget(name: "SeamCalls", dependencies: ["SeamCases"]),
         .executableTarget(
             name: "StackBenchmarks",
             dependencies: [
-                "CAllocations", .product(name: "ErrandMiddleware", package: "Errand"), .product(name: "ErrandCore", package: "Errand"),
-                .product(name: "ErrandAPI", package: "Errand"),
+                "CAllocations", "SeamCases", .product(name: "ErrandMiddleware", package: "Errand"),
+                .product(name: "ErrandCore", package: "Errand"),
                 .product(name: "ErrandTelemetry", package: "Errand"),
                 .product(name: "Logging", package: "swift-log"), .product(name: "Metrics", package: "swift-metrics"),
                 .product(name: "Tracing", package: "swift-distributed-tracing"),

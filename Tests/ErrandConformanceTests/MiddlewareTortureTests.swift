@@ -328,7 +328,8 @@ final class Stage: Sendable {
         let response = try await parts.clock.advancingToSleepers { try await stack.send(next) }
         let data = try await response.body.collect()
         #expect(
-            response.status == .ok && String(decoding: data, as: UTF8.self).hasSuffix(scenario.name == "transform" ? "other" : "three"),
+            response.status == .ok
+                && String(decoding: data, as: UTF8.self).lowercased().hasSuffix(scenario.name == "transform" ? "other" : "three"),
             "\(run)")
         checkNothingIsOpen(run)
     }

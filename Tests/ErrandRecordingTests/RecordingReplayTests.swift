@@ -83,6 +83,16 @@ struct RecordingReplayTests {
         #expect(try await clock.advancingToSleepers { try await replayed.send(post("/a", .text("x"))) }.status == .created)
     }
 
+    /// It is a part of the call: options for layers outside it are theirs.
+    @Test(arguments: [Recording.Mode.none, .newEpisodes]) func aReplayNeedNotServeTheOptionsOfItsCall(_ mode: Recording.Mode) async throws {
+        let folder = try TestFolder("recording")
+        try await folder.record([get("/a")], over: ScriptedTransport(.ok))
+        var request = try get("/a")
+        request.options.retry = .use(RetryPolicy(maxAttempts: 2))
+        let recording = try Recording(path: folder.file("a.har"), mode: mode)
+        #expect(try await ScriptedTransport(.notFound).record(on: recording).retry().send(request).status == .ok)
+    }
+
     @Test(arguments: [204, 304, 500, 999])
     func anyStatusIsReplayed(_ code: Int) async throws {
         let folder = try TestFolder("recording")

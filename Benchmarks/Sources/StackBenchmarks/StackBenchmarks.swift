@@ -64,6 +64,8 @@ struct StackBenchmarks {
             allocations (budget 3 and 10)
             observers: metrics, trace and events \(observers.all.microseconds.rounded3) µs and \(observers.all.allocations.rounded3) allocations \
             (budget 5 and 30), switched off \(observers.off.microseconds.rounded3) µs and \(observers.off.allocations.rounded3) allocations (budget 0)
+            the seam: stack.send \(seam.send.microseconds.rounded3) µs and \(seam.send.allocations.rounded3) allocations (budget 1 and 2), \
+            APIClient.data \(seam.typed.microseconds.rounded3) µs and \(seam.typed.allocations.rounded3) (budget 2.5 and 8)
             flow control, idle: \(flow.map { "\($0) \($1.microseconds.rounded3) µs" }.joined(separator: ", "))
             a deadline over a slow body: \((enforced.microseconds / plain.microseconds).rounded3) times without one where the transport \
             enforces it, \((raced.microseconds / plain.microseconds).rounded3) times where it is raced
@@ -71,7 +73,8 @@ struct StackBenchmarks {
         if isCheck {
             // Time is noisy on shared machines, so only allocations are held exactly; time with a factor of four.
             guard cost <= 6, eight.allocations - base.allocations < 0.01, timed.allocations - base.allocations <= 10,
-                observers.off.allocations < 0.01, observers.all.allocations <= 30, observers.all.microseconds <= 20
+                seam.send.allocations <= 2.01, seam.typed.allocations <= 8.01, observers.off.allocations < 0.01,
+                observers.all.allocations <= 30, observers.all.microseconds <= 20
             else {
                 print("over budget")
                 throw OverBudget()

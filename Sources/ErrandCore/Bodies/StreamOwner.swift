@@ -148,7 +148,8 @@ final class StreamReader: Sendable, BodyInput {
 
     /// The next chunk of the source; nil at its end.
     func pull() async throws -> Data? {
-        guard let source, try !isOver else { return nil }
+        if try isOver { return nil }
+        guard let source else { throw BodyAlreadyUsed() }
         do {
             return try await source.next()
         } catch let error as BodyAlreadyUsed {

@@ -49,5 +49,8 @@ extension OptionKey {
 }
 
 extension OptionKey where Value: Hashable {
-    public static func identity(of value: Value) -> OptionIdentity { value == defaultValue ? .none : .value(value) }
+    /// A value that is not equal to itself, such as a floating-point NaN, could never be found again: it shares with no other.
+    public static func identity(of value: Value) -> OptionIdentity {
+        value == defaultValue ? .none : value == value ? .value(value) : .unique
+    }
 }

@@ -27,6 +27,17 @@ import Testing
         return response
     }
 
+    @Test func whoAsksAfterTheEndHearsOfADiscardedResponse() {
+        let request = request(isTyped: true)
+        var response = Response(head: HTTPResponse(status: .ok), body: ResponseBody(), request: request, exchange: exchange)
+        let end = CallEnd()
+        end.end(.decoded)
+        response.metadata.callEnd = end
+        response.onCallEnd(of: request, mark: {}) { [reports] in reports.record("\($0.exchange) \($0.failure == nil)") }
+        exchange.end(.complete)
+        #expect(reports.all == ["complete true"])
+    }
+
     @Test func aRawResponseEndsWithItsExchange() {
         let response = observed(isTyped: false)
         #expect(response.metadata.callEnd == nil && reports.all.isEmpty)

@@ -14,6 +14,12 @@ import Testing
         static var servedBy: MiddlewarePlace? { .hedge }
     }
     private enum OverrideKey: OptionKey { static var defaultValue: Override<String> { .inherited } }
+    private enum SetUnequalKey: OptionKey { static var defaultValue: Unequal? { Unequal() } }
+    private enum NumberKey: OptionKey { static var defaultValue: Double { 0 } }
+    private enum ServedKey: OptionKey {
+        static var defaultValue: Int { 3 }
+        static var servedBy: MiddlewarePlace? { .hedge }
+    }
     private enum OutsideKey: OptionKey {
         static var defaultValue: Int { 0 }
         static func identity(of value: Int) -> OptionIdentity { .none }
@@ -56,6 +62,9 @@ import Testing
     @Test func aValueThatCannotBeComparedMakesARequestUnique() {
         #expect(options { $0[UnequalKey.self] = Unequal() }.identity == nil)
         #expect(options { $0[UnequalOverrideKey.self] = .use(Unequal()) }.identity == nil)
+        #expect(options { $0[SetUnequalKey.self] = nil }.identity == nil, "nil is not its default")
+        #expect(options { $0[NumberKey.self] = .nan }.identity == nil, "it is not equal to itself")
+        #expect(options { $0[NumberKey.self] = 1 }.identity != nil)
     }
 
     @Test func anOverrideThatInheritsIsNotSetAndOffIsEqualToOff() {
@@ -110,6 +119,19 @@ import Testing
         var request = Request.sample()
         set(&request.options)
         return request
+    }
+
+    @Test func limitsByClocksOfTwoKindsAreTwo() {
+        func limits(by clock: any Clock<Duration>) -> RequestOptions.Identity? {
+            options { $0.phaseTimeouts = .use(PhaseTimeouts(firstByte: .seconds(1), clock: clock)) }.identity
+        }
+        #expect(limits(by: ContinuousClock()) == limits(by: ContinuousClock()))
+        #expect(limits(by: ContinuousClock()) != limits(by: SuspendingClock()))
+    }
+
+    @Test func theDefaultValueAsksForNobody() async throws {
+        #expect(try await HTTPStack(stub).send(request { $0[ServedKey.self] = 3 }).status == .ok)
+        await #expect(throws: UnservedOptionError.self) { try await HTTPStack(stub).send(self.request { $0[ServedKey.self] = 4 }) }
     }
 
     @Test func anOptionThatNobodyServesFailsAndNamesTheMissingMiddleware() async throws {

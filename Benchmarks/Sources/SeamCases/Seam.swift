@@ -1,0 +1,45 @@
+internal import ErrandAPI
+public import ErrandCore
+internal import ErrandMiddleware
+internal import Foundation
+
+/// What the seam itself costs, over a transport that has the whole response at once.
+public struct Seam: Sendable {
+    private let stack = HTTPStack(Whole())
+    private let client = APIClient(HTTPStack(Whole()).server("https://a.example"))
+    private let request: Request
+
+    public init() throws { request = try Request(.get, url: "https://a.example/users/7") }
+
+    public func send() async throws { _ = try await stack.send(request) }
+
+    public func sendNew() async throws {
+        let response = try await stack.send(try Request(.get, url: "https://a.example/users/7"))
+        _ = try await response.body.collect()
+    }
+
+    public func makeRequest() async throws { _ = try client.request(for: Endpoint<Data>.get("/users/\(7, "id")")) }
+    public func data() async throws { _ = try await client.data(Endpoint<Data>.get("/users/\(7, "id")")) }
+    public func value() async throws { _ = try await client.value(Endpoint<Whole.User>.get("/users/\(7, "id")")) }
+}
+
+/// Has a whole response at hand: a 200 with the fields that a server sends, and 1 KB of JSON.
+public struct Whole: HTTPTransport {
+    public struct User: Decodable, Sendable {
+        public let id: Int
+        public let name: String
+        public let text: String
+    }
+
+    public static let body = Data(#"{"id":7,"name":"Ada","text":"\#(String(repeating: "x", count: 990))"}"#.utf8)
+    public static let head = HTTPResponse(
+        status: .ok,
+        headerFields: [
+            .date: "Sun, 22 Nov 2026 07:00:00 GMT", .server: "a", .contentType: "application/json", .contentLength: "\(body.count)",
+            .eTag: "\"1\"", .cacheControl: "no-cache",
+        ])
+
+    public var capabilities: Capabilities { [.deadlines, .phaseEvents] }
+    public func send(_ request: Request) async throws -> Response { Response(head: Self.head, data: Self.body, request: request) }
+    public func shutdown() async throws {}
+}
