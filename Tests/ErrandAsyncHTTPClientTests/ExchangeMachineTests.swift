@@ -213,6 +213,14 @@ internal import Testing
         #expect(Event.read.apply(to: &machine) == (event == .abandonment ? "end" : "throw CancellationError"))
     }
 
+    @Test func whatTheResponseGoesThroughFailsItByItsOwnError() {
+        struct Corrupt: Error {}
+        var machine = Self.receiving()
+        guard case .failed(let error)? = machine.abandon(because: Corrupt())?.end else { return #expect(Bool(false), "failed") }
+        #expect(error is Corrupt)
+        #expect(machine.abandon(because: Corrupt()) == nil)
+    }
+
     @Test(arguments: [false, true]) func theSizesAreThoseOnTheWire(isDecoded: Bool) {
         var machine = Self.receiving(isDecoded: isDecoded)
         #expect(machine.sent(30) == 30)

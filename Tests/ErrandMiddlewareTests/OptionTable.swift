@@ -89,7 +89,6 @@ extension OptionRow {
         OptionRow("RetryOptionKey", .value) { $0.retry = .off },
         OptionRow("ServerOptionKey", .value) { $0.server = .off },
         OptionRow("SharedRetryOptionKey", note) { $0.sharedRetry = SharedRetry() },
-        OptionRow("StackLimitsKey", .none(because: "the limits are compared")) { $0.limitsOfStack = [.seconds(1)] },
         OptionRow("TransformOptionKey", .value) { $0.transform = .off },
         OptionRow("ValidateStatusOptionKey", .value) { $0.validateStatus = .off },
         OptionRow("ValidationKey", .value) { $0.validation = .off },

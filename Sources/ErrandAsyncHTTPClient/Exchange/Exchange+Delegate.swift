@@ -33,7 +33,7 @@ extension Exchange: HTTPClientResponseDelegate {
         guard var received = HTTPResponse(head) else {
             let error = TransportError(
                 .invalidResponse, phase: .response, message: "status \(head.status.code)", request: request, wasSent: .yes)
-            fail(error)
+            end(by: error)
             return task.eventLoop.makeFailedFuture(error)
         }
         let coding = isDecompressing ? received.removeDecodedCoding(of: request.method) : nil

@@ -120,7 +120,7 @@ final class Exchange: ReadyBodySource {
         }
     }
 
-    func takeChunkAtHand() -> Data? {
+    func takeReadyChunk() -> Data? {
         guard !Task.isCancelled, case .chunk(let chunk, let demand)? = machine.withLock({ $0.takeChunk() }) else { return nil }
         demand?.succeed()
         return chunk
@@ -130,6 +130,10 @@ final class Exchange: ReadyBodySource {
 
     func abandon() {
         if let ending = machine.withLock({ $0.abandon() }) { conclude(ending) }
+    }
+
+    func fail(with error: any Error) {
+        if let ending = machine.withLock({ $0.abandon(because: error) }) { conclude(ending) }
     }
 
     private func cancel() {
@@ -166,7 +170,8 @@ final class Exchange: ReadyBodySource {
 
     // MARK: - Ending
 
-    func fail(_ error: any Error) { end(by: error) { $0.fail($1) } }
+    /// What the client reports.
+    func end(by error: any Error) { end(by: error) { $0.fail($1) } }
 
     /// Gives the machine an event that may end the exchange by `error`.
     func end(by error: any Error, _ event: (inout Machine, (Machine.Position) -> any Error) -> Machine.Ending?) {

@@ -301,6 +301,9 @@ struct ExchangeMachine<Handles: ExchangeHandles>: Sendable {
     /// Nobody wants the rest of the response.
     mutating func abandon() -> Ending? { stop(.abandoned) }
 
+    /// What the response goes through has failed: its error is that of the exchange, and what is queued is dropped.
+    mutating func abandon(because error: any Error) -> Ending? { stop(.failed(error)) }
+
     // MARK: - Failing
 
     /// The connection, or the pool, has failed. A response that is whole stays so when the server then closes on a request that it does

@@ -44,7 +44,7 @@ extension Exchange {
         } catch {
             // Who cancels this task ends the exchange, or has a response that needs no more of the request.
             guard !Task.isCancelled else { return }
-            fail(error is CancellationError ? error : RequestBodyFailed(underlying: error))
+            end(by: error is CancellationError ? error : RequestBodyFailed(underlying: error))
         }
     }
 }

@@ -12,8 +12,8 @@ public protocol BodySource: Sendable {
     func abandon()
 
     /// Says that nobody will read on, because what the bytes go through has failed. Releases everything as ``abandon()`` does; an exchange that
-    /// hangs on the source ends as failed. By default it abandons.
-    func fail(_ error: any Error)
+    /// hangs on the source ends as failed. By default it abandons; a source over another one hands it on.
+    func fail(with error: any Error)
 
     /// The trailer fields (RFC 9110, 6.5), once ``next()`` has returned nil; nil where there were none.
     var trailers: HTTPFields? { get }
@@ -21,13 +21,13 @@ public protocol BodySource: Sendable {
 
 extension BodySource {
     public var trailers: HTTPFields? { nil }
-    public func fail(_ error: any Error) { abandon() }
+    public func fail(with error: any Error) { abandon() }
 }
 
 /// A source that may have a chunk at hand, for whoever races a read against a timer: to look costs less than a race.
 package protocol ReadyBodySource: BodySource {
     /// The next chunk, if it is there; nil where ``BodySource/next()`` is to be asked.
-    func takeChunkAtHand() -> Data?
+    func takeReadyChunk() -> Data?
 }
 
 /// A source over an asynchronous sequence; the sequence's iterator goes when the source goes.

@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// Makes another body of a body, piece by piece, as it is read: decompression, events of a stream, a digest, an upper case.
+/// Transforms a body chunk by chunk as it is read: decompression, a digest, another case.
 ///
 /// ```swift
 /// struct Capitals: BodyTransform {
@@ -13,21 +13,24 @@ internal import Synchronization
 /// let loud = response.body.transformed(by: Capitals())
 /// ```
 ///
-/// It is a value: each body has a copy of its own, which its only reader changes, without a lock or a task. It reads no more than it needs, and
-/// what it returns goes to the reader before it reads on.
+/// It is a value: each body has a copy of its own, which its only reader changes, without a lock or a task. Copies must not share a reference
+/// that they change: bytes in memory are tried with one copy first, and a request's body has a copy for each time that it is sent. What a
+/// transform returns goes to the reader before more is read.
 public protocol BodyTransform: Sendable {
     /// The next bytes of the new body, made of bytes that it takes from the front of `input`.
     ///
-    /// What it leaves in `input` is there at the next call, with what has come since. It is called until it returns nil, also with an empty
-    /// `input`, and then again when there is more.
+    /// What it leaves in `input` is there at the next call, with what has come since, and takes memory. Indices begin at `input.startIndex`. It is
+    /// called until it returns nil, also with an empty `input`, and then again when there is more. No bytes count as nil, unless it has taken
+    /// some.
     ///
     /// - Returns: bytes, 64 KiB at most; nil where it needs more. More than 64 KiB reach the reader in pieces, but take memory as a whole.
-    /// - Throws: what ends the body as failed. The exchange fails with it, and the reader gets the error.
+    /// - Throws: what ends the body as failed: the reader gets the error. An exchange that is not over on the wire fails with it.
     mutating func next(_ input: inout Data) throws -> Data?
 
     /// The last bytes of the new body, when the old one has come to its end. Nil by default.
     ///
-    /// It is called until it returns nil. A transform that needs more than there was throws here.
+    /// It is called until it returns nil; no bytes count as nil, unless it has taken some of `input`. A transform that needs more than there was
+    /// throws here.
     ///
     /// - Parameter input: what ``next(_:)`` has left. What is left of it in the end is dropped.
     mutating func finish(_ input: inout Data) throws -> Data?
@@ -47,21 +50,46 @@ public enum BodyEvent: Sendable {
     case end(ExchangeLifetime.End, trailers: HTTPFields?)
 }
 
-/// Tells a closure of one reading of a body: its end exactly once.
+/// Tells a closure of one reading of a body: one event at a time, the end exactly once, and nothing after it.
 final class BodyObserver: Sendable {
+    private struct State {
+        var isDelivering = false
+        var isOver = false
+        /// An end that has come while a chunk was handed over.
+        var pending: BodyEvent?
+    }
+
     private let handler: @Sendable (BodyEvent) -> Void
-    private let isOver = Atomic(false)
+    private let state = Mutex(State())
 
     init(_ handler: @escaping @Sendable (BodyEvent) -> Void) { self.handler = handler }
 
     func opened(at offset: Int64) { handler(.opened(at: offset)) }
 
+    /// Called by the one reader alone.
     func chunk(_ chunk: Data) {
-        if !isOver.load(ordering: .acquiring) { handler(.chunk(chunk)) }
+        let isWanted = state.withLock { state in
+            state.isDelivering = !state.isOver
+            return state.isDelivering
+        }
+        guard isWanted else { return }
+        handler(.chunk(chunk))
+        let end = state.withLock { state in
+            state.isDelivering = false
+            return state.pending.take()
+        }
+        if let end { handler(end) }
     }
 
     func end(_ end: ExchangeLifetime.End, trailers: HTTPFields? = nil) {
-        if !isOver.exchange(true, ordering: .acquiringAndReleasing) { handler(.end(end, trailers: trailers)) }
+        let event = BodyEvent.end(end, trailers: trailers)
+        let isNow = state.withLock { state in
+            if state.isOver { return false }
+            state.isOver = true
+            if state.isDelivering { state.pending = event }
+            return !state.isDelivering
+        }
+        if isNow { handler(event) }
     }
 
     /// Nobody can read the body any more.
@@ -192,7 +220,8 @@ struct BodyTransformation: Sendable {
 
     private mutating func firstOfRest() -> Data {
         let first = Data(rest.prefix(BodyPipeline.chunkLimitBytes))
-        rest = rest.count > first.count ? Data(rest.dropFirst(first.count)) : Data()
+        // A slice: a copy for each piece would be work that grows with the square of the bytes.
+        rest = rest.count > first.count ? rest.dropFirst(first.count) : Data()
         return first
     }
 }
@@ -221,9 +250,9 @@ extension ResponseBody {
     /// How much the output of a transform of bytes in memory may have to stay in memory: 1 MiB.
     static let transformedInMemoryLimitBytes = 1024 * 1024
 
-    /// A body that is made of this one by `transform`, piece by piece, as it is read.
+    /// Returns a body that `transform` makes of this one, chunk by chunk as it is read.
     ///
-    /// It stands in the place of this body, which can't be read any more. Trailers, and letting go of a body that nobody reads, stay as they are.
+    /// Use the returned body; this one can no longer be read. Trailers and abandonment behave as before.
     /// Bytes in memory are transformed at once and stay in memory, unless that fails or makes more than 1 MiB of them: then they
     /// become a stream.
     ///
@@ -247,13 +276,14 @@ extension ResponseBody {
         }
     }
 
-    /// This body, of which `observe` is told as it is read: each chunk, and the end exactly once.
+    /// Returns this body, and reports its chunks and its end to `observe`.
     ///
-    /// It stands in the place of this body, which can't be read any more. The end is `.failed` where the body breaks off, or where what its chunks
-    /// go through after the observer fails; `.abandoned` where nobody reads on. Bytes in memory stay in memory: they are a chunk when somebody
-    /// reads them, and none where somebody only looks at ``bufferedData``.
+    /// Use the returned body; this one can no longer be read. The end is `.complete` once the last chunk was handed on, `.failed` where the body
+    /// breaks off or a transform further out fails before, and `.abandoned` where nobody reads on. Bytes in memory stay in memory: they are
+    /// a chunk when somebody reads them, and none where somebody only looks at ``bufferedData``.
     ///
-    /// - Parameter observe: is called in the reader's task, or where the body is let go of, and must not block.
+    /// - Parameter observe: is called with one event at a time, in the reader's task or where the body is let go of, and must not block. Nothing
+    ///   follows the end, which comes exactly once.
     public consuming func observed(_ observe: @escaping @Sendable (BodyEvent) -> Void) -> ResponseBody {
         let observer = BodyObserver(observe)
         switch storage {
@@ -272,7 +302,7 @@ extension ResponseBody {
     }
 
     /// This body over another source, which `wrap` makes of its own; bytes in memory stay what they are.
-    consuming func over(_ wrap: (any BodySource) -> some BodySource) -> ResponseBody {
+    consuming func replacingSource(_ wrap: (any BodySource) -> some BodySource) -> ResponseBody {
         guard case .stream(let owner, let stages) = storage else { return self }
         guard let source = owner.move() else { return ResponseBody(usedUp: owner.request) }
         return ResponseBody(
@@ -283,7 +313,7 @@ extension ResponseBody {
 }
 
 extension RequestBody {
-    /// A body that is made of this one by `transform`, piece by piece, as it is sent.
+    /// Returns a body that `transform` makes of this one, chunk by chunk as it is sent.
     ///
     /// Each time that it is sent, a copy of `transform` begins anew, so it can be sent again if this body can, but from its first byte alone.
     /// Bytes in memory are transformed at once and stay in memory, unless that fails or makes more than 1 MiB of them.
@@ -296,9 +326,9 @@ extension RequestBody {
         }
     }
 
-    /// This body, of which `observe` is told as it is sent: when it is opened, each chunk, and the end once for each opening.
+    /// Returns this body, and reports to `observe` each time that it is opened, its chunks, and the end once for each opening.
     ///
-    /// It is as long, and can be sent again in the same ways. Bytes in memory become a stream.
+    /// It is as long, and can be sent again in the same ways. Bytes in memory become a stream, so that `coalesce` does not share such a request.
     ///
     /// - Parameter observe: is called in the task that sends the body, and must not block.
     public func observed(_ observe: @escaping @Sendable (BodyEvent) -> Void) -> RequestBody {
@@ -325,7 +355,12 @@ private final class StagedBodySource: BodySource {
 
     private struct Input: BodyInput {
         let source: any BodySource
-        func pull() async throws -> Data? { try await source.next() }
+        func pull() async throws -> Data? {
+            if let chunk = try await source.next() { return chunk }
+            // A source may end where it is cancelled.
+            try Task.checkCancellation()
+            return nil
+        }
         var trailers: HTTPFields? { source.trailers }
     }
 
@@ -339,7 +374,7 @@ private final class StagedBodySource: BodySource {
             return try await taken?.next(Input(source: base))
         } catch {
             observer?.end(.failed(error))
-            base.fail(error)
+            base.fail(with: error)
             throw error
         }
     }
@@ -349,8 +384,8 @@ private final class StagedBodySource: BodySource {
         base.abandon()
     }
 
-    func fail(_ error: any Error) {
+    func fail(with error: any Error) {
         observer?.end(.failed(error))
-        base.fail(error)
+        base.fail(with: error)
     }
 }

@@ -6,7 +6,7 @@ struct BufferedBytes: Sendable {
     let trailers: HTTPFields?
     /// Who observes it, and what each of them gets to see, innermost first.
     let taps: [BodyTap]
-    /// Nil for an empty body of which nobody has to hear.
+    /// Nil for an empty body without trailers or observers.
     private let use: Use?
 
     init(_ data: Data, trailers: HTTPFields? = nil, taps: [BodyTap] = []) {
@@ -54,11 +54,11 @@ struct BufferedBytes: Sendable {
     /// For the reader.
     func next() throws -> Data? {
         guard let use else { return nil }
-        if !data.isEmpty, use.change(from: .claimed, to: .delivered) {
+        if use.change(from: .claimed, to: .delivered) {
             for tap in taps where !tap.data.isEmpty { tap.observer.chunk(tap.data) }
-            return data
+            if !data.isEmpty { return data }
         }
-        if use.change(from: data.isEmpty ? .claimed : .delivered, to: .over) {
+        if use.change(from: .delivered, to: .over) {
             for tap in taps { tap.observer.end(.complete, trailers: trailers) }
             return nil
         }
@@ -69,7 +69,7 @@ struct BufferedBytes: Sendable {
     /// For the only reader.
     func readAll() throws -> Data {
         guard claim() else { throw BodyAlreadyUsed() }
-        let all = try next() ?? Data()
+        guard let all = try next() else { return Data() }
         _ = try next()
         return all
     }

@@ -28,7 +28,7 @@ public struct ResponseBody: Sendable, AsyncSequence {
     }
 
     let storage: Storage
-    /// In bytes, as the head declared it; nil where it did not.
+    /// In bytes: as the head declared it, or as many as there are in memory; nil where it is not known.
     public let expectedLength: Int64?
 
     init(_ storage: Storage, expectedLength: Int64?) { (self.storage, self.expectedLength) = (storage, expectedLength) }
@@ -116,6 +116,14 @@ public struct ResponseBody: Sendable, AsyncSequence {
         }
     }
 
+    /// Gives up what was not read, because what it goes through has failed: the exchange ends as failed.
+    func fail(with error: any Error) {
+        switch storage {
+        case .buffered(let bytes): bytes.abandon()
+        case .stream(let owner, _): owner.readerFailed(error)
+        }
+    }
+
     public func makeAsyncIterator() -> Iterator {
         switch storage {
         case .buffered(let bytes): Iterator(bytes)
@@ -189,7 +197,7 @@ public struct ResponseBody: Sendable, AsyncSequence {
     }
 
     /// This body as a source, to be sent on. It can be read once.
-    package func asSource() -> any BodySource { BodyOnItsWay(self) }
+    package func asSource() -> any BodySource { ForwardedBodySource(self) }
 
     /// An iterator that is asked from one task after another.
     package final class Reader: Sendable {
@@ -208,7 +216,7 @@ public struct ResponseBody: Sendable, AsyncSequence {
 }
 
 /// A response's body as the source of another message's.
-private struct BodyOnItsWay: BodySource {
+private struct ForwardedBodySource: BodySource {
     private let body: ResponseBody
     private let reader: ResponseBody.Reader
 
@@ -216,6 +224,7 @@ private struct BodyOnItsWay: BodySource {
 
     func next() async throws -> Data? { try await reader.next() }
     func abandon() { body.abandon() }
+    func fail(with error: any Error) { body.fail(with: error) }
     var trailers: HTTPFields? { body.trailers }
 }
 

@@ -16,7 +16,7 @@ final class StreamOwner: Sendable {
         case open
         /// It came to its end, or its reader failed.
         case over
-        /// It was abandoned before its end by other than the reader's own failure, or another body stands in its place.
+        /// It was abandoned, or moved into another body.
         case givenUp
     }
 
@@ -24,7 +24,7 @@ final class StreamOwner: Sendable {
     /// The state's phase, for a reader that asks before each chunk. Written under the lock.
     private let currentPhase: Atomic<Phase>
     let request: Request?
-    /// Those of them that have not heard of an end yet hear of it where the stream ends otherwise than by being read.
+    /// Notified if the stream ends without being read to its end.
     let observers: [BodyObserver]
 
     init(_ source: some BodySource, request: Request?, observers: [BodyObserver] = []) {
@@ -78,22 +78,23 @@ final class StreamOwner: Sendable {
             return release(&state)
         }
         guard let source else { return }
-        source.abandon()
+        // First: the source may end by it, and its reader must not pass that for the end of the body.
         for observer in observers { observer.end(.abandoned) }
+        source.abandon()
     }
 
     /// Lets go of a source that has failed.
     func sourceFailed(_ error: any Error) {
         guard let source = state.withLock({ release(&$0) }) else { return }
-        source.abandon()
         for observer in observers { observer.end(.failed(error)) }
+        source.abandon()
     }
 
     /// Ends a source that is well, because what its bytes go through has failed.
     func readerFailed(_ error: any Error) {
         guard let source = state.withLock({ release(&$0) }) else { return }
-        source.fail(error)
         for observer in observers { observer.end(.failed(error)) }
+        source.fail(with: error)
     }
 
     private func release(_ state: inout State) -> (any BodySource)? {
@@ -109,8 +110,8 @@ final class StreamOwner: Sendable {
 
     deinit {
         guard let source = state.withLock(\.source) else { return }
-        source.abandon()
         for observer in observers { observer.end(.abandoned) }
+        source.abandon()
     }
 }
 
@@ -151,7 +152,11 @@ final class StreamReader: Sendable, BodyInput {
         if try isOver { return nil }
         guard let source else { throw BodyAlreadyUsed() }
         do {
-            return try await source.next()
+            if let chunk = try await source.next() { return chunk }
+            // Sources may end where they are cancelled, or given up: neither is the end of the body.
+            try Task.checkCancellation()
+            if owner.phase == .givenUp { throw BodyAlreadyUsed() }
+            return nil
         } catch let error as BodyAlreadyUsed {
             // Somebody else reads it at this moment, and goes on.
             throw error

@@ -68,10 +68,10 @@ struct RacedBodySource: BodySource {
 
     func next() async throws -> Data? {
         // A race costs more than to look.
-        if let ready, deadline?.hasPassed != true, let chunk = ready.takeChunkAtHand() { return chunk }
+        if let ready, deadline?.hasPassed != true, let chunk = ready.takeReadyChunk() { return chunk }
         return try await racing(expiry, onExpiry: { exchange.end(.failed($0)) }, discard: { _ in }, operation: { try await base.next() })
     }
 
     func abandon() { base.abandon() }
-    func fail(_ error: any Error) { base.fail(error) }
+    func fail(with error: any Error) { base.fail(with: error) }
 }

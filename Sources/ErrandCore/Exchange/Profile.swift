@@ -184,6 +184,7 @@ extension ProfilePosition {
         _ name: String, _ request: Request, _ send: (Request) async throws -> Response
     ) async throws -> Response {
         let layer = profile.begin(name, in: self.layer)
+        let outer = request
         var request = request
         request.options.call.profilePosition = ProfilePosition(profile, layer)
         do {
@@ -193,7 +194,7 @@ extension ProfilePosition {
             return response
         } catch {
             profile.end(layer, Self.shown(error))
-            throw error
+            throw error.restoringCall(of: outer)
         }
     }
 

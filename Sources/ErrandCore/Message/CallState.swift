@@ -16,13 +16,25 @@ package struct CallState: Sendable {
     package var passedStatusRule: StatusRule?
     /// Where the request is in the profile of its call; nil, as a rule.
     package var profilePosition: ProfilePosition?
+    /// The limits of phases that the stack has set; nil without `timeouts`. A reference, as each request carries it.
+    package var phaseLimits: StackLimits?
 
     init() {}
 }
 
+/// Limits that hold for each exchange of a stack, unless its request has others.
+package final class StackLimits: Sendable {
+    package let limits: PhaseTimeouts
+
+    package init(_ limits: PhaseTimeouts) { self.limits = limits }
+}
+
 extension Request {
     /// Takes back what a layer has changed of the call: the deadline, the event sink and the notes are those of `outer` again.
+    ///
+    /// Another request, which a layer has sent meanwhile, is left as it is.
     package mutating func restoreCall(of outer: Request) {
+        guard id == outer.id else { return }
         deadline = outer.deadline
         options.eventSink = outer.options.eventSink
         options.call = outer.options.call
@@ -39,10 +51,13 @@ extension Response {
 extension Error {
     /// The same error; a failure's request has the call as the layer got it.
     ///
-    /// - Parameter outer: the request as the layer got it.
-    package func restoringCall(of outer: Request) -> any Error {
-        guard var failure = self as? any RequestFailure, var request = failure.request else { return self }
+    /// - Parameters:
+    ///   - outer: the request as the layer got it.
+    ///   - restoresBody: whether the layer has put another body in its place.
+    package func restoringCall(of outer: Request, restoresBody: Bool = false) -> any Error {
+        guard var failure = self as? any RequestFailure, var request = failure.request, request.id == outer.id else { return self }
         request.restoreCall(of: outer)
+        if restoresBody { request.body = outer.body }
         failure.request = request
         return failure
     }

@@ -34,6 +34,15 @@ struct OptionValues: Sendable {
         return nil
     }
 
+    /// The value is that of `other` again, or none.
+    mutating func restore<Key: OptionKey>(_ key: Key.Type, of other: OptionValues) {
+        if other.index(of: ObjectIdentifier(key)) != nil {
+            self[key] = other[key]
+        } else if let index = index(of: ObjectIdentifier(key)) {
+            entries.remove(at: index)
+        }
+    }
+
     mutating func removeOriginBoundOptions() {
         if entries.contains(where: { !$0.key.crossesOrigins }) { entries.removeAll { !$0.key.crossesOrigins } }
     }

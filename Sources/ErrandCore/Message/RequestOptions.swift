@@ -46,6 +46,9 @@ public struct RequestOptions: Sendable {
     /// Removes the options that stay with their origin (``OptionKey/crossesOrigins``). For whoever sends a request on to another one.
     public mutating func removeOriginBoundOptions() { values.removeOriginBoundOptions() }
 
+    /// The option has the value of `outer` again, or is not set.
+    mutating func restore<Key: OptionKey>(_ key: Key.Type, of outer: RequestOptions) { values.restore(key, of: outer.values) }
+
     /// The keys of the options that were set.
     package var keys: [any OptionKey.Type] { values.keys }
 

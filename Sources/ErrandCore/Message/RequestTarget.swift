@@ -74,20 +74,35 @@ package struct RequestTarget: Sendable {
     ///
     /// - Throws: ``InvalidURL`` if `text` names an authority, has a fragment, or holds an octet that must be escaped.
     static func check(_ text: String) throws(InvalidURL) {
-        guard text.utf8.count <= limitBytes else { throw InvalidURL(text, .tooManyOctets) }
-        guard !text.utf8.contains(UInt8(ascii: "#")) else { throw InvalidURL(text, .fragment) }
-        let (path, query) = parts(of: text)
-        guard !path.utf8.starts(with: "//".utf8) else { throw InvalidURL(text, .absolute) }
-        if beginsWithScheme(path) { throw InvalidURL(text, .absolute) }
-        try check(path, query, of: text)
+        if let reason = text.withUTF8Bytes({ problem(in: $0).reason }) { throw InvalidURL(text, reason) }
     }
 
-    /// Whether letters alone stand before the first `://`.
-    private static func beginsWithScheme(_ path: Substring) -> Bool {
-        path.withUTF8Bytes { bytes in
-            let scheme = bytes.prefix { $0.isASCIILetter }.count
-            return bytes.dropFirst(scheme).starts(with: "://".utf8)
+    /// What is wrong with a path and query before a base URL is known, and where the path ends.
+    static func problem(in text: UnsafeBufferPointer<UInt8>) -> (reason: InvalidURL.Reason?, pathBytes: Int) {
+        if text.count > limitBytes { return (.tooManyOctets, 0) }
+        var pathBytes = text.count
+        for (index, byte) in text.enumerated() {
+            if byte == UInt8(ascii: "#") { return (.fragment, pathBytes) }
+            if byte == UInt8(ascii: "?"), pathBytes == text.count { pathBytes = index }
         }
+        let path = UnsafeBufferPointer(rebasing: text[..<pathBytes])
+        if beginsWithAuthority(path) { return (.absolute, pathBytes) }
+        if let bad = PercentEncoding.firstInvalidByte(in: path, allowing: .path) {
+            return (.invalidOctet(bad.byte, component: "path"), pathBytes)
+        }
+        let query = UnsafeBufferPointer(rebasing: text.dropFirst(pathBytes + 1))
+        if let bad = PercentEncoding.firstInvalidByte(in: query, allowing: .query) {
+            return (.invalidOctet(bad.byte, component: "query"), pathBytes)
+        }
+        return (nil, pathBytes)
+    }
+
+    /// Whether two slashes stand first, or a `://` behind letters alone.
+    private static func beginsWithAuthority(_ path: UnsafeBufferPointer<UInt8>) -> Bool {
+        let slash = UInt8(ascii: "/")
+        if path.count >= 2, path[0] == slash, path[1] == slash { return true }
+        let colon = path.firstIndex { !$0.isASCIILetter } ?? path.count
+        return colon + 2 < path.count && path[colon] == UInt8(ascii: ":") && path[colon + 1] == slash && path[colon + 2] == slash
     }
 
     static func check(_ path: Substring, _ query: Substring?, of text: String) throws(InvalidURL) {

@@ -78,6 +78,19 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible {
         return request.options.isEmpty || request.options.call.hasEntered ? try await top.send(request) : try await enter(request)
     }
 
+    /// Sends a request as a part of the call that it is in: its options are not checked, as layers outside may serve them.
+    package func send(inCallOf request: Request) async throws -> Response {
+        var entered = request
+        entered.options.call.hasEntered = true
+        do {
+            var response = try await send(entered)
+            response.restoreCall(of: request)
+            return response
+        } catch {
+            throw error.restoringCall(of: request)
+        }
+    }
+
     /// By itself, as it keeps a copy of the request: most requests have no options, or are in a call.
     @inline(never) private func enter(_ request: Request) async throws -> Response {
         do {

@@ -139,5 +139,6 @@ struct WatchedBodySource: BodySource {
     }
 
     func abandon() { base.abandon() }
+    func fail(with error: any Error) { base.fail(with: error) }
     var trailers: HTTPFields? { base.trailers }
 }

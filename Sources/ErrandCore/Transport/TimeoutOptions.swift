@@ -30,6 +30,31 @@ private enum PhaseTimeoutsKey: OptionKey {
 }
 
 extension RequestOptions {
+    /// What limits the phases of an exchange: the request's own, or those of its stack.
+    var effectivePhaseTimeouts: PhaseTimeouts? {
+        switch phaseTimeouts {
+        case .inherited: call.phaseLimits?.limits
+        case .off: nil
+        case .use(let limits): limits
+        }
+    }
+
+    /// Sets the limits that a transport is to obey by itself, which are the request's own then.
+    mutating func limitPhases(by limits: PhaseTimeouts) { phaseTimeouts = .use(limits) }
+
+    /// The limits are those of `outer` again.
+    mutating func restorePhaseTimeouts(of outer: RequestOptions) { restore(PhaseTimeoutsKey.self, of: outer) }
+
+    /// Whether the time of an attempt or of one of its phases is limited, or was asked not to be.
+    var hasLimits: Bool {
+        if call.phaseLimits != nil { return true }
+        if isEmpty { return false }
+        switch (attemptTimeout, phaseTimeouts) {
+        case (.inherited, .inherited): return false
+        default: return true
+        }
+    }
+
     /// Another timeout for this request's call, or `.off`.
     ///
     /// `timeout(_:)` obeys it. Where the stack has none, `.use` still holds: the deadline is set where the call enters its outermost stack, on the

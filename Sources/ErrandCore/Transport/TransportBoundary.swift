@@ -11,10 +11,20 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
         let addsPriority = request.options.priority != .normal && !request.headers.contains(.priority)
         if request.options.hasFallbackHeaders { request.headers = request.completedFields }
         if addsPriority { request.headers[.priority] = request.options.priority.description }
+        // At once, as each further function takes its part of a call: most requests ask for nothing of what follows.
+        if isPlain(request) { return try await transport.send(request) }
         guard case .use(let timeout) = request.options.attemptTimeout, !request.options.call.hasAttemptDeadline else {
             return try await profiled(request)
         }
         return try await attempted(request, within: timeout)
+    }
+
+    /// Whether there are no limits, or none but a deadline that the transport obeys, and nobody takes the time.
+    private func isPlain(_ request: Request) -> Bool {
+        let options = request.options
+        guard options.call.profilePosition == nil, !options.hasLimits else { return false }
+        guard let deadline = request.deadline else { return true }
+        return transport.capabilities.contains(.deadlines) && deadline.continuousInstant != nil && !deadline.hasPassed
     }
 
     private func attempted(_ request: Request, within timeout: Duration) async throws -> Response {
@@ -36,22 +46,36 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
             let sink = request.options.eventSink
             var profiled = request
             profiled.options.eventSink = EventSinks.together(sink, TransactionSink(position: position, request: request))
-            var response = try await timed(profiled)
-            response.request.options.eventSink = sink
+            var response: Response
+            do {
+                response = try await timed(profiled)
+            } catch {
+                throw error.restoringCall(of: request)
+            }
+            response.restoreCall(of: request)
             if let layer = position.layer { position.profile.answered(layer, version: response.metadata.httpVersion) }
             return response
         }
     }
 
-    /// The answer of the transport, with a limit for each phase if there are any.
+    /// The response of the transport, with a limit for each phase if there are any.
     private func timed(_ request: Request) async throws -> Response {
-        guard case .use(let limits) = request.options.phaseTimeouts, !limits.isEmpty,
-            !transport.capabilities.contains(.phaseTimeouts) || !(limits.clock is ContinuousClock)
-        else { return try await sent(request) }
-        return try await watched(request, by: limits)
+        guard let limits = request.options.effectivePhaseTimeouts, !limits.isEmpty else { return try await sent(request) }
+        var limited = request
+        limited.options.limitPhases(by: limits)
+        do {
+            let obeysLimits = transport.capabilities.contains(.phaseTimeouts) && limits.clock is ContinuousClock
+            var response = try await obeysLimits ? sent(limited) : watched(limited, by: limits)
+            response.request.options.restorePhaseTimeouts(of: request.options)
+            return response
+        } catch {
+            guard var failure = error.restoringCall(of: request, restoresBody: true) as? any RequestFailure else { throw error }
+            failure.request?.options.restorePhaseTimeouts(of: request.options)
+            throw failure
+        }
     }
 
-    /// The answer of the transport, before the deadline.
+    /// The response of the transport, before the deadline.
     private func sent(_ request: Request) async throws -> Response {
         guard let deadline = request.deadline else { return try await transport.send(request) }
         if deadline.hasPassed { throw TransportError.timedOut(.queue, after: .zero, request: request, wasSent: .no) }
@@ -73,7 +97,7 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
         guard let limit = limits.idleRead?.bounded else { return response }
         let head = response.head
         let exchange = response.exchange
-        response.body = response.body.over { source in
+        response.body = response.body.replacingSource { source in
             RacedBodySource(source, of: exchange) {
                 try await limits.clock.sleep(for: limit)
                 return .timedOut(.body, after: limit, request: request, response: head, wasSent: .yes)
@@ -90,7 +114,7 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
             discard: { $0.body.abandon() },
             operation: { try await transport.send(request) })
         var bounded = response
-        bounded.body = response.body.over { source in
+        bounded.body = response.body.replacingSource { source in
             RacedBodySource(source, of: response.exchange, deadline: deadline) {
                 try await deadline.wait()
                 return .timedOut(

@@ -74,15 +74,12 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
             }
         }
         if Self.hasEmptySegment(text, at: emptyValues) { throw InvalidURL(description, .emptySegment) }
-        do {
-            try RequestTarget.check(text)
-        } catch {
-            throw InvalidURL(description, error.reason)  // the text has the values in it
-        }
-        let (path, ownQuery) = RequestTarget.parts(of: text)
-        try Self.checkSegments(of: path, in: description)
-        let isWhole = path.isEmpty || path.utf8.first == UInt8(ascii: "/")
+        // Not with the text in it, which has the values.
+        if let reason = text.withUTF8Bytes({ Self.problem(in: $0) }) { throw InvalidURL(description, reason) }
+        let first = text.utf8.first
+        let isWhole = first == nil || first == UInt8(ascii: "/") || first == UInt8(ascii: "?")
         if isWhole, query.isEmpty { return Resolved(target: text, template: template) }
+        let (path, ownQuery) = RequestTarget.parts(of: text)
         let whole = RequestTarget.joinedQuery(ownQuery.map(String.init), query.isEmpty ? nil : query.encoded)
         return Resolved(target: (isWhole ? "" : "/") + path + (whole.map { "?" + $0 } ?? ""), template: template)
     }
@@ -98,8 +95,9 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
         }
     }
 
-    private static func checkSegments(of path: Substring, in text: @autoclosure () -> String) throws(InvalidURL) {
-        if let reason = path.withUTF8Bytes({ problem(inSegmentsOf: $0) }) { throw InvalidURL(text(), reason) }
+    private static func problem(in text: UnsafeBufferPointer<UInt8>) -> InvalidURL.Reason? {
+        let (reason, pathBytes) = RequestTarget.problem(in: text)
+        return reason ?? problem(inSegmentsOf: UnsafeBufferPointer(rebasing: text[..<pathBytes]))
     }
 
     private static func problem(inSegmentsOf path: UnsafeBufferPointer<UInt8>) -> InvalidURL.Reason? {

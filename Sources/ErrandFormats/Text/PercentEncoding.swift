@@ -67,7 +67,7 @@ package enum PercentEncoding {
         text.withUTF8Bytes { firstInvalidByte(in: $0, allowing: allowed) }
     }
 
-    private static func firstInvalidByte(
+    package static func firstInvalidByte(
         in bytes: UnsafeBufferPointer<UInt8>, allowing allowed: URLCharacterSet
     ) -> (byte: UInt8, offset: Int)? {
         var index = 0

@@ -8,6 +8,8 @@ struct CoalesceKey: Hashable, Sendable {
     private let body: Data
     private let options: RequestOptions.Identity
     private let own: String?
+    /// Of the stack, where a condition may choose them.
+    private let limits: [Duration?]?
 
     /// Fields that make another answer of the same URL, or say what the content is: no choice leaves them out.
     private static let decisive: Set<HTTPField.Name> = [
@@ -33,6 +35,7 @@ struct CoalesceKey: Hashable, Sendable {
         for field in request.completedFields { add(field) }
         self.fields = fields
         self.options = identity
+        limits = options.call.phaseLimits?.limits.durations
     }
 }
 

@@ -124,6 +124,7 @@ private final class BodyView: BodySource {
     }
 
     func abandon() { seat.leave(.abandoned) }
+    func fail(with error: any Error) { seat.leave(.failed(error)) }
 }
 
 /// A caller read a shared body so much more slowly than another that it would have kept more than the limit. The others go on.

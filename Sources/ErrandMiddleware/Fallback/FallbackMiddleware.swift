@@ -68,10 +68,8 @@ public struct FallbackMiddleware: HTTPMiddleware {
         let stack = HTTPStack(sender)
         self.init(name: "another sender", statuses: statuses, deadlineShare: deadlineShare) { request, cause in
             guard request.body.canBeSent, cause.allowsSending(request) else { return nil }
-            var request = request
             // The other sender's stack is a part of the call: it need not serve all that the call asks for.
-            request.options.call.hasEntered = true
-            return try await stack.send(request)
+            return try await stack.send(inCallOf: request)
         }
     }
 

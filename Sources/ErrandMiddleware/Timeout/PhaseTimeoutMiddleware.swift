@@ -11,11 +11,13 @@ public import ErrandCore
 public struct PhaseTimeoutMiddleware: HTTPMiddleware {
     private let limits: PhaseTimeouts
     private let attempt: Duration?
+    /// The limits, for each request.
+    private let shared: StackLimits
 
     /// - Parameter attempt: the longest that an attempt takes, body included; nil is without bounds.
     public init(_ limits: PhaseTimeouts, attempt: Duration? = nil) {
         precondition(attempt.map { $0 > .zero } ?? true, "attempt must be more than zero, or nil (is \(attempt ?? .zero))")
-        (self.limits, self.attempt) = (limits, attempt)
+        (self.limits, self.attempt, shared) = (limits, attempt, StackLimits(limits))
     }
 
     public var label: String {
@@ -29,13 +31,9 @@ public struct PhaseTimeoutMiddleware: HTTPMiddleware {
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         var bounded = request
         if !limits.isEmpty {
-            switch request.options.phaseTimeouts {
-            case .inherited: set(limits, on: &bounded)
             // Those of another one outside. What the request itself has replaces both.
-            case .use(let outer) where outer.durations == request.options.limitsOfStack:
-                set(limits.tightened(by: outer), on: &bounded)
-            case .use, .off: break
-            }
+            bounded.options.call.phaseLimits =
+                request.options.call.phaseLimits.map { StackLimits(limits.tightened(by: $0.limits)) } ?? shared
         }
         let attempt: Duration? =
             switch request.options.attemptTimeout {
@@ -53,11 +51,6 @@ public struct PhaseTimeoutMiddleware: HTTPMiddleware {
             throw error.restoringCall(of: request)
         }
     }
-
-    private func set(_ limits: PhaseTimeouts, on request: inout Request) {
-        request.options.phaseTimeouts = .use(limits)
-        request.options.limitsOfStack = limits.durations
-    }
 }
 
 extension PhaseTimeouts {
@@ -69,20 +62,6 @@ extension PhaseTimeouts {
         return PhaseTimeouts(
             queue: shorter(\.queue), connect: shorter(\.connect), firstByte: shorter(\.firstByte), idleRead: shorter(\.idleRead),
             idleWrite: shorter(\.idleWrite), clock: outer.clock)
-    }
-}
-
-/// The limits that a ``PhaseTimeoutMiddleware`` has set, to tell them from those of the request itself.
-private enum StackLimitsKey: OptionKey {
-    static var defaultValue: [Duration?]? { nil }
-    static func identity(of value: [Duration?]?) -> OptionIdentity { .none }
-    static var crossesOrigins: Bool { true }
-}
-
-extension RequestOptions {
-    var limitsOfStack: [Duration?]? {
-        get { self[StackLimitsKey.self] }
-        set { self[StackLimitsKey.self] = newValue }
     }
 }
 

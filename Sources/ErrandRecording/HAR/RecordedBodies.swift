@@ -100,4 +100,5 @@ private final class ResumedBodySource: BodySource {
     }
 
     func abandon() { rest.abandon() }
+    func fail(with error: any Error) { rest.fail(with: error) }
 }

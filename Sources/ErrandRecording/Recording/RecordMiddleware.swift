@@ -57,7 +57,7 @@ public struct RecordMiddleware: HTTPMiddleware {
             return response
         } catch {
             exchange.ended(RecordedExchange.end(by: error, inBody: false))
-            throw error
+            throw error.restoringCall(of: request, restoresBody: request.body.bytes == nil)
         }
     }
 }
@@ -68,11 +68,7 @@ private struct Answer: HTTPTransport {
 
     var capabilities: Capabilities { [] }
 
-    func send(inCallOf request: Request) async throws -> Response {
-        var request = request
-        request.options.call.hasEntered = true
-        return try await HTTPStack(self).send(request)
-    }
+    func send(inCallOf request: Request) async throws -> Response { try await HTTPStack(self).send(inCallOf: request) }
 
     func send(_ request: Request) async throws -> Response { try await answer(request) }
     func shutdown() async throws {}

@@ -64,6 +64,11 @@ final class PacedBodySource: BodySource {
         base.abandon()
     }
 
+    func fail(with error: any Error) {
+        state.withLock { $0.rest = Data() }
+        base.fail(with: error)
+    }
+
     var trailers: HTTPFields? { base.trailers }
 }
 
@@ -100,5 +105,5 @@ struct StubbedBodySource: BodySource {
     }
 
     func abandon() { base.abandon() }
-    func fail(_ error: any Error) { base.fail(error) }
+    func fail(with error: any Error) { base.fail(with: error) }
 }

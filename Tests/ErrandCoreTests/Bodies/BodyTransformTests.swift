@@ -217,7 +217,7 @@ private final class Seen: Sendable {
 
         func next() async throws -> Data? { rest.withLock { $0.popLast() } }
         func abandon() { abandonments.change { $0 += 1 } }
-        func fail(_ error: any Error) { failures.change { $0.append("\(type(of: error))") } }
+        func fail(with error: any Error) { failures.change { $0.append("\(type(of: error))") } }
     }
 
     @Test func aSourceThatFailsIsSeenOnce() async throws {
@@ -264,6 +264,94 @@ private final class Seen: Sendable {
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
         #expect(seen.all == ["ab", "failed CancellationError"] && source.abandonCount == 1)
+    }
+
+    /// An `AsyncStream` ends for a reader that is cancelled, and says nothing of that.
+    @Test func aSourceThatEndsWhereItIsCancelledIsNotWhole() async throws {
+        let (stream, continuation) = AsyncStream<Data>.makeStream()
+        continuation.yield(Data("ab".utf8))
+        let response = Seen()
+        let isReading = Signal()
+        let body = ResponseBody(SequenceBodySource(stream)).observed {
+            response.note($0)
+            if case .chunk = $0 { isReading.fire() }
+        }.transformed(by: Framed())
+        let reading = Task { try await body.collect() }
+        await isReading.wait()
+        reading.cancel()
+        await #expect(throws: CancellationError.self) { try await reading.value }
+        #expect(response.all == ["ab", "failed CancellationError"])
+
+        let (upload, yields) = AsyncStream<Data>.makeStream()
+        yields.yield(Data("ab".utf8))
+        let request = Seen()
+        let isSending = Signal()
+        let sent = RequestBody.stream(upload).observed {
+            request.note($0)
+            if case .chunk = $0 { isSending.fire() }
+        }
+        let sending = Task { try await self.read(sent) }
+        await isSending.wait()
+        sending.cancel()
+        await #expect(throws: CancellationError.self) { try await sending.value }
+        #expect(request.all == ["opened 0", "ab", "failed CancellationError"])
+    }
+
+    /// A source may end where it is given up.
+    private final class EndingSource: BodySource {
+        let isAsked = Signal()
+        private let isGivenUp = Signal()
+
+        func next() async throws -> Data? {
+            isAsked.fire()
+            await isGivenUp.wait()
+            return nil
+        }
+
+        func abandon() { isGivenUp.fire() }
+    }
+
+    @Test func whatIsGivenUpWhileItIsReadIsNotWholeForAnObserver() async throws {
+        let seen = Seen()
+        let source = EndingSource()
+        let body = ResponseBody(source).observed(seen.note).transformed(by: Framed())
+        let reading = Task { try await body.collect() }
+        await source.isAsked.wait()
+        body.abandon()
+        await #expect(throws: BodyAlreadyUsed.self) { try await reading.value }
+        #expect(seen.all == ["abandoned"])
+    }
+
+    @Test func whatATransformInMemorySwallowsWasSeen() async throws {
+        for body in bodies("abc") {
+            let seen = Seen()
+            let swallowed = body.observed(seen.note).transformed(by: Swallowing(returnsEmpty: false))
+            #expect(try await text(swallowed) == "")
+            #expect(seen.all.dropLast().joined() == "abc" && seen.all.last == "complete")
+        }
+    }
+
+    /// Its closure gives up the body that it observes.
+    @Test func anObserverThatGivesTheBodyUpHearsOfTheEndNext() async throws {
+        for inMemory in [true, false] {
+            let seen = Seen()
+            let body = Mutex<ResponseBody?>(nil)
+            let base = inMemory ? ResponseBody(Data("ab".utf8)) : ResponseBody(ScriptedBodySource(["ab", "cd"]))
+            let depth = Watched(0)
+            let observed = base.observed { event in
+                depth.change { $0 += 1 }
+                #expect(depth.value == 1, "one at a time")
+                seen.note(event)
+                if case .chunk = event { body.withLock { $0 }?.abandon() }
+                depth.change { $0 -= 1 }
+            }
+            body.withLock { $0 = observed }
+            var iterator = observed.makeAsyncIterator()
+            #expect(try await iterator.next() == Data("ab".utf8))
+            #expect(seen.all == ["ab", "abandoned"], "in memory: \(inMemory)")
+            await #expect(throws: BodyAlreadyUsed.self) { try await iterator.next() }
+            body.withLock { $0 = nil }
+        }
     }
 
     // MARK: One reader

@@ -15,15 +15,15 @@ import Testing
 
         init(_ chunks: [String]) { self.chunks = Mutex(chunks.reversed()) }
 
-        func takeChunkAtHand() -> Data? { chunks.withLock { $0.popLast() }.map { Data($0.utf8) } }
+        func takeReadyChunk() -> Data? { chunks.withLock { $0.popLast() }.map { Data($0.utf8) } }
 
         func next() async throws -> Data? {
-            if let chunk = takeChunkAtHand() { return chunk }
+            if let chunk = takeReadyChunk() { return chunk }
             try await untilCancelled()
         }
 
         func abandon() { abandonments.change { $0 += 1 } }
-        func fail(_ error: any Error) { failures.change { $0 += 1 } }
+        func fail(with error: any Error) { failures.change { $0 += 1 } }
     }
 
     private let clock = ManualClock()
@@ -59,14 +59,14 @@ import Testing
         let ready = Ready(["a"])
         let late = raced(Waiting(ready), deadline: Deadline(after: .seconds(-1), clock: clock))
         await #expect(throws: TransportError.self) { try await late.next() }
-        #expect(ready.takeChunkAtHand() == Data("a".utf8))
+        #expect(ready.takeReadyChunk() == Data("a".utf8))
     }
 
     /// Gives what is at hand to nobody who waits.
     private struct Waiting: ReadyBodySource {
         let base: Ready
         init(_ base: Ready) { self.base = base }
-        func takeChunkAtHand() -> Data? { base.takeChunkAtHand() }
+        func takeReadyChunk() -> Data? { base.takeReadyChunk() }
         func next() async throws -> Data? { try await untilCancelled() }
         func abandon() {}
     }
@@ -75,7 +75,7 @@ import Testing
         let ready = Ready([])
         let source = raced(ready)
         source.abandon()
-        source.fail(SomeError())
+        source.fail(with: SomeError())
         #expect(ready.abandonments.value == 1 && ready.failures.value == 1)
     }
 }

@@ -23,6 +23,7 @@ import Testing
         let request = try #require(request)
         #expect(request.deadline == nil && request.options.eventSink == nil)
         let call = request.options.call
+        #expect(call.phaseLimits == nil)
         #expect(!call.hasEntered && !call.hasAttemptDeadline && !call.awaitsDecoding && !call.mayFollowRedirects)
         #expect(call.passedStatusRule == nil && call.profilePosition == nil)
     }
@@ -78,6 +79,27 @@ import Testing
             #expect(failure?.request?.id == request.id)
             try expectNothingLeft(failure?.request)
         }
+    }
+
+    @Test func layersWithASenderOfTheirOwnLeaveNothing() async throws {
+        let failing = StubTransport(Stub().answers(.status(.serviceUnavailable)))
+        let other = StubTransport(Stub().answers(.status(.ok)))
+        let stack = failing.fallback(to: other, statuses: [503]).timeouts(firstByte: .seconds(9), clock: clock)
+        let response = try await stack.send(Request(.get, url: "https://a.example/"))
+        try expectNothingLeft(response.request)
+        // Sent again, its options are checked, and the limits are those of the stack that it goes to.
+        #expect(response.request.options.keys.isEmpty)
+        var again = response.request
+        again.options.hedge = .use(.standard)
+        await #expect(throws: UnservedOptionError.self) { try await HTTPStack(other).send(again) }
+    }
+
+    @Test func anotherRequestKeepsWhatItHas() throws {
+        var other = Request(head: HTTPRequest(method: .get, scheme: "https", authority: "a.example", path: "/token"))
+        other.deadline = Deadline(after: .seconds(1), clock: clock)
+        let failure = TransportError(.tls, phase: .connect, request: other, wasSent: .no)
+        let restored = try #require(failure.restoringCall(of: request(true)) as? TransportError)
+        #expect(restored.request?.deadline != nil)
     }
 
     /// As an authentication does after a 401.
