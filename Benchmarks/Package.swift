@@ -11,6 +11,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
     ],
     targets: [
         .target(name: "CAllocations"),
@@ -30,6 +31,15 @@ let package = Package(
                 .product(name: "ErrandTelemetry", package: "Errand"),
                 .product(name: "Logging", package: "swift-log"), .product(name: "Metrics", package: "swift-metrics"),
                 .product(name: "Tracing", package: "swift-distributed-tracing"),
+            ]
+        ),
+        // An experiment, not a product: the least that a transport of our own can cost.
+        .target(
+            name: "SpikeTransport",
+            dependencies: [
+                .product(name: "ErrandCore", package: "Errand"),
+                .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"), .product(name: "NIOFoundationEssentialsCompat", package: "swift-nio"),
             ]
         ),
     ],
