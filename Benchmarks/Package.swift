@@ -1,17 +1,19 @@
 // swift-tools-version:6.2
 import PackageDescription
 
-// Measurements. `swift run -c release StackBenchmarks` prints a table; with `--check` it fails over budget.
+// Measurements. `swift run -c release StackBenchmarks` prints what the layers cost; with `--check` it fails over budget. `Benchmarks/run` starts
+// `ClientBenchmarks` and the clients of other languages, and prints how they compare over the network.
 
 let package = Package(
     name: "ErrandBenchmarks",
     platforms: [.macOS(.v15)],
     dependencies: [
-        .package(name: "Errand", path: "..", traits: ["Telemetry"]),
+        .package(name: "Errand", path: "..", traits: ["Telemetry", "AsyncHTTPClient"]),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+        .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
     ],
     targets: [
         .target(name: "CAllocations"),
@@ -38,6 +40,17 @@ let package = Package(
             name: "SpikeTransport",
             dependencies: [
                 .product(name: "ErrandCore", package: "Errand"),
+                .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"), .product(name: "NIOFoundationEssentialsCompat", package: "swift-nio"),
+            ]
+        ),
+        .executableTarget(
+            name: "ClientBenchmarks",
+            dependencies: [
+                "CAllocations", "SpikeTransport",
+                .product(name: "ErrandCore", package: "Errand"), .product(name: "ErrandMiddleware", package: "Errand"),
+                .product(name: "ErrandAPI", package: "Errand"), .product(name: "ErrandAsyncHTTPClient", package: "Errand"),
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"), .product(name: "NIOFoundationEssentialsCompat", package: "swift-nio"),
             ]

@@ -1,0 +1,3 @@
+module errand.example/benchmarks
+
+go 1.19

@@ -1,0 +1,40 @@
+internal import AsyncHTTPClient
+internal import ErrandCore
+internal import NIOCore
+internal import NIOFoundationEssentialsCompat
+internal import NIOHTTP1
+
+/// AsyncHTTPClient's own calls, with its default settings but for the number of connections.
+struct AsyncHTTPClientPeer: Peer {
+    private let client: HTTPClient
+    private let url: String
+
+    init(_ url: String) {
+        self.url = url
+        var configuration = HTTPClient.Configuration()
+        configuration.httpVersion = .http1Only
+        configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 16
+        client = HTTPClient(eventLoopGroup: HTTPClient.defaultEventLoopGroup, configuration: configuration)
+    }
+
+    func run(_ measurement: Measurement, count: Int) async throws -> Int {
+        var bytes = 0
+        let decoder = JSONDecoder()
+        for _ in 0..<count {
+            let response = try await client.execute(HTTPClientRequest(url: url), timeout: .seconds(60))
+            guard response.status == .ok else { throw WrongResponse("status \(response.status.code)") }
+            switch measurement {
+            case .get, .get16:
+                bytes += try await response.body.collect(upTo: 1 << 20).readableBytes
+            case .download:
+                for try await chunk in response.body { bytes += chunk.readableBytes }
+            case .typed:
+                let body = try await response.body.collect(upTo: 1 << 20)
+                bytes += try decoder.decode(Document.self, from: Data(buffer: body)).checkedCount()
+            }
+        }
+        return bytes
+    }
+
+    func shutdown() async throws { try await client.shutdown() }
+}

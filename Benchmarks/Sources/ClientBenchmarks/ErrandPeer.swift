@@ -1,0 +1,107 @@
+internal import ErrandAPI
+internal import ErrandAsyncHTTPClient
+internal import ErrandCore
+internal import ErrandMiddleware
+internal import NIOCore
+internal import NIOPosix
+internal import SpikeTransport
+
+/// Errand, over any transport, called at one of three heights.
+struct ErrandPeer: Peer {
+    /// Who is called.
+    enum Entry: String {
+        /// The transport by itself: no boundary, no stack.
+        case transport
+        /// A stack of the transport alone, with a request made of a text for each call.
+        case stack
+        /// The same, with one request made beforehand.
+        case prepared
+        /// A typed client over a stack with `server`.
+        case client
+    }
+
+    private let entry: Entry
+    private let transport: any HTTPTransport
+    private let stack: HTTPStack
+    private let client: APIClient
+    private let url: String
+    private let prepared: Request
+    let executor: (any TaskExecutor)?
+    private let group: MultiThreadedEventLoopGroup?
+
+    private init(
+        _ entry: Entry, _ url: String, over transport: some HTTPTransport, executor: (any TaskExecutor)? = nil,
+        group: MultiThreadedEventLoopGroup? = nil
+    ) throws {
+        prepared = try Request(.get, url: url)
+        guard let origin = prepared.origin else { throw WrongResponse("no origin: \(url)") }
+        (self.entry, self.url, self.transport, self.executor, self.group) = (entry, url, transport, executor, group)
+        stack = HTTPStack(transport)
+        client = APIClient(transport.server("\(origin)"))
+    }
+
+    static func overAsyncHTTPClient(_ entry: Entry, _ url: String) throws -> ErrandPeer {
+        var configuration = AsyncHTTPClientTransport.Configuration()
+        configuration.allowsHTTP2 = false
+        configuration.maxConnectionsPerHost = 16
+        return try ErrandPeer(entry, url, over: AsyncHTTPClientTransport(configuration))
+    }
+
+    static func overSpike(_ entry: Entry, _ url: String, _ codec: SpikeTransport.Codec, onLoop: Bool) throws -> ErrandPeer {
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let loop = group.next()
+        return try ErrandPeer(
+            entry, url, over: SpikeTransport(codec, on: loop), executor: onLoop ? EventLoopExecutor(loop) : nil, group: group)
+    }
+
+    static func inMemory(_ entry: Entry, _ url: String) throws -> ErrandPeer { try ErrandPeer(entry, url, over: MemoryTransport()) }
+
+    func run(_ measurement: Measurement, count: Int) async throws -> Int {
+        var bytes = 0
+        for _ in 0..<count {
+            switch (measurement, entry) {
+            case (.get, .client), (.get16, .client):
+                bytes += try await client.data(Endpoint<Document>.get("/small.json")).count
+            case (.typed, .client):
+                bytes += try await client.value(Endpoint<Document>.get("/small.json")).checkedCount()
+            case (.get, _), (.get16, _):
+                bytes += try await response().body.collect().count
+            case (.download, .transport), (.download, .stack), (.download, .prepared):
+                for try await chunk in try await response().body { bytes += chunk.count }
+            case (.typed, _), (.download, .client):
+                throw WrongResponse("\(entry) has no \(measurement)")
+            }
+        }
+        return bytes
+    }
+
+    private func response() async throws -> Response {
+        let request = entry == .prepared ? prepared : try Request(.get, url: url)
+        let response = try await entry == .transport ? transport.send(request) : stack.send(request)
+        guard response.status == .ok else { throw WrongResponse("status \(response.status.code)") }
+        return response
+    }
+
+    func shutdown() async throws {
+        try await transport.shutdown()
+        try await group?.shutdownGracefully()
+    }
+}
+
+/// Returns a whole response at once: what is left is the seam.
+struct MemoryTransport: HTTPTransport {
+    var capabilities: Capabilities { [] }
+    func shutdown() async throws {}
+
+    private let data: Data
+    private let head: HTTPResponse
+
+    init() {
+        let item = #"{"id":1001,"name":"a name of some length","isActive":true,"score":0.5,"tags":["first","second","third"]}"#
+        let items = [String](repeating: item, count: 9).joined(separator: ",")
+        data = Data(#"{"page":1,"total":9,"title":"one of many","items":[\#(items)]}"#.utf8)
+        head = HTTPResponse(status: .ok, headerFields: [.contentType: "application/json", .contentLength: "\(data.count)"])
+    }
+
+    func send(_ request: Request) async throws -> Response { Response(head: head, data: data, request: request) }
+}
