@@ -24,6 +24,8 @@ PEERS = [
     ("awaited", "bare handler, awaited by a task", ("get",)),
     ("awaited-loop", "bare handler, awaited on its event loop", ("get",)),
     ("errand-stack", "Errand, stack over AsyncHTTPClient", ("get", "get16", "download")),
+    ("ahc-loop", "AsyncHTTPClient's own calls, on its event loop", ("get",)),
+    ("errand-stack-loop", "Errand, stack over AsyncHTTPClient (borrowed), on its event loop", ("get",)),
     ("errand-client", "Errand, APIClient over AsyncHTTPClient", ("get", "get16", "typed")),
     ("spike-stack", "Errand, stack over the spike", SMALL),
     ("spike-stack-loop", "Errand, stack over the spike, on its event loop", SMALL),

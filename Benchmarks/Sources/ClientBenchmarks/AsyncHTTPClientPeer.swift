@@ -3,18 +3,29 @@ internal import ErrandCore
 internal import NIOCore
 internal import NIOFoundationEssentialsCompat
 internal import NIOHTTP1
+internal import NIOPosix
+internal import SpikeTransport
 
 /// AsyncHTTPClient's own calls, with its default settings but for the number of connections.
 struct AsyncHTTPClientPeer: Peer {
     private let client: HTTPClient
     private let url: String
+    private let group: MultiThreadedEventLoopGroup?
+    let executor: (any TaskExecutor)?
 
-    init(_ url: String) {
+    /// - Parameter onLoop: whether the client has one event loop, on which the task runs, too.
+    init(_ url: String, onLoop: Bool) {
         self.url = url
+        group = onLoop ? MultiThreadedEventLoopGroup(numberOfThreads: 1) : nil
+        executor = group.map { EventLoopExecutor($0.next()) }
+        client = Self.client(on: group)
+    }
+
+    static func client(on group: MultiThreadedEventLoopGroup?) -> HTTPClient {
         var configuration = HTTPClient.Configuration()
         configuration.httpVersion = .http1Only
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 16
-        client = HTTPClient(eventLoopGroup: HTTPClient.defaultEventLoopGroup, configuration: configuration)
+        return HTTPClient(eventLoopGroup: group ?? HTTPClient.defaultEventLoopGroup, configuration: configuration)
     }
 
     func run(_ measurement: Measurement, count: Int) async throws -> Int {
@@ -36,5 +47,8 @@ struct AsyncHTTPClientPeer: Peer {
         return bytes
     }
 
-    func shutdown() async throws { try await client.shutdown() }
+    func shutdown() async throws {
+        try await client.shutdown()
+        try await group?.shutdownGracefully()
+    }
 }

@@ -71,11 +71,11 @@ struct ClientBenchmarks {
         switch parts.first {
         case "bare": return try BarePeer(url)
         case "awaited": return try AwaitedPeer(url, onLoop: onLoop)
-        case "ahc": return AsyncHTTPClientPeer(url)
+        case "ahc": return AsyncHTTPClientPeer(url, onLoop: onLoop)
         case "errand", "spike", "memory":
             guard let entry = parts.dropFirst().first.flatMap({ ErrandPeer.Entry(rawValue: String($0)) }) else { return nil }
             switch parts[0] {
-            case "errand": return try ErrandPeer.overAsyncHTTPClient(entry, url)
+            case "errand": return try ErrandPeer.overAsyncHTTPClient(entry, url, onLoop: onLoop)
             case "spike": return try ErrandPeer.overSpike(entry, url, parts.contains("direct") ? .direct : .nio, onLoop: onLoop)
             default: return try ErrandPeer.inMemory(entry, url)
             }

@@ -1,3 +1,4 @@
+internal import AsyncHTTPClient
 internal import ErrandAPI
 internal import ErrandAsyncHTTPClient
 internal import ErrandCore
@@ -28,19 +29,29 @@ struct ErrandPeer: Peer {
     private let prepared: Request
     let executor: (any TaskExecutor)?
     private let group: MultiThreadedEventLoopGroup?
+    private let borrowed: HTTPClient?
 
     private init(
         _ entry: Entry, _ url: String, over transport: some HTTPTransport, executor: (any TaskExecutor)? = nil,
-        group: MultiThreadedEventLoopGroup? = nil
+        group: MultiThreadedEventLoopGroup? = nil, borrowing borrowed: HTTPClient? = nil
     ) throws {
         prepared = try Request(.get, url: url)
         guard let origin = prepared.origin else { throw WrongResponse("no origin: \(url)") }
-        (self.entry, self.url, self.transport, self.executor, self.group) = (entry, url, transport, executor, group)
+        (self.entry, self.url, self.transport) = (entry, url, transport)
+        (self.executor, self.group, self.borrowed) = (executor, group, borrowed)
         stack = HTTPStack(transport)
         client = APIClient(transport.server("\(origin)"))
     }
 
-    static func overAsyncHTTPClient(_ entry: Entry, _ url: String) throws -> ErrandPeer {
+    static func overAsyncHTTPClient(_ entry: Entry, _ url: String, onLoop: Bool) throws -> ErrandPeer {
+        if onLoop {
+            // Only a borrowed client can be given an event loop.
+            let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+            let client = AsyncHTTPClientPeer.client(on: group)
+            return try ErrandPeer(
+                entry, url, over: AsyncHTTPClientTransport(borrowing: client), executor: EventLoopExecutor(group.next()), group: group,
+                borrowing: client)
+        }
         var configuration = AsyncHTTPClientTransport.Configuration()
         configuration.allowsHTTP2 = false
         configuration.maxConnectionsPerHost = 16
@@ -84,6 +95,7 @@ struct ErrandPeer: Peer {
 
     func shutdown() async throws {
         try await transport.shutdown()
+        try await borrowed?.shutdown()
         try await group?.shutdownGracefully()
     }
 }
