@@ -24,14 +24,14 @@ import nginx  # noqa: E402
 import peers  # noqa: E402
 
 # Requests in one round, quick and full.
-COUNTS = {"get": (1500, 3000), "get16": (3000, 4800), "download": (1, 2), "typed": (1000, 2000)}
-MEMORY_COUNT = (20000, 40000)
+COUNTS = {"get": (800, 3000), "get16": (1600, 4800), "download": (1, 2), "typed": (500, 2000)}
+MEMORY_COUNT = (8000, 40000)
 
 
 def parse_arguments():
     parser = argparse.ArgumentParser(prog="Benchmarks/run", description="Compares Errand with other clients over nginx on loopback.")
     parser.add_argument("--quick", action="store_true", help="fewer requests and rounds: under two minutes after the builds")
-    parser.add_argument("--rounds", type=int, help="how many rounds (5 if quick, 25 otherwise)")
+    parser.add_argument("--rounds", type=int, help="how many rounds (8 if quick, 25 otherwise)")
     parser.add_argument("--cases", help="some of: " + ",".join(peers.CASES))
     parser.add_argument("--peers", help="some of: " + ",".join(name for name, _, _ in peers.PEERS))
     parser.add_argument("--scratch-path", default=str(BENCHMARKS / ".build"), help="where everything is built")
@@ -76,7 +76,7 @@ def measure(arguments, builds, base):
     """The figures of each round, by case and peer, and why a peer has none."""
     cases = chosen(arguments.cases, peers.CASES, "case")
     names = chosen(arguments.peers, [name for name, _, _ in peers.PEERS], "client")
-    rounds = arguments.rounds or (5 if arguments.quick else 25)
+    rounds = arguments.rounds or (8 if arguments.quick else 25)
     results, reasons = {}, {}
     for case in cases:
         commands = {}
