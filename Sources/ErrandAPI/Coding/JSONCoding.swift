@@ -26,7 +26,7 @@ public struct JSONCoding: Sendable {
     }
 
     private enum Coders: Sendable {
-        /// Whose settings are known here, and which nobody else has: they serve all calls, also at once.
+        /// Created here and never changed; safe for concurrent calls.
         case shared(JSONEncoder, JSONDecoder)
         case made(encoder: @Sendable () -> JSONEncoder, decoder: @Sendable () -> JSONDecoder)
     }

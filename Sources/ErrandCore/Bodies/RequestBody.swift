@@ -156,36 +156,9 @@ extension RequestBody: CustomStringConvertible, CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: ["body": description]) }
 }
 
-/// A body that can be read once only was to be read again.
-public struct BodyAlreadyUsed: LocalizedError, Sendable, Hashable, CustomStringConvertible {
-    public init() {}
-    public var description: String { "the body can be read once only, and was" }
-    public var errorDescription: String? { description }
-}
-
 private final class OpenedOnce: Sendable {
     private let used = Atomic(false)
     var isClaimed: Bool { used.load(ordering: .acquiring) }
     /// True for the first caller alone.
     func claim() -> Bool { !used.exchange(true, ordering: .acquiringAndReleasing) }
-}
-
-/// Bytes in memory, given in one chunk.
-final class DataBodySource: BodySource {
-    private let rest: Mutex<Data?>
-    let trailers: HTTPFields?
-
-    init(_ data: Data, trailers: HTTPFields? = nil) {
-        rest = Mutex(data.isEmpty ? nil : data)
-        self.trailers = trailers
-    }
-
-    func next() async throws -> Data? {
-        rest.withLock { rest in
-            defer { rest = nil }
-            return rest
-        }
-    }
-
-    func abandon() { rest.withLock { $0 = nil } }
 }

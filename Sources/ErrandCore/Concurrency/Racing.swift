@@ -44,34 +44,3 @@ package func racing<Result: Sendable>(
             return onTimeout()
         }, discard: discard, operation: operation)
 }
-
-/// The source of a response's body, each read of which is raced against what would end it.
-struct RacedBodySource: BodySource {
-    private let base: any BodySource
-    private let ready: (any ReadyBodySource)?
-    private let exchange: ExchangeLifetime
-    private let deadline: Deadline?
-    private let expiry: @Sendable () async throws -> TransportError
-
-    /// - Parameters:
-    ///   - exchange: ends with the expiry's error, where the transport would know of a cancellation alone.
-    ///   - deadline: what `expiry` waits for; nil where it waits anew for each read.
-    init(
-        _ base: any BodySource, of exchange: ExchangeLifetime, deadline: Deadline? = nil,
-        expiry: @escaping @Sendable () async throws -> TransportError
-    ) {
-        (self.base, self.exchange, self.deadline, self.expiry) = (base, exchange, deadline, expiry)
-        ready = base as? any ReadyBodySource
-    }
-
-    var trailers: HTTPFields? { base.trailers }
-
-    func next() async throws -> Data? {
-        // A race costs more than to look.
-        if let ready, deadline?.hasPassed != true, let chunk = ready.takeReadyChunk() { return chunk }
-        return try await racing(expiry, onExpiry: { exchange.end(.failed($0)) }, discard: { _ in }, operation: { try await base.next() })
-    }
-
-    func abandon() { base.abandon() }
-    func fail(with error: any Error) { base.fail(with: error) }
-}

@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// The end of one exchange, told once to whoever asked: when the last byte of the response was *received*, whether or not it
+/// The end of one exchange, reported once to everybody who asks: when the last byte of the response was *received*, whether or not it
 /// has been read.
 ///
 /// A concurrency slot, a span, a metric or a connection hangs on it; nobody wraps a body to see its end. Transports read up to

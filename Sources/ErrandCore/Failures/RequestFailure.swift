@@ -13,7 +13,7 @@
 public protocol RequestFailure: LocalizedError, CustomStringConvertible {
     /// The request, as far as it had come; nil where a body failed that knows of none.
     ///
-    /// Layers set it, to give it the deadline and the event sink back that it had outside of them. That of a body that breaks off has those of its
+    /// Layers set it, to give it back the deadline and the event sink that it had outside of them. If a body fails, the request keeps those of its
     /// exchange.
     var request: Request? { get set }
     /// Where the exchange was.

@@ -7,7 +7,7 @@ extension HTTPRequest.Method {
         }
     }
 
-    /// Whether a request with this method may be sent twice: doing it twice is as good as once, or the server tells a copy by the key.
+    /// Whether a request with this method may be sent twice: the method is idempotent, or the server recognizes a repeat by its key.
     package func mayBeSentAgain(hasKey: Bool) -> Bool { isIdempotent || hasKey }
 
     /// It asks for no change on the server (RFC 9110, 9.2.1; QUERY: RFC 10008), and its answer is for whoever asks: TRACE, which echoes a

@@ -1,4 +1,4 @@
-/// An answer: its head, its body, the request as it was finally sent, and what was learnt on the way.
+/// A response: its head, its body, the request as it was finally sent, and what was learnt on the way.
 public struct Response: Sendable {
     /// Status and fields.
     public var head: HTTPResponse

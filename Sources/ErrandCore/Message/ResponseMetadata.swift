@@ -6,7 +6,12 @@ public struct ResponseMetadata: Sendable {
     /// What the observers of a typed call wait for; nil where nobody does.
     package var callEnd: CallEnd?
 
+    /// The version that was spoken: `1.1`, `2`; nil where the transport does not say.
+    public var httpVersion: String?
+
     public init() {}
+
+    private var count: Int { values.count + (httpVersion == nil ? 0 : 1) }
 
     public subscript<Key: TypedKey>(_ key: Key.Type) -> Key.Value {
         get { values[key] }
@@ -16,20 +21,10 @@ public struct ResponseMetadata: Sendable {
 
 extension ResponseMetadata: CustomStringConvertible, CustomReflectable {
     /// How many values there are, and the attempts: the values may hold anything.
-    public var description: String { "metadata (\(values.count) values)" }
+    public var description: String { "metadata (\(count) values)" }
 
     public var customMirror: Mirror {
-        Mirror(self, children: ["values": values.count, "attempts": attempts.map(\.description)] as KeyValuePairs<String, Any>)
-    }
-}
-
-private enum HTTPVersionKey: TypedKey { static var defaultValue: String? { nil } }
-
-extension ResponseMetadata {
-    /// The version that was spoken: `1.1`, `2`; nil where the transport does not say.
-    public var httpVersion: String? {
-        get { self[HTTPVersionKey.self] }
-        set { self[HTTPVersionKey.self] = newValue }
+        Mirror(self, children: ["values": count, "attempts": attempts.map(\.description)] as KeyValuePairs<String, Any>)
     }
 }
 

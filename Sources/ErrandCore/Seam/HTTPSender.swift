@@ -1,4 +1,4 @@
-/// What takes a request and returns the answer: a transport, a stack, or a middleware together with what it wraps.
+/// What takes a request and returns its response: a transport, a stack, or a middleware together with what it wraps.
 public protocol HTTPSender: Sendable {
     /// Sends `request`; returns when the head of the response is there, with the body still to be read.
     ///

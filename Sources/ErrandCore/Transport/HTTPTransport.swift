@@ -6,7 +6,7 @@ public protocol HTTPTransport: HTTPSender {
     /// What it can do.
     var capabilities: Capabilities { get }
 
-    /// Closes every connection. Exchanges under way fail; later calls to `send` throw ``TransportError`` with the code
+    /// Closes every connection. Exchanges in progress fail; later calls to `send` throw ``TransportError`` with the code
     /// `shutDown`. Safe to call twice.
     func shutdown() async throws
 }
