@@ -310,11 +310,6 @@ struct TransportMutant: Sendable {
                 $0.replaceBody { WrappedSource($0, readsOn: { _ in nil }) }
             }),
         TransportMutant(
-            "lets a body that was cancelled pass for whole", ["CancelPreBody"],
-            response: {
-                $0.replaceBody { WrappedSource($0, readsOn: { if $0 is CancellationError { return nil } else { throw $0 } }) }
-            }),
-        TransportMutant(
             "lets a body past its deadline pass for whole", ["DeadlineInBody"],
             response: {
                 $0.replaceBody {

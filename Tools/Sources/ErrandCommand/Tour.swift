@@ -5,6 +5,7 @@ import ErrandTesting
 import Foundation
 import Logging
 import ServiceLifecycle
+import Synchronization
 
 struct Note: Codable, Sendable, Equatable {
     var id: Int
@@ -118,6 +119,16 @@ enum Tour {
             try await response.body.lines.reduce(into: []) { $0.append($1) }
         }
         try expect(lines == ["first", "", "third"], "\(lines)")
+
+        step("A body is changed as it is read, and seen on the way", "response.body.observed { … }.transformed(by: Capitals())")
+        let chunks = Mutex(0)
+        let loud = try await client.stack.withResponse(to: Request(.get, "/lines")) { response in
+            let body = response.body.observed { event in
+                if case .chunk = event { chunks.withLock { $0 += 1 } }
+            }
+            return try await body.transformed(by: Capitals()).lines.reduce(into: []) { $0.append($1) }
+        }
+        try expect(loud == ["FIRST", "", "THIRD"], "\(loud), in chunks of the server's: \(chunks.withLock { $0 })")
 
         step("A file goes up without being loaded", "try await client.put(\"/upload\", body: .file(url))")
         let file = FileManager.default.temporaryDirectory.appendingPathComponent("errand-tour-\(UUID().uuidString)")
@@ -251,6 +262,14 @@ enum Tour {
             try expect(false, "no error")
         } catch let error as TransportError {
             try expect(error.code == .shutDown, "\(error)")
+        }
+    }
+
+    /// Text in capitals.
+    private struct Capitals: BodyTransform {
+        mutating func next(_ input: inout Data) -> Data? {
+            defer { input = Data() }
+            return input.isEmpty ? nil : Data(input.map { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0) ? $0 - 32 : $0 })
         }
     }
 
