@@ -57,6 +57,8 @@ struct TextRedaction {
     private var unclosedCount = 0
     /// How many may have none before all that follows such an element is replaced: to look for one takes work in proportion to the bytes.
     private static let unclosedLimit = 8
+    /// Which of ``opaque`` has no end behind some place that was looked at.
+    private var isEndless: Set<Int> = []
 
     private init(bytes: [UInt8], isOpen: Bool, isSensitive: @escaping (String) -> Bool) {
         (self.bytes, self.isOpen, self.isSensitive) = (bytes, isOpen, isSensitive)
@@ -146,15 +148,63 @@ struct TextRedaction {
             return ByteEdit(name.endIndex..<content, shown + Array("</".utf8) + name + [UInt8(ascii: ">")])
         }
         guard attributes.isEmpty || attributes.first == UInt8(ascii: ">") || attributes.contains(UInt8(ascii: "=")) else { return nil }
-        var end = bytes.count
-        if let endTag = bytes[name.endIndex...].firstRange(of: Array("</".utf8) + name) {
-            end = endTag.lowerBound
-        } else if !isOpen, unclosedCount < Self.unclosedLimit {
-            unclosedCount += 1
-            end = bytes[content...].firstIndex { $0 == 0x0A || $0 == 0x0D } ?? bytes.count
+        let (endTag, isBalanced) = endTag(of: name, from: content)
+        var end = endTag ?? bytes.count
+        if !isBalanced {
+            if isOpen || unclosedCount >= Self.unclosedLimit {
+                end = bytes.count
+            } else {
+                unclosedCount += 1
+                end = endTag ?? bytes[content...].firstIndex { $0 == 0x0A || $0 == 0x0D } ?? bytes.count
+            }
         }
         if content < end { learn(content: bytes[content..<end]) }
         return ByteEdit(name.endIndex..<end, shown)
+    }
+
+    /// What may hold tags that are none: from what begins it to what ends it.
+    private static let opaque = [("<![CDATA[", "]]>"), ("<!--", "-->"), ("<?", "?>")].map { (Array($0.0.utf8), Array($0.1.utf8)) }
+
+    /// The end tag of an element whose content begins at `start`, behind those of elements of its name within it. If there are too few, the last of
+    /// them, or nil.
+    private mutating func endTag(of name: ArraySlice<UInt8>, from start: Int) -> (position: Int?, isBalanced: Bool) {
+        var (depth, last) = (1, nil as Int?)
+        var index = start
+        while let open = bytes[index...].firstIndex(of: UInt8(ascii: "<")) {
+            index = open + 1
+            if let behind = opaqueEnd(from: open) {
+                index = behind
+            } else if index < bytes.count, bytes[index] == UInt8(ascii: "/") {
+                guard isTag(name, at: index + 1) else { continue }
+                (depth, last) = (depth - 1, open)
+                if depth == 0 { return (open, true) }
+            } else if isTag(name, at: index) {
+                index = contentStart(from: index + name.count)
+                if !bytes[..<index].suffix(2).elementsEqual("/>".utf8) { depth += 1 }
+            }
+        }
+        return (last, false)
+    }
+
+    /// Behind the comment, the instruction or the section of characters that begins at `start`; nil where none does, or it does not end.
+    private mutating func opaqueEnd(from start: Int) -> Int? {
+        for (kind, (begin, end)) in Self.opaque.enumerated() where bytes[start...].starts(with: begin) {
+            // Where one has no end, none that follows has.
+            guard !isEndless.contains(kind) else { return nil }
+            if let range = bytes[(start + begin.count)...].firstRange(of: end) { return range.upperBound }
+            if isOpen { return bytes.count }
+            isEndless.insert(kind)
+        }
+        return nil
+    }
+
+    /// Whether a tag's name stands at `start` and is over there. HTML does not tell its cases apart.
+    private func isTag(_ name: ArraySlice<UInt8>, at start: Int) -> Bool {
+        let end = start + name.count
+        guard end < bytes.count, bytes[end].isSpace || bytes[end] == UInt8(ascii: ">") || bytes[end] == UInt8(ascii: "/") else {
+            return false
+        }
+        return zip(name, bytes[start..<end]).allSatisfy { $0 == $1 || $0.isASCIILetter && $0 ^ 0x20 == $1 }
     }
 
     /// Behind the start tag whose attributes begin at `start`, or where another tag begins; the end of the bytes where it does not end.
