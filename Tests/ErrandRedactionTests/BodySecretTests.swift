@@ -45,6 +45,13 @@ import Testing
         Body("a URL that is a name in JSON", nil, #"{"https://joe:s3cr3t-1@a.example/":1,"mail":"joe@a.example"}"#, plain: "joe@a.example"),
         Body("broken JSON", "application/json", #"{"user":"joe","password":"s3cr3t-1","x":tru, "token":"s3cr3t-2"}"#, plain: "joe"),
         Body("broken JSON with a URL", "application/json", #"{"user":"joe","x": https:\/\/joe:s3cr3t-1@a.example\/"#, plain: "joe"),
+        Body("a quote in a password", "application/json", #"{"user":"joe","password":"x"s3cr3t-1"}"#, plain: #""user":"joe""#),
+        Body("a quote and a comma in a password", "application/json", #"{"user":"joe","password":"x", s3cr3t-1"}"#, plain: "joe"),
+        Body("a quote and a text in a password", "application/json", #"{"user":"joe","password":"x","s3cr3t-1"}"#, plain: "joe"),
+        Body("a number with a tail", "application/json", #"{"user":"joe","password":123s3cr3t-1,"n":1}"#, plain: "joe"),
+        Body("null with a tail", "application/json", #"{"user":"joe","password":nulls3cr3t-1}"#, plain: "joe"),
+        Body("a list with a tail", "application/json", #"{"user":"joe","token":["a"]s3cr3t-1}"#, plain: "joe"),
+        Body("texts that are added", "text/javascript", #"{"user":"joe","token":"a"+"s3cr3t-1"}"#, plain: "joe"),
         Body(
             "lines of text", "text/plain", "User: joe\r\nAuthorization: Bearer s3cr3t-1\r\npassword=s3cr3t-2\nX-Api-Key : 's3cr3t-3' joe\n",
             plain: "User: joe", "Authorization: REDACTED"),

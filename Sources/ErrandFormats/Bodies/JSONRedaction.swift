@@ -3,7 +3,8 @@
 /// A string becomes the placeholder, a number `0`, an array `[]` and an object `{}`, so that whoever decodes the text still can;
 /// `null`, `true`, `false` and the empty string stay. Names are compared with their escapes resolved.
 ///
-/// A text that breaks off or is malformed is redacted up to there; the rest is replaced whole if it seems to name a secret.
+/// A text that breaks off or is malformed is redacted up to there; the rest is replaced whole if it seems to name a secret, and from a secret value
+/// on that no comma, no bracket and no end follows.
 ///
 /// The work is linear in the bytes, and needs the same stack for every text. `rewrite` is called on that stack: one that reads JSON within a string
 /// must bound how often it does so by ``nestedTextLimit``.
@@ -80,6 +81,8 @@ private struct JSONScanner {
     var values: [String] = []
     /// Where the secret value began that is being read; nil outside of one.
     var secretStart: Int?
+    /// Where the secret value began that was read, until what follows says that it is over: a quote in a password ends a string too early.
+    var unconfirmedStart: Int?
 
     init(bytes: [UInt8], placeholder: [UInt8], isSensitive: @escaping (String) -> Bool, rewrite: @escaping (String) -> String?) {
         (self.bytes, self.placeholder, self.isSensitive, self.rewrite) = (bytes, placeholder, isSensitive, rewrite)
@@ -107,8 +110,9 @@ private struct JSONScanner {
         } catch {
             // Up to `safe` it was read as it was meant; what is behind that is looked at below.
         }
+        safe = min(safe, unconfirmedStart ?? safe)
         edits.removeAll { $0.range.lowerBound >= safe }
-        if let secretStart {
+        if let secretStart = unconfirmedStart ?? secretStart {
             edits.append(ByteEdit(secretStart..<bytes.count, quoted(placeholder)))
         } else if JSONRedaction.mentionsSecret(bytes[safe...], isSensitive: isSensitive) {
             edits.append(ByteEdit(safe..<bytes.count, quoted(placeholder)))
@@ -179,6 +183,7 @@ private struct JSONScanner {
                 guard let level = levels.last else { return }
                 skipSpace()
                 if try peek() == (level.isObject ? UInt8(ascii: "}") : UInt8(ascii: "]")) {
+                    unconfirmedStart = nil
                     index += 1
                     levels.removeLast()
                     end(
@@ -196,7 +201,7 @@ private struct JSONScanner {
     /// A value that began at `start` is over.
     private mutating func end(_ start: Int, beginsSecret: Bool, replacement: [UInt8]?, safe: inout Int) {
         if beginsSecret {
-            secretStart = nil
+            (secretStart, unconfirmedStart) = (nil, start)
             if let replacement { edits.append(ByteEdit(start..<index, replacement)) }
         }
         if secretStart == nil { safe = index }
@@ -231,6 +236,7 @@ private struct JSONScanner {
         let name = try string()
         skipSpace()
         try expect(":")
+        unconfirmedStart = nil
         return secretStart != nil || isSensitive(name)
     }
 

@@ -35,6 +35,9 @@ struct JSONRedactionTests {
             ("plain text", "plain text"),
             (#"{"a":1} {"token":"b"}"#, #"{"a":1} {"token":"X"}"#), (#""token": "abc","#, "\"X\""), (#"{"a":"\"#, #"{"a":"\"#),
             ("{'token': 'abc'}", "{\"X\""), (#"{"a":1,token:"abc"}"#, #"{"a":1,"X""#), (#"{"a":truX,"token":1}"#, #"{"a":"X""#),
+            (#"{"a":1,"token":"b"c","d":1}"#, #"{"a":1,"token":"X""#), (#"{"a":{"token":1x}}"#, #"{"a":{"token":"X""#),
+            (#"{"token":{"a":1}b}"#, #"{"token":"X""#), (#"{"token":"b","c"}"#, #"{"token":"X""#), (#"{"token":truex}"#, #"{"token":"X""#),
+            (#"{"token":"b","c":d}"#, #"{"token":"X","c":d}"#), (#"{"a":{"token":"b"} c}"#, #"{"a":{"token":"X"} c}"#),
         ] as [(String, String)])
     func whatIsNoJSONIsReplacedFromWhereItIsNone(_ text: String, _ expected: String) {
         #expect(redacted(text) == expected)
