@@ -70,4 +70,42 @@ import Testing
             }
         }
     }
+
+    @Test(
+        arguments: [
+            ("Content-Disposition: form-data;\r\n name=\"a\";\r\n\tb=c", "a", ["a"]),
+            ("content-disposition\t: x; NAME = a ;x", nil, ["a "]),
+            (
+                "Content-Disposition: x; name=\"a\"; name=b\r\nA: name=d\r\nContent-Disposition: x; filename=\"e\"; name*=UTF-8''%66", "a",
+                ["a", "b", "UTF-8''f"]
+            ),
+            ("Content-Disposition: x; name*0=a; file-name=b; rename=c; name", nil, ["a", "b"]),
+            ("Content-Disposition: x; name=\"a", nil, ["a"]),
+            ("A: b", nil, []),
+        ] as [(String, String?, [String])]) func tellsAllNamesThatAPartMayHave(_ head: String, _ name: String?, _ names: [String])
+    {
+        let part = MultipartSection.parts(of: Array("--b\r\n\(head)\r\n\r\none\r\n--b--".utf8), boundary: "b").first
+        #expect(part?.name == name)
+        #expect(part?.names == names)
+    }
+
+    @Test func partsWithoutAnEmptyLineAreToldOnDemand() {
+        let bytes = Array("--b\r\nA: 1\r\n--b\r\n\r\none\r\n--b--\r\nend".utf8)
+        #expect(MultipartSection.parts(of: bytes, boundary: "b").count == 1)
+        let parts = MultipartSection.parts(of: bytes, boundary: "b", includingFragments: true)
+        #expect(parts.map(\.isFragment) == [true, false, true])
+        #expect(parts.map { String(decoding: bytes[$0.head], as: UTF8.self) } == ["A: 1", "", "end"])
+        #expect(parts.map { String(decoding: bytes[$0.content], as: UTF8.self) } == ["", "one", ""])
+    }
+
+    @Test(
+        arguments: [
+            ("--b\r\nContent-Type: a/b\r\n", "b"), ("\r\n--b-1 \ncontent-disposition: x", "b-1"), ("--b\r\nA: b\r\n", nil),
+            ("--\r\nContent-Type: a", nil), ("-b\r\nContent-Type: a", nil), ("--b", nil), ("", nil),
+            ("--\(String(repeating: "b", count: 70))\r\nContent-", String(repeating: "b", count: 70)),
+            ("--\(String(repeating: "b", count: 71))\r\nContent-", nil),
+        ] as [(String, String?)]) func theFirstLineShowsTheBoundary(_ text: String, _ boundary: String?)
+    {
+        #expect(MultipartSection.boundary(atFrontOf: Array(text.utf8)) == boundary)
+    }
 }
