@@ -4,8 +4,11 @@ package import ErrandFormats
 struct TextRedaction {
     /// What follows a sensitive name and `:` or `=`, to the end of the line or in quotes, and the content of an element of such a name.
     ///
-    /// - Parameter isOpen: whether an element without an end tag goes on to the end of the bytes, and not to the end of its line.
-    static func findings(in bytes: [UInt8], isOpen: Bool, isSensitive: (String) -> Bool) -> Findings {
+    /// - Parameters:
+    ///   - isOpen: whether an element without an end tag goes on to the end of the bytes, and not to the end of its line.
+    ///   - isWithin: whether it stands in another text, where `urn:token:x` is more often a name than a secret: a colon then needs a space or a
+    ///     quote behind it.
+    static func findings(in bytes: [UInt8], isOpen: Bool, isWithin: Bool = false, isSensitive: (String) -> Bool) -> Findings {
         // Every other octet is zero in UTF-16, where no syntax is looked for.
         if bytes.count(where: { $0 == 0 }) * 3 > bytes.count {
             var found = Findings()
@@ -13,17 +16,18 @@ struct TextRedaction {
             return found
         }
         return withoutActuallyEscaping(isSensitive) { isSensitive in
-            var redaction = TextRedaction(bytes: bytes, isOpen: isOpen, isSensitive: isSensitive)
+            var redaction = TextRedaction(bytes: bytes, isOpen: isOpen, isWithin: isWithin, isSensitive: isSensitive)
             redaction.search()
             return redaction.found
         }
     }
 
     /// Whether bytes may be text, in UTF-8 or UTF-16 or with one octet for each character. Where a few control characters are not text, more of
-    /// them are.
+    /// them are, and where the type says that it is text two are.
     static func isText(_ bytes: [UInt8], type: MediaType?) -> Bool {
         guard type?.mayBeText != false else { return false }
         let isControl = Self.isControl
+        let saysSo = type.map { $0.type == "text" || $0.subtype.hasSuffix("xml") } == true
         return bytes.withUnsafeBufferPointer { bytes in
             var (zeros, controls, controlsAtFront) = (0, 0, 0)
             for index in bytes.indices {
@@ -36,6 +40,7 @@ struct TextRedaction {
                 if index == 511 { controlsAtFront = controls }
             }
             if bytes.count <= 512 { controlsAtFront = controls }
+            if saysSo, zeros + controls <= 2 { return true }
             let isWide = zeros * 3 > bytes.count
             return controlsAtFront == 0 && controls <= bytes.count / 100 && (isWide ? zeros * 5 <= bytes.count * 4 : zeros == 0)
         }
@@ -51,6 +56,7 @@ struct TextRedaction {
 
     private let bytes: [UInt8]
     private let isOpen: Bool
+    private let isWithin: Bool
     private let isSensitive: (String) -> Bool
     private var found = Findings()
     /// How many elements had no end tag.
@@ -60,8 +66,8 @@ struct TextRedaction {
     /// Which of ``opaque`` has no end behind some place that was looked at.
     private var isEndless: Set<Int> = []
 
-    private init(bytes: [UInt8], isOpen: Bool, isSensitive: @escaping (String) -> Bool) {
-        (self.bytes, self.isOpen, self.isSensitive) = (bytes, isOpen, isSensitive)
+    private init(bytes: [UInt8], isOpen: Bool, isWithin: Bool, isSensitive: @escaping (String) -> Bool) {
+        (self.bytes, self.isOpen, self.isWithin, self.isSensitive) = (bytes, isOpen, isWithin, isSensitive)
     }
 
     private mutating func search() {
@@ -72,12 +78,21 @@ struct TextRedaction {
             index += 1
             switch byte {
             case UInt8(ascii: ":"), UInt8(ascii: "="):
-                if let name = word, isSensitive(String(decoding: bytes[name], as: UTF8.self)),
-                    let value = value(from: index, isOfLine: byte == UInt8(ascii: ":"))
+                if let name = word, !isWithin || byte == UInt8(ascii: "=") || isSeparate(index),
+                    isSensitive(String(decoding: bytes[name], as: UTF8.self)),
+                    let value = value(from: index, of: name, isOfLine: byte == UInt8(ascii: ":"))
                 {
                     found.replace(value)
                     learn(bytes[value])
                     index = value.upperBound
+                }
+                word = nil
+            case UInt8(ascii: "%") where isEscapedSign(index - 1):
+                // Within a URL, say, an item ends at the next escape as well.
+                if let name = word, isSensitive(String(decoding: bytes[name], as: UTF8.self)) {
+                    let end = bytes[(index + 2)...].firstIndex { $0.isSpace || "%&<>\"'".utf8.contains($0) } ?? bytes.count
+                    if end > index + 2 { found.replace((index + 2)..<end, value: nil) }
+                    index = end
                 }
                 word = nil
             case UInt8(ascii: "<"):
@@ -110,24 +125,114 @@ struct TextRedaction {
         if words.count == 2, words[0].allSatisfy(\.isASCIILetter) { found.values.append(String(decoding: last, as: UTF8.self)) }
     }
 
+    /// Whether `%3D` stands at `index`.
+    private func isEscapedSign(_ index: Int) -> Bool {
+        bytes[index...].starts(with: "%3D".utf8) || bytes[index...].starts(with: "%3d".utf8)
+    }
+
     private func isOfName(_ byte: UInt8) -> Bool { byte.isASCIILetter || byte.isASCIIDigit || "_-.".utf8.contains(byte) || byte >= 0x80 }
 
+    /// Whether a space, a quote or the end stands at `index`.
+    private func isSeparate(_ index: Int) -> Bool {
+        index >= bytes.count || bytes[index].isSpace || "\"'\\".utf8.contains(bytes[index])
+    }
+
     /// The value that begins at `start`; nil where it is empty.
-    private func value(from start: Int, isOfLine: Bool) -> Range<Int>? {
-        var first = start
+    ///
+    /// - Parameter isOfLine: whether it is behind a colon, and not behind an equals sign.
+    private mutating func value(from start: Int, of name: Range<Int>, isOfLine: Bool) -> Range<Int>? {
+        // `"name" => "value"`
+        let isArrow = !isOfLine && bytes[start...].first == UInt8(ascii: ">")
+        var first = isArrow ? start + 1 : start
         while first < bytes.count, [0x20, 0x09, UInt8(ascii: "\\")].contains(bytes[first]) { first += 1 }
         guard first < bytes.count else { return nil }
+        let hasQuotedName = bytes[name.upperBound] == UInt8(ascii: "\"") || bytes[name.upperBound] == UInt8(ascii: "\\")
+        if isLineEnd(bytes[first]) {
+            // The value of a member, or of an attribute, may begin on another line.
+            guard let next = bytes[first...].firstIndex(where: { !$0.isSpace }) else { return nil }
+            let isQuoted = bytes[next] == UInt8(ascii: "\"") || bytes[next] == UInt8(ascii: "'")
+            if isOfLine || isArrow ? hasQuotedName : isQuoted { first = next }
+        }
         let quote = bytes[first]
-        if quote == UInt8(ascii: "\"") || quote == UInt8(ascii: "'") {
-            var end = first + 1
-            while end < bytes.count, bytes[end] != quote { end += bytes[end] == UInt8(ascii: "\\") ? 2 : 1 }
-            end = min(end, bytes.count)
-            return end > first + 1 ? (first + 1)..<end : nil
+        if quote == UInt8(ascii: "\"") || quote == UInt8(ascii: "'") { return quoted(from: first) }
+        if isOfLine || isArrow, quote == UInt8(ascii: "[") || quote == UInt8(ascii: "{") {
+            return first..<bracketsEnd(from: first, isOpen: hasQuotedName)
         }
         // A value may have spaces in it (`Bearer …`); too much is better hidden than too little.
-        let ends = isOfLine ? "\n\r" : "\n\r&<>\"'"
-        let end = bytes[first...].firstIndex(where: ends.utf8.contains) ?? bytes.count
-        return end > first ? first..<end : nil
+        let ends = isOfLine || isArrow ? "\n\r" : "\n\r&<>\"'"
+        var end = bytes[first...].firstIndex(where: ends.utf8.contains) ?? bytes.count
+        if end < bytes.count, bytes[end] == UInt8(ascii: "\"") || bytes[end] == UInt8(ascii: "'"), end > first, goesOn(end + 1) {
+            end = lineEnd(from: end)
+        }
+        guard isOfLine, !hasQuotedName, let continued = continuation(from: end, of: name) else { return end > first ? first..<end : nil }
+        return (end > first ? first : continued.lowerBound)..<continued.upperBound
+    }
+
+    private func isLineEnd(_ byte: UInt8) -> Bool { byte == 0x0A || byte == 0x0D }
+    private func lineEnd(from index: Int) -> Int { bytes[index...].firstIndex(where: isLineEnd) ?? bytes.count }
+
+    /// Whether what stands at `index` goes on with a value, although a quote is before it.
+    private func goesOn(_ index: Int) -> Bool {
+        index < bytes.count && (isOfName(bytes[index]) && bytes[index] != UInt8(ascii: ".") || "\"'+".utf8.contains(bytes[index]))
+    }
+
+    /// The value whose quote is at `first`, or whose three quotes begin there.
+    private func quoted(from first: Int) -> Range<Int>? {
+        let quote = bytes[first]
+        let three = [quote, quote, quote]
+        if bytes[first...].starts(with: three) {
+            let end = bytes[(first + 3)...].firstRange(of: three)?.lowerBound ?? bytes.count
+            return end > first + 3 ? (first + 3)..<end : nil
+        }
+        var end = first + 1
+        while end < bytes.count, bytes[end] != quote { end += bytes[end] == UInt8(ascii: "\\") ? 2 : 1 }
+        // A quote may be in the value; then all of the line is, with the quote in front.
+        if goesOn(end + 1) { return first..<lineEnd(from: end) }
+        end = min(end, bytes.count)
+        return end > first + 1 ? (first + 1)..<end : nil
+    }
+
+    /// The end of the line on which the bracket at `first` is closed; where none closes it, that of its own line, or of the bytes.
+    private mutating func bracketsEnd(from first: Int, isOpen: Bool) -> Int {
+        var (depth, quote, index) = (0, nil as UInt8?, first)
+        while index < bytes.count {
+            let byte = bytes[index]
+            if byte == UInt8(ascii: "\\") {
+                index += 1
+            } else if let open = quote {
+                if byte == open { quote = nil }
+            } else if byte == UInt8(ascii: "\"") {
+                quote = byte
+            } else if "[{".utf8.contains(byte) {
+                depth += 1
+            } else if "]}".utf8.contains(byte) {
+                depth -= 1
+                if depth == 0 { return lineEnd(from: index) }
+            }
+            index += 1
+        }
+        if isOpen || self.isOpen || unclosedCount >= Self.unclosedLimit { return bytes.count }
+        unclosedCount += 1
+        return lineEnd(from: first)
+    }
+
+    /// The lines behind the one that ends at `end`, as far as they are indented more than the name of this one: those of a field or of a block in
+    /// YAML. Nil where there are none, or something stands before the name.
+    private func continuation(from end: Int, of name: Range<Int>) -> Range<Int>? {
+        var margin = name.lowerBound
+        while margin > 0, " \t-".utf8.contains(bytes[margin - 1]) { margin -= 1 }
+        guard margin == 0 || isLineEnd(bytes[margin - 1]) else { return nil }
+        var (first, last, index) = (nil as Int?, end, end)
+        while index < bytes.count {
+            index += bytes[index...].starts(with: [0x0D, 0x0A]) ? 2 : 1
+            guard let text = bytes[index...].firstIndex(where: { $0 != 0x20 && $0 != 0x09 }), !isLineEnd(bytes[text]),
+                text - index > name.lowerBound - margin
+            else { break }
+            first = first ?? text
+            index = lineEnd(from: text)
+            last = index
+        }
+        return first.map { $0..<last }
     }
 
     /// Replaces an element from behind its name to its end tag; nil if the name is not sensitive, or no start tag begins here.

@@ -18,25 +18,31 @@ package struct JSONRedaction: Sendable {
     package private(set) var values: [String] = []
     /// False where the text is not JSON, or nests deeper than 256.
     package private(set) var isValid = true
+    /// From where nothing was looked at to where reading failed; nil where all was read or replaced. For `leavesRest`.
+    package private(set) var rest: Range<Int>?
 
     /// - Parameters:
     ///   - bytes: UTF-8.
+    ///   - start: where to begin.
+    ///   - leavesRest: whether what is not JSON is left to the caller, unless it is a part of a secret.
     ///   - placeholder: what a secret string becomes; plain ASCII without quotes and backslashes.
     ///   - isSensitive: asked with each member's name, unescaped.
     ///   - rewrite: asked with each other string, such as a URL; the text to have in its place, or nil to leave it.
     package init(
-        _ bytes: [UInt8], placeholder: String, isSensitive: (String) -> Bool, rewrite: (String) -> String? = { _ in nil }
+        _ bytes: [UInt8], from start: Int = 0, leavesRest: Bool = false, placeholder: String, isSensitive: (String) -> Bool,
+        rewrite: (String) -> String? = { _ in nil }
     ) {
         withoutActuallyEscaping(isSensitive) { isSensitive in
             withoutActuallyEscaping(rewrite) { rewrite in
                 var scanner = JSONScanner(bytes: bytes, placeholder: Array(placeholder.utf8), isSensitive: isSensitive, rewrite: rewrite)
-                isValid = scanner.scan()
-                (edits, values) = (scanner.edits, scanner.values)
+                scanner.index = start
+                isValid = scanner.scan(leavesRest: leavesRest)
+                (edits, values, rest) = (scanner.edits, scanner.values, scanner.rest)
             }
         }
     }
 
-    /// `bytes` without what is secret in them. See ``init(_:placeholder:isSensitive:rewrite:)``.
+    /// `bytes` without what is secret in them. See ``init(_:from:leavesRest:placeholder:isSensitive:rewrite:)``.
     package static func redacted(_ bytes: [UInt8], placeholder: String, isSensitive: (String) -> Bool) -> [UInt8] {
         JSONRedaction(bytes, placeholder: placeholder, isSensitive: isSensitive).edits.applied(to: bytes)
     }
@@ -83,14 +89,15 @@ private struct JSONScanner {
     var secretStart: Int?
     /// Where the secret value began that was read, until what follows says that it is over: a quote in a password ends a string too early.
     var unconfirmedStart: Int?
+    var rest: Range<Int>?
 
     init(bytes: [UInt8], placeholder: [UInt8], isSensitive: @escaping (String) -> Bool, rewrite: @escaping (String) -> String?) {
         (self.bytes, self.placeholder, self.isSensitive, self.rewrite) = (bytes, placeholder, isSensitive, rewrite)
     }
 
     /// Whether it was one whole JSON text.
-    mutating func scan() -> Bool {
-        if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { index = 3 }
+    mutating func scan(leavesRest: Bool) -> Bool {
+        if index == 0, bytes.starts(with: [0xEF, 0xBB, 0xBF]) { index = 3 }
         var safe = index
         var isOne = true
         do throws(Malformed) {
@@ -114,6 +121,8 @@ private struct JSONScanner {
         edits.removeAll { $0.range.lowerBound >= safe }
         if let secretStart = unconfirmedStart ?? secretStart {
             edits.append(ByteEdit(secretStart..<bytes.count, quoted(placeholder)))
+        } else if leavesRest {
+            rest = safe..<max(safe, min(index, bytes.count))
         } else if JSONRedaction.mentionsSecret(bytes[safe...], isSensitive: isSensitive) {
             edits.append(ByteEdit(safe..<bytes.count, quoted(placeholder)))
         }

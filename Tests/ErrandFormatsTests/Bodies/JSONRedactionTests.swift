@@ -69,6 +69,18 @@ struct JSONRedactionTests {
         }
     }
 
+    @Test(
+        arguments: [
+            (#"1 {"token":1}"#, 2, #"1 {"token":0}"#, nil), (#"{"token":"a"} x: token=1"#, 0, #"{"token":"X"} x: token=1"#, 14..<14),
+            (#"{"a":1,"token":"b"c"#, 0, #"{"a":1,"token":"X""#, nil), (#"{"a":[tru"#, 0, #"{"a":[tru"#, 6..<6),
+            (#"{"a":"b"#, 0, #"{"a":"b"#, 5..<7),
+        ] as [(String, Int, String, Range<Int>?)])
+    func whatIsNoJSONCanBeLeftToTheCaller(_ text: String, _ start: Int, _ expected: String, _ rest: Range<Int>?) {
+        let redaction = JSONRedaction(Array(text.utf8), from: start, leavesRest: true, placeholder: "X", isSensitive: isSensitive)
+        #expect(String(decoding: redaction.edits.applied(to: Array(text.utf8)), as: UTF8.self) == expected)
+        #expect(redaction.rest == rest)
+    }
+
     @Test func theReplacedValuesAreTold() {
         let redaction = JSONRedaction(
             Array(#"{"token":"a\u0062","secret":{"x":["c",12]},"d":"e"}"#.utf8), placeholder: "X", isSensitive: isSensitive)
