@@ -138,6 +138,10 @@ struct BodySearch {
         }
         var found = Findings()
         let hasSpace = bytes.contains(where: \.isSpace)
+        let isForm = !text.hasPrefix("/") && Self.isForm(bytes)
+        if isForm, depth.texts >= JSONRedaction.nestedTextLimit, bytes.contains(UInt8(ascii: "%")) {
+            return (BodyRedaction.placeholder, [])
+        }
         if text.hasPrefix("/") || text.utf8.firstRange(of: "://".utf8) != nil || !hasSpace && bytes.contains(UInt8(ascii: "%")) {
             let redacted = sensitivity.redactedURL(text)
             if redacted != text {
@@ -145,11 +149,12 @@ struct BodySearch {
                 found.values = sensitivity.secretValues(inURL: text)
             }
             // A URL, and nothing else.
-            if !hasSpace, !bytes.contains(UInt8(ascii: "<")) { return found.inner(in: bytes) }
+            if !hasSpace, !isForm, !bytes.contains(UInt8(ascii: "<")) { return found.inner(in: bytes) }
         }
         let edited = found.edits.applied(to: bytes)
-        let isForm = Self.isForm(edited) && depth.texts < JSONRedaction.nestedTextLimit
-        let next = isForm ? form(edited, depth: depth.ofText, isWithin: true) : self.text(edited, isOpen: false, isWithin: true)
+        let next =
+            isForm && depth.texts < JSONRedaction.nestedTextLimit
+            ? form(edited, depth: depth.ofText, isWithin: true) : self.text(edited, isOpen: false, isWithin: true)
         return found.followed(by: next, in: edited).inner(in: bytes)
     }
 

@@ -391,6 +391,24 @@ import Testing
         }
     }
 
+    /// Forms and JSON within one another, deeper than is looked into.
+    @Test func formsWithinJSONNeedLittleStack() async {
+        for depth in 0..<14 {
+            let text = (0..<depth).reduce(#"{"token":"s3cr3t"}"#) { text, level in
+                level % 2 == 0
+                    ? FormURLEncoded.encode([("a", text)])
+                    : "[\"" + text.replacing("\\", with: "\\u005c").replacing("\"", with: "\\u0022") + "\"]"
+            }
+            let isDone = await onSmallStack {
+                let redaction = BodyRedaction(
+                    Array(text.utf8), type: MediaType(depth % 2 == 1 ? FormURLEncoded.mediaType : "a/b"), sensitivity: .standard)
+                let shown = redaction.edits.applied(to: Array(text.utf8))
+                return !String(decoding: shown, as: UTF8.self).contains("s3c")
+            }
+            #expect(isDone, "\(depth)")
+        }
+    }
+
     @Test func whatNestsDeeplyNeedsLittleStack() async {
         var json = #"{"token":"s3cr3t"}"#
         for _ in 0..<8 { json = "[\"" + json.replacing("\\", with: "\\u005c").replacing("\"", with: "\\u0022") + "\"]" }
