@@ -17,6 +17,8 @@ struct BodyTransformation: Sendable {
             isAtEnd = true
             return
         }
+        // A slice keeps what was cut off its front.
+        if input.startIndex > input.count { input = Data(input) }
         if input.isEmpty { input = chunk } else { input.append(chunk) }
     }
 

@@ -9,8 +9,8 @@ extension RequestBody {
     /// - Parameter length: of the new body, in bytes; nil where it is not known.
     public func transformed(by transform: some BodyTransform, length: Int64? = nil) -> RequestBody {
         if let bytes, let output = transform.output(of: bytes, upTo: ResponseBody.transformedInMemoryLimitBytes) { return .data(output) }
-        return .stream(length: length, replay: replay.canRestart ? .restartable : .oneShot) { _ in
-            StagedBodySource(try await open(), [.transform(transform)], observer: nil)
+        return replacingSource(length: length, replay: replay.canRestart ? .restartable : .oneShot) { source, _ in
+            StagedBodySource(source, [.transform(transform)], observer: nil)
         }
     }
 
@@ -20,8 +20,7 @@ extension RequestBody {
     ///
     /// - Parameter observe: is called in the task that sends the body, and must not block.
     public func observed(_ observe: @escaping @Sendable (BodyEvent) -> Void) -> RequestBody {
-        .stream(length: length, replay: replay) { offset in
-            let source = try await open(from: offset)
+        replacingSource(length: length, replay: replay) { source, offset in
             let observer = BodyObserver(observe)
             observer.opened(at: offset)
             return StagedBodySource(source, [.observe(observer)], observer: observer)
@@ -55,11 +54,11 @@ private final class StagedBodySource: BodySource {
     var trailers: HTTPFields? { base.trailers }
 
     func next() async throws -> Data? {
-        var taken = pipeline.withLock { $0.take() }
-        defer { pipeline.withLock { $0 = taken } }
-        guard taken != nil else { throw BodyAlreadyUsed() }
+        guard var taken = pipeline.withLock({ $0.take() }) else { throw BodyAlreadyUsed() }
+        defer { pipeline.withLock { [taken] in $0 = taken } }
         do {
-            return try await taken?.next(Input(source: base))
+            try Task.checkCancellation()
+            return try await taken.next(Input(source: base))
         } catch {
             observer?.end(.failed(error))
             base.fail(with: error)

@@ -37,10 +37,23 @@ public struct RequestBody: Sendable {
     private let opened: OpenedOnce?
 
     private init(_ storage: Storage, length: Int64?, replay: Replay) {
+        self.init(storage, length: length, replay: replay, opened: replay.canRestart ? nil : OpenedOnce())
+    }
+
+    private init(_ storage: Storage, length: Int64?, replay: Replay, opened: OpenedOnce?) {
         self.storage = storage
         self.length = length.flatMap { $0 >= 0 ? $0 : nil }
         self.replay = replay
-        self.opened = replay.canRestart ? nil : OpenedOnce()
+        self.opened = opened
+    }
+
+    /// A body over the sources of this one. Where one of them was opened, the other can't be.
+    func replacingSource(
+        length: Int64?, replay: Replay, _ wrap: @escaping @Sendable (any BodySource, _ offset: Int64) -> any BodySource
+    ) -> RequestBody {
+        let base = self
+        return RequestBody(
+            .stream { wrap(try await base.source(from: $0), $0) }, length: length, replay: replay, opened: replay.canRestart ? nil : opened)
     }
 
     /// No body. Its length is zero.
@@ -131,6 +144,10 @@ public struct RequestBody: Sendable {
     public func open(from offset: Int64 = 0) async throws -> any BodySource {
         precondition(offset == 0 || replay.canSeek, "offset must be 0 for a body that can't seek, whose replay is \(replay) (is \(offset))")
         if let opened, !opened.claim() { throw BodyAlreadyUsed() }
+        return try await source(from: offset)
+    }
+
+    private func source(from offset: Int64) async throws -> any BodySource {
         switch storage {
         case .empty: return DataBodySource(Data())
         case .data(let data): return DataBodySource(data.dropFirst(Int(offset)))

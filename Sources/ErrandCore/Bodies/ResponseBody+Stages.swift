@@ -8,14 +8,14 @@ extension ResponseBody {
     /// Bytes in memory are transformed at once and stay in memory, unless that fails or makes more than 1 MiB of them: then they
     /// become a stream.
     ///
-    /// - Parameter length: of the new body, in bytes; nil where it is not known.
+    /// - Parameter length: of the new body, in bytes. Nil and negative numbers mean that it is not known.
     public consuming func transformed(by transform: some BodyTransform, length: Int64? = nil) -> ResponseBody {
+        let length = length.flatMap { $0 >= 0 ? $0 : nil }
         switch storage {
         case .stream(let owner, let stages):
             guard let source = owner.move() else { return ResponseBody(usedUp: owner.request) }
-            return ResponseBody(
-                .stream(StreamOwner(source, request: owner.request, observers: owner.observers), stages + [.transform(transform)]),
-                expectedLength: length)
+            let moved = owner.successor(over: source, observers: owner.observers)
+            return ResponseBody(.stream(moved, stages + [.transform(transform)]), expectedLength: length)
         case .buffered(let bytes):
             let output = transform.output(of: bytes.data, upTo: Self.transformedInMemoryLimitBytes)
             guard let moved = bytes.moved(output ?? bytes.data, to: bytes.taps) else { return ResponseBody(usedUp: nil) }
@@ -41,10 +41,8 @@ extension ResponseBody {
         switch storage {
         case .stream(let owner, let stages):
             guard let source = owner.move() else { return ResponseBody(usedUp: owner.request) }
-            return ResponseBody(
-                .stream(
-                    StreamOwner(source, request: owner.request, observers: owner.observers + [observer]), stages + [.observe(observer)]),
-                expectedLength: expectedLength)
+            let moved = owner.successor(over: source, observers: owner.observers + [observer])
+            return ResponseBody(.stream(moved, stages + [.observe(observer)]), expectedLength: expectedLength)
         case .buffered(let bytes):
             guard let moved = bytes.moved(bytes.data, to: bytes.taps + [BodyTap(observer: observer, data: bytes.data)]) else {
                 return ResponseBody(usedUp: nil)
@@ -58,7 +56,7 @@ extension ResponseBody {
         guard case .stream(let owner, let stages) = storage else { return self }
         guard let source = owner.move() else { return ResponseBody(usedUp: owner.request) }
         return ResponseBody(
-            .stream(StreamOwner(wrap(source), request: owner.request, observers: owner.observers), stages), expectedLength: expectedLength)
+            .stream(owner.successor(over: wrap(source), observers: owner.observers), stages), expectedLength: expectedLength)
     }
 
     private init(usedUp request: Request?) { self.init(.stream(StreamOwner(usedUp: request), []), expectedLength: nil) }

@@ -9,7 +9,7 @@ internal import Synchronization
 /// ```
 ///
 /// Bytes in memory are read once as well, so that code which works with a small body works with a large one; ``bufferedData`` shows them without
-/// reading. Only an empty body in memory can be read again.
+/// reading. Only an empty body in memory that nobody observes can be read again.
 ///
 /// A stream lets go of its connection when it was read to the end, when its iterator goes away (a `break` is enough), or when
 /// the last reference to it does. Swift keeps a local reference to the end of its scope at the latest: for a large body that
@@ -77,12 +77,14 @@ public struct ResponseBody: Sendable, AsyncSequence {
         switch storage {
         case .buffered(let bytes):
             guard bytes.data.count <= limitBytes else {
+                guard bytes.claim() else { throw BodyAlreadyUsed() }
                 bytes.abandon()
                 throw TransportError.bodyTooLarge(limitBytes: limitBytes, request: nil)
             }
             return try bytes.readAll()
         case .stream(let owner, _):
             if let expectedLength, expectedLength > Int64(limitBytes) {
+                guard owner.claim() != nil else { throw BodyAlreadyUsed() }
                 owner.abandon()
                 throw TransportError.bodyTooLarge(limitBytes: limitBytes, request: owner.request)
             }
@@ -173,13 +175,15 @@ public struct ResponseBody: Sendable, AsyncSequence {
         }
 
         private mutating func transformed(_ reader: StreamReader) async throws -> Data? {
-            if try reader.isOver { return nil }
             guard var pipeline, reader.takeTurn(turn) else { throw BodyAlreadyUsed() }
             turn += 1
+            if try reader.isOver { return nil }
             // Moved out, so that it is changed in place.
             self.pipeline = BodyPipeline([])
             defer { self.pipeline = pipeline }
             do {
+                // What needs no read has nobody else who looks.
+                try reader.checkLimits()
                 if let chunk = try await pipeline.next(reader) { return chunk }
             } catch {
                 reader.fail(error)
@@ -196,6 +200,11 @@ public struct ResponseBody: Sendable, AsyncSequence {
         }
     }
 
+    /// Bytes in memory that several have copies of count as read.
+    package func countAsRead() {
+        if case .buffered(let bytes) = storage { _ = try? bytes.readAll() }
+    }
+
     /// This body as a source, to be sent on. It can be read once.
     package func asSource() -> any BodySource { ForwardedBodySource(self) }
 
@@ -207,10 +216,9 @@ public struct ResponseBody: Sendable, AsyncSequence {
 
         package func next() async throws -> Data? {
             // Taken out while it is asked: who asks at the same time is a second reader.
-            var taken = iterator.withLock { $0.take() }
-            defer { iterator.withLock { $0 = taken } }
-            guard taken != nil else { throw BodyAlreadyUsed() }
-            return try await taken?.next()
+            guard var taken = iterator.withLock({ $0.take() }) else { throw BodyAlreadyUsed() }
+            defer { iterator.withLock { [taken] in $0 = taken } }
+            return try await taken.next()
         }
     }
 }

@@ -7,6 +7,8 @@ final class StreamOwner: Sendable {
         var isClaimed = false
         var isGivenUp = false
         var trailers: HTTPFields?
+        /// Where the owner of the body that stands in this one's place is found; nil while there is none.
+        var place: Place?
 
         var phase: Phase { isGivenUp ? .givenUp : source == nil ? .over : .open }
     }
@@ -18,6 +20,17 @@ final class StreamOwner: Sendable {
         case over
         /// It was abandoned, or moved into another body.
         case givenUp
+    }
+
+    /// Where all who stood in one place find the last of them, which none of them keeps.
+    private final class Place: Sendable {
+        struct Weak: Sendable {
+            weak var owner: StreamOwner?
+            init(_ owner: StreamOwner) { self.owner = owner }
+        }
+
+        let owner = Mutex<Weak?>(nil)
+        var current: StreamOwner? { owner.withLock { $0?.owner } }
     }
 
     private let state: Mutex<State>
@@ -61,6 +74,19 @@ final class StreamOwner: Sendable {
         }
     }
 
+    /// The owner of a body that stands in this one's place. Whoever gives this one up gives up that one.
+    func successor(over source: some BodySource, observers: [BodyObserver]) -> StreamOwner {
+        let successor = StreamOwner(source, request: request, observers: observers)
+        let place = state.withLock { state in
+            let place = state.place ?? Place()
+            state.place = place
+            return place
+        }
+        successor.state.withLock { $0.place = place }
+        place.owner.withLock { $0 = Place.Weak(successor) }
+        return successor
+    }
+
     /// False if it was given up before.
     func finish(trailers: HTTPFields?) -> Bool {
         let (source, isGivenUp) = state.withLock { state in
@@ -73,10 +99,11 @@ final class StreamOwner: Sendable {
     }
 
     func abandon() {
-        let source = state.withLock { state in
+        let (source, successor) = state.withLock { state in
             if state.source != nil { state.isGivenUp = true }
-            return release(&state)
+            return (release(&state), state.place?.current)
         }
+        if let successor, successor !== self { successor.abandon() }
         guard let source else { return }
         // First: the source may end by it, and its reader must not pass that for the end of the body.
         for observer in observers { observer.end(.abandoned) }
@@ -177,8 +204,13 @@ final class StreamReader: Sendable, BodyInput {
     }
 
     /// What the chunks go through has failed.
-    func fail(_ error: any Error) {
-        if !(error is BodyAlreadyUsed) { owner.readerFailed(error) }
+    func fail(_ error: any Error) { owner.readerFailed(error) }
+
+    /// - Throws: `CancellationError`, and ``TransportError`` once the deadline of the exchange has passed.
+    func checkLimits() throws {
+        try Task.checkCancellation()
+        guard let request = owner.request, let deadline = request.deadline, deadline.hasPassed else { return }
+        throw TransportError(.timedOut, phase: .body, request: request, wasSent: .yes)
     }
 
     /// False if another copy of the iterator has read since.

@@ -50,6 +50,7 @@ struct SharedSeat: Sendable {
         let body: ResponseBody
         if let data = shared.body.bufferedData {
             body = ResponseBody(data, trailers: shared.body.bufferedTrailers)
+            shared.body.countAsRead()
             shared.exchange.onEnd { lifetime.end($0) }
             leave(nil)
         } else {

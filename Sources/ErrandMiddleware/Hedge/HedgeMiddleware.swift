@@ -82,7 +82,7 @@ public struct HedgeMiddleware: HTTPMiddleware {
         try await withThrowingTaskGroup(of: Finisher.self) { group in
             func begin(_ number: Int) {
                 var attempt = request
-                attempt.options.resendCount += number
+                if number > 0 { attempt.options.resendCount += number }
                 group.addTask { [attempt] in
                     do {
                         return .attempt(number, .success(try await next.send(attempt)))

@@ -1,4 +1,5 @@
 import Errand
+import ErrandTesting
 import Synchronization
 import TestSupport
 import Testing
@@ -115,7 +116,16 @@ private final class Seen: Sendable {
             #expect(try await text(made) == "aabbccdd" && made.trailers == [.eTag: "x"])
         }
         #expect(ResponseBody(ScriptedBodySource(["ab"]), expectedLength: 2).transformed(by: Pairs()).expectedLength == nil)
+        #expect(ResponseBody(ScriptedBodySource(["ab"])).transformed(by: Pairs(), length: -1).expectedLength == nil)
         #expect(ResponseBody(ScriptedBodySource(["ab"]), expectedLength: 2).observed { _ in }.expectedLength == 2)
+    }
+
+    @Test func anObserverHearsOfTrailersWithTheEnd() async throws {
+        for body in bodies("abcd", trailers: [.eTag: "x"]) {
+            let seen = Seen()
+            _ = try await body.observed(seen.note).transformed(by: Pairs()).collect()
+            #expect(seen.all.last == "complete 1 trailers")
+        }
     }
 
     @Test func stagesStandInOrder() async throws {
@@ -239,7 +249,9 @@ private final class Seen: Sendable {
                 let base = inMemory ? ResponseBody(Data("abcd".utf8)) : ResponseBody(source)
                 let body = base.observed(seen.note).transformed(by: Framed()).observed(seen.note)
                 switch how {
-                case .abandoned: body.abandon()
+                case .abandoned:
+                    body.abandon()
+                    #expect(seen.all == ["abandoned", "abandoned"], "at once")
                 case .dropped: break
                 case .half: for try await _ in body { break }
                 case .halfAbandoned:
@@ -360,7 +372,6 @@ private final class Seen: Sendable {
         for body in bodies("abcd") {
             let made = body.transformed(by: Pairs())
             await #expect(throws: BodyAlreadyUsed.self) { try await body.collect() }
-            body.abandon()
             #expect(try await text(made) == "aabbccdd")
             await #expect(throws: BodyAlreadyUsed.self) { try await made.collect() }
             // What was read before can't be transformed.
@@ -392,6 +403,87 @@ private final class Seen: Sendable {
         }
     }
 
+    @Test func aCopyOfAnIteratorThatIsBehindHasNoEnd() async throws {
+        var first = ResponseBody(ScriptedBodySource(["ab"])).transformed(by: Pairs()).makeAsyncIterator()
+        var copy = first
+        while try await first.next() != nil {}
+        #expect(try await first.next() == nil)
+        await #expect(throws: BodyAlreadyUsed.self) { try await copy.next() }
+    }
+
+    @Test func aSecondReaderDoesNotDisturbTheFirst() async throws {
+        for body in bodies("abcd") {
+            var first = body.makeAsyncIterator()
+            await #expect(throws: BodyAlreadyUsed.self) { try await body.collect(upTo: 1) }
+            await #expect(throws: BodyAlreadyUsed.self) { try await body.prefix(1) }
+            var all = Data()
+            while let chunk = try await first.next() { all += chunk }
+            #expect(all == Data("abcd".utf8))
+        }
+    }
+
+    @Test func whoGivesUpABodyGivesUpWhatStandsInItsPlace() async throws {
+        let source = ScriptedBodySource(["ab"])
+        let response = Response(
+            head: HTTPResponse(status: .ok), body: ResponseBody(source), request: .sample(), exchange: ExchangeLifetime())
+        let escaped = try await ScriptedTransport { _ in response }.withResponse(to: .sample()) { response in
+            response.body.observed { _ in }.transformed(by: Pairs())
+        }
+        #expect(source.abandonCount == 1)
+        await #expect(throws: BodyAlreadyUsed.self) { try await escaped.collect() }
+    }
+
+    // MARK: Limits
+
+    /// Has output without end that needs no read.
+    private struct Endless: BodyTransform {
+        mutating func next(_ input: inout Data) -> Data? { Data("x".utf8) }
+    }
+
+    @Test func cancellationAndTheDeadlineEndWhatNeedsNoRead() async throws {
+        let reading = Task {
+            var count = 0
+            for try await _ in ResponseBody(ScriptedBodySource(["a"])).transformed(by: Endless()) {
+                count += 1
+                if count == 5 { withUnsafeCurrentTask { $0?.cancel() } }
+                if count > 5 { break }
+            }
+            return count
+        }
+        await #expect(throws: CancellationError.self) { try await reading.value }
+        let clock = ManualClock()
+        var request = Request.sample()
+        request.deadline = Deadline(after: .seconds(1), clock: clock)
+        let source = ScriptedBodySource(["a"])
+        var iterator = ResponseBody(source, request: request).transformed(by: Endless()).makeAsyncIterator()
+        #expect(try await iterator.next() != nil)
+        clock.advance(by: .seconds(2))
+        let error = await #expect(throws: TransportError.self) { try await iterator.next() }
+        #expect(error?.code == .timedOut && source.abandonCount == 1)
+    }
+
+    /// Takes a chunk by cutting it off, and notes how much of what was cut off is still there.
+    private struct Cutting: BodyTransform {
+        let longest: Watched<Int>
+
+        mutating func next(_ input: inout Data) -> Data? {
+            let start = input.startIndex
+            longest.change { $0 = max($0, start) }
+            guard input.count > 100 else { return nil }
+            let taken = Data(input.prefix(100))
+            input = input[(start + 100)...]
+            return taken
+        }
+    }
+
+    @Test func whatATransformCutsOffIsLetGoOf() async throws {
+        let longest = Watched(0)
+        let chunks = Array(repeating: [UInt8](repeating: 1, count: 150), count: 1_000)
+        let body = ResponseBody(ScriptedBodySource(chunks: chunks)).transformed(by: Cutting(longest: longest))
+        #expect(try await body.collect().count > 140_000)
+        #expect(longest.value < 1_000)
+    }
+
     // MARK: Requests
 
     @Test func aRequestsBodyIsTransformedAnewEachTime() async throws {
@@ -405,6 +497,7 @@ private final class Seen: Sendable {
         #expect(once.replay == .oneShot && once.length == nil)
         #expect(try await self.read(once) == ">")
         await #expect(throws: BodyAlreadyUsed.self) { try await self.read(once) }
+        #expect(!once.canBeSent && !once.observed { _ in }.canBeSent)
         let inMemory = RequestBody.text("abcd").transformed(by: Framed())
         #expect(inMemory.bytes == Data("<abcd>".utf8) && inMemory.replay == .seekable)
         await #expect(throws: SomeError()) { try await self.read(RequestBody.text("abc").transformed(by: Pairs())) }
@@ -427,6 +520,11 @@ private final class Seen: Sendable {
         source.abandon()
         source.abandon()
         #expect(seen.all == ["opened 0", "abcd", "complete", "opened 2", "cd", "complete", "opened 0", "abandoned"])
+        let refused = Seen()
+        let base = FailureSource()
+        let opened = try await RequestBody.stream { _ in base }.observed(refused.note).open()
+        opened.fail(with: SomeError())
+        #expect(refused.all == ["opened 0", "failed SomeError"] && base.failures.value == ["SomeError"])
         let failing = Seen()
         let broken = RequestBody.stream { _ in ScriptedBodySource(["a"], then: .failure(SomeError())) }.observed(failing.note)
         await #expect(throws: SomeError()) { try await self.read(broken) }

@@ -36,6 +36,24 @@ import Testing
     // MARK: Slow readers
 
     /// Its task has asked, and does not run: the main actor in a stall. The simulation runs nothing unless it is told to.
+    /// As of a stream, which is read for all of them.
+    @Test func anObserverInsideSeesBytesInMemory() async throws {
+        let events = Mutex<[String]>([])
+        let inner = StubTransport(Stub().answers(.status(.ok, text: "text"))).transformResponse { response in
+            let data = response.body.bufferedData ?? Data()
+            response.body = ResponseBody(data, trailers: [.eTag: "x"]).observed { event in
+                switch event {
+                case .opened: break
+                case .chunk(let chunk): events.withLock { $0.append("\(chunk.count)") }
+                case .end(let end, _): events.withLock { $0.append("\(end)") }
+                }
+            }
+        }
+        let response = try await inner.coalesce().send(Request(.get, url: "https://a.example/"))
+        #expect(try await response.body.collect() == Data("text".utf8) && response.body.trailers == [.eTag: "x"])
+        #expect(events.withLock { $0 } == ["4", "complete"])
+    }
+
     @Test func aReaderWhoseExecutorIsBusyKeepsNoMoreThanTheLimit() async throws {
         let simulation = Simulation()
         let (stack, body) = (stack, HandBody())
