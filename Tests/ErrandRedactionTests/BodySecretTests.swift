@@ -80,6 +80,9 @@ import Testing
             "XML with names that begin alike", "application/xml",
             "<a><secret><secretName>db</secretName><value>s3cr3t-1</value></secret><user>joe</user></a>", plain: "<user>joe</user>"),
         Body(
+            "XML with the end of another element", "application/xml",
+            "<a><secret>x</secretName>s3cr3t-1</secret><user>joe</user></a>", plain: "<user>joe</user>"),
+        Body(
             "XML with a longer name first", "text/xml",
             "<a><token><token_type>Bearer</token_type><value>s3cr3t-1</value></token><user>joe</user></a>", plain: "<user>joe</user>"),
         Body(

@@ -327,7 +327,11 @@ private final class Seen: Sendable {
         let seen = Seen()
         let source = EndingSource()
         let body = ResponseBody(source).observed(seen.note).transformed(by: Framed())
-        let reading = Task { try await body.collect() }
+        // Not even what the transform would add at the end.
+        let reading = Task {
+            var iterator = body.makeAsyncIterator()
+            return try await iterator.next()
+        }
         await source.isAsked.wait()
         body.abandon()
         await #expect(throws: BodyAlreadyUsed.self) { try await reading.value }

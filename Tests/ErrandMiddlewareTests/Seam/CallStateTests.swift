@@ -84,7 +84,10 @@ import Testing
     @Test func layersWithASenderOfTheirOwnLeaveNothing() async throws {
         let failing = StubTransport(Stub().answers(.status(.serviceUnavailable)))
         let other = StubTransport(Stub().answers(.status(.ok)))
-        let stack = failing.fallback(to: other, statuses: [503]).timeouts(firstByte: .seconds(9), clock: clock)
+        // With a layer outside that takes its own changes back, and without.
+        let plain = failing.fallback(to: other, statuses: [503])
+        try expectNothingLeft(try await plain.send(Request(.get, url: "https://a.example/")).request)
+        let stack = plain.timeouts(firstByte: .seconds(9), clock: clock)
         let response = try await stack.send(Request(.get, url: "https://a.example/"))
         try expectNothingLeft(response.request)
         // Sent again, its options are checked, and the limits are those of the stack that it goes to.
@@ -100,6 +103,9 @@ import Testing
         let failure = TransportError(.tls, phase: .connect, request: other, wasSent: .no)
         let restored = try #require(failure.restoringCall(of: request(true)) as? TransportError)
         #expect(restored.request?.deadline != nil)
+        var response = Response(head: HTTPResponse(status: .ok), request: other)
+        response.restoreCall(of: try request(true))
+        #expect(response.request.deadline != nil)
     }
 
     /// As an authentication does after a 401.
