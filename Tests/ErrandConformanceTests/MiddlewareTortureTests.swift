@@ -255,7 +255,7 @@ private struct Forgetful: EventSink {
 }
 
 /// Single characters, each of which is waited for.
-private final class YieldingBodySource: BodySource {
+final class YieldingBodySource: BodySource {
     private let rest: Mutex<Substring>
 
     init(_ text: String) { rest = Mutex(text[...]) }

@@ -5,8 +5,14 @@ import Testing
 
 /// The torture of middleware against middleware with one fault each: it must see the fault.
 @Suite(.timeLimit(.minutes(5))) struct TortureMutantTests {
-    private func violation(_ wrap: @escaping @Sendable (Stage.Parts) -> HTTPStack) async throws -> TortureViolation {
-        let scenario = Scenario(name: "mutant", wrap: wrap)
+    private func violation(
+        body: String = "onetwothree", _ wrap: @escaping @Sendable (Stage.Parts) -> HTTPStack
+    ) async throws -> TortureViolation {
+        let answer = StubAnswer.streaming { _, _ in
+            await Task.yield()
+            return (HTTPResponse(status: .ok), YieldingBodySource(body))
+        }
+        let scenario = Scenario(name: "mutant", stub: Stub().answers(answer), expected: "200 \(body)", wrap: wrap)
         let torture = CancellationTorture(
             hangLimit: .seconds(2), leastCancelled: scenario.leastCancelled, lateJobs: scenario.lateJobs)
         return try #require(
@@ -30,7 +36,8 @@ import Testing
     }
 
     @Test func readsThatIgnoreCancellationAreSeen() async throws {
-        let violation = try await violation {
+        // A body long enough that nobody takes what goes on for an end: a reader of the whole notices the cancellation there.
+        let violation = try await violation(body: String(repeating: "x", count: 300)) {
             $0.stub.wrapped(
                 by: MiddlewareMutant.Middleware { request, next in
                     var response = try await next.send(request)
