@@ -1,4 +1,4 @@
-// The values that the seam is made of: whoever imports it has them.
+// Code that imports the seam also gets the values that it is made of.
 
 @_exported public import ErrandFormats
 @_exported public import HTTPTypes

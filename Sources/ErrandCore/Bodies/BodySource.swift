@@ -24,7 +24,7 @@ extension BodySource {
     public func fail(with error: any Error) { abandon() }
 }
 
-/// A source that may have a chunk at hand, for whoever races a read against a timer: to look costs less than a race.
+/// A source that may have a chunk at hand. A reader that races each read against a timer asks first, as a race costs more.
 package protocol ReadyBodySource: BodySource {
     /// The next chunk, if it is there; nil where ``BodySource/next()`` is to be asked.
     func takeReadyChunk() -> Data?

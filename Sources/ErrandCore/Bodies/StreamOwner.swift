@@ -7,7 +7,7 @@ final class StreamOwner: Sendable {
         var isClaimed = false
         var isGivenUp = false
         var trailers: HTTPFields?
-        /// Where the owner of the body that stands in this one's place is found; nil while there is none.
+        /// Leads to the owner of the body that replaced this one; nil while there is none.
         var place: Place?
 
         var phase: Phase { isGivenUp ? .givenUp : source == nil ? .over : .open }
@@ -74,7 +74,7 @@ final class StreamOwner: Sendable {
         }
     }
 
-    /// The owner of a body that stands in this one's place. Whoever gives this one up gives up that one.
+    /// The owner of a body that replaces this one. Abandoning this body abandons that one.
     func successor(over source: some BodySource, observers: [BodyObserver]) -> StreamOwner {
         let successor = StreamOwner(source, request: request, observers: observers)
         let place = state.withLock { state in

@@ -48,6 +48,19 @@ extension Response {
     package mutating func restoreCall(of outer: Request) { request.restoreCall(of: outer) }
 }
 
+extension HTTPSender {
+    /// Sends `changed` in place of `outer`, of whose call it is, and takes back on the way out what was changed of the call.
+    package func send(_ changed: Request, inCallOf outer: Request) async throws -> Response {
+        do {
+            var response = try await send(changed)
+            response.restoreCall(of: outer)
+            return response
+        } catch {
+            throw error.restoringCall(of: outer)
+        }
+    }
+}
+
 extension Error {
     /// The same error; a failure's request has the call as the layer got it.
     ///

@@ -1,4 +1,4 @@
-// Whoever imports the seam has Foundation's values, such as `Data`.
+// Code that imports the seam also gets Foundation's values, such as `Data`.
 
 #if canImport(FoundationEssentials)
 @_exported public import FoundationEssentials

@@ -82,13 +82,7 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible {
     package func send(inCallOf request: Request) async throws -> Response {
         var entered = request
         entered.options.call.hasEntered = true
-        do {
-            var response = try await send(entered)
-            response.restoreCall(of: request)
-            return response
-        } catch {
-            throw error.restoringCall(of: request)
-        }
+        return try await send(entered, inCallOf: request)
     }
 
     /// By itself, as it keeps a copy of the request: most requests have no options, or are in a call.

@@ -117,13 +117,7 @@ public struct FallbackMiddleware: HTTPMiddleware {
         else { return try await next.send(request) }
         var first = request
         first.deadline = deadline.earlier(by: remaining * deadlineShare)
-        do {
-            var response = try await next.send(first)
-            response.restoreCall(of: request)
-            return response
-        } catch {
-            throw error.restoringCall(of: request)
-        }
+        return try await next.send(first, inCallOf: request)
     }
 
     /// - Throws: `CancellationError` alone.

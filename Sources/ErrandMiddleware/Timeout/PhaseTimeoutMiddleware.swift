@@ -43,13 +43,7 @@ public struct PhaseTimeoutMiddleware: HTTPMiddleware {
             }
         if case .use = request.options.attemptTimeout { bounded.options.call.hasAttemptDeadline = true }
         if let attempt { bounded.deadline = .earlier(request.deadline, Deadline(after: attempt.bounded, clock: limits.clock)) }
-        do {
-            var response = try await next.send(bounded)
-            response.restoreCall(of: request)
-            return response
-        } catch {
-            throw error.restoringCall(of: request)
-        }
+        return try await next.send(bounded, inCallOf: request)
     }
 }
 

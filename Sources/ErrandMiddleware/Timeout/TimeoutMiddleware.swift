@@ -29,13 +29,7 @@ public struct TimeoutMiddleware: HTTPMiddleware {
         guard let duration = request.options.timeout.resolved(duration) else { return try await next.send(request) }
         var bounded = request
         bounded.deadline = .earlier(request.deadline, Deadline(after: duration.bounded, clock: clock))
-        do {
-            var response = try await next.send(bounded)
-            response.restoreCall(of: request)
-            return response
-        } catch {
-            throw error.restoringCall(of: request)
-        }
+        return try await next.send(bounded, inCallOf: request)
     }
 }
 
