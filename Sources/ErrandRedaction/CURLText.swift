@@ -24,10 +24,10 @@ extension Request {
     ///   - pretty: an option on each line. Without it the text is one line, unless a field's value holds a control character.
     ///   - showingSecrets: the request as it is. Such a text is a credential.
     ///   - bodyLimitBytes: how much of a body may be in the text; 64 KiB by default. It grows fourfold where the bytes are no text.
-    /// - Throws: ``InvalidURL`` for a request without an authority, or one that no transport would send.
+    /// - Throws: ``InvalidURLError`` for a request without an authority, or one that no transport would send.
     public func curl(
         pretty: Bool = false, showingSecrets: Bool = false, bodyLimitBytes: Int = 64 * 1024
-    ) throws(InvalidURL) -> String {
+    ) throws(InvalidURLError) -> String {
         precondition(bodyLimitBytes >= 0, "bodyLimitBytes must be at least 0 (is \(bodyLimitBytes))")
         return try CURLText(request: self, isPretty: pretty, showsSecrets: showingSecrets, bodyLimitBytes: bodyLimitBytes).text()
     }
@@ -47,7 +47,7 @@ private struct CURLText {
     private var sensitivity: Sensitivity { request.options.sensitivity }
     private var separator: String { isPretty ? " \\\n    " : " " }
 
-    func text() throws(InvalidURL) -> String {
+    func text() throws(InvalidURLError) -> String {
         var parts = try ["curl \(method) --path-as-is --globoff \(Shell.quoted(url()))"]
         if let target = specialTarget { parts.append("--request-target " + Shell.quoted(target)) }
         let fields = fields
@@ -76,10 +76,10 @@ private struct CURLText {
     }
 
     /// What the transport's boundary refuses is refused here.
-    private func url() throws(InvalidURL) -> String {
+    private func url() throws(InvalidURLError) -> String {
         let target = request.head.path ?? ""
         guard let authority = request.head.authority, !authority.isEmpty, let scheme = request.head.scheme else {
-            throw InvalidURL(target, .missingHost)
+            throw InvalidURLError(target, .missingHost)
         }
         try request.head.checkForTransport()
         let path = hasSpecialTarget ? "/" : target.hasPrefix("/") ? target : "/" + target

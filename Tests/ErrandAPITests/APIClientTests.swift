@@ -34,7 +34,7 @@ private enum Users {
     }
 
     @Test func givesTheValueOfACall() async throws {
-        let (client, stub) = client(Stub(.get, "/v1/users/{id}").query("expand", "teams").answers(.json(ada)))
+        let (client, stub) = client(Stub(.get, "/v1/users/{id}").query("expand", "teams").responds(.json(ada)))
         #expect(try await client.value(Users.one("a/../b?c")) == ada)
         let seen = try #require(stub.requests.first)
         #expect(seen.request.head.path == "/v1/users/a%2F..%2Fb%3Fc?expand=teams")
@@ -43,7 +43,7 @@ private enum Users {
     }
 
     @Test func givesTheValueWithItsHead() async throws {
-        let (client, _) = client(Stub().answers(.json(ada, status: .created, headers: [.eTag: "\"1\""])))
+        let (client, _) = client(Stub().responds(.json(ada, status: .created, headers: [.eTag: "\"1\""])))
         let response = try await client.response(Users.one("7"))
         #expect(response.value == ada)
         #expect(response.status == .created)
@@ -52,20 +52,20 @@ private enum Users {
     }
 
     @Test func givesTheBytesWhateverIsDeclared() async throws {
-        let (client, _) = client(Stub().answers(.data(Data([1, 2, 3]))))
+        let (client, _) = client(Stub().responds(.data(Data([1, 2, 3]))))
         #expect(try await client.data(Users.all) == Data([1, 2, 3]))
     }
 
     @Test func dataAndTextAreTheBodyItself() async throws {
         let (client, _) = client(
-            Stub(.get, "/v1/avatar").answers(.data(Data([0xFF, 0x00]))), Stub(.get, "/v1/motto").answers(.status(.ok, text: "\"plain\"")))
+            Stub(.get, "/v1/avatar").responds(.data(Data([0xFF, 0x00]))), Stub(.get, "/v1/motto").responds(.status(.ok, text: "\"plain\"")))
         #expect(try await client.value(Users.avatar) == Data([0xFF, 0x00]))
         #expect(try await client.value(Users.motto) == "\"plain\"")
     }
 
     @Test func aCallWithoutOutputReadsNoValue() async throws {
-        let stream = StubAnswer.stream([Data("ignored".utf8)], status: .ok)
-        let (client, stub) = client(Stub(.delete, "/v1/users/7").answers(stream))
+        let stream = StubResponse.stream([Data("ignored".utf8)], status: .ok)
+        let (client, stub) = client(Stub(.delete, "/v1/users/7").responds(stream))
         try await client.value(Users.delete(7))
         #expect(stub.openBodyCount == 0)
         #expect(stub.requests.first?.request.head.headerFields[.accept] == nil)
@@ -73,29 +73,29 @@ private enum Users {
 
     @Test(arguments: [(HTTPResponse.Status.noContent, ""), (.ok, ""), (.resetContent, ""), (.ok, "null")])
     func anOptionalOutputIsNilForAnEmptyBody(status: HTTPResponse.Status, body: String) async throws {
-        let (client, _) = client(Stub().answers(.status(status, text: body)))
+        let (client, _) = client(Stub().responds(.status(status, text: body)))
         #expect(try await client.value(Users.maybe(7)) == nil)
     }
 
     @Test func anOptionalOutputIsTheValueThatCame() async throws {
-        let (client, _) = client(Stub().answers(.json(ada)))
+        let (client, _) = client(Stub().responds(.json(ada)))
         #expect(try await client.value(Users.maybe(7)) == ada)
     }
 
     @Test func anEmptyBodyIsAnErrorWhereAValueIsDeclared() async throws {
-        let (client, _) = client(Stub().answers(.status(.noContent)))
-        await #expect(throws: DecodingFailure.self) { try await client.value(Users.one("7")) }
+        let (client, _) = client(Stub().responds(.status(.noContent)))
+        await #expect(throws: ResponseDecodingError.self) { try await client.value(Users.one("7")) }
     }
 
     @Test func sendsAValueAsJSON() async throws {
-        let (client, stub) = client(Stub(.post, "/v1/users").json(["name": "Ada"]).answers(.json(ada, status: .created)))
+        let (client, stub) = client(Stub(.post, "/v1/users").json(["name": "Ada"]).responds(.json(ada, status: .created)))
         #expect(try await client.value(Users.create(ada)) == ada)
         #expect(stub.requests.first?.request.head.headerFields[.contentType] == "application/json")
     }
 
     @Test func datesAreISO8601AndKeysAreSnakeCaseOnDemand() async throws {
         let text = #"{"item_name":"tea","placed_at":"2026-11-21T12:36:00Z"}"#
-        let (client, stub) = client(Stub().answers(.status(.ok, text: text)), json: JSONCoding(keys: .snakeCase))
+        let (client, stub) = client(Stub().responds(.status(.ok, text: text)), json: JSONCoding(keys: .snakeCase))
         let order = Order(itemName: "tea", placedAt: Date(timeIntervalSince1970: 1_795_264_560))
         #expect(try await client.post("/orders", body: .json(order), as: Order.self) == order)
         #expect(try stub.requests.first?.json([String: String].self) == ["item_name": "tea", "placed_at": "2026-11-21T12:36:00Z"])
@@ -104,15 +104,15 @@ private enum Users {
     @Test(arguments: [
         ("2026-11-21T12:36:00Z", 0.0), ("2026-11-21T12:36:00.500Z", 0.5), ("2026-11-21T13:36:00+01:00", 0.0),
     ]) func readsDatesWithFractionsAndOffsets(text: String, fraction: Double) async throws {
-        let (client, _) = client(Stub().answers(.status(.ok, text: #"{"id":1,"name":"x","joined":"\#(text)"}"#)))
+        let (client, _) = client(Stub().responds(.status(.ok, text: #"{"id":1,"name":"x","joined":"\#(text)"}"#)))
         let joined = try await client.value(Users.one("1")).joined?.timeIntervalSince1970
         #expect(abs((joined ?? 0) - 1_795_264_560 - fraction) < 0.001)
     }
 
     @Test func aBodyOfTheWrongShapeNamesTypePathAndPrefix() async throws {
         let body = #"[{"id":1,"name":"Ada"},{"id":"s3cret","name":"Bob"}]"# + String(repeating: " ", count: 5000)
-        let (client, _) = client(Stub().answers(.status(.ok, headers: [.contentType: "application/json"], text: body)))
-        let failure = try #require(await #expect(throws: DecodingFailure.self) { try await client.value(Users.all) })
+        let (client, _) = client(Stub().responds(.status(.ok, headers: [.contentType: "application/json"], text: body)))
+        let failure = try #require(await #expect(throws: ResponseDecodingError.self) { try await client.value(Users.all) })
         #expect(failure.codingPath == "[1].id")
         #expect(failure.typeName.contains("Array<") && failure.typeName.contains("User"))
         #expect(failure.bodyPrefix == Data(body.utf8.prefix(1024)))
@@ -125,27 +125,27 @@ private enum Users {
     }
 
     @Test func aMissingKeyIsNamed() async throws {
-        let (client, _) = client(Stub().answers(.status(.ok, text: #"{"id":1}"#)))
-        let failure = try #require(await #expect(throws: DecodingFailure.self) { try await client.value(Users.one("1")) })
+        let (client, _) = client(Stub().responds(.status(.ok, text: #"{"id":1}"#)))
+        let failure = try #require(await #expect(throws: ResponseDecodingError.self) { try await client.value(Users.one("1")) })
         #expect(failure.codingPath == "name")
         #expect(failure.description.contains("at name: no such key"))
     }
 
     @Test func anUnwantedStatusIsAnErrorWithoutAMiddleware() async throws {
-        let (client, _) = client(Stub().answers(.json(["reason": "no such user"], status: .notFound)))
+        let (client, _) = client(Stub().responds(.json(["reason": "no such user"], status: .notFound)))
         let error = await #expect(throws: StatusError.self) { try await client.value(Users.one("7")) }
         #expect(try error?.decode([String: String].self)["reason"] == "no such user")
     }
 
     @Test func aStackWithARuleOfItsOwnKeepsIt() async throws {
-        let stub = StubTransport(Stub().answers(.json(ada, status: .notFound)))
+        let stub = StubTransport(Stub().responds(.json(ada, status: .notFound)))
         let client = APIClient(stub.validateStatus(.statuses([404])).server("https://a.example"))
         #expect(try await client.value(Users.one("7")) == ada)
         #expect(client.stack.layers.filter { $0.place == .validateStatus }.count == 1)
     }
 
     @Test func aRuleForSomeRequestsLeavesTheOthersToTheClient() async throws {
-        let stub = StubTransport(Stub().answers(.json(ada, status: .notFound), repeatingLast: true))
+        let stub = StubTransport(Stub().responds(.json(ada, status: .notFound), repeatingLast: true))
         func client(_ path: String) -> APIClient {
             APIClient(stub.wrapped(by: ValidateStatusMiddleware(.statuses([404])), when: .path(path)).server("https://a.example"))
         }
@@ -159,13 +159,13 @@ private enum Users {
     }
 
     @Test func aCallHasOptionsOfItsOwn() async throws {
-        let (client, stub) = client(Stub().answers(.json(ada, status: .notFound)))
+        let (client, stub) = client(Stub().responds(.json(ada, status: .notFound)))
         #expect(try await client.value(Users.one("7").with(\.validateStatus, .off).with(\.urlTemplate, "mine")) == ada)
         #expect(stub.requests.first?.request.options.urlTemplate == "mine")
     }
 
     @Test func aBodyOverTheLimitIsRefused() async throws {
-        let stub = StubTransport(Stub().answers(.stream([Data(count: 600), Data(count: 600)])))
+        let stub = StubTransport(Stub().responds(.stream([Data(count: 600), Data(count: 600)])))
         let client = APIClient(stub.server("https://a.example"), bodyLimitBytes: 1000)
         let error = await #expect(throws: TransportError.self) { try await client.value(Users.all) }
         #expect(error?.code == .bodyTooLarge)
@@ -173,7 +173,7 @@ private enum Users {
     }
 
     @Test func theStepsOfACallAreSeparable() async throws {
-        let (client, _) = client(Stub().answers(.json(ada)))
+        let (client, _) = client(Stub().responds(.json(ada)))
         let endpoint = Users.one("7")
         var request = try client.request(for: endpoint)
         request.head.headerFields[.userAgent] = "by hand"
@@ -183,14 +183,14 @@ private enum Users {
     }
 
     @Test func theStackCanBeUsedUntyped() async throws {
-        let (client, _) = client(Stub().answers(.status(.notFound, text: "plain")))
+        let (client, _) = client(Stub().responds(.status(.notFound, text: "plain")))
         let response = try await client.stack.send(try Request(.get, "/x"))
         #expect(response.status == .notFound)
         #expect(try await response.body.collect() == Data("plain".utf8))
     }
 
     @Test func verbsNeedNoEndpoint() async throws {
-        let (client, stub) = client(Stub().answers(.json(ada)))
+        let (client, stub) = client(Stub().responds(.json(ada)))
         let id = "a b"
         let read: User = try await client.get("/users/\(id)", query: ["page": 2])
         #expect(try await client.post("/users", body: .json(ada), as: User.self) == read)
@@ -212,7 +212,7 @@ private enum Users {
     }
 
     @Test func headersOfTheCallCountBeforeThoseOfTheBodyAndTheServer() async throws {
-        let stub = StubTransport(Stub().answers(.json(ada)))
+        let stub = StubTransport(Stub().responds(.json(ada)))
         let client = APIClient(stub.server("https://a.example", headers: [.accept: "application/vnd.a+json"]))
         _ = try await client.value(Users.one("7"))
         _ = try await client.post("/x", headers: [.contentType: "application/vnd.b+json"], body: .json(ada), as: User.self)
@@ -221,19 +221,19 @@ private enum Users {
     }
 
     @Test func aPathThatCannotBeSentFailsBeforeAnythingIsSent() async throws {
-        let (client, stub) = client(Stub().answers(.json(ada)))
-        for id in ["", ".", ".."] { await #expect(throws: InvalidURL.self) { try await client.value(Users.one(id)) } }
+        let (client, stub) = client(Stub().responds(.json(ada)))
+        for id in ["", ".", ".."] { await #expect(throws: InvalidURLError.self) { try await client.value(Users.one(id)) } }
         #expect(stub.requests.isEmpty)
     }
 
     @Test func aValueThatCannotBeEncodedFailsBeforeAnythingIsSent() async throws {
-        let (client, stub) = client(Stub().answers(.json(ada)))
+        let (client, stub) = client(Stub().responds(.json(ada)))
         await #expect(throws: EncodingError.self) { try await client.post("/x", body: .json(["x": Double.nan])) }
         #expect(stub.requests.isEmpty)
     }
 
     @Test func aDecodingOfYourOwn() async throws {
-        let (client, _) = client(Stub().answers(.json(["data": ada])))
+        let (client, _) = client(Stub().responds(.json(["data": ada])))
         let enveloped = ResponseDecoding<User> { data, _, json in
             guard let user = try json.decode([String: User].self, from: data)["data"] else { throw CancellationError() }
             return user
@@ -242,7 +242,7 @@ private enum Users {
     }
 
     @Test func cancellingACallStopsIt() async throws {
-        let (client, stub) = client(Stub().answers(.never))
+        let (client, stub) = client(Stub().responds(.never))
         let task = Task { try await client.value(Users.all) }
         try await poll("the call to begin", value: { stub.requests.count }) { $0 == 1 }
         task.cancel()

@@ -73,7 +73,7 @@ extension AsyncHTTPClientTransportTests {
                 var received = hasReadOnce ? try await iterator.next()?.count ?? 0 : 0
                 let written = try #require(try await stalledAt.wait("the server to stand still") { $0 != nil })
                 #expect(written < 16 * 1024 * 1024)
-                #expect(response.exchange.ended == nil)
+                #expect(response.exchange.outcome == nil)
                 while let chunk = try await iterator.next() { received += chunk.count }
                 #expect(received == body.count)
                 #expect(try await response.end().isComplete)
@@ -92,7 +92,7 @@ extension AsyncHTTPClientTransportTests {
                     let other = try await transport.send(Request(.get, url: nginx.url("/300k", .tls)))
                     #expect(try await other.body.collect() == NginxServer.middle)
                 }
-                #expect(unread.exchange.ended == nil)
+                #expect(unread.exchange.outcome == nil)
                 #expect(try await (unread.body.collect() == NginxServer.large) as Bool)
             }
         }

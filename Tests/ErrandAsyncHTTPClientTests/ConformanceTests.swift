@@ -18,21 +18,21 @@ extension AsyncHTTPClientTransportTests {
             "Informational": "AsyncHTTPClient drops informational responses",
         ]
 
-        @Test(arguments: TransportBehaviour.all(excluding: leftOut))
-        func conforms(to behaviour: TransportBehaviour) async throws {
-            try await check(behaviour) { configuration, _ in configuration }
+        @Test(arguments: TransportBehavior.all(excluding: leftOut))
+        func conforms(to behavior: TransportBehavior) async throws {
+            try await check(behavior) { configuration, _ in configuration }
         }
 
         static let noWire = "bytes that break the rules of HTTP/1.1 can't be sent over HTTP/2"
 
-        static let leftOutOverHTTP2 = leftOut.merging(TransportBehaviour.needsWire.mapValues { _ in noWire }) { $1 }
+        static let leftOutOverHTTP2 = leftOut.merging(TransportBehavior.needsWire.mapValues { _ in noWire }) { $1 }
 
-        @Test(arguments: TransportBehaviour.all(excluding: leftOutOverHTTP2))
-        func conformsOverHTTP2(to behaviour: TransportBehaviour) async throws {
+        @Test(arguments: TransportBehavior.all(excluding: leftOutOverHTTP2))
+        func conformsOverHTTP2(to behavior: TransportBehavior) async throws {
             let folder = try TestFolder("authority")
             let authority = try TestAuthority()
             try authority.writeCertificate(toPath: folder.file("authority.pem"))
-            try await check(behaviour, on: .tls(try authority.certificate(), protocols: [.http2])) { configuration, server in
+            try await check(behavior, on: .tls(try authority.certificate(), protocols: [.http2])) { configuration, server in
                 var configuration = configuration
                 configuration.tls.extraRootsPEMFiles = [folder.file("authority.pem")]
                 return configuration
@@ -40,13 +40,13 @@ extension AsyncHTTPClientTransportTests {
         }
 
         private func check(
-            _ behaviour: TransportBehaviour, on configuration: MockServer.Configuration = MockServer.Configuration(),
+            _ behavior: TransportBehavior, on configuration: MockServer.Configuration = MockServer.Configuration(),
             transport configure: (AsyncHTTPClientTransport.Configuration, MockServer) -> AsyncHTTPClientTransport.Configuration
         ) async throws {
-            let check = behaviour.prepared()
+            let check = behavior.prepared()
             try await withMockServer(serving: check.stubs, configuration) { server in
                 try await withAHC {
-                    $0.decompresses = ["Gzip", "Deflate", "Identity"].contains(behaviour.name)
+                    $0.decompresses = ["Gzip", "Deflate", "Identity"].contains(behavior.name)
                     $0 = configure($0, server)
                 } _: { transport in
                     try await check(TransportUnderTest(transport, at: server.url(""), middleware: [.redirect: { $0.redirect() }]))

@@ -37,7 +37,7 @@ extension AsyncHTTPClientTransportTests {
                 let request = try Request(.get, url: "http://127.0.0.1:\(hanging.port)/").within(Self.limit)
                 let failure = try await timeout { try await transport.send(request) }
                 #expect(failure.phase == .connect)
-                #expect(failure.wasSent == .no)
+                #expect(failure.delivery == .notSent)
             }
         }
 
@@ -48,7 +48,7 @@ extension AsyncHTTPClientTransportTests {
             } _: { transport in
                 let failure = try await timeout { try await transport.send(Request(.get, url: "http://127.0.0.1:\(hanging.port)/")) }
                 #expect(failure.phase == .connect)
-                #expect(failure.wasSent == .no)
+                #expect(failure.delivery == .notSent)
             }
         }
 
@@ -63,7 +63,7 @@ extension AsyncHTTPClientTransportTests {
                 if hasDeadline { request = request.within(Self.limit) }
                 let failure = try await timeout { [request] in try await transport.send(request) }
                 #expect(failure.phase == .connect)
-                #expect(failure.wasSent == .no)
+                #expect(failure.delivery == .notSent)
             }
         }
 
@@ -80,7 +80,7 @@ extension AsyncHTTPClientTransportTests {
                 try await server.counts.wait { $0.requests == 1 }
                 let failure = try await timeout { try await transport.send(Request(.get, url: server.url()).within(Self.limit)) }
                 #expect(failure.phase == .connect)
-                #expect(failure.wasSent == .no)
+                #expect(failure.delivery == .notSent)
                 first.cancel()
                 await #expect(throws: CancellationError.self) { try await first.value }
             }
@@ -100,7 +100,7 @@ extension AsyncHTTPClientTransportTests {
                 let request = try Request(.post, url: server.url(), body: body).within(Self.limit)
                 let failure = try await timeout { try await transport.send(request) }
                 #expect(failure.phase == .response)
-                #expect(failure.wasSent == .maybe)
+                #expect(failure.delivery == .unknown)
                 try await expectClosed(server)
             }
         }
@@ -119,7 +119,7 @@ extension AsyncHTTPClientTransportTests {
                 let request = try Request(.put, url: server.url(), body: body).within(Self.limit)
                 let failure = try await timeout { try await transport.send(request) }
                 #expect(failure.phase == .send)
-                #expect(failure.wasSent == .maybe)
+                #expect(failure.delivery == .unknown)
                 try await source.progress.wait("the source to be given up") { $0.isAbandoned }
                 mayEnd.change { $0 = true }
                 try await expectClosed(server)
@@ -137,7 +137,7 @@ extension AsyncHTTPClientTransportTests {
                 let request = try Request(.put, url: server.url(), body: .stream { _ in source }).within(Self.limit)
                 let failure = try await timeout { try await transport.send(request) }
                 #expect(failure.phase == .send)
-                #expect(failure.wasSent == .maybe)
+                #expect(failure.delivery == .unknown)
                 try await source.isAbandoned.wait { $0 }
                 try await expectClosed(server)
             }
@@ -157,7 +157,7 @@ extension AsyncHTTPClientTransportTests {
                     for try await chunk in response.body { received.append(chunk) }
                 }
                 #expect(failure.phase == .body)
-                #expect(failure.wasSent == .yes)
+                #expect(failure.delivery == .sent)
                 #expect(failure.response?.status == .ok)
                 #expect(String(decoding: received, as: UTF8.self) == "as far as here")
                 try await expectClosed(server)
@@ -214,7 +214,7 @@ extension AsyncHTTPClientTransportTests {
                 let stacked = try await transportError { try await HTTPStack(transport).send(request) }
                 for failure in [alone, stacked] {
                     #expect(failure.code == .timedOut)
-                    #expect(failure.wasSent == .no)
+                    #expect(failure.delivery == .notSent)
                 }
                 #expect(server.counts.value.requests == 0)
             }

@@ -103,7 +103,7 @@ extension AsyncHTTPClientTransportTests {
                     } catch let failure as TransportError {
                         // nginx closes with data unread: its reset may overtake the response.
                         #expect(failure.code == .connectionLost, "\(failure)")
-                        #expect(failure.wasSent != .no)
+                        #expect(failure.delivery != .notSent)
                     }
                 }
             }
@@ -214,7 +214,7 @@ extension AsyncHTTPClientTransportTests {
                     #expect(try await response.body.collect().count == 4)
                 } catch let failure as TransportError {
                     #expect(failure.code == .connectionLost)
-                    #expect(failure.wasSent != .no)
+                    #expect(failure.delivery != .notSent)
                 }
                 try await source.progress.wait("the source to be given up") { $0.isAbandoned }
             }

@@ -18,7 +18,7 @@ internal import Testing
     /// Where the exchange was.
     struct Failed: Error, CustomStringConvertible {
         let position: Machine.Position
-        var description: String { "failure in \(position.phase), sent: \(position.wasSent), status: \(position.head?.status.code ?? 0)" }
+        var description: String { "failure in \(position.phase), sent: \(position.delivery), status: \(position.head?.status.code ?? 0)" }
     }
 
     /// What can happen to an exchange.
@@ -256,8 +256,8 @@ internal import Testing
             """
             begin: -> starting, connecting
             sentPart: 10 bytes sent
-            read: throw BodyAlreadyUsed
-            wait: throw BodyAlreadyUsed
+            read: throw BodyAlreadyUsedError
+            wait: throw BodyAlreadyUsedError
             connectionFailure: release owner -> failure in connect, sent: no, status: 0
             failure: release owner -> failure in connect, sent: no, status: 0
             deadline: release owner -> failure in connect, sent: no, status: 0
@@ -275,8 +275,8 @@ internal import Testing
             success: wake head waiter -> starting, receiving
             refusal: wake head waiter, stop the upload -> starting, receiving
             emptySuccess: wake head waiter -> starting, receiving
-            read: throw BodyAlreadyUsed
-            wait: throw BodyAlreadyUsed
+            read: throw BodyAlreadyUsedError
+            wait: throw BodyAlreadyUsedError
             connectionFailure: release owner, wake head waiter -> failure in connect, sent: no, status: 0
             failure: release owner, wake head waiter -> failure in connect, sent: no, status: 0
             deadline: withdraw -> withdrawing by deadline, connecting
@@ -294,8 +294,8 @@ internal import Testing
             success: wake head waiter -> starting, receiving
             refusal: wake head waiter, stop the upload -> starting, receiving
             emptySuccess: wake head waiter -> starting, receiving
-            read: throw BodyAlreadyUsed
-            wait: throw BodyAlreadyUsed
+            read: throw BodyAlreadyUsedError
+            wait: throw BodyAlreadyUsedError
             connectionFailure: release owner, wake head waiter -> failure in send, sent: maybe, status: 0
             failure: release owner, wake head waiter -> failure in send, sent: maybe, status: 0
             deadline: release owner, wake head waiter -> failure in send, sent: maybe, status: 0
@@ -313,8 +313,8 @@ internal import Testing
             success: wake head waiter -> cancelled in start, receiving
             refusal: wake head waiter, stop the upload -> cancelled in start, receiving
             emptySuccess: wake head waiter -> cancelled in start, receiving
-            read: throw BodyAlreadyUsed
-            wait: throw BodyAlreadyUsed
+            read: throw BodyAlreadyUsedError
+            wait: throw BodyAlreadyUsedError
             connectionFailure: release owner, wake head waiter -> failure in connect, sent: no, status: 0
             failure: release owner, wake head waiter -> failure in connect, sent: no, status: 0
             deadline: withdraw -> withdrawing by cancellation, connecting
@@ -331,8 +331,8 @@ internal import Testing
             success: wake head waiter -> cancelled in start, receiving
             refusal: wake head waiter, stop the upload -> cancelled in start, receiving
             emptySuccess: wake head waiter -> cancelled in start, receiving
-            read: throw BodyAlreadyUsed
-            wait: throw BodyAlreadyUsed
+            read: throw BodyAlreadyUsedError
+            wait: throw BodyAlreadyUsedError
             connectionFailure: release owner, wake head waiter -> failure in send, sent: maybe, status: 0
             failure: release owner, wake head waiter -> failure in send, sent: maybe, status: 0
             deadline: release owner, wake head waiter -> failure in send, sent: maybe, status: 0
@@ -367,8 +367,8 @@ internal import Testing
             success: wake head waiter -> receiving
             refusal: wake head waiter, stop the upload -> receiving
             emptySuccess: wake head waiter -> receiving
-            read: throw BodyAlreadyUsed
-            wait: throw BodyAlreadyUsed
+            read: throw BodyAlreadyUsedError
+            wait: throw BodyAlreadyUsedError
             connectionFailure: release owner and task, wake head waiter -> failure in connect, sent: no, status: 0
             failure: release owner and task, wake head waiter -> failure in connect, sent: no, status: 0
             deadline: withdraw -> withdrawing by deadline, connecting
@@ -385,8 +385,8 @@ internal import Testing
             success: wake head waiter -> receiving
             refusal: wake head waiter, stop the upload -> receiving
             emptySuccess: wake head waiter -> receiving
-            read: throw BodyAlreadyUsed
-            wait: throw BodyAlreadyUsed
+            read: throw BodyAlreadyUsedError
+            wait: throw BodyAlreadyUsedError
             connectionFailure: release owner and task, wake head waiter -> failure in send, sent: maybe, status: 0
             failure: release owner and task, wake head waiter -> failure in send, sent: maybe, status: 0
             deadline: release owner and task, wake head waiter -> failure in send, sent: maybe, status: 0
@@ -402,8 +402,8 @@ internal import Testing
             success: wake head waiter -> receiving
             refusal: wake head waiter, stop the upload -> receiving
             emptySuccess: wake head waiter -> receiving
-            read: throw BodyAlreadyUsed
-            wait: throw BodyAlreadyUsed
+            read: throw BodyAlreadyUsedError
+            wait: throw BodyAlreadyUsedError
             connectionFailure: release owner and task, wake head waiter -> failure in response, sent: maybe, status: 0
             failure: release owner and task, wake head waiter -> failure in response, sent: maybe, status: 0
             deadline: release owner and task, wake head waiter -> failure in response, sent: maybe, status: 0
@@ -472,8 +472,8 @@ internal import Testing
             largeChunk: wake reader -> receiving
             wholeBody: wake reader -> receiving
             end: release owner and task, wake reader -> complete
-            read: throw BodyAlreadyUsed
-            wait: throw BodyAlreadyUsed
+            read: throw BodyAlreadyUsedError
+            wait: throw BodyAlreadyUsedError
             connectionFailure: release owner and task, wake reader -> failure in body, sent: yes, status: 200
             failure: release owner and task, wake reader -> failure in body, sent: yes, status: 200
             deadline: release owner and task, wake reader -> failure in body, sent: yes, status: 200
@@ -526,8 +526,8 @@ internal import Testing
             success: wake head waiter -> withdrawing by deadline, receiving
             refusal: wake head waiter, stop the upload -> withdrawing by deadline, receiving
             emptySuccess: wake head waiter -> withdrawing by deadline, receiving
-            read: throw BodyAlreadyUsed
-            wait: throw BodyAlreadyUsed
+            read: throw BodyAlreadyUsedError
+            wait: throw BodyAlreadyUsedError
             failure: release owner and task, wake head waiter -> failure in connect, sent: no, status: 0
             withdrawn: release owner and task, wake head waiter -> failure in connect, sent: no, status: 0
             cancellation: release owner and task, wake head waiter -> cancelled
@@ -543,8 +543,8 @@ internal import Testing
             success: wake head waiter -> withdrawing by deadline, receiving
             refusal: wake head waiter, stop the upload -> withdrawing by deadline, receiving
             emptySuccess: wake head waiter -> withdrawing by deadline, receiving
-            read: throw BodyAlreadyUsed
-            wait: throw BodyAlreadyUsed
+            read: throw BodyAlreadyUsedError
+            wait: throw BodyAlreadyUsedError
             failure: release owner, wake head waiter -> failure in connect, sent: no, status: 0
             withdrawn: release owner, wake head waiter -> failure in connect, sent: no, status: 0
             cancellation: release owner, wake head waiter -> cancelled
@@ -560,8 +560,8 @@ internal import Testing
             success: wake head waiter -> withdrawing by deadline, receiving
             refusal: wake head waiter, stop the upload -> withdrawing by deadline, receiving
             emptySuccess: wake head waiter -> withdrawing by deadline, receiving
-            read: throw BodyAlreadyUsed
-            wait: throw BodyAlreadyUsed
+            read: throw BodyAlreadyUsedError
+            wait: throw BodyAlreadyUsedError
             failure: release owner and task, wake head waiter -> failure in send, sent: maybe, status: 0
             withdrawn: release owner and task, wake head waiter -> failure in send, sent: maybe, status: 0
             cancellation: release owner and task, wake head waiter -> cancelled
@@ -610,8 +610,8 @@ internal import Testing
             success: wake head waiter -> withdrawing by cancellation, receiving
             refusal: wake head waiter, stop the upload -> withdrawing by cancellation, receiving
             emptySuccess: wake head waiter -> withdrawing by cancellation, receiving
-            read: throw BodyAlreadyUsed
-            wait: throw BodyAlreadyUsed
+            read: throw BodyAlreadyUsedError
+            wait: throw BodyAlreadyUsedError
             failure: release owner and task, wake head waiter -> failure in connect, sent: no, status: 0
             withdrawn: release owner and task, wake head waiter -> cancelled
             cancellation: release owner and task, wake head waiter -> cancelled
@@ -626,8 +626,8 @@ internal import Testing
             success: wake head waiter -> withdrawing by cancellation, receiving
             refusal: wake head waiter, stop the upload -> withdrawing by cancellation, receiving
             emptySuccess: wake head waiter -> withdrawing by cancellation, receiving
-            read: throw BodyAlreadyUsed
-            wait: throw BodyAlreadyUsed
+            read: throw BodyAlreadyUsedError
+            wait: throw BodyAlreadyUsedError
             failure: release owner and task, wake head waiter -> failure in send, sent: maybe, status: 0
             withdrawn: release owner and task, wake head waiter -> cancelled
             cancellation: release owner and task, wake head waiter -> cancelled

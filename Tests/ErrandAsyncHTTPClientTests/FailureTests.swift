@@ -14,7 +14,7 @@ extension AsyncHTTPClientTransportTests {
                 let failure = try await transportError { try await transport.send(Request(.get, url: "http://nowhere.invalid/")) }
                 #expect(failure.code == .cannotFindHost)
                 #expect(failure.phase == .connect)
-                #expect(failure.wasSent == .no)
+                #expect(failure.delivery == .notSent)
                 #expect(failure.message.contains("nowhere.invalid"))
                 #expect(failure.request?.url?.host == "nowhere.invalid")
             }
@@ -28,7 +28,7 @@ extension AsyncHTTPClientTransportTests {
                 #expect(try #require(failure.elapsed) < .seconds(8))
                 #expect(failure.code == .cannotConnect)
                 #expect(failure.phase == .connect)
-                #expect(failure.wasSent == .no)
+                #expect(failure.delivery == .notSent)
                 #expect(failure.message.lowercased().contains("refused"), "\(failure.message)")
             }
         }
@@ -44,7 +44,7 @@ extension AsyncHTTPClientTransportTests {
                 let failure = try await transportError { try await transport.send(Request(.get, url: server.url())) }
                 #expect(failure.code == .connectionLost)
                 #expect(failure.phase == .response)
-                #expect(failure.wasSent == .maybe)
+                #expect(failure.delivery == .unknown)
             }
         }
 
@@ -57,7 +57,7 @@ extension AsyncHTTPClientTransportTests {
             try await withAHC { transport in
                 let failure = try await transportError { try await transport.send(Request(.get, url: server.url())) }
                 #expect(failure.code == .connectionLost)
-                #expect(failure.wasSent == .maybe)
+                #expect(failure.delivery == .unknown)
             }
         }
 
@@ -72,7 +72,7 @@ extension AsyncHTTPClientTransportTests {
                 let body = RequestBody.stream(length: 64 * 1024 * 1024) { _ in source }
                 let failure = try await transportError { try await transport.send(Request(.put, url: server.url(), body: body)) }
                 #expect(failure.code == .connectionLost)
-                #expect(failure.wasSent == .maybe)
+                #expect(failure.delivery == .unknown)
                 try await source.progress.wait("the source to be given up") { $0.isAbandoned }
             }
         }
@@ -107,7 +107,7 @@ extension AsyncHTTPClientTransportTests {
                 #expect(String(decoding: received, as: UTF8.self) == "as far as here")
                 #expect(failure.code == .connectionLost)
                 #expect(failure.phase == .body)
-                #expect(failure.wasSent == .yes)
+                #expect(failure.delivery == .sent)
                 #expect(failure.response?.status == .ok)
                 #expect((try await response.end().failure as? TransportError)?.code == .connectionLost)
             }
@@ -154,7 +154,7 @@ extension AsyncHTTPClientTransportTests {
                     return try await response.body.collect()
                 }
                 #expect(failure.code == .invalidResponse, "\(failure)")
-                #expect(failure.wasSent != .no)
+                #expect(failure.delivery != .notSent)
                 try await server.counts.wait("the connection to be closed") { $0.open == 0 }
             }
         }
@@ -232,7 +232,7 @@ extension AsyncHTTPClientTransportTests {
             try await transport.shutdown()
             let failure = try await transportError { try await transport.send(Request(.get, url: server.url())) }
             #expect(failure.code == .shutDown)
-            #expect(failure.wasSent == .no)
+            #expect(failure.delivery == .notSent)
             #expect(server.counts.value.requests == 1)
         }
 
@@ -257,7 +257,7 @@ extension AsyncHTTPClientTransportTests {
                 try await transportError { try await head.value }, try await transportError { try await body.value },
             ]
             #expect(failures.map(\.code) == [.shutDown, .shutDown])
-            #expect(failures.map(\.wasSent) == [.maybe, .yes])
+            #expect(failures.map(\.delivery) == [.unknown, .sent])
             try await server.counts.wait("the connections to be closed") { $0.open == 0 }
         }
 
@@ -267,7 +267,7 @@ extension AsyncHTTPClientTransportTests {
                 request.options.upgrade = UpgradeRequest(protocolName: "websocket")
                 let failure = try await transportError { [request] in try await transport.send(request) }
                 #expect(failure.code == .unsupported)
-                #expect(failure.wasSent == .no)
+                #expect(failure.delivery == .notSent)
             }
         }
     }

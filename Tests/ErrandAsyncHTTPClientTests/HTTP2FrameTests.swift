@@ -73,7 +73,7 @@ extension AsyncHTTPClientTransportTests {
             try await FrameServer.with(opening: [.maxStreams(0), .settingsAck].together) { transport, server in
                 let failure = try await transportError { try await send(by: transport, to: server) }
                 #expect(failure.code == .cannotConnect, "\(failure)")
-                #expect(failure.wasSent == .no)
+                #expect(failure.delivery == .notSent)
                 #expect(server.server.acceptedConnections == 1)
                 try await server.noConnectionIsOpen()
             }
@@ -135,7 +135,7 @@ extension AsyncHTTPClientTransportTests {
                 }
             ) { transport, server in
                 let failure = try await transportError { try await transport.send(Request(.get, url: server.url).within(.seconds(5))) }
-                #expect(failure.wasSent == .no, "\(failure)")
+                #expect(failure.delivery == .notSent, "\(failure)")
             }
         }
 

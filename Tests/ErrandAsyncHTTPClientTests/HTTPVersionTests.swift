@@ -67,7 +67,7 @@ extension AsyncHTTPClientTransportTests {
                 let failure = try await transportError { try await response.body.collect() }
                 #expect(failure.code == .timedOut)
                 #expect(failure.phase == .body)
-                #expect(failure.wasSent == .yes)
+                #expect(failure.delivery == .sent)
             }
         }
 

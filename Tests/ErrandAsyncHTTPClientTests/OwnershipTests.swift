@@ -39,7 +39,7 @@ extension AsyncHTTPClientTransportTests {
             try await client.shutdown()
             let failure = try await transportError { try await transport.send(Request(.get, url: server.url())) }
             #expect(failure.code == .shutDown)
-            #expect(failure.wasSent == .no)
+            #expect(failure.delivery == .notSent)
         }
 
         @Test func aClientOfItsOwnIsShutDownWhenTheTransportGoesAway() async throws {

@@ -75,7 +75,7 @@ extension AsyncHTTPClientTransportTests {
                 let failure = try await transportError { try await transport.send(Request(.get, url: "https://origin.invalid/")) }
                 #expect(failure.code == .proxy)
                 #expect(failure.phase == .connect)
-                #expect(failure.wasSent == .no)
+                #expect(failure.delivery == .notSent)
             }
         }
 
@@ -87,7 +87,7 @@ extension AsyncHTTPClientTransportTests {
                 for scheme in ["http", "https"] {
                     let failure = try await transportError { try await transport.send(Request(.get, url: "\(scheme)://origin.invalid/")) }
                     #expect(failure.code == .cannotConnect)
-                    #expect(failure.wasSent == .no)
+                    #expect(failure.delivery == .notSent)
                 }
             }
         }
@@ -119,7 +119,7 @@ extension AsyncHTTPClientTransportTests {
                 } else {
                     let failure = try await transportError { try await transport.send(request) }
                     #expect(failure.code == .proxy || failure.code == .cannotConnect, "\(failure)")
-                    #expect(failure.wasSent == .no)
+                    #expect(failure.delivery == .notSent)
                 }
                 #expect(asked.value == [5, 1, 0, 3, 14] + Array("origin.invalid".utf8) + [31, 145])  // 31 * 256 + 145 is 8081
             }

@@ -24,8 +24,8 @@ extension AsyncHTTPClientTransportTests {
             let server = try RawServer.answering { connection, _, _ in try connection.respond() }
             defer { server.stop() }
             try await withAHC { transport in
-                await #expect(throws: InvalidURL.self) { try await transport.send(request(target, to: server)) }
-                #expect(throws: InvalidURL.self) { try HTTPClient.Request(request(target, to: server), body: nil) }
+                await #expect(throws: InvalidURLError.self) { try await transport.send(request(target, to: server)) }
+                #expect(throws: InvalidURLError.self) { try HTTPClient.Request(request(target, to: server), body: nil) }
             }
             #expect(server.counts.value.accepted == 0)
         }
@@ -51,7 +51,7 @@ extension AsyncHTTPClientTransportTests {
             defer { server.stop() }
             try await withAHC { transport in
                 let error = await #expect(throws: (any Error).self) { try await transport.send(request("*", to: server, .options)) }
-                #expect((error as? TransportError)?.code == .unsupported || error is InvalidURL)
+                #expect((error as? TransportError)?.code == .unsupported || error is InvalidURLError)
             }
             #expect(server.counts.value.accepted == 0)
         }
@@ -68,7 +68,7 @@ extension AsyncHTTPClientTransportTests {
             try await withAHC { transport in
                 let failure = try await transportError { try await transport.send(sent) }
                 #expect(failure.code == .invalidRequest)
-                #expect(failure.wasSent == .no)
+                #expect(failure.delivery == .notSent)
             }
             #expect(server.counts.value.accepted == 0)
         }

@@ -31,7 +31,7 @@ func sendUntilSent(_ request: Request, by transport: AsyncHTTPClientTransport) a
     for _ in 0..<5 {
         do {
             return try await transport.send(request)
-        } catch let failure as TransportError where failure.wasSent == .no {
+        } catch let failure as TransportError where failure.delivery == .notSent {
             #expect(failure.code == .connectionLost)
         }
     }
@@ -49,14 +49,14 @@ extension Request {
 
 extension Response {
     /// Waits for the end of the exchange; how it ended.
-    func end(upTo limit: Duration = .seconds(30)) async throws -> ExchangeLifetime.End {
-        let ended = Watched<ExchangeLifetime.End?>(nil)
+    func end(upTo limit: Duration = .seconds(30)) async throws -> ExchangeLifetime.Outcome {
+        let ended = Watched<ExchangeLifetime.Outcome?>(nil)
         exchange.onEnd { end in ended.change { $0 = end } }
         return try #require(try await ended.wait("the end of the exchange", upTo: limit) { $0 != nil })
     }
 }
 
-extension ExchangeLifetime.End {
+extension ExchangeLifetime.Outcome {
     var isComplete: Bool { if case .complete = self { true } else { false } }
     var isAbandoned: Bool { if case .abandoned = self { true } else { false } }
     var failure: (any Error)? { if case .failed(let error) = self { error } else { nil } }

@@ -46,7 +46,7 @@ extension AsyncHTTPClientTransportTests {
         private func expectRefusal(by transport: AsyncHTTPClientTransport, url: String) async throws -> TransportError {
             let failure = try await transportError { try await transport.send(Request(.get, url: url)) }
             #expect(failure.code == .tls)
-            #expect(failure.wasSent == .no)
+            #expect(failure.delivery == .notSent)
             #expect(failure.phase == .connect)
             #expect(failure.underlying != nil)
             return failure
@@ -86,8 +86,8 @@ extension AsyncHTTPClientTransportTests {
                     let failure = try await transportError { try await transport.send(request) }
                     #expect(failure.code == .tls)
                     // TLS 1.3 lets a client send before the server has looked at its certificate.
-                    #expect(version == "-tls1_3" || failure.wasSent == .no)
-                    #expect(failure.wasSent != .yes)
+                    #expect(version == "-tls1_3" || failure.delivery == .notSent)
+                    #expect(failure.delivery != .sent)
                 }
             }
         }
@@ -115,7 +115,7 @@ extension AsyncHTTPClientTransportTests {
             try await withAHC { transport in
                 let failure = try await transportError { try await transport.send(Request(.get, url: server.url(scheme: "https"))) }
                 #expect([.tls, .cannotConnect, .connectionLost].contains(failure.code), "\(failure)")
-                #expect(failure.wasSent == .no)
+                #expect(failure.delivery == .notSent)
                 #expect(failure.phase == .connect)
             }
         }
@@ -138,7 +138,7 @@ extension AsyncHTTPClientTransportTests {
                 }
                 #expect(failure.code == .connectionLost, "\(failure)")
                 #expect(failure.phase == .body)
-                #expect(failure.wasSent == .yes)
+                #expect(failure.delivery == .sent)
                 #expect(received > 0 && received < 64 * 1024 * 1024)
             }
         }

@@ -134,7 +134,7 @@ extension AsyncHTTPClientTransportTests {
                 let failure = try await transportError { try await transport.send(Request(.put, url: server.url(), body: body)) }
                 #expect(failure.code == .requestBody)
                 #expect(failure.phase == .send)
-                #expect(failure.wasSent == .maybe)
+                #expect(failure.delivery == .unknown)
                 #expect(failure.message.contains("\(declared)"), "\(failure)")
                 try await source.progress.wait("the source to be given up") { $0.isAbandoned }
                 try await server.counts.wait("the connection to be closed") { $0.open == 0 }
@@ -180,7 +180,7 @@ extension AsyncHTTPClientTransportTests {
                 #expect(try await transport.send(request).status == .created)
                 let failure = try await transportError { try await transport.send(request) }
                 #expect(failure.code == .requestBody)
-                #expect(failure.underlying is BodyAlreadyUsed)
+                #expect(failure.underlying is BodyAlreadyUsedError)
             }
         }
 

@@ -129,7 +129,7 @@ struct LeakTraitTests {
 
     @Test(.enabled(if: isAlone, notAlone))
     func anExchangeThatGoesOn() async throws {
-        let stub = StubTransport(Stub().answers(.stream([Data("a".utf8)])))
+        let stub = StubTransport(Stub().responds(.stream([Data("a".utf8)])))
         let kept = Kept<Response>()
         try await expectLeft("left behind: an exchange that goes on") {
             kept.keep(try await stub.send(Request(.get, url: "https://a.example/")))
@@ -194,13 +194,13 @@ struct LeakTraitTests {
     @Test(.enabled(if: isAlone, notAlone))
     func exchangesThatEndedOrWereForgotten() async throws {
         try await perform {
-            let stub = StubTransport(Stub().answers(.stream([Data("a".utf8)])))
+            let stub = StubTransport(Stub().responds(.stream([Data("a".utf8)])))
             _ = try await stub.send(Request(.get, url: "https://a.example/")).body.collect()
             _ = try await stub.send(Request(.get, url: "https://a.example/"))
             let lifetime = ExchangeLifetime()
             lifetime.end(.complete)
             lifetime.end(.abandoned)
-            _ = (ExchangeLifetime(), ExchangeLifetime(ended: .complete))
+            _ = (ExchangeLifetime(), ExchangeLifetime(outcome: .complete))
         }
     }
 

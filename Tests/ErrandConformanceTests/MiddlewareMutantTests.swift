@@ -5,40 +5,40 @@ import Testing
 
 /// The suite for middleware against middleware with one fault each: it must see the fault.
 @Suite(.timeLimit(.minutes(5))) struct MiddlewareMutantTests {
-    /// A behaviour, and a fault that it catches.
+    /// A behavior, and a fault that it catches.
     struct Catch: Sendable, CustomTestStringConvertible {
-        let behaviour: MiddlewareBehaviour
+        let behavior: MiddlewareBehavior
         let mutant: MiddlewareMutant
 
-        var testDescription: String { "\(behaviour.name): \(mutant.name)" }
+        var testDescription: String { "\(behavior.name): \(mutant.name)" }
 
-        static let all: [Catch] = MiddlewareBehaviour.all.flatMap { behaviour in
-            MiddlewareMutant.all.filter { $0.caughtBy.contains(behaviour.name) }.map { Catch(behaviour: behaviour, mutant: $0) }
+        static let all: [Catch] = MiddlewareBehavior.all.flatMap { behavior in
+            MiddlewareMutant.all.filter { $0.caughtBy.contains(behavior.name) }.map { Catch(behavior: behavior, mutant: $0) }
         }
     }
 
     @Test(arguments: Catch.all) func catches(_ each: Catch) async throws {
         await withKnownIssue {
-            try await each.behaviour.check(each.mutant.underTest, patience: each.mutant.patience)
+            try await each.behavior.check(each.mutant.underTest, patience: each.mutant.patience)
         }
     }
 
-    @Test func everyBehaviourNamesAFaultThatItCatches() {
+    @Test func everyBehaviorNamesAFaultThatItCatches() {
         // The stack itself looks for cancellation before anything else: no middleware can do it wrong.
         let seenToByTheStack: Set = ["CancelledBefore"]
         let caught = Set(MiddlewareMutant.all.flatMap(\.caughtBy))
-        let names = Set(MiddlewareBehaviour.all.map(\.name))
+        let names = Set(MiddlewareBehavior.all.map(\.name))
         #expect(names.subtracting(caught) == seenToByTheStack)
         #expect(caught.subtracting(names).isEmpty)
-        #expect(names.count == MiddlewareBehaviour.all.count, "no name twice")
+        #expect(names.count == MiddlewareBehavior.all.count, "no name twice")
     }
 
     /// The control: without a fault nothing is recorded.
-    @Test(arguments: MiddlewareBehaviour.all) func aMiddlewareWithoutAFaultPasses(_ behaviour: MiddlewareBehaviour) async throws {
+    @Test(arguments: MiddlewareBehavior.all) func aMiddlewareWithoutAFaultPasses(_ behavior: MiddlewareBehavior) async throws {
         let plain = MiddlewareUnderTest("plain", switchOff: { $0.options[MutantOptionKey.self] = .off }) {
             $0.wrapped(by: MiddlewareMutant.Middleware { try await $1.send($0) })
         }
-        try await behaviour.check(plain)
+        try await behavior.check(plain)
     }
 
     /// What a middleware declares is not asked for.
@@ -77,7 +77,7 @@ import Testing
             let subject = MiddlewareUnderTest("changes", changes: change, switchOff: { _ in }) {
                 $0.wrapped(by: MiddlewareMutant.Middleware(send))
             }
-            for behaviour in MiddlewareBehaviour.all where names.contains(behaviour.name) { try await behaviour.check(subject) }
+            for behavior in MiddlewareBehavior.all where names.contains(behavior.name) { try await behavior.check(subject) }
         }
     }
 
@@ -93,10 +93,10 @@ import Testing
     ])
     func anIssueSaysWhatIsWrong(_ mutant: String, _ name: String, _ words: String) async throws {
         let mutant = try #require(MiddlewareMutant.all.first { $0.name == mutant })
-        let behaviour = try #require(MiddlewareBehaviour.all.first { $0.name == name })
+        let behavior = try #require(MiddlewareBehavior.all.first { $0.name == name })
         let issues = Mutex<[String]>([])
         try await withKnownIssue {
-            try await behaviour.check(mutant.underTest, patience: mutant.patience)
+            try await behavior.check(mutant.underTest, patience: mutant.patience)
         } matching: { issue in
             issues.withLock { $0.append(issue.comments.map(\.rawValue).joined()) }
             return true
@@ -109,11 +109,11 @@ import Testing
 
     @Test func aPatienceBeyondAllClocksIsBounded() async throws {
         let plain = MiddlewareUnderTest("plain", switchOff: { _ in }) { HTTPStack($0) }
-        let behaviour = try #require(MiddlewareBehaviour.all.first { $0.name == "PassesOn" })
-        try await behaviour.check(plain, patience: .seconds(Int64.max))
+        let behavior = try #require(MiddlewareBehavior.all.first { $0.name == "PassesOn" })
+        try await behavior.check(plain, patience: .seconds(Int64.max))
     }
 
-    /// What never ends is an issue of the behaviour, and not the end of the test run.
+    /// What never ends is an issue of the behavior, and not the end of the test run.
     @Test func aCheckEndsAlthoughTheMiddlewareDoesNot() async throws {
         let release = Gate()
         let deaf = MiddlewareUnderTest("deaf", switchOff: { _ in }) { sender in
@@ -123,14 +123,14 @@ import Testing
                     return try await next.send(request)
                 })
         }
-        for behaviour in MiddlewareBehaviour.all where behaviour.name != "CancelledBefore" {
-            await withKnownIssue { try await behaviour.check(deaf, patience: .milliseconds(20)) }
+        for behavior in MiddlewareBehavior.all where behavior.name != "CancelledBefore" {
+            await withKnownIssue { try await behavior.check(deaf, patience: .milliseconds(20)) }
         }
         release.open()
     }
 }
 
-/// A middleware with one fault, and the names of the behaviours that must see it.
+/// A middleware with one fault, and the names of the behaviors that must see it.
 struct MiddlewareMutant: Sendable {
     typealias Send = @Sendable (_ request: Request, _ next: any HTTPSender) async throws -> Response
 
@@ -205,7 +205,7 @@ struct MiddlewareMutant: Sendable {
             do {
                 return try await next.send(request)
             } catch var failure as TransportError {
-                failure.wasSent = .no
+                failure.delivery = .notSent
                 throw failure
             }
         },
@@ -314,7 +314,7 @@ struct MiddlewareMutant: Sendable {
     private static let ends: [MiddlewareMutant] = [
         MiddlewareMutant("gives the response a lifetime that has ended", ["EndsWithTheBody"]) {
             let response = try await $1.send($0)
-            return response.with(ExchangeLifetime(ended: .complete))
+            return response.with(ExchangeLifetime(outcome: .complete))
         },
         MiddlewareMutant("gives the response a lifetime that never ends", ["EndsWithTheBody", "ReleasesHalfRead"], patience: soon) {
             let response = try await $1.send($0)
@@ -360,7 +360,7 @@ extension HTTPField.Name {
     fileprivate static let mutant = HTTPField.Name("X-Mutant") ?? .server
 }
 
-enum MutantOptionKey: OptionKey { static var defaultValue: Override<Never> { .inherited } }
+enum MutantOptionKey: OptionKey { static var defaultValue: OptionOverride<Never> { .inherited } }
 
 /// A failure that says too much, or nothing.
 private struct Telling: Error { let text: String }

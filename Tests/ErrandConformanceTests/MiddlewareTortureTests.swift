@@ -19,7 +19,7 @@ struct MiddlewareTortureTests {
         } accepts: {
             $0 == scenario.expected
         } check: { run in
-            guard let stage = stages.latest.withLock({ $0 }) else { return #expect(run.k == 1, "\(run)") }
+            guard let stage = stages.latest.withLock({ $0 }) else { return #expect(run.jobNumber == 1, "\(run)") }
             try await stage.check("\(run)")
             // Other suites may run beside this one: then the counts are not this one's alone.
             if !LeakTrait.isRunParallel {
@@ -39,7 +39,7 @@ private final class Stages: Sendable {
 /// A middleware, what its transport answers, and what must come of it.
 struct Scenario: Sendable, CustomTestStringConvertible {
     let name: String
-    var stub = Stub().answers(pieces())
+    var stub = Stub().responds(pieces())
     var method = HTTPRequest.Method.get
     /// Whether time is moved to the next sleeper.
     var movesTime = false
@@ -56,22 +56,22 @@ struct Scenario: Sendable, CustomTestStringConvertible {
     var testDescription: String { name }
 
     /// A head that is waited for, and then a body whose every piece is.
-    static func pieces(_ status: HTTPResponse.Status = .ok, headers: HTTPFields = HTTPFields()) -> StubAnswer {
+    static func pieces(_ status: HTTPResponse.Status = .ok, headers: HTTPFields = HTTPFields()) -> StubResponse {
         .streaming { _, _ in
             await Task.yield()
             return (HTTPResponse(status: status, headerFields: headers), YieldingBodySource("onetwothree"))
         }
     }
 
-    private static let lost = StubAnswer.streaming { _, _ in
+    private static let lost = StubResponse.streaming { _, _ in
         await Task.yield()
-        throw TransportError(.connectionLost, phase: .response, request: nil, wasSent: .maybe)
+        throw TransportError(.connectionLost, phase: .response, request: nil, delivery: .unknown)
     }
     private static let hedging =
         (try? Resilience(retry: RetryPolicy(backoff: .immediate), hedge: HedgePolicy(.fixed(.seconds(5))))) ?? .standard
     private static let atOnce = RetryPolicy(backoff: .immediate)
     /// No more for five seconds.
-    private static let refusedFirst = Stub().answers(
+    private static let refusedFirst = Stub().responds(
         pieces(.tooManyRequests, headers: [HTTPField.Name("RateLimit") ?? .retryAfter: #""all";r=0;t=5"#]), pieces())
     private static let quiet = Logger(label: "torture") { _ in SwiftLogNoOpLogHandler() }
 
@@ -88,19 +88,19 @@ struct Scenario: Sendable, CustomTestStringConvertible {
         Scenario(name: "log") { $0.stub.log(to: quiet) },
         Scenario(name: "log of bodies") { $0.stub.log(to: recordingLogger().0, detail: .body()) },
         Scenario(name: "timeout") { $0.stub.timeout(.seconds(60), clock: $0.stillClock) },
-        Scenario(name: "validateStatus", stub: Stub().answers(pieces(.notFound)), expected: "error 404 onetwothree") {
+        Scenario(name: "validateStatus", stub: Stub().responds(pieces(.notFound)), expected: "error 404 onetwothree") {
             $0.stub.validateStatus()
         },
-        Scenario(name: "redirect", stub: Stub().answers(pieces(.seeOther, headers: [.location: "/to"]), pieces()), method: .post) {
+        Scenario(name: "redirect", stub: Stub().responds(pieces(.seeOther, headers: [.location: "/to"]), pieces()), method: .post) {
             $0.stub.redirect()
         },
-        Scenario(name: "retry", stub: Stub().answers(pieces(.serviceUnavailable), pieces()), movesTime: true, lateJobs: 40) {
+        Scenario(name: "retry", stub: Stub().responds(pieces(.serviceUnavailable), pieces()), movesTime: true, lateJobs: 40) {
             $0.stub.retry(clock: $0.clock, random: { 0.5 })
         },
-        Scenario(name: "validate, retry", stub: Stub().answers(pieces(.serviceUnavailable), pieces()), movesTime: true, lateJobs: 40) {
+        Scenario(name: "validate, retry", stub: Stub().responds(pieces(.serviceUnavailable), pieces()), movesTime: true, lateJobs: 40) {
             $0.stub.validate(again(on: .serviceUnavailable, .retry(.constant(.seconds(1)), atMost: 1)), clock: $0.clock)
         },
-        Scenario(name: "validate, retry after work", stub: Stub().answers(pieces(.unauthorized), pieces()), lateJobs: 40) {
+        Scenario(name: "validate, retry after work", stub: Stub().responds(pieces(.unauthorized), pieces()), lateJobs: 40) {
             $0.stub.validate(
                 again(
                     on: .unauthorized,
@@ -110,15 +110,15 @@ struct Scenario: Sendable, CustomTestStringConvertible {
                     }))
         },
         Scenario(
-            name: "validate, retry after work under a deadline", stub: Stub().answers(pieces(.unauthorized), pieces()), lateJobs: 40
+            name: "validate, retry after work under a deadline", stub: Stub().responds(pieces(.unauthorized), pieces()), lateJobs: 40
         ) {
             $0.stub.validate(again(on: .unauthorized, .retryAfter { await Task.yield() })).timeout(.seconds(60), clock: $0.stillClock)
         },
-        Scenario(name: "validate, retry after another request", stub: Stub().answers(pieces(.unauthorized), pieces(), pieces())) {
+        Scenario(name: "validate, retry after another request", stub: Stub().responds(pieces(.unauthorized), pieces(), pieces())) {
             let wake = Request(head: HTTPRequest(method: .get, scheme: "https", authority: "a.example", path: "/wake"))
             return $0.stub.validate(again(on: .unauthorized, .retryAfterSending(wake)))
         },
-        Scenario(name: "validate, accept", stub: Stub().answers(pieces(.notFound))) {
+        Scenario(name: "validate, accept", stub: Stub().responds(pieces(.notFound))) {
             $0.stub.validate(
                 ResponseValidator("read") { _, response, _ in
                     var response = try await response.buffered()
@@ -143,35 +143,35 @@ struct Scenario: Sendable, CustomTestStringConvertible {
         },
         Scenario(name: "delay") { $0.stub.delay(by: .zero, clock: $0.stillClock) },
         Scenario(name: "delay of a millisecond", movesTime: true, lateJobs: 40) { $0.stub.delay(by: .milliseconds(1), clock: $0.clock) },
-        Scenario(name: "fallback after a failure", stub: Stub().answers(lost)) { $0.stub.fallback(to: $0.other) },
-        Scenario(name: "fallback after a status", stub: Stub().answers(pieces(.serviceUnavailable))) {
+        Scenario(name: "fallback after a failure", stub: Stub().responds(lost)) { $0.stub.fallback(to: $0.other) },
+        Scenario(name: "fallback after a status", stub: Stub().responds(pieces(.serviceUnavailable))) {
             $0.stub.fallback(to: $0.other, statuses: [503])
         },
-        Scenario(name: "fallback that fails", stub: Stub().answers(pieces(.serviceUnavailable)), expected: "503 onetwothree") {
+        Scenario(name: "fallback that fails", stub: Stub().responds(pieces(.serviceUnavailable)), expected: "503 onetwothree") {
             $0.stub.fallback(statuses: [503]) { _, _ in
                 await Task.yield()
-                throw TransportError(.cannotConnect, phase: .connect, request: nil, wasSent: .no)
+                throw TransportError(.cannotConnect, phase: .connect, request: nil, delivery: .notSent)
             }
         },
         Scenario(name: "timeouts", lateJobs: 40) {
-            $0.stub.timeouts(
+            $0.stub.phaseTimeouts(
                 queue: .seconds(60), connect: .seconds(60), firstByte: .seconds(60), idleRead: .seconds(60), idleWrite: .seconds(60),
                 attempt: .seconds(60), clock: $0.stillClock)
         },
-        Scenario(name: "limitConcurrency") { $0.stub.limitConcurrency(to: 1) },
-        Scenario(name: "limitConcurrency under a deadline") {
-            $0.stub.limitConcurrency(to: 1).timeout(.seconds(60), clock: $0.stillClock)
+        Scenario(name: "concurrencyLimit") { $0.stub.concurrencyLimit(1) },
+        Scenario(name: "concurrencyLimit under a deadline") {
+            $0.stub.concurrencyLimit(1).timeout(.seconds(60), clock: $0.stillClock)
         },
         Scenario(name: "coalesce", endsLater: true) { $0.stub.coalesce() },
         Scenario(name: "coalesce under a deadline", endsLater: true) {
             $0.stub.coalesce().timeout(.seconds(60), clock: $0.stillClock)
         },
-        Scenario(name: "coalesce over a limit", endsLater: true) { $0.stub.limitConcurrency(to: 1).coalesce() },
+        Scenario(name: "coalesce over a limit", endsLater: true) { $0.stub.concurrencyLimit(1).coalesce() },
         Scenario(
             name: "coalesce, several at once", expected: "200 onetwothree 200 onetwothree 200 onetwothree", lateJobs: 40, endsLater: true,
             calls: 3
         ) {
-            $0.stub.limitConcurrency(to: 1).coalesce().timeout(.seconds(60), clock: $0.stillClock)
+            $0.stub.concurrencyLimit(1).coalesce().timeout(.seconds(60), clock: $0.stillClock)
         },
         Scenario(name: "rateLimit") { $0.stub.rateLimit(.perSecond(1), clock: $0.clock) },
         Scenario(name: "rateLimit, waiting for the server", stub: refusedFirst, movesTime: true, lateJobs: 40) {
@@ -191,10 +191,10 @@ struct Scenario: Sendable, CustomTestStringConvertible {
         Scenario(name: "hedge, the first is answered") {
             $0.stub.hedge(HedgePolicy(.fixed(.seconds(60))), clock: $0.stillClock)
         },
-        Scenario(name: "hedge, the second is answered", stub: Stub().answers(.never, pieces()), movesTime: true, lateJobs: 40) {
+        Scenario(name: "hedge, the second is answered", stub: Stub().responds(.never, pieces()), movesTime: true, lateJobs: 40) {
             $0.stub.hedge(HedgePolicy(.fixed(.milliseconds(50))), clock: $0.clock)
         },
-        Scenario(name: "standardResilience", stub: Stub().answers(pieces(.serviceUnavailable), pieces()), lateJobs: 40) {
+        Scenario(name: "standardResilience", stub: Stub().responds(pieces(.serviceUnavailable), pieces()), lateJobs: 40) {
             $0.stub.standardResilience(hedging, clock: $0.stillClock)
         },
         Scenario(name: "metrics") { $0.stub.metrics(factory: $0.metrics) },
@@ -207,27 +207,27 @@ struct Scenario: Sendable, CustomTestStringConvertible {
         },
         Scenario(
             name: "all of them",
-            stub: Stub().answers(
+            stub: Stub().responds(
                 lost, pieces(.serviceUnavailable), pieces(.found, headers: [.location: "/to"]), pieces(.unauthorized), pieces()),
             movesTime: true, leastCancelled: 20, lateJobs: 40
         ) { parts in
             let (clock, still) = (parts.clock, parts.stillClock)
             return parts.stub.wrapped {
-                ServerMiddleware("https://a.example")
-                NumberMiddleware()
-                TraceCallMiddleware(tracer: parts.tracer)
-                LogMiddleware(quiet)
-                TimeoutMiddleware(.seconds(86_400), clock: still)
-                ValidateStatusMiddleware()
-                FallbackMiddleware(to: parts.other)
-                ValidateMiddleware([again(on: .unauthorized, .retry(.constant(.seconds(1)), atMost: 1))], clock: clock)
-                RetryMiddleware(clock: clock, random: { 0.5 })
-                RedirectMiddleware()
-                DelayMiddleware(by: .milliseconds(1), clock: clock)
-                TransformMiddleware.request { _ in await Task.yield() }
-                MetricsMiddleware(factory: parts.metrics)
+                PhaseTimeoutsMiddleware(PhaseTimeouts(firstByte: .seconds(60), idleRead: .seconds(60), clock: still), attempt: .seconds(60))
                 TraceMiddleware(tracer: parts.tracer)
-                PhaseTimeoutMiddleware(PhaseTimeouts(firstByte: .seconds(60), idleRead: .seconds(60), clock: still), attempt: .seconds(60))
+                MetricsMiddleware(factory: parts.metrics)
+                TransformMiddleware.request { _ in await Task.yield() }
+                DelayMiddleware(by: .milliseconds(1), clock: clock)
+                RedirectMiddleware()
+                RetryMiddleware(clock: clock, random: { 0.5 })
+                ValidateMiddleware([again(on: .unauthorized, .retry(.constant(.seconds(1)), atMost: 1))], clock: clock)
+                FallbackMiddleware(to: parts.other)
+                ValidateStatusMiddleware()
+                TimeoutMiddleware(.seconds(86_400), clock: still)
+                LogMiddleware(quiet)
+                TraceCallMiddleware(tracer: parts.tracer)
+                NumberMiddleware()
+                ServerMiddleware("https://a.example")
             }
         },
     ]
@@ -273,7 +273,7 @@ final class Stage: Sendable {
     struct Parts: Sendable {
         let stub: StubTransport
         /// For what falls back.
-        let other = StubTransport(Stub().answers(Scenario.pieces()))
+        let other = StubTransport(Stub().responds(Scenario.pieces()))
         /// Whose time is moved.
         let clock = ManualClock()
         /// Whose time is not.
@@ -288,7 +288,7 @@ final class Stage: Sendable {
 
     init(_ scenario: Scenario) {
         self.scenario = scenario
-        let next = Stub(.get, "/next").answers(Scenario.pieces())
+        let next = Stub(.get, "/next").responds(Scenario.pieces())
         parts = Parts(stub: StubTransport(next, scenario.stub))
         stack = scenario.wrap(parts)
     }
@@ -310,7 +310,7 @@ final class Stage: Sendable {
         do {
             let response = try await stack.send(Request(scenario.method, url: "https://a.example/x"))
             // One who shares an exchange may get its response when another has read it to the end.
-            if scenario.calls == 1, response.body.bufferedData == nil, response.exchange.ended != nil {
+            if scenario.calls == 1, response.body.bufferedData == nil, response.exchange.outcome != nil {
                 try Task.checkCancellation()
                 return "an exchange that ended before its body"
             }

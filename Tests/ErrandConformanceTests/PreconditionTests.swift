@@ -10,11 +10,11 @@ import Testing
 
     @Test func ofTheConformanceSuites() async {
         let unknown = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = TransportBehaviour.all(excluding: ["brotly": "some reason"])
+            _ = TransportBehavior.all(excluding: ["brotly": "some reason"])
         }
-        #expect(message(of: unknown).contains("excluding must name behaviours (is 'brotly'; the nearest is 'Brotli')"))
+        #expect(message(of: unknown).contains("excluding must name behaviors (is 'brotly'; the nearest is 'Brotli')"))
         let unreasoned = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = TransportBehaviour.all(excluding: ["Brotli": ""])
+            _ = TransportBehavior.all(excluding: ["Brotli": ""])
         }
         #expect(message(of: unreasoned).contains("excluding must give a reason for 'Brotli' (is empty)"))
     }

@@ -8,37 +8,37 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct StubTransportConformanceTests {
     static let noCoding = "a stub hands on what it was given; decoding is a transport's or a middleware's work"
 
-    static let leftOut = TransportBehaviour.needsWire.merging([
+    static let leftOut = TransportBehavior.needsWire.merging([
         "Gzip": noCoding, "Deflate": noCoding, "Brotli": noCoding,
         "BasicCookieSetAndUse": "there is no cookie middleware yet", "ETag": "there is no cache yet",
         "ShutdownEndsExchanges": "a stub has no connection to close: what it answered goes on, and later calls fail",
     ]) { $1 }
 
-    @Test(arguments: TransportBehaviour.all(excluding: leftOut))
-    func conforms(to behaviour: TransportBehaviour) async throws {
-        let check = behaviour.prepared()
+    @Test(arguments: TransportBehavior.all(excluding: leftOut))
+    func conforms(to behavior: TransportBehavior) async throws {
+        let check = behavior.prepared()
         let stub = StubTransport(check.stubs)
         try await check(TransportUnderTest(stub, at: "http://stub.example", middleware: [.redirect: { $0.redirect() }]))
         #expect(stub.openBodyCount == 0)
     }
 
     /// None of them passes for the stub's own failure: they are left out, or seen.
-    @Test(arguments: TransportBehaviour.all.filter { TransportBehaviour.needsWire[$0.name] != nil })
-    func whatNeedsAWireFailsWithoutOne(_ behaviour: TransportBehaviour) async throws {
-        let check = behaviour.prepared()
+    @Test(arguments: TransportBehavior.all.filter { TransportBehavior.needsWire[$0.name] != nil })
+    func whatNeedsAWireFailsWithoutOne(_ behavior: TransportBehavior) async throws {
+        let check = behavior.prepared()
         await withKnownIssue { try await check(TransportUnderTest(StubTransport(check.stubs), at: "http://stub.example")) }
     }
 
     @Test func whatNeedsAWireIsNamedRight() {
-        #expect(Set(TransportBehaviour.needsWire.keys).subtracting(TransportBehaviour.all.map(\.name)).isEmpty)
-        #expect(TransportBehaviour.needsWire.count == 8)
+        #expect(Set(TransportBehavior.needsWire.keys).subtracting(TransportBehavior.all.map(\.name)).isEmpty)
+        #expect(TransportBehavior.needsWire.count == 8)
     }
 
     @Test(arguments: [
         ("BasicRedirect", MiddlewarePlace.redirect), ("InfiniteRedirect", .redirect), ("BasicCookieSetAndUse", .cookies), ("ETag", .cache),
     ])
     func aMissingMiddlewareIsNamed(_ name: String, _ place: MiddlewarePlace) async throws {
-        let check = try #require(TransportBehaviour.all.first { $0.name == name }).prepared()
+        let check = try #require(TransportBehavior.all.first { $0.name == name }).prepared()
         try await withKnownIssue {
             try await check(TransportUnderTest(StubTransport(check.stubs), at: "http://stub.example"))
         } matching: { issue in
@@ -47,7 +47,7 @@ import Testing
     }
 
     @Test func aCacheThatValidatesPasses() async throws {
-        let check = try #require(TransportBehaviour.all.first { $0.name == "ETag" }).prepared()
+        let check = try #require(TransportBehavior.all.first { $0.name == "ETag" }).prepared()
         try await check(
             TransportUnderTest(
                 StubTransport(check.stubs), at: "http://stub.example",
@@ -56,12 +56,12 @@ import Testing
 
     @Test(arguments: ["DeadlineBeforeHead", "DeadlineInBody"])
     func aDeadlineMayTakeAsLongAsItIsAndThePatience(_ name: String) async throws {
-        let behaviour = try #require(TransportBehaviour.all.first { $0.name == name })
+        let behavior = try #require(TransportBehavior.all.first { $0.name == name })
         // A machine with other work may take longer than a second for nothing: not each time.
         for _ in 0..<20 {
             let isRight = Mutex(true)
             try await withKnownIssue(isIntermittent: true) {
-                let check = behaviour.prepared()
+                let check = behavior.prepared()
                 let subject = TransportUnderTest(StubTransport(check.stubs), at: "http://stub.example")
                 try await check(subject, patience: .milliseconds(550))
             } matching: { _ in
@@ -75,13 +75,13 @@ import Testing
 
     @Test func aPatienceBeyondAllClocksIsBounded() async throws {
         for name in ["Ok", "DeadlineInBody"] {
-            let check = try #require(TransportBehaviour.all.first { $0.name == name }).prepared()
+            let check = try #require(TransportBehavior.all.first { $0.name == name }).prepared()
             let stub = StubTransport(check.stubs)
             try await check(TransportUnderTest(stub, at: "http://stub.example"), patience: .seconds(Int64.max))
         }
     }
 
-    @Test func theThirtyNineCommonBehavioursAreCovered() {
+    @Test func theThirtyNineCommonBehaviorsAreCovered() {
         let names = """
             NotHTTP BadHTTPCase NoReason 204WithContentLength 304WithContentLength IncompleteBody NoLengthHint ConflictingContentLength Ok
             EchoString Gzip Deflate Brotli Identity CustomHeader BasicRedirect NotFound StatusOutOfRangeButValid StressTest GetConvenience
@@ -90,7 +90,7 @@ import Testing
             EmptyChunkedBody URLParams ETag TrailerRead TrailerWrite
             """.split(whereSeparator: \.isWhitespace).map(String.init)
         #expect(names.count == 39)
-        let covered = TransportBehaviour.all.map(\.name)
+        let covered = TransportBehavior.all.map(\.name)
         #expect(Set(names).subtracting(covered).isEmpty)
         #expect(Set(covered).count == covered.count, "no name twice")
     }

@@ -7,16 +7,16 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct TortureMutantTests {
     private func violation(
         body: String = "onetwothree", _ wrap: @escaping @Sendable (Stage.Parts) -> HTTPStack
-    ) async throws -> TortureViolation {
-        let answer = StubAnswer.streaming { _, _ in
+    ) async throws -> TortureError {
+        let answer = StubResponse.streaming { _, _ in
             await Task.yield()
             return (HTTPResponse(status: .ok), YieldingBodySource(body))
         }
-        let scenario = Scenario(name: "mutant", stub: Stub().answers(answer), expected: "200 \(body)", wrap: wrap)
+        let scenario = Scenario(name: "mutant", stub: Stub().responds(answer), expected: "200 \(body)", wrap: wrap)
         let torture = CancellationTorture(
             hangLimit: .seconds(2), leastCancelled: scenario.leastCancelled, lateJobs: scenario.lateJobs)
         return try #require(
-            await #expect(throws: TortureViolation.self) {
+            await #expect(throws: TortureError.self) {
                 _ = try await torture.run {
                     try await Stage(scenario).play()
                 } accepts: {
@@ -29,7 +29,7 @@ import Testing
         let violation = try await violation {
             $0.stub.wrapped(
                 by: MiddlewareMutant.Middleware { request, next in
-                    try await next.send(request).with(ExchangeLifetime(ended: .complete))
+                    try await next.send(request).with(ExchangeLifetime(outcome: .complete))
                 })
         }
         #expect(violation.what.contains("an exchange that ended before its body"), "\(violation)")

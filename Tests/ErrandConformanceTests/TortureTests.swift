@@ -15,14 +15,14 @@ struct TortureTests {
         func make(_ stubs: Stub...) -> StubTransport {
             let stub = StubTransport()
             for each in stubs { stub.add(each) }
-            stub.add(Stub(.get, "/next").answers(.stream([Data("next".utf8)])))
+            stub.add(Stub(.get, "/next").responds(.stream([Data("next".utf8)])))
             latest.withLock { $0 = stub }
             return stub
         }
 
         /// Nothing is open, and the next request is fine.
         func check(_ run: TortureRun<some Sendable>) async throws {
-            guard let stub = latest.withLock({ $0 }) else { return #expect(run.k == 1, "\(run)") }
+            guard let stub = latest.withLock({ $0 }) else { return #expect(run.jobNumber == 1, "\(run)") }
             #expect(stub.openBodyCount == 0, "\(run)")
             let next = try await stub.wrapped(by: RedirectMiddleware()).send(Request(.get, url: "https://a.example/next"))
             #expect(try await next.body.collect() == Data("next".utf8), "\(run)")
@@ -37,7 +37,7 @@ struct TortureTests {
         let random = SeededRandom(seed: 5)
         let report = try await CancellationTorture().run { [stubs] in
             let stub = stubs.make(
-                Stub(.get, "/").answers(.status(503, text: "busy"), .stream([Data("bu".utf8), Data("sy".utf8)], status: 503), .status(200)))
+                Stub(.get, "/").responds(.status(503, text: "busy"), .stream([Data("bu".utf8), Data("sy".utf8)], status: 503), .status(200)))
             let stack = stub.retry(RetryPolicy(base: .seconds(60), cap: .seconds(600)), clock: clock, random: random.next)
             return try await clock.advancingToSleepers {
                 try await stack.send(Request(.get, url: "https://a.example/"))
@@ -55,7 +55,7 @@ struct TortureTests {
     @Test func aRetryUnderATimeout() async throws {
         let clock = ManualClock()
         let report = try await CancellationTorture().run { [stubs] in
-            let stub = stubs.make(Stub(.get, "/").answers(.status(503), .stream([Data("a".utf8), Data("b".utf8)])))
+            let stub = stubs.make(Stub(.get, "/").responds(.status(503), .stream([Data("a".utf8), Data("b".utf8)])))
             let stack = stub.retry(RetryPolicy(base: .seconds(1)), clock: clock, random: { 0.5 }).timeout(.seconds(86_400))
             return try await clock.advancingToSleepers {
                 try await stack.send(Request(.get, url: "https://a.example/")).body.collect()
@@ -72,8 +72,8 @@ struct TortureTests {
     @Test func aRedirect() async throws {
         let report = try await CancellationTorture().run { [stubs] in
             let stub = stubs.make(
-                Stub(.post, "/from").answers(.stream([Data("moved".utf8)], status: 303, headers: [.location: "/to"])),
-                Stub(.get, "/to").answers(.stream([Data("there".utf8)])))
+                Stub(.post, "/from").responds(.stream([Data("moved".utf8)], status: 303, headers: [.location: "/to"])),
+                Stub(.get, "/to").responds(.stream([Data("there".utf8)])))
             let request = try Request(.post, url: "https://a.example/from", body: .text("body"))
             return try await stub.redirect().send(request).body.collect()
         } accepts: {
@@ -87,7 +87,7 @@ struct TortureTests {
     @Test func aBodyReadHalfWay() async throws {
         let chunks = (0..<10).map { Data("chunk \($0)".utf8) }
         let report = try await CancellationTorture().run { [stubs] in
-            let stub = stubs.make(Stub(.get, "/").answers(.stream(chunks)))
+            let stub = stubs.make(Stub(.get, "/").responds(.stream(chunks)))
             return try await stub.timeout(.seconds(60)).withResponse(to: Request(.get, url: "https://a.example/")) { response in
                 var read: [Data] = []
                 for try await chunk in response.body {
@@ -109,7 +109,7 @@ struct TortureTests {
         let json = Data(#"{"id": 7}"#.utf8)
         let report = try await CancellationTorture().run { [stubs] in
             let stub = stubs.make(
-                Stub(.get, "/users/7").answers(.stream([json.prefix(4), json.dropFirst(4)], headers: [.contentType: "application/json"])))
+                Stub(.get, "/users/7").responds(.stream([json.prefix(4), json.dropFirst(4)], headers: [.contentType: "application/json"])))
             let client = APIClient(stub.redirect().retry().timeout(.seconds(30)).server("https://a.example"))
             return try await client.value(Endpoint<User>.get("/users/7"))
         } accepts: {
@@ -123,7 +123,7 @@ struct TortureTests {
     /// A status that is refused: its body is read for the failure, and cancelled meanwhile.
     @Test func aTypedCallThatFails() async throws {
         let report = try await CancellationTorture().run { [stubs] in
-            let stub = stubs.make(Stub().answers(.stream([Data("no ".utf8), Data("such thing".utf8)], status: 404)))
+            let stub = stubs.make(Stub().responds(.stream([Data("no ".utf8), Data("such thing".utf8)], status: 404)))
             let client = APIClient(stub.timeout(.seconds(30)).server("https://a.example"))
             do {
                 _ = try await client.value(Endpoint<User>.get("/users/7"))

@@ -6,20 +6,20 @@ import Testing
 
 /// The suite for transports against transports with one fault each: it must see the fault.
 @Suite(.timeLimit(.minutes(5))) struct TransportMutantTests {
-    /// A behaviour, and a fault that it catches.
+    /// A behavior, and a fault that it catches.
     struct Catch: Sendable, CustomTestStringConvertible {
-        let behaviour: TransportBehaviour
+        let behavior: TransportBehavior
         let mutant: TransportMutant
 
-        var testDescription: String { "\(behaviour.name): \(mutant.name)" }
+        var testDescription: String { "\(behavior.name): \(mutant.name)" }
 
-        static let all: [Catch] = TransportBehaviour.all.flatMap { behaviour in
-            TransportMutant.all.filter { $0.caughtBy.contains(behaviour.name) }.map { Catch(behaviour: behaviour, mutant: $0) }
+        static let all: [Catch] = TransportBehavior.all.flatMap { behavior in
+            TransportMutant.all.filter { $0.caughtBy.contains(behavior.name) }.map { Catch(behavior: behavior, mutant: $0) }
         }
     }
 
     @Test(arguments: Catch.all) func catches(_ each: Catch) async throws {
-        let check = each.behaviour.prepared()
+        let check = each.behavior.prepared()
         let transport = MutantTransport(StubTransport(check.stubs), each.mutant)
         await withKnownIssue {
             try await check(
@@ -29,31 +29,31 @@ import Testing
     }
 
     /// Those that need a wire, a decoder or a middleware are shown by the suites that have one.
-    @Test func everyBehaviourThatAStubShowsNamesAFaultThatItCatches() {
+    @Test func everyBehaviorThatAStubShowsNamesAFaultThatItCatches() {
         let caught = Set(TransportMutant.all.flatMap(\.caughtBy))
-        let names = Set(TransportBehaviour.all.map(\.name))
+        let names = Set(TransportBehavior.all.map(\.name))
         #expect(caught.subtracting(names).isEmpty)
         let left = names.subtracting(StubTransportConformanceTests.leftOut.keys).subtracting(caught)
         #expect(left == ["BasicRedirect", "InfiniteRedirect"], "these two show a middleware, not the transport")
     }
 
     /// The control: the same wrapper without a fault.
-    @Test(arguments: TransportBehaviour.all(excluding: StubTransportConformanceTests.leftOut))
-    func aTransportWithoutAFaultPasses(_ behaviour: TransportBehaviour) async throws {
-        let check = behaviour.prepared()
+    @Test(arguments: TransportBehavior.all(excluding: StubTransportConformanceTests.leftOut))
+    func aTransportWithoutAFaultPasses(_ behavior: TransportBehavior) async throws {
+        let check = behavior.prepared()
         let transport = MutantTransport(StubTransport(check.stubs), TransportMutant("none", []) { try await $1.send($0) })
         try await check(TransportUnderTest(transport, at: "http://stub.example", middleware: [.redirect: { $0.redirect() }]))
     }
 
-    /// What never ends is an issue of the behaviour, and not the end of the test run.
+    /// What never ends is an issue of the behavior, and not the end of the test run.
     @Test func aCheckEndsAlthoughTheTransportDoesNot() async throws {
         let release = Gate()
         let deaf = TransportMutant("deaf", []) { request, base in
             await release.passed()
             return try await base.send(request)
         }
-        for behaviour in TransportBehaviour.all(excluding: StubTransportConformanceTests.leftOut) {
-            let check = behaviour.prepared()
+        for behavior in TransportBehavior.all(excluding: StubTransportConformanceTests.leftOut) {
+            let check = behavior.prepared()
             let transport = MutantTransport(StubTransport(check.stubs), deaf)
             await withKnownIssue {
                 try await check(TransportUnderTest(transport, at: "http://stub.example"), patience: .milliseconds(20))
@@ -83,7 +83,7 @@ final class MutantTransport: HTTPTransport {
     func shutdown() async throws { if mutant.shutsDown { try await base.shutdown() } }
 }
 
-/// A fault of a transport, and the names of the behaviours that must see it.
+/// A fault of a transport, and the names of the behaviors that must see it.
 struct TransportMutant: Sendable {
     typealias Send = @Sendable (_ request: Request, _ base: HTTPStack) async throws -> Response
     typealias RememberingSend = @Sendable (_ request: Request, _ base: HTTPStack, _ memory: MutantMemory) async throws -> Response
@@ -170,7 +170,7 @@ struct TransportMutant: Sendable {
             }),
         TransportMutant("refuses a body without a length and without a byte", ["EmptyChunkedBody"]) { request, base in
             if request.body.length == nil, let source = try? await request.body.open(), try await source.next() == nil {
-                throw TransportError(.requestBody, phase: .send, request: request, wasSent: .no)
+                throw TransportError(.requestBody, phase: .send, request: request, delivery: .notSent)
             }
             return try await base.send(request)
         },
@@ -247,7 +247,7 @@ struct TransportMutant: Sendable {
             ["LostPostIsNotRepeated", "LostBeforeHead", "DeadlineBeforeHead"]
         ) { request, base in
             do { return try await base.send(request) } catch var error as TransportError {
-                if error.code == .connectionLost || error.code == .timedOut { error.wasSent = .no }
+                if error.code == .connectionLost || error.code == .timedOut { error.delivery = .notSent }
                 throw error
             }
         },
@@ -259,7 +259,7 @@ struct TransportMutant: Sendable {
         TransportMutant("throws for a refusal", ["NotFound"]) { request, base in
             let response = try await base.send(request)
             guard response.status.code < 400 else {
-                throw TransportError(.invalidResponse, phase: .response, request: request, wasSent: .yes)
+                throw TransportError(.invalidResponse, phase: .response, request: request, delivery: .sent)
             }
             return response
         },
@@ -336,7 +336,7 @@ struct TransportMutant: Sendable {
             try await base.send(request).with(ExchangeLifetime())
         },
         TransportMutant("ends an exchange with its head", ["EndComesWithTheBody"]) { request, base in
-            try await base.send(request).with(ExchangeLifetime(ended: .complete))
+            try await base.send(request).with(ExchangeLifetime(outcome: .complete))
         },
     ]
 
@@ -364,7 +364,7 @@ struct TransportMutant: Sendable {
         TransportMutant("turns a cancellation into a lost connection", ["CancelPreHeaders", "CancelInUpload"]) { request, base in
             try Task.checkCancellation()
             do { return try await base.send(request) } catch is CancellationError {
-                throw TransportError(.connectionLost, phase: .response, request: request, wasSent: .maybe)
+                throw TransportError(.connectionLost, phase: .response, request: request, delivery: .unknown)
             }
         }.leavingDeadlinesToTheStack(),
         TransportMutant(
@@ -375,7 +375,7 @@ struct TransportMutant: Sendable {
                         $0,
                         readsOn: {
                             guard $0 is CancellationError else { throw $0 }
-                            throw TransportError(.connectionLost, phase: .body, request: nil, wasSent: .yes)
+                            throw TransportError(.connectionLost, phase: .body, request: nil, delivery: .sent)
                         })
                 }
             }

@@ -47,7 +47,7 @@ extension MiddlewarePlace {
     var libraryNeighbors: [MiddlewareNeighbor] { Self.library.first { $0.place == self }?.neighbors ?? [] }
 
     private static let library = StubTransport()
-        .metrics().trace().limitConcurrency(to: 1).rateLimit().circuitBreaker().hedge().coalesce().redirect().retry()
+        .metrics().trace().concurrencyLimit(1).rateLimit().circuitBreaker().hedge().coalesce().redirect().retry()
         .fallback(data: Data(), statuses: [503]).validateStatus().timeout(.seconds(1)).profile().events { _ in nil }.traceCall().number()
         .server("https://a.example").layers
 }

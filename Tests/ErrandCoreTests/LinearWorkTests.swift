@@ -41,7 +41,7 @@ struct LinearWorkTests {
         url("🇩"), url("a."), url("ä"), url("a", end: "\u{301}/"), url("]"), url(":"), url("[::"), url("1", front: "https://[::"),
         url("/..", front: "https://a"), url("../", front: "", end: "g"), url("/./a", front: "//h"), url("?", front: "https://a/?"),
         url("x@", front: "https://"), url("🇩", front: "https://a/#"), url("%41", front: "https://a/"),
-        Reader("invalid URL", 4_000, text: repeated("//:x@")) { _ = InvalidURL($0, .credentials) },
+        Reader("invalid URL", 4_000, text: repeated("//:x@")) { _ = InvalidURLError($0, .credentials) },
         Reader("shown safely", 20_000, text: repeated("a\u{301}\u{0}")) { _ = $0.shownSafely(limit: .max) },
         Reader("path pattern", 4_000, text: repeated("/a")) { _ = PathPattern("/{a}/{b}/**").values(in: $0) },
         Reader("path template", 4_000, text: repeated("/a;b")) { _ = try? PathTemplate(verbatim: $0).resolved() },

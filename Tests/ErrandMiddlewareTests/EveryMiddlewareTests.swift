@@ -18,7 +18,7 @@ import Testing
         MiddlewareUnderTest("timeout", switchOff: { $0.options.timeout = .off }) { $0.timeout(.seconds(60)) },
         MiddlewareUnderTest("validateStatus", switchOff: { $0.options.validateStatus = .off }) { $0.validateStatus() },
         MiddlewareUnderTest("redirect", switchOff: { $0.options.redirect = .off }) { $0.redirect() },
-        MiddlewareUnderTest("limitConcurrency", switchOff: { $0.options.concurrencyLimit = .off }) { $0.limitConcurrency(to: 5) },
+        MiddlewareUnderTest("concurrencyLimit", switchOff: { $0.options.concurrencyLimit = .off }) { $0.concurrencyLimit(5) },
         MiddlewareUnderTest("hedge", switchOff: { $0.options.hedge = .off }) { $0.hedge(HedgePolicy(.fixed(.seconds(60)))) },
         // Equal calls at once would share an answer, which is what it is for.
         MiddlewareUnderTest(
@@ -45,7 +45,7 @@ import Testing
         MiddlewareUnderTest("log of bodies", switchOff: { $0.options.log = .off }) { $0.log(to: recordingLogger().0, detail: .body()) },
         MiddlewareUnderTest("delay", switchOff: { $0.options.delay = .off }) { $0.delay(by: .milliseconds(1)) },
         MiddlewareUnderTest("fallback", switchOff: { $0.options.fallback = .off }) { $0.fallback(statuses: [503]) { _, _ in nil } },
-        MiddlewareUnderTest("validate", switchOff: { $0.options.validation = .off }) {
+        MiddlewareUnderTest("validate", switchOff: { $0.options.validate = .off }) {
             $0.validate(
                 // A validator sends what it is told to, also a POST: this one leaves it.
                 ResponseValidator("not 503") { request, response, _ in
@@ -53,7 +53,7 @@ import Testing
                 })
         },
         MiddlewareUnderTest("timeouts", switchOff: { $0.options.phaseTimeouts = .off }) {
-            $0.timeouts(
+            $0.phaseTimeouts(
                 queue: .seconds(60), connect: .seconds(60), firstByte: .seconds(60), idleRead: .seconds(60), idleWrite: .seconds(60))
         },
         MiddlewareUnderTest(
@@ -62,7 +62,7 @@ import Testing
                 $0.options.phaseTimeouts = .off
                 $0.options.attemptTimeout = .off
             }
-        ) { $0.timeouts(idleRead: .seconds(60), attempt: .seconds(60)) },
+        ) { $0.phaseTimeouts(idleRead: .seconds(60), attempt: .seconds(60)) },
         MiddlewareUnderTest("metrics", switchOff: { $0.options.metrics = .off }) { $0.metrics(factory: RecordingMetrics()) },
         MiddlewareUnderTest("trace", changes: .addedFields, switchOff: { $0.options.trace = .off }) {
             $0.trace(tracer: RecordingTracer())
@@ -83,14 +83,14 @@ import Testing
         }
     }
 
-    @Test(arguments: middleware, MiddlewareBehaviour.all)
-    func conforms(_ middleware: MiddlewareUnderTest, to behaviour: MiddlewareBehaviour) async throws {
-        try await behaviour.check(middleware)
+    @Test(arguments: middleware, MiddlewareBehavior.all)
+    func conforms(_ middleware: MiddlewareUnderTest, to behavior: MiddlewareBehavior) async throws {
+        try await behavior.check(middleware)
     }
 
     @Test(arguments: middleware) func passesTheRequestInAndTheResponseOutInOrder(_ middleware: MiddlewareUnderTest) async throws {
         let passage = Passage()
-        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.ok)))
         let inner = stub.wrapped(by: RecordingMiddleware(name: "inner", passage: passage))
         let stack = middleware.wrap(inner).wrapped(by: RecordingMiddleware(name: "outer", passage: passage))
         let response = try await stack.send(try request())

@@ -35,9 +35,9 @@ import Testing
     /// While an exchange is in progress, too: some keep what they know of it.
     @Test(arguments: EveryMiddlewareTests.middleware) func whatGoesThroughIsNotShown(_ subject: MiddlewareUnderTest) async throws {
         let isBelow = Watched(false)
-        let goesOn = Watched(false)
+        let continues = Watched(false)
         let stub = StubTransport(
-            Stub().answers(
+            Stub().responds(
                 .custom { _ in
                     isBelow.change { $0 = true }
                     try await goesOn.wait { $0 }

@@ -40,22 +40,22 @@ import Testing
         (.retry, .hedge),
         (.hedge, .circuitBreaker),
         (.hedge, .rateLimit),
-        (.hedge, .limitConcurrency),
+        (.hedge, .concurrencyLimit),
         (.retry, .circuitBreaker),
         (.retry, .rateLimit),
-        (.retry, .limitConcurrency),
+        (.retry, .concurrencyLimit),
         (.coalesce, .circuitBreaker),
         (.coalesce, .rateLimit),
         (.circuitBreaker, .rateLimit),
-        (.circuitBreaker, .limitConcurrency),
+        (.circuitBreaker, .concurrencyLimit),
         (.cache, .rateLimit),
-        (.rateLimit, .limitConcurrency),
+        (.rateLimit, .concurrencyLimit),
         (.server, .authenticate),
         (.server, .cache),
         (.server, .coalesce),
         (.server, .redirect),
         (.server, .rateLimit),
-        (.server, .limitConcurrency),
+        (.server, .concurrencyLimit),
         (.server, .metrics),
         (.server, .trace),
         (.traceCall, .retry),
@@ -73,7 +73,7 @@ import Testing
     ]
 
     private static let stack = StubTransport()
-        .metrics().trace().limitConcurrency(to: 1).rateLimit().circuitBreaker().hedge().coalesce().redirect().retry()
+        .metrics().trace().concurrencyLimit(1).rateLimit().circuitBreaker().hedge().coalesce().redirect().retry()
         .fallback(data: Data(), statuses: [503]).validateStatus().timeout(.seconds(1)).profile().events { _ in nil }.traceCall().number()
         .server("https://a.example")
 
@@ -105,8 +105,8 @@ import Testing
                 "rateLimit stands outside circuitBreaker: a request that the breaker refuses would use up the limit"
             ),
             (
-                stub.circuitBreaker().limitConcurrency(to: 1),
-                "limitConcurrency stands outside circuitBreaker: a request that the breaker refuses would wait for a slot"
+                stub.circuitBreaker().concurrencyLimit(1),
+                "concurrencyLimit stands outside circuitBreaker: a request that the breaker refuses would wait for a slot"
             ),
             (
                 stub.validateStatus().fallback(data: Data(), statuses: [503]),

@@ -81,7 +81,7 @@ extension OptionRow {
         OptionRow("HedgeOptionKey", .value) { $0.hedge = .off },
         OptionRow("IdempotencyKeyOption", .value, servedBy: .retry) { $0.idempotencyKey = .attached },
         OptionRow("NumberOptionKey", outside) { $0.number = .off },
-        OptionRow("ProfileOptionKey", outside, servedBy: .profile) { $0.profile = .use(Profile()) },
+        OptionRow("ProfileOptionKey", outside, servedBy: .profile) { $0.profile = .use(CallProfile()) },
         OptionRow("RateLimitKey", .value) { $0.rateLimit = .off },
         OptionRow("RedirectOptionKey", .value, servedBy: .redirect) { $0.redirect = .use(RedirectPolicy(maxHops: 0)) },
         OptionRow("RedirectOptionKey", .value) { $0.redirect = .off },

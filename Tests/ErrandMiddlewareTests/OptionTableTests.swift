@@ -153,9 +153,9 @@ import Testing
         _ = try await HTTPStack(Plain()).wrapped(by: rate).send(Request(.get, url: "https://a.example/x"))
         await send(HTTPStack(wire).wrapped(by: rate))
 
-        let limit = LimitConcurrencyMiddleware(.fixed(1))
+        let limit = ConcurrencyLimitMiddleware(.fixed(1))
         await send(
-            HTTPStack(Wire(passage: passage) { "\(limit.load(of: "https://a.example").underWay) in progress" }).wrapped(by: limit))
+            HTTPStack(Wire(passage: passage) { "\(limit.state(of: "https://a.example").inFlight) in progress" }).wrapped(by: limit))
 
         let recording = try Recording(path: "/nowhere", mode: .all)
         await send(HTTPStack(wire).record(on: recording))

@@ -11,33 +11,33 @@ import Testing
     private let other = Request(head: HTTPRequest(method: .get, scheme: "https", authority: "a.example:8443", path: "/x"))
 
     @Test func aConcurrencyLimitCountsThemTogether() async throws {
-        let middleware = LimitConcurrencyMiddleware(.fixed(1))
-        let stack = StubTransport(Stub().answers(.never)).wrapped(by: middleware)
+        let middleware = ConcurrencyLimitMiddleware(.fixed(1))
+        let stack = StubTransport(Stub().responds(.never)).wrapped(by: middleware)
         let tasks = requests.map { request in Task { try await stack.send(request) } }
-        await eventually { middleware.load(of: "https://a.example").waiting == 2 }
-        #expect(middleware.load(of: "https://a.example:443") == .init(underWay: 1, waiting: 2, limit: 1) && middleware.keyCount == 1)
-        #expect(middleware.load(of: "https://a.example:8443") == .init(underWay: 0, waiting: 0, limit: 1))
+        await eventually { middleware.state(of: "https://a.example").waiting == 2 }
+        #expect(middleware.state(of: "https://a.example:443") == .init(inFlight: 1, waiting: 2, limit: 1) && middleware.keyCount == 1)
+        #expect(middleware.state(of: "https://a.example:8443") == .init(inFlight: 0, waiting: 0, limit: 1))
         for task in tasks { task.cancel() }
         for task in tasks { _ = await task.result }
     }
 
     @Test func aRateLimitCountsThemTogether() async throws {
         let middleware = RateLimitMiddleware(.perHour(3), maxWait: .zero, clock: ManualClock())
-        let stack = StubTransport(Stub().answers(.status(.ok))).wrapped(by: middleware)
+        let stack = StubTransport(Stub().responds(.status(.ok))).wrapped(by: middleware)
         for request in requests { _ = try await stack.send(request) }
         #expect(await middleware.state(of: "https://A.example:443") == .init(waiting: 0, available: 0))
-        await #expect(throws: RateLimited.self) { try await stack.send(requests[1]) }
+        await #expect(throws: RateLimitError.self) { try await stack.send(requests[1]) }
         #expect(try await stack.send(other).status == .ok)
     }
 
     @Test func aRetryBudgetIsOneForThem() async throws {
         let budget = RetryBudget(reserve: 3, perSuccess: 1, perSecond: 0, clock: ManualClock())
-        let failing = StubTransport(Stub().answers(.status(.serviceUnavailable)))
+        let failing = StubTransport(Stub().responds(.status(.serviceUnavailable)))
         let stack = failing.retry(RetryPolicy(maxAttempts: 2, backoff: .immediate), budget: budget)
         for request in requests { _ = try await stack.send(request) }
         #expect(budget.balance(of: "https://a.example:443") == 0 && budget.originCount == 1)
         #expect(budget.balance(of: "https://a.example:8443") == 3)
-        _ = try await StubTransport(Stub().answers(.status(.ok))).retry(budget: budget).send(requests[2])
+        _ = try await StubTransport(Stub().responds(.status(.ok))).retry(budget: budget).send(requests[2])
         #expect(budget.balance(of: "https://a.example") == 1)
     }
 
@@ -47,28 +47,28 @@ import Testing
             changes.withLock { $0.append(origin) }
         }
         let stub = StubTransport(
-            Stub(matching: .url("https://a.example:8443/x")).answers(.status(.ok)), Stub().answers(.status(.badGateway)))
+            Stub(matching: .url("https://a.example:8443/x")).responds(.status(.ok)), Stub().responds(.status(.badGateway)))
         let stack = stub.circuitBreaker(breaker)
         for request in requests { _ = try await stack.send(request) }
-        for request in requests { await #expect(throws: CircuitOpen.self) { try await stack.send(request) } }
+        for request in requests { await #expect(throws: CircuitOpenError.self) { try await stack.send(request) } }
         #expect(breaker.state(of: "https://A.example:443") == .open(for: .seconds(5)) && changes.withLock { $0 } == ["https://a.example"])
         breaker.close("https://a.example:443")
         breaker.isolate("https://A.EXAMPLE")
-        await #expect(throws: CircuitOpen.self) { try await stack.send(requests[0]) }
+        await #expect(throws: CircuitOpenError.self) { try await stack.send(requests[0]) }
         #expect(try await stack.send(other).status == .ok)
     }
 
     @Test func requestsWithoutAnOriginShareACircuitThatIsNotReported() async throws {
         let breaker = CircuitBreaker(CircuitPolicy(minimumCalls: 2), clock: ManualClock()) { origin, _ in Issue.record("\(origin)") }
-        let stack = StubTransport(Stub().answers(.status(.badGateway))).server("https://a.example").circuitBreaker(breaker)
+        let stack = StubTransport(Stub().responds(.status(.badGateway))).server("https://a.example").circuitBreaker(breaker)
         for _ in 0..<2 { _ = try await stack.send(Request(.get, "/x")) }
-        await #expect(throws: CircuitOpen.self) { try await stack.send(Request(.get, "/y")) }
+        await #expect(throws: CircuitOpenError.self) { try await stack.send(Request(.get, "/y")) }
         #expect(breaker.originCount == 1)
     }
 
     @Test func hedgingKnowsThemAsOne() async throws {
         let middleware = HedgeMiddleware(clock: ManualClock())
-        let stack = StubTransport(Stub().answers(.status(.ok))).wrapped(by: middleware)
+        let stack = StubTransport(Stub().responds(.status(.ok))).wrapped(by: middleware)
         for request in requests { _ = try await stack.send(request) }
         #expect(middleware.originCount == 1)
         _ = try await stack.send(other)
@@ -92,14 +92,14 @@ import Testing
     }
 
     @Test(arguments: authorities) func aServerGivesThemItsFields(_ authority: String) async throws {
-        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.ok)))
         let request = Request(head: HTTPRequest(method: .get, scheme: "https", authority: authority, path: "/x"))
         _ = try await stub.server("https://a.example:443/v1", headers: [.accept: "a"]).send(request)
         #expect(stub.requests.first?.headers[.accept] == "a")
     }
 
     @Test(arguments: authorities) func aConditionHoldsForAllOfThem(_ authority: String) async throws {
-        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.ok)))
         let request = Request(head: HTTPRequest(method: .get, scheme: "https", authority: authority, path: "/x"))
         let marking = TransformMiddleware.request { $0.head.headerFields[.accept] = "a" }
         _ = try await stub.wrapped(by: marking, when: .host("a.example:443")).send(request)

@@ -104,7 +104,7 @@ extension MockServerTests {
                     #expect(try await next.value.path == "/one")
                     _ = try await transport.send(Request(.get, url: server.url("/two")))
                     #expect(try await server.nextRequest().path == "/two")
-                    await #expect(throws: MockServer.WaitedTooLong.self) { try await server.nextRequest(within: .milliseconds(20)) }
+                    await #expect(throws: MockServer.TimeoutError.self) { try await server.nextRequest(within: .milliseconds(20)) }
                 }
             }
         }

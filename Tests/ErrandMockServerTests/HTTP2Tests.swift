@@ -54,7 +54,7 @@ extension MockServerTests {
                 let connections = sink.events.compactMap(\.connection)
                 #expect(connections.map(\.isReused) == [false, true] && Set(connections.map(\.number)) == [1])
                 try await poll("an idle connection", value: { transport.openConnections }) {
-                    $0.count == 1 && $0[0].exchanges == 0 && $0[0].begun == 2
+                    $0.count == 1 && $0[0].exchanges == 0 && $0[0].exchangesStarted == 2
                 }
             }
         }

@@ -159,7 +159,7 @@ extension MockServerTests {
                     }
                     #expect(failure.code == .timedOut)
                     #expect(failure.phase == .connect)
-                    #expect(failure.wasSent == .no)
+                    #expect(failure.delivery == .notSent)
                     #expect(server.acceptedConnectionCount == 0)
                 }
             }
@@ -177,7 +177,7 @@ extension MockServerTests {
                     // A reset may come before the client has set the connection up.
                     let codes: Set<TransportError.Code> = fault == .stall ? [.timedOut] : [.connectionLost, .cannotConnect]
                     #expect(codes.contains(failure.code), "\(failure)")
-                    #expect(failure.wasSent != .yes)
+                    #expect(failure.delivery != .sent)
                     #expect(try await transport.text(server.url()) == "next time")
                     #expect(server.requests.count == 1)
                 }

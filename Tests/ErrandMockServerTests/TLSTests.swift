@@ -82,7 +82,7 @@ extension MockServerTests {
                     let failure = try await transportError { try await transport.send(Request(.get, url: server.url())) }
                     #expect(failure.code == .tls)
                     #expect(failure.phase == .connect)
-                    #expect(failure.wasSent == .no)
+                    #expect(failure.delivery == .notSent)
                     #expect(
                         failure.message
                             == (why == .wrongHost
@@ -113,7 +113,7 @@ extension MockServerTests {
                     } else {
                         let failure = try await transportError { try await transport.send(Request(.get, url: server.url())) }
                         #expect(failure.code == .tls)
-                        #expect(failure.wasSent == .no)
+                        #expect(failure.delivery == .notSent)
                         try await server.waitUntil { $0.failedConnections == 1 }
                     }
                 }
@@ -130,7 +130,7 @@ extension MockServerTests {
                 } _: { transport in
                     let failure = try await transportError { try await transport.send(Request(.get, url: server.url())) }
                     #expect(failure.code == .tls, "\(failure)")
-                    #expect(failure.wasSent == .no)
+                    #expect(failure.delivery == .notSent)
                     #expect(try await transport.text(server.url()) == "after all")
                 }
             }

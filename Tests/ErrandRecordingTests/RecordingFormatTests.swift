@@ -8,7 +8,7 @@ struct RecordingFormatTests {
     @Test func everyKindOfEntryIsValid() async throws {
         let folder = try TestFolder("recording")
         let recording = try Recording(path: folder.file("a.har"), bodyLimitBytes: 1000)
-        let lost = TransportError(.connectionLost, phase: .body, request: nil, wasSent: .yes)
+        let lost = TransportError(.connectionLost, phase: .body, request: nil, delivery: .sent)
         var fields: HTTPFields = [.contentType: "text/plain", .location: "/x y?token=<abc>", .contentEncoding: "identity"]
         fields.append(HTTPField(name: .init("X-Bytes")!, value: [0x61, 0xE4]))
         let transports = [
@@ -16,7 +16,7 @@ struct RecordingFormatTests {
             ScriptedTransport(data: Data([0, 1, 2])), ScriptedTransport(headers: [.contentEncoding: "br"], data: Data([0, 1, 2])),
             ScriptedTransport(chunks: [Data("a".utf8), Data([255])], trailers: [.init("X-Check")!: "1"], version: "1.1"),
             ScriptedTransport(chunks: [Data("a".utf8)], failure: lost), ScriptedTransport(chunks: [Data.seeded(3000)]),
-            ScriptedTransport { throw TransportError(.timedOut, phase: .response, request: $0, wasSent: .maybe) },
+            ScriptedTransport { throw TransportError(.timedOut, phase: .response, request: $0, delivery: .unknown) },
         ]
         let requests = [
             try get("/a?b&c=d&e=%20&token=secret", headers: [.authorization: "Basic am9lOnB3", .cookie: "a=b; c=d"]),

@@ -12,7 +12,7 @@ struct RecordingMatchingTests {
         do {
             _ = try await folder.replay(matching: matcher).send(asked)
             return nil
-        } catch let error as NoRecordedExchange {
+        } catch let error as NoRecordedExchangeError {
             return error.nearest ?? "nothing"
         }
     }
@@ -180,7 +180,7 @@ struct RecordingMatchingTests {
             [request(.get, "http://a.example/x?page=1&token=S3CRET-S3CRET"), request(.post, "http://b.example/y")],
             over: ScriptedTransport())
         let replay = try folder.replay()
-        let error = await #expect(throws: NoRecordedExchange.self) {
+        let error = await #expect(throws: NoRecordedExchangeError.self) {
             try await replay.send(request(.get, "http://a.example/x?page=2&token=OTHER-OTHER"))
         }
         let path = folder.file("a.har")
@@ -190,7 +190,7 @@ struct RecordingMatchingTests {
                 entry 1 (GET http://a.example/x?page=1&token=REDACTED), differs in the query (recorded page=1, asked page=2)
                 """)
         _ = try await replay.send(request(.post, "http://b.example/y"))
-        let played = await #expect(throws: NoRecordedExchange.self) { try await replay.send(request(.post, "http://b.example/y")) }
+        let played = await #expect(throws: NoRecordedExchangeError.self) { try await replay.send(request(.post, "http://b.example/y")) }
         #expect(played?.nearest == "entry 2 (POST http://b.example/y), matches, but was played already")
         #expect(String(reflecting: played).contains("was played already"))
     }
@@ -205,7 +205,7 @@ struct RecordingMatchingTests {
         try await folder.record([get("/a"), get("/a"), get("/b")], over: live)
         let once = try folder.replay()
         for code in [201, 202] { #expect(try await once.send(get("/a")).status.code == code) }
-        await #expect(throws: NoRecordedExchange.self) { try await once.send(get("/a")) }
+        await #expect(throws: NoRecordedExchangeError.self) { try await once.send(get("/a")) }
         let again = try folder.replay(allowsRepeats: true)
         for code in [201, 202, 202, 202] { #expect(try await again.send(get("/a")).status.code == code) }
     }
@@ -216,6 +216,6 @@ struct RecordingMatchingTests {
         let log = try await folder.record([get("/sessions/abcdefgh12/items?s=abcdefgh12")], over: live)
         #expect(log.entries[0].request.url == "https://a.example/sessions/REDACTED/items?s=REDACTED")
         #expect(try await folder.replay().send(get("/sessions/abcdefgh12/items?s=abcdefgh12")).status == .ok)
-        await #expect(throws: NoRecordedExchange.self) { try await folder.replay().send(get("/sessions/abcdefgh12/others?s=x")) }
+        await #expect(throws: NoRecordedExchangeError.self) { try await folder.replay().send(get("/sessions/abcdefgh12/others?s=x")) }
     }
 }

@@ -32,7 +32,7 @@ struct RecordingModeTests {
         #expect(second.isReplayOnly && second.unplayed.count == 2)
         for expected in ["live1", "live2"] { #expect(try await text(live.record(on: second), get("/x")) == expected) }
         #expect(live.callCount == 2 && second.unplayed.isEmpty)
-        await #expect(throws: NoRecordedExchange.self) { _ = try await text(live.record(on: second), get("/y")) }
+        await #expect(throws: NoRecordedExchangeError.self) { _ = try await text(live.record(on: second), get("/y")) }
         #expect(live.callCount == 2)
         let before = try folder.read("deep/er/a.har")
         try second.save()
@@ -57,8 +57,8 @@ struct RecordingModeTests {
         let folder = try TestFolder("recording")
         let recording = try Recording(path: folder.file("a.har"), mode: .none)
         let live = counting("live")
-        let error = await #expect(throws: NoRecordedExchange.self) { _ = try await text(live.record(on: recording), get("/a")) }
-        #expect(error?.nearest == nil && error?.wasSent == .no && error?.phase == .request)
+        let error = await #expect(throws: NoRecordedExchangeError.self) { _ = try await text(live.record(on: recording), get("/a")) }
+        #expect(error?.nearest == nil && error?.delivery == .notSent && error?.phase == .request)
         try recording.save()
         #expect(live.callCount == 0 && folder.names.isEmpty)
     }
@@ -86,7 +86,7 @@ struct RecordingModeTests {
         let recording = try Recording(path: folder.file("a.har"))
         let stack = counting("live").record(on: recording)
         var request = try get("/a")
-        request.options.recording = .off
+        request.options.record = .off
         #expect(try await text(stack, request) == "live1")
         #expect(recording.log.entries.isEmpty)
         #expect(try await text(stack, get("/a")) == "live2")
@@ -145,9 +145,9 @@ struct RecordingModeTests {
     func aFileThatIsNoArchiveIsRefused(_ content: String) throws {
         let folder = try TestFolder("recording")
         let path = try folder.write(content, to: "a.har")
-        #expect(throws: InvalidRecording.self) { try Recording(path: path) }
-        #expect(throws: InvalidRecording.self) { try ReplayTransport(path: path) }
-        #expect(throws: InvalidRecording.self) { try ReplayTransport(path: folder.file("b.har")) }
+        #expect(throws: InvalidRecordingError.self) { try Recording(path: path) }
+        #expect(throws: InvalidRecordingError.self) { try ReplayTransport(path: path) }
+        #expect(throws: InvalidRecordingError.self) { try ReplayTransport(path: folder.file("b.har")) }
         #expect(try Recording(path: path, mode: .all).unplayed.isEmpty)
     }
 

@@ -18,7 +18,7 @@ struct RecordingNestedSecretTests {
         for (message, underlying) in [("hunter2hunter2", AppBroke() as any Error), ("it said: hunter2hunter2", AppBroke())] {
             let transport = ScriptedTransport { request in
                 throw TransportError(
-                    .requestBody, phase: .send, message: message, underlying: underlying, request: request, wasSent: .maybe)
+                    .requestBody, phase: .send, message: message, underlying: underlying, request: request, delivery: .unknown)
             }
             let text = try await file(of: [post("/a", .text("x"))], over: transport)
             #expect(!text.contains("hunter2hunter2"))
@@ -27,7 +27,7 @@ struct RecordingNestedSecretTests {
         // What the library itself says stays.
         let counted = ScriptedTransport { request in
             throw TransportError(
-                .requestBody, phase: .send, message: "3 bytes were declared, and 10 came", request: request, wasSent: .maybe)
+                .requestBody, phase: .send, message: "3 bytes were declared, and 10 came", request: request, delivery: .unknown)
         }
         #expect(try await file(of: [post("/a", .text("x"))], over: counted).contains("3 bytes were declared, and 10 came"))
     }

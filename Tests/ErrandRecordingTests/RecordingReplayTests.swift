@@ -54,13 +54,13 @@ struct RecordingReplayTests {
         let folder = try TestFolder("recording")
         let refusing = ScriptedTransport { request in
             throw TransportError(
-                .connectionLost, phase: .response, request: request, wasSent: .yes, isUnprocessed: isUnprocessed)
+                .connectionLost, phase: .response, request: request, delivery: .sent, isUnprocessed: isUnprocessed)
         }
         try await folder.record([post("/a", .text("x"))], over: refusing)
         #expect(try folder.text("a.har").contains("\"_unprocessed\" : true") == isUnprocessed)
         let failure = try #require(
             await #expect(throws: TransportError.self) { _ = try await folder.replay().send(post("/a", .text("x"))) })
-        #expect(failure.isUnprocessed == isUnprocessed && failure.wasSent == .yes)
+        #expect(failure.isUnprocessed == isUnprocessed && failure.delivery == .sent)
     }
 
     /// The server refused the first, and a retry of a POST succeeded: so it does on the replay.
@@ -70,7 +70,7 @@ struct RecordingReplayTests {
         let server = ScriptedTransport { request in
             calls.change { $0 += 1 }
             guard calls.value > 1 else {
-                throw TransportError(.connectionLost, phase: .response, request: request, wasSent: .yes, isUnprocessed: true)
+                throw TransportError(.connectionLost, phase: .response, request: request, delivery: .sent, isUnprocessed: true)
             }
             return Response(head: HTTPResponse(status: .created), request: request)
         }
@@ -114,10 +114,10 @@ struct RecordingReplayTests {
         #expect(log.entries[0].response.httpVersion == "HTTP/2" && log.entries[0].response.bodySize == -1)
         let replayed = try await folder.replay().send(get("/a"))
         #expect(replayed.metadata.httpVersion == "2" && replayed.metadata.contentCoding == "gzip")
-        #expect(replayed.exchange.ended == nil && replayed.body.trailers == nil)
+        #expect(replayed.exchange.outcome == nil && replayed.body.trailers == nil)
         let (chunks, last) = try await chunks(of: replayed)
         #expect(chunks == [Data("ab".utf8), Data("c".utf8)] && last == trailers)
-        guard case .complete = replayed.exchange.ended else { return #expect(Bool(false), "it has not ended") }
+        guard case .complete = replayed.exchange.outcome else { return #expect(Bool(false), "it has not ended") }
     }
 
     @Test func chunksAreReplayedWhenTheyCame() async throws {
@@ -214,16 +214,16 @@ struct RecordingReplayTests {
         let folder = try TestFolder("recording")
         let log = try await folder.record(
             [get("/a")],
-            over: ScriptedTransport { throw TransportError(.cannotConnect, phase: .connect, request: $0, wasSent: .no) })
+            over: ScriptedTransport { throw TransportError(.cannotConnect, phase: .connect, request: $0, delivery: .notSent) })
         #expect(log.entries[0].response.status == 0)
         #expect(log.entries[0].response.error == "GET https://a.example/a: cannot connect in connect (not sent)")
         let error = await #expect(throws: TransportError.self) { try await folder.replay().send(get("/a")) }
-        #expect(error?.code == .cannotConnect && error?.phase == .connect && error?.wasSent == .no && error?.request != nil)
+        #expect(error?.code == .cannotConnect && error?.phase == .connect && error?.delivery == .notSent && error?.request != nil)
     }
 
     @Test func aBodyThatBrokeOffBreaksOffAgain() async throws {
         let folder = try TestFolder("recording")
-        let lost = TransportError(.connectionLost, phase: .body, request: nil, wasSent: .yes)
+        let lost = TransportError(.connectionLost, phase: .body, request: nil, delivery: .sent)
         try await folder.record([get("/a")], over: ScriptedTransport(chunks: [Data("ab".utf8), Data("c".utf8)], failure: lost))
         let replayed = try await folder.replay().send(get("/a"))
         var iterator = replayed.body.makeAsyncIterator()
@@ -231,7 +231,7 @@ struct RecordingReplayTests {
         #expect(try await iterator.next() == Data("c".utf8))
         let error = await #expect(throws: TransportError.self) { _ = try await iterator.next() }
         #expect(error?.code == .connectionLost && error?.phase == .body && error?.response?.status == .ok)
-        guard case .failed = replayed.exchange.ended else { return #expect(Bool(false), "it has not failed") }
+        guard case .failed = replayed.exchange.outcome else { return #expect(Bool(false), "it has not failed") }
     }
 
     @Test func ofAnErrorOfAnotherKindOnlyTheTypeIsRecorded() async throws {
@@ -240,7 +240,7 @@ struct RecordingReplayTests {
         try await folder.record([get("/a")], over: ScriptedTransport { _ in throw Revealing() })
         #expect(try !folder.text("a.har").contains("S3CRET"))
         let error = await #expect(throws: TransportError.self) { try await folder.replay().send(get("/a")) }
-        #expect(error?.code.description == "Revealing" && error?.wasSent == .maybe)
+        #expect(error?.code.description == "Revealing" && error?.delivery == .unknown)
     }
 
     @Test func whatWasAbandonedIsReplayedThatFar() async throws {
@@ -267,7 +267,7 @@ struct RecordingReplayTests {
             [get("/a")], over: ScriptedTransport(chunks: [Data("abc".utf8), Data("def".utf8), Data("ghi".utf8)]), bodyLimitBytes: 4)
         #expect(log.entries[0].response.content.text == "abcd" && log.entries[0].response.content.size == 9)
         #expect(log.entries[0].response.incomplete == .truncated)
-        let error = await #expect(throws: NoRecordedExchange.self) { try await folder.replay().send(get("/a")) }
+        let error = await #expect(throws: NoRecordedExchangeError.self) { try await folder.replay().send(get("/a")) }
         #expect(error?.nearest == "entry 1 (GET https://a.example/a), matches, but its body is longer than what was kept")
     }
 

@@ -215,7 +215,7 @@ struct RecordingSecretTests {
         let live = ScriptedTransport(headers: [.contentEncoding: "gzip"], data: Data([0x1F, 0x8B, 8]))
         let log = try await folder.record([get("/")], over: live)
         #expect(log.entries[0].response.content.text == nil && log.entries[0].response.incomplete == .coded)
-        await #expect(throws: NoRecordedExchange.self) { try await folder.replay().send(get("/")) }
+        await #expect(throws: NoRecordedExchangeError.self) { try await folder.replay().send(get("/")) }
 
         let recording = try Recording(path: folder.file("b.har"), keepsCodedBodies: true)
         _ = try await live.record(on: recording).send(get("/"))
@@ -256,7 +256,7 @@ struct RecordingSecretTests {
             var request = try Request(.post, url: "https://a.example" + planted.target, body: .text(padding + planted.body))
             request.head.headerFields[.init("X-Note")!] = planted.header
             _ = try await stack.send(request)
-            let error = #expect(throws: SecretFound.self) { try recording.save() }
+            let error = #expect(throws: SecretFoundError.self) { try recording.save() }
             // The answer is the same to both requests.
             #expect(error?.entry == (place.hasPrefix("response") ? 1 : 2) && error?.place == place)
             #expect(error.map { !"\($0) \(String(reflecting: $0))".contains("r3g") } == true)
@@ -287,7 +287,7 @@ struct RecordingSecretTests {
         let before = try folder.read("a.har")
         let recording = try Recording(path: folder.file("a.har"), mode: .newEpisodes, secrets: ["r3gistered"])
         _ = try await ScriptedTransport().record(on: recording).send(get("/b"))
-        let error = #expect(throws: SecretFound.self) { try recording.save() }
+        let error = #expect(throws: SecretFoundError.self) { try recording.save() }
         #expect(
             error?.description
                 == "a registered secret stands in the request URL of entry 1 (GET https://a.example/a/REDACTED); nothing was written")

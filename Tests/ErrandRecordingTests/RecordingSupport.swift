@@ -11,7 +11,7 @@ final class ScriptedTransport: HTTPTransport {
     init(_ answer: @escaping @Sendable (Request) async throws -> Response) { self.answer = answer }
 
     var callCount: Int { calls.withLock { $0 } }
-    var capabilities: Capabilities { [.streamingUpload, .streamingDownload] }
+    var capabilities: Capabilities { .streamingDownload }
 
     func send(_ request: Request) async throws -> Response {
         calls.withLock { $0 += 1 }

@@ -245,7 +245,7 @@ import Testing
         let fields: HTTPFields = body.type.map { [.contentType: $0] } ?? [:]
         var request = try request(.post, body: .data(Data(body.bytes)))
         request.head.headerFields = fields
-        let stub = StubTransport(Stub().answers(.data(Data(body.bytes), headers: fields)))
+        let stub = StubTransport(Stub().responds(.data(Data(body.bytes), headers: fields)))
         _ = try await stub.record(on: recording).send(request).body.collect()
         try recording.save()
         let file = try folder.read("a.har")
@@ -267,7 +267,7 @@ import Testing
         hidesSecrets(command, body, "curl")
 
         let (logger, lines) = recordingLogger()
-        let stub = StubTransport(Stub().answers(.data(Data(body.bytes), headers: fields)))
+        let stub = StubTransport(Stub().responds(.data(Data(body.bytes), headers: fields)))
         _ = try await stub.log(to: logger, detail: .body(limitBytes: 4096), curl: true).send(request).body.collect()
         hidesSecrets(lines.everything, body, "log")
 
@@ -323,7 +323,7 @@ import Testing
         let recording = try Recording(path: folder.file("a.har"), mode: .all)
         var request = try request(.post, body: .text(text))
         request.head.headerFields[.contentType] = type
-        let stub = StubTransport(Stub().answers(.status(.ok, text: "you sent s3cr3t/Value, or s3cr3t%2FValue")))
+        let stub = StubTransport(Stub().responds(.status(.ok, text: "you sent s3cr3t/Value, or s3cr3t%2FValue")))
         _ = try await stub.record(on: recording).send(request).body.collect()
         try recording.save()
         #expect(try HARLog(fileContent: folder.read("a.har")).entries[0].response.content.text == "you sent REDACTED, or REDACTED")

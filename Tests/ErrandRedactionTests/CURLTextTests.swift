@@ -99,15 +99,15 @@ import Testing
 
     @Test func aRequestThatCannotBeSentHasNoText() throws {
         let relative = try Request(.get, "/x?token=s3cr3t")
-        #expect(throws: InvalidURL("/x?token=s3cr3t", .missingHost)) { try relative.curl() }
+        #expect(throws: InvalidURLError("/x?token=s3cr3t", .missingHost)) { try relative.curl() }
         var request = Self.request()
         request.head.authority = "u:s3cr3t@a.example"
-        let error = #expect(throws: InvalidURL.self) { try request.curl() }
+        let error = #expect(throws: InvalidURLError.self) { try request.curl() }
         #expect(error?.reason == .credentials && error?.text.contains("s3cr3t") == false)
-        #expect(throws: InvalidURL.self) { try Self.request(.get, "/#").curl() }
+        #expect(throws: InvalidURLError.self) { try Self.request(.get, "/#").curl() }
         request = Self.request()
         request.head.scheme = "file"
-        #expect(throws: InvalidURL.self) { try request.curl() }
+        #expect(throws: InvalidURLError.self) { try request.curl() }
     }
 
     // MARK: - Quoting

@@ -62,25 +62,25 @@ import Testing
         func send(_ request: Request) async throws -> Response {
             let number = generator.withLock { Int.random(in: 0..<16, using: &$0) }
             func failure(
-                _ code: TransportError.Code, _ sent: WasSent, isUnprocessed: Bool = false
+                _ code: TransportError.Code, _ sent: Delivery, isUnprocessed: Bool = false
             ) -> TransportError {
-                TransportError(code, phase: .send, request: request, wasSent: sent, isUnprocessed: isUnprocessed)
+                TransportError(code, phase: .send, request: request, delivery: sent, isUnprocessed: isUnprocessed)
             }
             switch number {
-            case 0: throw failure(.cannotConnect, .no)
-            case 1: throw failure(.timedOut, .no)
-            case 2: throw failure(.connectionLost, .no)
-            case 3: throw failure(.connectionLost, .maybe, isUnprocessed: true)
-            case 4: throw failure(.cannotFindHost, .no)
+            case 0: throw failure(.cannotConnect, .notSent)
+            case 1: throw failure(.timedOut, .notSent)
+            case 2: throw failure(.connectionLost, .notSent)
+            case 3: throw failure(.connectionLost, .unknown, isUnprocessed: true)
+            case 4: throw failure(.cannotFindHost, .notSent)
             default: break
             }
             let key = HTTPField.Name("Idempotency-Key").flatMap { request.head.headerFields[$0] }
             received.withLock { $0.append(key) }
             switch number {
-            case 5: throw failure(.connectionLost, .maybe)
-            case 6: throw failure(.timedOut, .maybe)
-            case 7: throw failure(.connectionLost, .yes)
-            case 8: throw failure(.invalidResponse, .yes)
+            case 5: throw failure(.connectionLost, .unknown)
+            case 6: throw failure(.timedOut, .unknown)
+            case 7: throw failure(.connectionLost, .sent)
+            case 8: throw failure(.invalidResponse, .sent)
             case 9: throw CancellationError()
             default:
                 let codes = [408, 425, 429, 500, 502, 503, 504, 409, 200]

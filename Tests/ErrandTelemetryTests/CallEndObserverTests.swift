@@ -16,7 +16,7 @@ import Tracing
     private static let active = "http.client.active_requests"
 
     /// What is sent back is buffered, or a stream.
-    static let answers: [StubAnswer] = [.status(.ok, text: "t0ps3cret"), .stream([Data("t0ps".utf8), Data("3cret".utf8)])]
+    static let answers: [StubResponse] = [.status(.ok, text: "t0ps3cret"), .stream([Data("t0ps".utf8), Data("3cret".utf8)])]
 
     /// Takes three seconds.
     private var slow: Endpoint<Int> {
@@ -38,41 +38,41 @@ import Tracing
             })
     }
 
-    private func client(_ answer: StubAnswer, _ wrap: (HTTPStack) -> HTTPStack) -> APIClient {
-        APIClient(wrap(HTTPStack(StubTransport(Stub().answers(answer)))).server("https://a.example"))
+    private func client(_ answer: StubResponse, _ wrap: (HTTPStack) -> HTTPStack) -> APIClient {
+        APIClient(wrap(HTTPStack(StubTransport(Stub().responds(answer)))).server("https://a.example"))
     }
 
     private func fails(_ client: APIClient) async {
-        await #expect(throws: DecodingFailure.self) { _ = try await client.value(failing) }
+        await #expect(throws: ResponseDecodingError.self) { _ = try await client.value(failing) }
     }
 
     // MARK: Metrics
 
-    @Test(arguments: answers) func metricsCountADecodingFailureOnce(_ answer: StubAnswer) async throws {
+    @Test(arguments: answers) func metricsCountADecodingFailureOnce(_ answer: StubResponse) async throws {
         let client = client(answer) { $0.metrics(factory: metrics, clock: clock) }
         await fails(client)
-        #expect(metrics.values(Self.duration, ["error.type": "DecodingFailure", "http.response.status_code": "200"]) == [3])
+        #expect(metrics.values(Self.duration, ["error.type": "ResponseDecodingError", "http.response.status_code": "200"]) == [3])
         #expect(metrics.values(Self.duration).count == 1 && metrics.level(Self.active) == 0)
         #expect(try await client.value(slow) == 7)
         #expect(metrics.values(Self.duration) == [3, 3])
         #expect(metrics.values("http.client.response.body.size") == [9, 9])
     }
 
-    @Test(arguments: answers) func metricsOfARawSendEndWithTheExchange(_ answer: StubAnswer) async throws {
-        let stack = StubTransport(Stub().answers(answer)).metrics(factory: metrics, clock: clock)
+    @Test(arguments: answers) func metricsOfARawSendEndWithTheExchange(_ answer: StubResponse) async throws {
+        let stack = StubTransport(Stub().responds(answer)).metrics(factory: metrics, clock: clock)
         let response = try await stack.send(try request())
         _ = try await response.body.collect()
         #expect(metrics.values(Self.duration) == [0])
         // Step by step, a client's calls are raw as well.
         let client = client(answer) { $0.metrics(factory: metrics, clock: clock) }
         let raw = try await client.send(failing)
-        await #expect(throws: DecodingFailure.self) { try await client.decode(raw, as: failing.decoding) }
-        #expect(metrics.values(Self.duration) == [0, 0] && metrics.values(Self.duration, ["error.type": "DecodingFailure"]).isEmpty)
+        await #expect(throws: ResponseDecodingError.self) { try await client.decode(raw, as: failing.decoding) }
+        #expect(metrics.values(Self.duration) == [0, 0] && metrics.values(Self.duration, ["error.type": "ResponseDecodingError"]).isEmpty)
     }
 
     /// Not those before it, however they are let go of.
-    @Test(arguments: answers) func onlyTheLastAttemptWaitsForDecoding(_ answer: StubAnswer) async throws {
-        let stub = StubTransport(Stub().answers(.status(.serviceUnavailable, text: "no"), answer))
+    @Test(arguments: answers) func onlyTheLastAttemptWaitsForDecoding(_ answer: StubResponse) async throws {
+        let stub = StubTransport(Stub().responds(.status(.serviceUnavailable, text: "no"), answer))
         let client = APIClient(
             stub.metrics(factory: metrics, clock: clock).trace(tracer: tracer)
                 .retry(RetryPolicy(backoff: .constant(.seconds(60))), clock: clock, random: { 0.5 }).server("https://a.example"))
@@ -81,9 +81,9 @@ import Tracing
         #expect(metrics.values(Self.duration, ["error.type": "503"]) == [0] && metrics.level(Self.active) == 0, "it ended before the wait")
         #expect(tracer.ended.map { $0.texts["error.type"] } == ["503"])
         clock.advanceToNextSleeper()
-        await #expect(throws: DecodingFailure.self) { try await call.value }
-        #expect(metrics.values(Self.duration, ["error.type": "DecodingFailure"]) == [3])
-        #expect(tracer.ended.map { $0.texts["error.type"] } == ["503", "DecodingFailure"])
+        await #expect(throws: ResponseDecodingError.self) { try await call.value }
+        #expect(metrics.values(Self.duration, ["error.type": "ResponseDecodingError"]) == [3])
+        #expect(tracer.ended.map { $0.texts["error.type"] } == ["503", "ResponseDecodingError"])
         #expect(metrics.values(Self.duration).count == 2 && tracer.spans.allSatisfy { $0.endCount == 1 })
     }
 
@@ -92,17 +92,17 @@ import Tracing
         let client = client(.status(.ok, text: "x")) { $0.metrics(factory: metrics, clock: clock).coalesce().traceCall(tracer: tracer) }
         await fails(client)
         #expect(metrics.values(Self.duration) == [0])
-        #expect(tracer.ended.map { $0.texts["error.type"] } == ["DecodingFailure"])
+        #expect(tracer.ended.map { $0.texts["error.type"] } == ["ResponseDecodingError"])
     }
 
     // MARK: Spans
 
-    @Test(arguments: answers) func spansShowADecodingFailure(_ answer: StubAnswer) async throws {
+    @Test(arguments: answers) func spansShowADecodingFailure(_ answer: StubResponse) async throws {
         let client = client(answer) { $0.trace(tracer: tracer).traceCall(tracer: tracer) }
         await fails(client)
         #expect(tracer.spans.map(\.endCount) == [1, 1])
         for span in tracer.spans {
-            #expect(span.texts["error.type"] == "DecodingFailure" && span.texts["http.response.status_code"] == "200")
+            #expect(span.texts["error.type"] == "ResponseDecodingError" && span.texts["http.response.status_code"] == "200")
             #expect(span.status?.code == .error && span.status?.message?.contains("t0ps3cret") == false)
         }
     }
@@ -122,19 +122,19 @@ import Tracing
     // MARK: Log
 
     @Test(arguments: answers, [LogDetail.basic, .headers, .body()])
-    func theLogShowsADecodingFailureInOneLine(_ answer: StubAnswer, _ detail: LogDetail) async throws {
+    func theLogShowsADecodingFailureInOneLine(_ answer: StubResponse, _ detail: LogDetail) async throws {
         let (logger, lines) = recordingLogger()
         await fails(client(answer) { $0.log(to: logger, detail: detail, clock: clock) })
         try #require(lines.all.count == 2, "\(lines.everything)")
         let line = lines.all[1]
         #expect(line.level == .warning && line.text.contains("cannot decode Swift.Int"), "\(line)")
-        #expect(line.metadata["error.type"] == "DecodingFailure" && line.metadata["http.response.status_code"] == "200")
+        #expect(line.metadata["error.type"] == "ResponseDecodingError" && line.metadata["http.response.status_code"] == "200")
         #expect(line.metadata["errand.elapsed"] == Duration.seconds(3).formattedSeconds)
         #expect(line.text.contains("body of 9 bytes") == (detail == .body()))
     }
 
     @Test(arguments: answers, [LogDetail.basic, .body()])
-    func theLogShowsTheWholeTimeOfATypedCall(_ answer: StubAnswer, _ detail: LogDetail) async throws {
+    func theLogShowsTheWholeTimeOfATypedCall(_ answer: StubResponse, _ detail: LogDetail) async throws {
         let (logger, lines) = recordingLogger()
         #expect(try await client(answer) { $0.log(to: logger, detail: detail, clock: clock) }.value(slow) == 7)
         let elapsed = Duration.seconds(3).formattedSeconds
@@ -154,7 +154,7 @@ import Tracing
 
     @Test func aBodyThatIsTooLongIsAFailureOfTheCall() async throws {
         let (logger, lines) = recordingLogger()
-        let stack = StubTransport(Stub().answers(.stream(streamed))).metrics(factory: metrics, clock: clock).log(to: logger, clock: clock)
+        let stack = StubTransport(Stub().responds(.stream(streamed))).metrics(factory: metrics, clock: clock).log(to: logger, clock: clock)
         let client = APIClient(stack.server("https://a.example"), bodyLimitBytes: 4)
         await #expect(throws: TransportError.self) { try await client.data(slow) }
         #expect(metrics.values(Self.duration, ["error.type": "body_too_large"]) == [0] && metrics.values(Self.duration).count == 1)
@@ -163,19 +163,19 @@ import Tracing
 
     // MARK: Profile and events
 
-    @Test(arguments: answers) func theProfileShowsADecodingFailure(_ answer: StubAnswer) async throws {
+    @Test(arguments: answers) func theProfileShowsADecodingFailure(_ answer: StubResponse) async throws {
         let client = client(answer) { $0.retry().profile() }
-        let profile = Profile()
-        await #expect(throws: DecodingFailure.self) { _ = try await client.value(failing.with(\.profile, .use(profile))) }
+        let profile = CallProfile()
+        await #expect(throws: ResponseDecodingError.self) { _ = try await client.value(failing.with(\.profile, .use(profile))) }
         let total = try #require(profile.duration)
-        #expect(profile.result == "DecodingFailure" && profile.layers.first?.result == "200")
+        #expect(profile.result == "ResponseDecodingError" && profile.layers.first?.result == "200")
         #expect(profile.layers.allSatisfy { $0.duration.map { $0 <= total } ?? false })
-        #expect(profile.description.hasSuffix(" ms in all, DecodingFailure"))
+        #expect(profile.description.hasSuffix(" ms in all, ResponseDecodingError"))
     }
 
     @Test func theProfileLastsUntilTheValueIsDecoded() async throws {
         let client = client(.status(.ok, text: "x")) { $0.profile() }
-        let profile = Profile()
+        let profile = CallProfile()
         let endpoint = Endpoint<Int>(
             .get, "/x",
             decoding: ResponseDecoding { _, _, _ in
@@ -188,22 +188,22 @@ import Tracing
     }
 
     @Test func theProfileOfARawSendEndsWithTheExchange() async throws {
-        let response = try await StubTransport(Stub().answers(.stream(streamed))).profile().send(try request())
+        let response = try await StubTransport(Stub().responds(.stream(streamed))).profile().send(try request())
         let profile = try #require(response.metadata.profile)
         #expect(profile.result == nil)
         _ = try await response.body.collect()
         #expect(profile.result == "200")
-        let failed = Profile()
+        let failed = CallProfile()
         var request = try request()
         request.options.profile = .use(failed)
-        let stack = StubTransport(Stub().answers(.status(.notFound)))
+        let stack = StubTransport(Stub().responds(.status(.notFound)))
         await #expect(throws: StatusError.self) { try await stack.validateStatus().profile().send(request) }
         #expect(failed.result == "404")
     }
 
-    @Test(arguments: answers) func theLastEventCarriesTheDecodingFailure(_ answer: StubAnswer) async throws {
+    @Test(arguments: answers) func theLastEventCarriesTheDecodingFailure(_ answer: StubResponse) async throws {
         await fails(client(answer) { $0.events(to: sink) })
-        #expect(sink.events.last?.kind == .callEnd && sink.events.last?.failure is DecodingFailure)
+        #expect(sink.events.last?.kind == .callEnd && sink.events.last?.failure is ResponseDecodingError)
         #expect(sink.kinds.filter { $0 == .callEnd }.count == 1 && EventGrammar.violations(sink.events) == [])
     }
 
@@ -218,7 +218,7 @@ import Tracing
 
     @Test func withoutAnObserverNothingIsMade() async throws {
         let made = Watched(false)
-        let stack = StubTransport(Stub().answers(.status(.ok, text: "7")))
+        let stack = StubTransport(Stub().responds(.status(.ok, text: "7")))
             .transformResponse { response in
                 let hasEnd = response.metadata.callEnd != nil
                 made.change { $0 = hasEnd }
@@ -233,7 +233,7 @@ import Tracing
     struct Case: Sendable, CustomTestStringConvertible {
         let status: Int
         let rule: StatusRule
-        let option: Override<StatusRule>
+        let option: OptionOverride<StatusRule>
         let isStreamed: Bool
 
         var testDescription: String { "\(status), \(rule), \(option), \(isStreamed ? "streamed" : "buffered")" }
@@ -246,15 +246,15 @@ import Tracing
 
         var stub: StubTransport {
             let status = HTTPResponse.Status(code: status)
-            let answer: StubAnswer =
+            let answer: StubResponse =
                 isStreamed ? .stream([Data("so".utf8), Data("rry".utf8)], status: status) : .status(status, text: "sorry")
-            return StubTransport(Stub().answers(answer))
+            return StubTransport(Stub().responds(answer))
         }
     }
 
     static let cases: [Case] = {
         var cases: [Case] = []
-        let options: [Override<StatusRule>] = [.inherited, .off, .use(.statuses([503]))]
+        let options: [OptionOverride<StatusRule>] = [.inherited, .off, .use(.statuses([503]))]
         for status in [200, 204, 304, 404, 503] {
             for rule in [StatusRule.successful, .successfulOrRedirection, .statuses([200, 404])] {
                 for option in options {
@@ -316,7 +316,7 @@ import Tracing
     @Test(arguments: cases) func theProfileIsTheSame(_ row: Case) async throws {
         var results: [String?] = []
         for isInside in [true, false] {
-            let profile = Profile()
+            let profile = CallProfile()
             var request = try row.request()
             request.options.profile = .use(profile)
             let stack =
@@ -329,7 +329,7 @@ import Tracing
 
     @Test func aStatusThatTheRuleWantsIsNoError() async throws {
         let (metrics, tracer, clock) = (RecordingMetrics(), RecordingTracer(), ManualClock())
-        let stack = StubTransport(Stub().answers(.status(.notFound))).metrics(factory: metrics, clock: clock).trace(tracer: tracer)
+        let stack = StubTransport(Stub().responds(.status(.notFound))).metrics(factory: metrics, clock: clock).trace(tracer: tracer)
             .validateStatus(.statuses([200, 404]))
         _ = try await stack.send(try request())
         #expect(metrics.values("http.client.request.duration", ["http.response.status_code": "404"]) == [0])
@@ -339,7 +339,7 @@ import Tracing
 
     @Test func aStatusThatIsRefusedIsLoggedAsAFailure() async throws {
         let (logger, lines) = recordingLogger()
-        let client = APIClient(StubTransport(Stub().answers(.status(.notFound))).log(to: logger).server("https://a.example"))
+        let client = APIClient(StubTransport(Stub().responds(.status(.notFound))).log(to: logger).server("https://a.example"))
         await #expect(throws: StatusError.self) { try await client.value(Endpoint<Void>.get("/x")) }
         #expect(lines.all.count == 2 && lines.all.last?.level == .warning && lines.all.last?.metadata["error.type"] == "404")
         #expect(lines.all.last?.text.contains("https://a.example/x: 404 in ") == true)
@@ -348,7 +348,7 @@ import Tracing
     /// Within a chain, a redirect is as it should be.
     @Test func aRedirectThatIsFollowedIsNoError() async throws {
         let (metrics, tracer, clock) = (RecordingMetrics(), RecordingTracer(), ManualClock())
-        let stub = StubTransport(Stub(.get, "/x").answers(.redirect(to: "/y")), Stub(.get, "/y").answers(.status(.ok)))
+        let stub = StubTransport(Stub(.get, "/x").responds(.redirect(to: "/y")), Stub(.get, "/y").responds(.status(.ok)))
         let stack = stub.metrics(factory: metrics, clock: clock).trace(tracer: tracer).redirect().validateStatus()
         #expect(try await stack.send(try request()).status == .ok)
         #expect(tracer.spans.map { $0.texts["http.response.status_code"] } == ["302", "200"])

@@ -22,7 +22,7 @@ struct TelemetryCase: Sendable, CustomTestStringConvertible {
     }
 
     let name: String
-    var answer: StubAnswer
+    var answer: StubResponse
     var url = "https://a.example/x"
     var method = HTTPRequest.Method.get
     var course = Course.read
@@ -31,8 +31,8 @@ struct TelemetryCase: Sendable, CustomTestStringConvertible {
 
     var testDescription: String { name }
 
-    static func transport(_ code: TransportError.Code, _ phase: ExchangePhase = .connect) -> StubAnswer {
-        .failure(TransportError(code, phase: phase, request: nil, wasSent: .no))
+    static func transport(_ code: TransportError.Code, _ phase: ExchangePhase = .connect) -> StubResponse {
+        .failure(TransportError(code, phase: phase, request: nil, delivery: .notSent))
     }
 
     struct Foreign: Error, CustomStringConvertible { let description = "t0ps3cret" }
@@ -90,7 +90,7 @@ struct TelemetryCase: Sendable, CustomTestStringConvertible {
 
     /// Plays it through `wrap`, to its end. What is thrown on the way is as it should be.
     func play(clock: ManualClock, wrap: (HTTPStack) -> HTTPStack) async throws {
-        let stub = StubTransport(Stub().answers(answer))
+        let stub = StubTransport(Stub().responds(answer))
         let stack = wrap(HTTPStack(stub)).timeout(.seconds(5), clock: clock)
         let request = try Request(method, url: url)
         switch course {

@@ -54,7 +54,7 @@ nonisolated struct WhereItRuns: HTTPMiddleware {
 @Suite(.timeLimit(.minutes(5))) struct MainActorAppTests {
     @Test func aViewModelLoadsItsArticles() async {
         let articles = [Article(id: 1, title: "One")]
-        let stub = StubTransport(Stub(.get, "/articles").answers(.json(articles)))
+        let stub = StubTransport(Stub(.get, "/articles").responds(.json(articles)))
         let list = ArticleList(stack: stub.retry().timeout(.seconds(30)).server("https://a.example"))
         await list.load()
         #expect(list.articles == articles)
@@ -62,7 +62,7 @@ nonisolated struct WhereItRuns: HTTPMiddleware {
     }
 
     @Test func aFailureReachesTheViewModel() async throws {
-        let stub = StubTransport(Stub().answers(.status(.notFound)))
+        let stub = StubTransport(Stub().responds(.status(.notFound)))
         let list = ArticleList(stack: stub.server("https://a.example"))
         await list.load()
         #expect(list.failure == "GET https://a.example/articles: status 404 Not Found")
@@ -71,7 +71,7 @@ nonisolated struct WhereItRuns: HTTPMiddleware {
 
     @Test func middlewareNeverRunsOnTheMainActor() async throws {
         let (seen, continuation) = AsyncStream.makeStream(of: Bool.self)
-        let stub = StubTransport(Stub().answers(.json(Article(id: 1, title: "One"))))
+        let stub = StubTransport(Stub().responds(.json(Article(id: 1, title: "One"))))
         let stack = stub.wrapped(by: WhereItRuns { continuation.yield($0) }).server("https://a.example")
         _ = try await APIClient(stack).value(Articles.one(1))
         _ = try await stack.send(try Request(.get, "/articles/1"))

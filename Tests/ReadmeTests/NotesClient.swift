@@ -71,7 +71,7 @@ func modelShowsWhatItGets() async {
 }
 
 func requestsAreRight() async throws {
-    let stub = StubTransport(Stub(.post, "/notes").json(["text": "Buy tea"]).answers(.json(Note(id: 3, text: "Buy tea"))))
+    let stub = StubTransport(Stub(.post, "/notes").json(["text": "Buy tea"]).responds(.json(Note(id: 3, text: "Buy tea"))))
     let client = NotesClient.live(APIClient(stub.server("https://a.example")))
     let note = try await client.add("Buy tea")
     assert(note.id == 3 && stub.requests.map(\.path) == ["/notes"])

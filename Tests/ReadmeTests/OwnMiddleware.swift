@@ -23,11 +23,11 @@ extension HTTPField.Name {
     static let tenant = HTTPField.Name("X-Tenant")!
 }
 
-private enum TenantOptionKey: OptionKey { static var defaultValue: Override<String> { .inherited } }
+private enum TenantOptionKey: OptionKey { static var defaultValue: OptionOverride<String> { .inherited } }
 
 extension RequestOptions {
     /// Another tenant for this request, or `.off`.
-    var tenant: Override<String> {
+    var tenant: OptionOverride<String> {
         get { self[TenantOptionKey.self] }
         set { self[TenantOptionKey.self] = newValue }
     }
@@ -87,9 +87,9 @@ func composed(_ transport: some HTTPSender, isVerbose: Bool) -> HTTPStack {
     let stack = transport
         .wrapped(by: TenantMiddleware(tenant: "blue"), when: .host("*.example.com") && !.path("/public/**"))
         .wrapped {
-            TimeoutMiddleware(.seconds(30))    // the first is the outermost
-            RetryMiddleware()
             if isVerbose { NumberMiddleware() }
+            RetryMiddleware()
+            TimeoutMiddleware(.seconds(30))    // the last is the outermost
         }
     return stack
 }
@@ -157,17 +157,17 @@ struct TenantMiddlewareTests {
         "tenant", changes: .addedFields, switchOff: { $0.options.tenant = .off }
     ) { $0.tenant("blue") }
 
-    @Test(arguments: MiddlewareBehaviour.all)
-    func conforms(to behaviour: MiddlewareBehaviour) async throws { try await behaviour.check(Self.middleware) }
+    @Test(arguments: MiddlewareBehavior.all)
+    func conforms(to behavior: MiddlewareBehavior) async throws { try await behavior.check(Self.middleware) }
 
     @Test func namesTheTenant() async throws {
-        let stub = StubTransport(Stub().header(.tenant, "blue").answers(.status(.ok)))
+        let stub = StubTransport(Stub().header(.tenant, "blue").responds(.status(.ok)))
         let response = try await stub.tenant("blue").send(Request(.get, url: "https://a.example/x"))
         #expect(response.status == .ok)
     }
 
     @Test func anyMomentIsGoodForCancelling() async throws {
-        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.ok)))
         _ = try await CancellationTorture().run {
             try await stub.tenant("blue").send(Request(.get, url: "https://a.example/x")).status
         } accepts: { status in

@@ -64,8 +64,8 @@ import Testing
     @Test func theArticleOnMiddlewareDoesWhatItSays() async throws {
         let clock = ManualClock()
         let stub = StubTransport(
-            Stub(.get, "/busy").answers(.status(.serviceUnavailable, headers: [.retryAfter: "1"]), .status(.ok)),
-            Stub().answers(.custom { (HTTPResponse(status: .ok), Data(($0.headers[.tenant] ?? "none").utf8)) }))
+            Stub(.get, "/busy").responds(.status(.serviceUnavailable, headers: [.retryAfter: "1"]), .status(.ok)),
+            Stub().responds(.custom { (HTTPResponse(status: .ok), Data(($0.headers[.tenant] ?? "none").utf8)) }))
         let patient = stub.wrapped(by: MaintenanceMiddleware(clock: clock))
         let response = try await clock.advancingToSleepers { try await patient.send(Request(.get, url: "https://a.example/busy")) }
         #expect(response.status == .ok && stub.requests.count == 2)
@@ -91,7 +91,7 @@ import Testing
         }.text
         for split in 0...text.utf8.count {
             let pieces = [Data(text.utf8.prefix(split)), Data(text.utf8.dropFirst(split))].filter { !$0.isEmpty }
-            let stub = StubTransport(Stub().answers(.stream(pieces)))
+            let stub = StubTransport(Stub().responds(.stream(pieces)))
             let response = try await stub.wrapped(by: MeterMiddleware { count in counted.withLock { $0 += count } })
                 .send(Request(.get, url: "https://a.example/"))
             #expect(try await response.body.transformed(by: UnixLines()).collect() == Data(expected.utf8), "split at \(split)")
@@ -102,7 +102,7 @@ import Testing
     @Test func theSamplesDoWhatTheySay() async throws {
         try await stubbed()
         let stub = StubTransport(
-            Stub(.get, "/lines").answers(.status(.ok, text: "a\n\nb\n")), Stub(.put, "/backups/{name}").answers(.status(.created)))
+            Stub(.get, "/lines").responds(.status(.ok, text: "a\n\nb\n")), Stub(.put, "/backups/{name}").responds(.status(.created)))
         let stack = stub.server("https://a.example")
         try await lines(of: stack)
         let file = FileManager.default.temporaryDirectory.appendingPathComponent("errand-\(UUID().uuidString)")
@@ -112,7 +112,7 @@ import Testing
         #expect(stub.requests.last?.request.head.path == "/backups/mon%2Fday")
         #expect(stub.requests.last?.request.head.headerFields[.userAgent] == "Notes/1.0")
         #expect(stub.requests.last?.body == Data("archive".utf8))
-        let fine = StubTransport(Stub().answers(.status(.ok, text: "fine")))
+        let fine = StubTransport(Stub().responds(.status(.ok, text: "fine")))
         #expect(resilient(fine).orderProblems.isEmpty && seen(fine, by: Silence()).orderProblems.isEmpty)
         let response = try await seen(resilient(fine), by: Silence()).send(Request(.get, url: "https://a.example/"))
         #expect(try await response.body.collect() == Data("fine".utf8))

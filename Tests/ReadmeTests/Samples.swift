@@ -31,7 +31,7 @@ func names() async throws -> [String] {
         return try await github.value(Repositories.list(of: "apple")).map(\.name)
     } catch let error as StatusError where error.status == .notFound {
         return []
-    } catch let failure as any RequestFailure where failure.wasSent == .no {
+    } catch let failure as any RequestFailure where failure.delivery == .notSent {
         return ["try again: \(failure)"]    // what, where, after how long; never a secret
     }
 }
@@ -50,7 +50,7 @@ func backUp(_ archive: URL, as name: String, to stack: HTTPStack) async throws -
 }
 
 func stubbed() async throws {
-    let stub = StubTransport(Stub(.get, "/users/{id}").answers(.json(["name": "Ada"])))
+    let stub = StubTransport(Stub(.get, "/users/{id}").responds(.json(["name": "Ada"])))
     let client = APIClient(stub.server("https://a.example"))
     let user: [String: String] = try await client.get("/users/7")
     assert(user == ["name": "Ada"] && stub.requests.map(\.path) == ["/users/7"])
@@ -74,7 +74,7 @@ func named(_ stack: HTTPStack) -> HTTPStack {
 // swift-format-ignore
 func resilient(_ transport: some HTTPSender) -> HTTPStack {
     let resilient = transport
-        .limitConcurrency(to: 6)                // per origin, by priority; freed when the exchange ends on the wire
+        .concurrencyLimit(6)                // per origin, by priority; freed when the exchange ends on the wire
         .rateLimit(.perSecond(50, burst: 10))   // and what RateLimit and Retry-After say
         .circuitBreaker()                       // an origin that fails is left alone for a while
         .hedge()                                // what is slower than usual is sent once more, within a budget

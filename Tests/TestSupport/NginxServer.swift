@@ -118,7 +118,7 @@ public final class NginxServer: Sendable {
     }
 
     /// Waits until the server that was started, and no other, answers; false if it gave up.
-    private static func answers(with token: String, port: Int, child: ChildServer) async throws -> Bool {
+    private static func responds(with token: String, port: Int, child: ChildServer) async throws -> Bool {
         let end = ContinuousClock.now.advanced(by: .seconds(10))
         while ContinuousClock.now < end {
             if child.log.contains("[emerg]") { return false }

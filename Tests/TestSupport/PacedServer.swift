@@ -47,7 +47,7 @@ public final class PacedServer: HTTPSender {
             state.withLock { $0.cancelled += 1 }
             if !pace.isDeaf { throw error }
         }
-        if let code = pace.failure { throw TransportError(code, phase: .connect, request: request, wasSent: .maybe) }
+        if let code = pace.failure { throw TransportError(code, phase: .connect, request: request, delivery: .unknown) }
         let exchange = ExchangeLifetime()
         exchange.onEnd { [weak self] end in
             if case .abandoned = end { self?.state.withLock { $0.abandoned += 1 } }

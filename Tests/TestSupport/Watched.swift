@@ -33,7 +33,7 @@ public final class Watched<Value: Sendable>: Sendable {
 
     /// The value, as soon as it meets `condition`.
     ///
-    /// - Throws: ``WaitedTooLong`` after `limit`; `CancellationError`.
+    /// - Throws: ``TimeoutError`` after `limit`; `CancellationError`.
     @discardableResult
     public func wait(
         _ what: String = "a condition", upTo limit: Duration = .seconds(60), until condition: @escaping @Sendable (Value) -> Bool
@@ -41,7 +41,7 @@ public final class Watched<Value: Sendable>: Sendable {
         let id = newID()
         let timer = Task {
             try await Task.sleep(for: limit)
-            let late = WaitedTooLong(what: what, limit: limit, last: "\(self.value)")
+            let late = TimeoutError(what: what, limit: limit, last: "\(self.value)")
             self.remove(id)?.wake(.failure(late))
         }
         defer { timer.cancel() }
@@ -65,7 +65,7 @@ public final class Watched<Value: Sendable>: Sendable {
         add(id, Waiter(condition: condition) { _ in met.signal() })
         guard met.wait(timeout: .now() + limit / .seconds(1)) == .success else {
             _ = remove(id)
-            throw WaitedTooLong(what: what, limit: limit, last: "\(value)")
+            throw TimeoutError(what: what, limit: limit, last: "\(value)")
         }
         return value
     }
@@ -90,7 +90,7 @@ public final class Watched<Value: Sendable>: Sendable {
 }
 
 /// What a test waited for did not come.
-public struct WaitedTooLong: Error, CustomStringConvertible {
+public struct TimeoutError: Error, CustomStringConvertible {
     let what: String
     let limit: Duration
     let last: String
@@ -100,7 +100,7 @@ public struct WaitedTooLong: Error, CustomStringConvertible {
 
 /// Returns as soon as `condition` holds. For what gives no signal, such as the descriptors of the process.
 ///
-/// - Throws: ``WaitedTooLong`` after `limit`.
+/// - Throws: ``TimeoutError`` after `limit`.
 public func poll<Value: Sendable>(
     _ what: String, upTo limit: Duration = .seconds(60), value: () throws -> Value, until condition: (Value) -> Bool
 ) async throws {
@@ -108,7 +108,7 @@ public func poll<Value: Sendable>(
     while true {
         let last = try value()
         if condition(last) { return }
-        guard ContinuousClock.now < end else { throw WaitedTooLong(what: what, limit: limit, last: "\(last)") }
+        guard ContinuousClock.now < end else { throw TimeoutError(what: what, limit: limit, last: "\(last)") }
         try await Task.sleep(for: .milliseconds(5))
     }
 }

@@ -42,7 +42,7 @@ public struct SpikeTransport: HTTPTransport, CustomStringConvertible {
 
     private func connect(to request: Request) async throws -> SpikeConnection {
         guard let origin = request.origin, origin.scheme == "http" else {
-            throw TransportError(.unsupported, phase: .connect, message: "http alone", request: request, wasSent: .no)
+            throw TransportError(.unsupported, phase: .connect, message: "http alone", request: request, delivery: .notSent)
         }
         return try await ClientBootstrap(group: loop).connect(host: origin.host, port: origin.effectivePort) { [codec] channel in
             channel.eventLoop.makeCompletedFuture {
@@ -110,7 +110,7 @@ class SpikeHandler {
 
     final func begin(_ request: Request, _ continuation: Waiter) {
         guard waiting == nil, let context, context.channel.isActive else {
-            continuation.resume(throwing: TransportError(.connectionLost, phase: .request, request: request, wasSent: .no))
+            continuation.resume(throwing: TransportError(.connectionLost, phase: .request, request: request, delivery: .notSent))
             return
         }
         waiting = (request, continuation)
@@ -131,7 +131,7 @@ class SpikeHandler {
         if let (request, continuation) = waiting {
             waiting = nil
             continuation.resume(
-                throwing: TransportError(.connectionLost, phase: .response, underlying: underlying, request: request, wasSent: .maybe))
+                throwing: TransportError(.connectionLost, phase: .response, underlying: underlying, request: request, delivery: .unknown))
         }
         context?.close(promise: nil)
     }

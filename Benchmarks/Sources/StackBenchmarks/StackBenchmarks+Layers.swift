@@ -10,8 +10,8 @@ extension StackBenchmarks {
     static func measureFlow(over bare: HTTPStack, _ request: Request, _ base: Figure) async throws -> [(String, Figure)] {
         print("\nflow control, with nobody in the way\n")
         let layers: [(String, HTTPStack)] = [
-            ("limitConcurrency", bare.limitConcurrency(to: 100)),
-            ("limitConcurrency, adaptive", bare.limitConcurrency(.adaptive())),
+            ("concurrencyLimit", bare.concurrencyLimit(100)),
+            ("concurrencyLimit, adaptive", bare.concurrencyLimit(.adaptive())),
             // More than these calls are in a millisecond.
             ("rateLimit", bare.rateLimit(RateLimit(100_000, per: .milliseconds(1)))),
             ("circuitBreaker", bare.circuitBreaker()),

@@ -126,7 +126,7 @@ extension Double {
 /// Answers at once, from memory.
 struct Immediate: HTTPSender {
     static let head = HTTPResponse(status: .ok)
-    static let exchange = ExchangeLifetime(ended: .complete)
+    static let exchange = ExchangeLifetime(outcome: .complete)
 
     func send(_ request: Request) async throws -> Response {
         Response(head: Self.head, body: ResponseBody(), request: request, exchange: Self.exchange)

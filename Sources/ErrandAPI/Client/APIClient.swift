@@ -44,8 +44,8 @@ public struct APIClient: Sendable {
 
     /// The value that the call gives.
     ///
-    /// - Throws: `StatusError` for an unwanted status, ``DecodingFailure`` for a body that is not what was declared,
-    ///   ``TransportError``, `CancellationError`; ``InvalidURL`` and `EncodingError` before anything is sent.
+    /// - Throws: `StatusError` for an unwanted status, ``ResponseDecodingError`` for a body that is not what was declared,
+    ///   ``TransportError``, `CancellationError`; ``InvalidURLError`` and `EncodingError` before anything is sent.
     @concurrent public func value<Output>(_ endpoint: Endpoint<Output>) async throws -> Output {
         try await response(endpoint).value
     }
@@ -104,7 +104,7 @@ public struct APIClient: Sendable {
 
     /// The value of a response. Reads its body.
     ///
-    /// - Throws: ``DecodingFailure``, and what reading the body throws.
+    /// - Throws: ``ResponseDecodingError``, and what reading the body throws.
     @concurrent public func decode<Output>(_ response: Response, as decoding: ResponseDecoding<Output>) async throws -> Output {
         let data: Data
         if decoding.wantsBody {
@@ -115,7 +115,7 @@ public struct APIClient: Sendable {
         do {
             return try decoding.value(from: data, head: response.head, json: json)
         } catch {
-            throw DecodingFailure(Output.self, underlying: error, body: data, of: response)
+            throw ResponseDecodingError(Output.self, underlying: error, body: data, of: response)
         }
     }
 

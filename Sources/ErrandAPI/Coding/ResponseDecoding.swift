@@ -49,7 +49,7 @@ extension ResponseDecoding where Output == Void {
 }
 
 /// A body that is not what the call declared.
-public struct DecodingFailure: RequestFailure {
+public struct ResponseDecodingError: RequestFailure {
     /// How much of the body is kept: 1 KiB.
     public static let bodyLimitBytes = 1024
 
@@ -68,7 +68,7 @@ public struct DecodingFailure: RequestFailure {
 
     public var response: HTTPResponse? { head }
     public var phase: ExchangePhase { .decode }
-    public var wasSent: WasSent { .yes }
+    public var delivery: Delivery { .sent }
 
     public init(_ type: Any.Type, underlying: any Error, body: Data, of response: Response) {
         request = response.request
@@ -76,7 +76,7 @@ public struct DecodingFailure: RequestFailure {
         attempts = response.metadata.attempts
         typeName = String(reflecting: type)
         self.underlying = underlying
-        bodyPrefix = Data(body.prefix(Self.bodyLimitBytes))
+        bodyPrefix = Data(body.prefix(upTo: Self.bodyLimitBytes))
         codingPath = Self.context(of: underlying).map { Self.text($0.codingPath).shownSafely() } ?? ""
     }
 
@@ -117,7 +117,7 @@ public struct DecodingFailure: RequestFailure {
     }
 }
 
-extension DecodingFailure: CustomReflectable {
+extension ResponseDecodingError: CustomReflectable {
     public var customMirror: Mirror {
         Mirror(self, children: ["failure": description, "body": "\(bodyPrefix.count) bytes kept"] as KeyValuePairs<String, Any>)
     }

@@ -20,7 +20,7 @@ public import ErrandCore
 public struct Endpoint<Output: Sendable>: Sendable {
     public var method: HTTPRequest.Method
     public var path: PathTemplate
-    public var query: Query
+    public var query: URLQuery
     public var headers: HTTPFields
     public var body: EndpointBody
     public var decoding: ResponseDecoding<Output>
@@ -28,7 +28,7 @@ public struct Endpoint<Output: Sendable>: Sendable {
     public var options = RequestOptions()
 
     public init(
-        _ method: HTTPRequest.Method, _ path: PathTemplate, query: Query = Query(), headers: HTTPFields = HTTPFields(),
+        _ method: HTTPRequest.Method, _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(),
         body: EndpointBody = .none, decoding: ResponseDecoding<Output>
     ) {
         (self.method, self.path, self.query, self.headers) = (method, path, query, headers)
@@ -44,7 +44,7 @@ public struct Endpoint<Output: Sendable>: Sendable {
 
     /// The request, without a base URL.
     ///
-    /// - Throws: ``InvalidURL``, `EncodingError`, or what opening a file throws.
+    /// - Throws: ``InvalidURLError``, `EncodingError`, or what opening a file throws.
     public func request(json: JSONCoding = .standard) throws -> Request {
         var request = try Request(method, path, query: query, headers: headers, body: try body.requestBody(json))
         let template = request.options.urlTemplate
@@ -80,30 +80,30 @@ extension Endpoint: CustomStringConvertible, CustomReflectable {
 // MARK: - A value comes back
 
 extension Endpoint where Output: Decodable {
-    public static func get(_ path: PathTemplate, query: Query = Query(), headers: HTTPFields = HTTPFields()) -> Self {
+    public static func get(_ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields()) -> Self {
         Self(.get, path, query: query, headers: headers, decoding: .json)
     }
 
     public static func post(
-        _ path: PathTemplate, query: Query = Query(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none
+        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none
     ) -> Self {
         Self(.post, path, query: query, headers: headers, body: body, decoding: .json)
     }
 
     public static func put(
-        _ path: PathTemplate, query: Query = Query(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none
+        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none
     ) -> Self {
         Self(.put, path, query: query, headers: headers, body: body, decoding: .json)
     }
 
     public static func patch(
-        _ path: PathTemplate, query: Query = Query(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none
+        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none
     ) -> Self {
         Self(.patch, path, query: query, headers: headers, body: body, decoding: .json)
     }
 
     public static func delete(
-        _ path: PathTemplate, query: Query = Query(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none
+        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none
     ) -> Self {
         Self(.delete, path, query: query, headers: headers, body: body, decoding: .json)
     }
@@ -112,34 +112,34 @@ extension Endpoint where Output: Decodable {
 // MARK: - Nothing comes back
 
 extension Endpoint where Output == Void {
-    public static func get(_ path: PathTemplate, query: Query = Query(), headers: HTTPFields = HTTPFields()) -> Self {
+    public static func get(_ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields()) -> Self {
         Self(.get, path, query: query, headers: headers, decoding: .none)
     }
 
-    public static func head(_ path: PathTemplate, query: Query = Query(), headers: HTTPFields = HTTPFields()) -> Self {
+    public static func head(_ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields()) -> Self {
         Self(.head, path, query: query, headers: headers, decoding: .none)
     }
 
     public static func post(
-        _ path: PathTemplate, query: Query = Query(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none
+        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none
     ) -> Self {
         Self(.post, path, query: query, headers: headers, body: body, decoding: .none)
     }
 
     public static func put(
-        _ path: PathTemplate, query: Query = Query(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none
+        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none
     ) -> Self {
         Self(.put, path, query: query, headers: headers, body: body, decoding: .none)
     }
 
     public static func patch(
-        _ path: PathTemplate, query: Query = Query(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none
+        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none
     ) -> Self {
         Self(.patch, path, query: query, headers: headers, body: body, decoding: .none)
     }
 
     public static func delete(
-        _ path: PathTemplate, query: Query = Query(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none
+        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none
     ) -> Self {
         Self(.delete, path, query: query, headers: headers, body: body, decoding: .none)
     }

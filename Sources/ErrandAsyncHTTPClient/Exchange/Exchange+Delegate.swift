@@ -32,7 +32,7 @@ extension Exchange: HTTPClientResponseDelegate {
     func didReceiveHead(task: HTTPClient.Task<Void>, _ head: HTTPResponseHead) -> EventLoopFuture<Void> {
         guard var received = HTTPResponse(head) else {
             let error = TransportError(
-                .invalidResponse, phase: .response, message: "status \(head.status.code)", request: request, wasSent: .yes)
+                .invalidResponse, phase: .response, message: "status \(head.status.code)", request: request, delivery: .sent)
             end(by: error)
             return task.eventLoop.makeFailedFuture(error)
         }

@@ -53,7 +53,7 @@ final class Exchange: ReadyBodySource {
     func run(on client: HTTPClient) async throws -> ErrandCore.Response {
         var message = try HTTPClient.Request(request, body: clientBody(on: client.eventLoopGroup))
         if request.deadline?.hasPassed == true {
-            throw TransportError(.timedOut, phase: .queue, elapsed: .zero, request: request, wasSent: .no)
+            throw TransportError(.timedOut, phase: .queue, elapsed: .zero, request: request, delivery: .notSent)
         }
         events?.record(.start)
         if events != nil, let watch = machine.withLock({ $0.held?.owner.watch }), let number = watch.expect(self) {
@@ -185,7 +185,7 @@ final class Exchange: ReadyBodySource {
             let owner = machine.held?.owner
             return event(&machine) { position in
                 FailureMapping(
-                    request: request, phase: position.phase, wasSent: position.wasSent, head: position.head,
+                    request: request, phase: position.phase, delivery: position.delivery, head: position.head,
                     elapsed: started.duration(to: .now), isShutDown: owner?.clients == nil
                 ).failure(for: error)
             }

@@ -33,7 +33,7 @@ struct ExchangeMachine<Handles: ExchangeHandles>: Sendable {
         case running(Progress)
         /// To end, and whether the request has left is being found out.
         case withdrawing(reason: WithdrawalReason, Progress)
-        case ended(ExchangeLifetime.End)
+        case ended(ExchangeLifetime.Outcome)
     }
 
     enum WithdrawalReason: Sendable {
@@ -222,7 +222,7 @@ struct ExchangeMachine<Handles: ExchangeHandles>: Sendable {
             }
         }
         // One reader at a time.
-        guard case .receiving(var receiving)? = progress, case .open = receiving.flow else { return .failure(BodyAlreadyUsed()) }
+        guard case .receiving(var receiving)? = progress, case .open = receiving.flow else { return .failure(BodyAlreadyUsedError()) }
         guard let waiter else { return .pending }
         receiving.flow = .awaited(waiter)
         progress = .receiving(receiving)
@@ -321,7 +321,7 @@ struct ExchangeMachine<Handles: ExchangeHandles>: Sendable {
     }
 
     /// Ends the exchange if it has not ended. What is queued is dropped in any case.
-    private mutating func stop(_ end: ExchangeLifetime.End) -> Ending? {
+    private mutating func stop(_ end: ExchangeLifetime.Outcome) -> Ending? {
         chunks.removeAll()
         return hasEnded ? nil : self.end(end)
     }
@@ -331,13 +331,13 @@ struct ExchangeMachine<Handles: ExchangeHandles>: Sendable {
     /// Where an exchange was when it failed.
     struct Position: Sendable {
         let phase: ExchangePhase
-        let wasSent: WasSent
+        let delivery: Delivery
         let head: HTTPResponse?
     }
 
     /// What must be done when the exchange ends.
     struct Ending: Sendable {
-        let end: ExchangeLifetime.End
+        let end: ExchangeLifetime.Outcome
         let sizes: ExchangeLifetime.BodySizes
         let held: Handles.Held?
         let headWaiter: Handles.HeadWaiter?
@@ -369,14 +369,14 @@ struct ExchangeMachine<Handles: ExchangeHandles>: Sendable {
 
     private var position: Position {
         switch progress {
-        case .connecting?, nil: Position(phase: .connect, wasSent: .no, head: nil)
-        case .sending?: Position(phase: .send, wasSent: .maybe, head: nil)
-        case .awaitingResponse?: Position(phase: .response, wasSent: .maybe, head: nil)
-        case .receiving?: Position(phase: .body, wasSent: .yes, head: head)
+        case .connecting?, nil: Position(phase: .connect, delivery: .notSent, head: nil)
+        case .sending?: Position(phase: .send, delivery: .unknown, head: nil)
+        case .awaitingResponse?: Position(phase: .response, delivery: .unknown, head: nil)
+        case .receiving?: Position(phase: .body, delivery: .sent, head: head)
         }
     }
 
-    private mutating func end(_ end: ExchangeLifetime.End) -> Ending {
+    private mutating func end(_ end: ExchangeLifetime.Outcome) -> Ending {
         var headWaiter: Handles.HeadWaiter?
         var chunkWaiter: Handles.ChunkWaiter?
         var demand: Handles.Demand?

@@ -7,19 +7,19 @@ internal import NIOHTTP1
 extension HTTPClient.Request {
     /// The message that the client sends for `request`.
     ///
-    /// - Throws: ``InvalidURL`` if there is no URL, ``TransportError`` with the code `invalidRequest` if the client refuses it, `unsupported` for
+    /// - Throws: ``InvalidURLError`` if there is no URL, ``TransportError`` with the code `invalidRequest` if the client refuses it, `unsupported` for
     ///   `OPTIONS *`.
     init(_ request: Request, body: HTTPClient.Body?) throws {
         guard request.head.path != "*" || request.method != .options else {
             throw TransportError(
                 .unsupported, phase: .request, message: "this transport can't send the target '*' (RFC 9112, 3.2.4)", request: request,
-                wasSent: .no)
+                delivery: .notSent)
         }
         let url = try request.urlText()
         guard request.head.headerFields.lazy.filter({ $0.name.canonicalName == "host" }).prefix(2).count < 2 else {
             throw TransportError(
                 .invalidRequest, phase: .request, message: "there is more than one Host field (RFC 9112, 3.2)", request: request,
-                wasSent: .no)
+                delivery: .notSent)
         }
         var headers = HTTPHeaders()
         headers.reserveCapacity(request.head.headerFields.count)
@@ -33,7 +33,7 @@ extension HTTPClient.Request {
         } catch {
             throw TransportError(
                 .invalidRequest, phase: .request, message: FailureMapping.text(of: error), underlying: error, request: request,
-                wasSent: .no)
+                delivery: .notSent)
         }
     }
 }

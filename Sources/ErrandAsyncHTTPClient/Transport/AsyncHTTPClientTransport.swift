@@ -63,8 +63,7 @@ public struct AsyncHTTPClientTransport: HTTPTransport, ConnectionSource, CustomS
     }
 
     public var capabilities: Capabilities {
-        let all: Capabilities = [.deadlines, .streamingUpload, .streamingDownload, .http2, .phaseEvents]
-        return owner.watch == nil ? all : all.union(.connectionEvents)
+        [.deadlines, .streamingDownload]
     }
 
     /// The connections of a client of its own that are open now; empty for a borrowed one.
@@ -77,11 +76,11 @@ public struct AsyncHTTPClientTransport: HTTPTransport, ConnectionSource, CustomS
     public func send(_ request: Request) async throws -> Response {
         try Task.checkCancellation()
         guard let clients = owner.clients else {
-            throw TransportError(.shutDown, phase: .request, request: request, wasSent: .no)
+            throw TransportError(.shutDown, phase: .request, request: request, delivery: .notSent)
         }
         guard request.options.upgrade == nil else {
             throw TransportError(
-                .unsupported, phase: .request, message: "this transport can't change protocols", request: request, wasSent: .no)
+                .unsupported, phase: .request, message: "this transport can't change protocols", request: request, delivery: .notSent)
         }
         let fields = request.head.headerFields
         guard let decompressing = clients.decompressing, fields[.acceptEncoding] == nil, fields[.range] == nil else {

@@ -86,7 +86,7 @@ final class ConnectionRecord: Sendable {
     init(_ number: Int, _ address: SocketAddress?) { (self.number, self.address) = (number, address) }
 
     var shown: OpenConnection {
-        state.withLock { OpenConnection(number: number, authority: $0.authority, exchanges: $0.exchanges, begun: $0.begun) }
+        state.withLock { OpenConnection(number: number, authority: $0.authority, exchanges: $0.exchanges, exchangesStarted: $0.begun) }
     }
 
     func begin(_ head: HTTPRequestHead) -> ConnectionInfo {

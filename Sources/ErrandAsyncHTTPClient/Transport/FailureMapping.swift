@@ -12,14 +12,14 @@ internal import NIOSSL
 struct FailureMapping {
     let request: Request
     let phase: ExchangePhase
-    let wasSent: WasSent
+    let delivery: Delivery
     let head: HTTPResponse?
     let elapsed: Duration
     /// Whether the transport was shut down.
     let isShutDown: Bool
 
     func failure(for error: any Error) -> any Error {
-        if error is CancellationError || error is TransportError || error is InvalidURL { return error }
+        if error is CancellationError || error is TransportError || error is InvalidURLError { return error }
         let hasTimedOut = request.deadline?.hasPassed == true
         switch error {
         case let error as RequestBodyFailed:
@@ -87,7 +87,7 @@ struct FailureMapping {
         case .bodyLengthMismatch, .writeAfterRequestSent:
             made(.requestBody, message: error.shortDescription, underlying: error)
         default:
-            wasSent == .no
+            delivery == .notSent
                 ? made(.invalidRequest, phase: .request, message: error.shortDescription, underlying: error)
                 : made(.invalidResponse, message: error.shortDescription, underlying: error)
         }
@@ -124,7 +124,7 @@ struct FailureMapping {
     ) -> TransportError {
         TransportError(
             code, phase: phase ?? self.phase, message: message, elapsed: elapsed, underlying: underlying, request: request, response: head,
-            wasSent: wasSent)
+            delivery: delivery)
     }
 
     /// The one phrase that helps, from what the TLS library says at length.

@@ -138,19 +138,19 @@ final class Counter: Sendable {
 
 extension Response {
     /// Waits for the end of the exchange; how it ended.
-    func end() async throws -> ExchangeLifetime.End {
+    func end() async throws -> ExchangeLifetime.Outcome {
         let exchange = exchange
         return try await withDeadline("the end of the exchange") {
             let ended = Signal()
             exchange.onEnd { _ in ended.signal() }
             try await ended.wait()
-            guard let end = exchange.ended else { throw CancellationError() }
+            guard let end = exchange.outcome else { throw CancellationError() }
             return end
         }
     }
 }
 
-extension ExchangeLifetime.End {
+extension ExchangeLifetime.Outcome {
     var isComplete: Bool { if case .complete = self { true } else { false } }
 }
 

@@ -2,7 +2,7 @@ internal import ErrandCore
 internal import Synchronization
 internal import Testing
 
-/// How long a behaviour waits for what must come, and how long it may take as a whole. A machine with other work may need seconds for what
+/// How long a behavior waits for what must come, and how long it may take as a whole. A machine with other work may need seconds for what
 /// takes none.
 enum Patience {
     /// For one thing.

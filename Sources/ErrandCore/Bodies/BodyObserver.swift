@@ -7,7 +7,7 @@ public enum BodyEvent: Sendable {
     /// The next bytes, never empty, as they are handed on.
     case chunk(Data)
     /// The body has come to its end, has failed, or nobody reads on. Trailer fields come with a complete body alone, where there were any.
-    case end(ExchangeLifetime.End, trailers: HTTPFields?)
+    case end(ExchangeLifetime.Outcome, trailers: HTTPFields?)
 }
 
 /// Tells a closure of one reading of a body: one event at a time, the end exactly once, and nothing after it.
@@ -41,7 +41,7 @@ final class BodyObserver: Sendable {
         if let end { handler(end) }
     }
 
-    func end(_ end: ExchangeLifetime.End, trailers: HTTPFields? = nil) {
+    func end(_ end: ExchangeLifetime.Outcome, trailers: HTTPFields? = nil) {
         let event = BodyEvent.end(end, trailers: trailers)
         let isNow = state.withLock { state in
             if state.isOver { return false }

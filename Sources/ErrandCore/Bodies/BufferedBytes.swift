@@ -62,13 +62,13 @@ struct BufferedBytes: Sendable {
             for tap in taps { tap.observer.end(.complete, trailers: trailers) }
             return nil
         }
-        guard use.phase == .over else { throw BodyAlreadyUsed() }
+        guard use.phase == .over else { throw BodyAlreadyUsedError() }
         return nil
     }
 
     /// For the only reader.
     func readAll() throws -> Data {
-        guard claim() else { throw BodyAlreadyUsed() }
+        guard claim() else { throw BodyAlreadyUsedError() }
         guard let all = try next() else { return Data() }
         _ = try next()
         return all

@@ -54,7 +54,7 @@ private final class StagedBodySource: BodySource {
     var trailers: HTTPFields? { base.trailers }
 
     func next() async throws -> Data? {
-        guard var taken = pipeline.withLock({ $0.take() }) else { throw BodyAlreadyUsed() }
+        guard var taken = pipeline.withLock({ $0.take() }) else { throw BodyAlreadyUsedError() }
         defer { pipeline.withLock { [taken] in $0 = taken } }
         do {
             try Task.checkCancellation()

@@ -26,7 +26,7 @@ extension ResponseBody {
             _ = try await racing(
                 {
                     try await clock.sleep(for: limit)
-                    return TransportError(.timedOut, phase: .response, request: nil, wasSent: .yes)
+                    return TransportError(.timedOut, phase: .response, request: nil, delivery: .sent)
                 },
                 onExpiry: { _ in abandon() }, discard: { _ in }, operation: { try await prefix(Self.briefDrainLimitBytes) })
         } catch {

@@ -71,31 +71,31 @@ public struct ResponseBody: Sendable, AsyncSequence {
     ///
     /// - Parameter limitBytes: the most to take. A body whose declared length is over it fails before a byte is read.
     /// - Throws: ``TransportError`` with the code `bodyTooLarge` past the limit (the rest is abandoned), what broke the body off,
-    ///   or ``BodyAlreadyUsed``.
+    ///   or ``BodyAlreadyUsedError``.
     public func collect(upTo limitBytes: Int = defaultCollectLimitBytes) async throws -> Data {
         precondition(limitBytes >= 0, "limitBytes must be at least 0 (is \(limitBytes))")
         switch storage {
         case .buffered(let bytes):
             guard bytes.data.count <= limitBytes else {
-                guard bytes.claim() else { throw BodyAlreadyUsed() }
+                guard bytes.claim() else { throw BodyAlreadyUsedError() }
                 bytes.abandon()
                 throw TransportError.bodyTooLarge(limitBytes: limitBytes, request: nil)
             }
             return try bytes.readAll()
         case .stream(let owner, _):
             if let expectedLength, expectedLength > Int64(limitBytes) {
-                guard owner.claim() != nil else { throw BodyAlreadyUsed() }
+                guard owner.claim() != nil else { throw BodyAlreadyUsedError() }
                 owner.abandon()
                 throw TransportError.bodyTooLarge(limitBytes: limitBytes, request: owner.request)
             }
-            let (data, isWhole) = try await prefix(limitBytes)
+            let (data, isWhole) = try await prefix(upTo: limitBytes)
             guard isWhole else { throw TransportError.bodyTooLarge(limitBytes: limitBytes, request: owner.request) }
             return data
         }
     }
 
     /// At most `limitBytes` from the front, and whether that is all; what is left is abandoned.
-    public func prefix(_ limitBytes: Int) async throws -> (data: Data, isWhole: Bool) {
+    public func prefix(upTo limitBytes: Int) async throws -> (data: Data, isWhole: Bool) {
         if case .buffered(let bytes) = storage, bytes.data.count <= limitBytes { return (try bytes.readAll(), true) }
         var iterator = makeAsyncIterator()
         var collected = Data()
@@ -161,12 +161,12 @@ public struct ResponseBody: Sendable, AsyncSequence {
 
         /// The next chunk, never empty; nil at the end.
         ///
-        /// - Throws: ``BodyAlreadyUsed`` for the second iterator of one body, and once the body was abandoned before its end; for the copy of an
+        /// - Throws: ``BodyAlreadyUsedError`` for the second iterator of one body, and once the body was abandoned before its end; for the copy of an
         ///   iterator over a transformed body, once another copy has read on; ``TransportError`` when the body breaks off; `CancellationError`.
         public mutating func next() async throws -> Data? {
             switch kind {
             case .buffered(let bytes, let isReader):
-                guard isReader else { throw BodyAlreadyUsed() }
+                guard isReader else { throw BodyAlreadyUsedError() }
                 return try bytes.next()
             case .stream(let reader):
                 if pipeline != nil { return try await transformed(reader) }
@@ -175,7 +175,7 @@ public struct ResponseBody: Sendable, AsyncSequence {
         }
 
         private mutating func transformed(_ reader: StreamReader) async throws -> Data? {
-            guard var pipeline, reader.takeTurn(turn) else { throw BodyAlreadyUsed() }
+            guard var pipeline, reader.takeTurn(turn) else { throw BodyAlreadyUsedError() }
             turn += 1
             if try reader.isOver { return nil }
             // Moved out, so that it is changed in place.
@@ -216,7 +216,7 @@ public struct ResponseBody: Sendable, AsyncSequence {
 
         package func next() async throws -> Data? {
             // Taken out while it is asked: who asks at the same time is a second reader.
-            guard var taken = iterator.withLock({ $0.take() }) else { throw BodyAlreadyUsed() }
+            guard var taken = iterator.withLock({ $0.take() }) else { throw BodyAlreadyUsedError() }
             defer { iterator.withLock { [taken] in $0 = taken } }
             return try await taken.next()
         }

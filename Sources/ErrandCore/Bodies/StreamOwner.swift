@@ -163,13 +163,13 @@ final class StreamReader: Sendable, BodyInput {
 
     /// Whether there is nothing more to read.
     ///
-    /// - Throws: ``BodyAlreadyUsed`` for a second reader, and where another task gave the body up.
+    /// - Throws: ``BodyAlreadyUsedError`` for a second reader, and where another task gave the body up.
     var isOver: Bool {
         get throws {
             switch owner.phase {
             case .open where source != nil: false
             case .over where source != nil: true
-            case .open, .over, .givenUp: throw BodyAlreadyUsed()
+            case .open, .over, .givenUp: throw BodyAlreadyUsedError()
             }
         }
     }
@@ -177,14 +177,14 @@ final class StreamReader: Sendable, BodyInput {
     /// The next chunk of the source; nil at its end.
     func pull() async throws -> Data? {
         if try isOver { return nil }
-        guard let source else { throw BodyAlreadyUsed() }
+        guard let source else { throw BodyAlreadyUsedError() }
         do {
             if let chunk = try await source.next() { return chunk }
             // Sources may end where they are cancelled, or given up: neither is the end of the body.
             try Task.checkCancellation()
-            if owner.phase == .givenUp { throw BodyAlreadyUsed() }
+            if owner.phase == .givenUp { throw BodyAlreadyUsedError() }
             return nil
-        } catch let error as BodyAlreadyUsed {
+        } catch let error as BodyAlreadyUsedError {
             // Somebody else reads it at this moment, and goes on.
             throw error
         } catch {
@@ -197,10 +197,10 @@ final class StreamReader: Sendable, BodyInput {
 
     /// The body has come to its end.
     ///
-    /// - Throws: ``BodyAlreadyUsed`` where another task gave it up meanwhile: then it has no end that could pass for the whole.
+    /// - Throws: ``BodyAlreadyUsedError`` where another task gave it up meanwhile: then it has no end that could pass for the whole.
     func finish() throws {
         if owner.phase == .over { return }
-        guard let source, owner.finish(trailers: source.trailers) else { throw BodyAlreadyUsed() }
+        guard let source, owner.finish(trailers: source.trailers) else { throw BodyAlreadyUsedError() }
     }
 
     /// What the chunks go through has failed.
@@ -210,7 +210,7 @@ final class StreamReader: Sendable, BodyInput {
     func checkLimits() throws {
         try Task.checkCancellation()
         guard let request = owner.request, let deadline = request.deadline, deadline.hasPassed else { return }
-        throw TransportError(.timedOut, phase: .body, request: request, wasSent: .yes)
+        throw TransportError(.timedOut, phase: .body, request: request, delivery: .sent)
     }
 
     /// False if another copy of the iterator has read since.

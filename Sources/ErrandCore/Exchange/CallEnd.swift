@@ -43,7 +43,7 @@ package final class CallEnd: Sendable {
 /// How a response ended, for an observer.
 package struct CallReport<Mark: Sendable>: Sendable {
     /// Of the exchange, on the wire.
-    package let exchange: ExchangeLifetime.End
+    package let exchange: ExchangeLifetime.Outcome
     package let sizes: ExchangeLifetime.BodySizes
     /// What decoding failed by, or reading for it; nil where the call has its value, and where nothing was to be decoded.
     package let decodingFailure: (any Error)?
@@ -51,7 +51,7 @@ package struct CallReport<Mark: Sendable>: Sendable {
     package let mark: Mark
 
     package init(
-        exchange: ExchangeLifetime.End, sizes: ExchangeLifetime.BodySizes, decodingFailure: (any Error)? = nil, mark: Mark
+        exchange: ExchangeLifetime.Outcome, sizes: ExchangeLifetime.BodySizes, decodingFailure: (any Error)? = nil, mark: Mark
     ) {
         (self.exchange, self.sizes, self.decodingFailure, self.mark) = (exchange, sizes, decodingFailure, mark)
     }
@@ -96,7 +96,7 @@ extension Response {
 /// Waits for both ends of a typed call, that of the exchange and that of decoding, and reports once.
 private final class CallObserver<Mark: Sendable>: Sendable {
     private struct State {
-        var exchange: (end: ExchangeLifetime.End, sizes: ExchangeLifetime.BodySizes, mark: Mark)?
+        var exchange: (end: ExchangeLifetime.Outcome, sizes: ExchangeLifetime.BodySizes, mark: Mark)?
         var outcome: CallEnd.Outcome?
         var isOver = false
 
@@ -125,7 +125,7 @@ private final class CallObserver<Mark: Sendable>: Sendable {
         (self.mark, self.handler) = (mark, handler)
     }
 
-    func exchangeEnded(_ end: ExchangeLifetime.End, _ sizes: ExchangeLifetime.BodySizes) {
+    func exchangeEnded(_ end: ExchangeLifetime.Outcome, _ sizes: ExchangeLifetime.BodySizes) {
         let now = mark()
         let report = state.withLock { state in
             state.exchange = (end, sizes, now)

@@ -1,27 +1,27 @@
 /// What the exchanges of one call took.
 public struct CallTimings: Sendable, Hashable {
     /// One for each request that was sent, in order: attempts, redirects and hedges.
-    public let transactions: [TransactionTimings]
+    public let exchanges: [ExchangeTimings]
     /// How many redirects were followed.
     public let redirectCount: Int
 
     /// From the first request's beginning to the last response's end; nil while one is under way, and where nothing was sent.
     public var total: Duration? {
-        guard let first = transactions.map(\.began).min() else { return nil }
-        let ends = transactions.compactMap(\.ended)
-        guard ends.count == transactions.count, let last = ends.max() else { return nil }
+        guard let first = exchanges.map(\.start).min() else { return nil }
+        let ends = exchanges.compactMap(\.end)
+        guard ends.count == exchanges.count, let last = ends.max() else { return nil }
         return last - first
     }
 }
 
 /// One request and its response: when each step was taken, counted from the beginning of the call. A step that was not reached, or that
 /// the transport does not tell, is nil.
-public struct TransactionTimings: Sendable, Hashable {
+public struct ExchangeTimings: Sendable, Hashable {
     /// Without secrets.
     public let url: String
     public let method: String
     /// The transport took the request.
-    public let began: Duration
+    public let start: Duration
     /// There was a connection.
     public internal(set) var connected: Duration?
     public internal(set) var requestHeadSent: Duration?
@@ -29,7 +29,7 @@ public struct TransactionTimings: Sendable, Hashable {
     public internal(set) var responseHead: Duration?
     public internal(set) var firstByte: Duration?
     /// The exchange was over on the wire.
-    public internal(set) var ended: Duration?
+    public internal(set) var end: Duration?
     /// Of the request's body.
     public internal(set) var sentBytes: Int64 = 0
     /// Of the response's body, as the transport hands it on.
@@ -44,8 +44,8 @@ public struct TransactionTimings: Sendable, Hashable {
     /// Whether its connection had been used before; nil where the transport does not say.
     public var isReused: Bool? { connection?.isReused }
 
-    init(_ request: Request, at began: Duration) {
-        (url, method, self.began) = (request.redactedURL, request.method.rawValue, began)
+    init(_ request: Request, at start: Duration) {
+        (url, method, self.start) = (request.redactedURL, request.method.rawValue, start)
     }
 
     mutating func record(_ event: ExchangeEvent, at instant: Duration) {
@@ -58,7 +58,7 @@ public struct TransactionTimings: Sendable, Hashable {
         case .responseBytesReceived:
             if firstByte == nil { firstByte = instant }
             receivedBytes = event.bytes ?? receivedBytes
-        case .end: (ended, isComplete) = (instant, event.failure == nil)
+        case .end: (end, isComplete) = (instant, event.failure == nil)
         default: break
         }
     }
@@ -66,7 +66,7 @@ public struct TransactionTimings: Sendable, Hashable {
     /// The phases that it went through, each with how long it took: `connect`, `send`, `wait` and `receive`. The last is the one that it ended in.
     public var phases: [(name: String, duration: Duration)] {
         var phases: [(String, Duration)] = []
-        var since = began
+        var since = start
         func add(_ name: String, _ until: Duration?) {
             guard let until, until >= since else { return }
             phases.append((name, until - since))
@@ -78,7 +78,7 @@ public struct TransactionTimings: Sendable, Hashable {
         add("send", [requestSent, responseHead].compactMap { $0 }.min())
         add("wait", responseHead)
         let last = responseHead != nil ? "receive" : requestSent != nil ? "wait" : connected ?? requestHeadSent != nil ? "send" : "connect"
-        add(last, ended)
+        add(last, end)
         return phases
     }
 }

@@ -95,14 +95,14 @@ public struct ExchangeEvent: Sendable {
     /// What is done about an answer, or about there being none.
     public struct Decision: Sendable, Hashable, CustomStringConvertible {
         /// Whether another exchange follows.
-        public let goesOn: Bool
+        public let continues: Bool
         /// Before that; nil where nothing follows.
         public let delay: Duration?
         /// In a few words, without secrets.
         public let description: String
 
-        public init(goesOn: Bool, after delay: Duration? = nil, _ description: String) {
-            (self.goesOn, self.delay, self.description) = (goesOn, delay, description)
+        public init(continues: Bool, after delay: Duration? = nil, _ description: String) {
+            (self.continues, self.delay, self.description) = (continues, delay, description)
         }
     }
 
@@ -174,9 +174,9 @@ public struct OpenConnection: Sendable, Hashable {
     /// How many exchanges are under way on it; none on an idle one.
     public let exchanges: Int
     /// How many have begun on it so far.
-    public let begun: Int
+    public let exchangesStarted: Int
 
-    public init(number: Int, authority: String?, exchanges: Int, begun: Int) {
-        (self.number, self.authority, self.exchanges, self.begun) = (number, authority, exchanges, begun)
+    public init(number: Int, authority: String?, exchanges: Int, exchangesStarted: Int) {
+        (self.number, self.authority, self.exchanges, self.exchangesStarted) = (number, authority, exchanges, exchangesStarted)
     }
 }

@@ -9,7 +9,7 @@ internal import Synchronization
 /// Copies are the same lifetime. One that is over from the start allocates nothing.
 public struct ExchangeLifetime: Sendable {
     /// How an exchange ended.
-    public enum End: Sendable {
+    public enum Outcome: Sendable {
         /// The whole response was received.
         case complete
         /// It broke off.
@@ -31,7 +31,7 @@ public struct ExchangeLifetime: Sendable {
     }
 
     private enum Storage: Sendable {
-        case over(End)
+        case over(Outcome)
         case running(Running)
     }
 
@@ -41,21 +41,21 @@ public struct ExchangeLifetime: Sendable {
     public init() { storage = .running(Running()) }
 
     /// An exchange that is over, such as one answered from memory.
-    public init(ended end: End) { storage = .over(end) }
+    public init(outcome: Outcome) { storage = .over(outcome) }
 
     /// How it ended; nil while it goes on.
-    public var ended: End? {
+    public var outcome: Outcome? {
         switch storage {
         case .over(let end): end
-        case .running(let running): running.ended
+        case .running(let running): running.outcome
         }
     }
 
     /// Calls `handler` once, when the exchange ends; at once if it has. Handlers run where the end is told, and must not block.
-    public func onEnd(_ handler: @escaping @Sendable (End) -> Void) { onEnd { end, _ in handler(end) } }
+    public func onEnd(_ handler: @escaping @Sendable (Outcome) -> Void) { onEnd { end, _ in handler(end) } }
 
     /// The same, with the sizes of the bodies.
-    public func onEnd(_ handler: @escaping @Sendable (End, BodySizes) -> Void) {
+    public func onEnd(_ handler: @escaping @Sendable (Outcome, BodySizes) -> Void) {
         switch storage {
         case .over(let end): handler(end, BodySizes())
         case .running(let running): running.onEnd(handler)
@@ -65,24 +65,24 @@ public struct ExchangeLifetime: Sendable {
     /// Ends the exchange; the first call counts, later ones do nothing. For transports.
     ///
     /// - Parameter sizes: of the bodies so far, as far as the transport knows them.
-    public func end(_ end: End, sizes: BodySizes = BodySizes()) {
+    public func end(_ end: Outcome, sizes: BodySizes = BodySizes()) {
         if case .running(let running) = storage { running.end(end, sizes) }
     }
 
     private final class Running: Sendable {
         private struct State {
-            var end: End?
+            var end: Outcome?
             var sizes = BodySizes()
-            var handlers: [@Sendable (End, BodySizes) -> Void] = []
+            var handlers: [@Sendable (Outcome, BodySizes) -> Void] = []
         }
 
         private let state = Mutex(State())
 
         init() { LiveWork.exchange.begin() }
 
-        var ended: End? { state.withLock(\.end) }
+        var outcome: Outcome? { state.withLock(\.end) }
 
-        func onEnd(_ handler: @escaping @Sendable (End, BodySizes) -> Void) {
+        func onEnd(_ handler: @escaping @Sendable (Outcome, BodySizes) -> Void) {
             let (end, sizes) = state.withLock { state in
                 if state.end == nil { state.handlers.append(handler) }
                 return (state.end, state.sizes)
@@ -90,8 +90,8 @@ public struct ExchangeLifetime: Sendable {
             if let end { handler(end, sizes) }
         }
 
-        func end(_ end: End, _ sizes: BodySizes) {
-            let handlers = state.withLock { state -> [@Sendable (End, BodySizes) -> Void]? in
+        func end(_ end: Outcome, _ sizes: BodySizes) {
+            let handlers = state.withLock { state -> [@Sendable (Outcome, BodySizes) -> Void]? in
                 guard state.end == nil else { return nil }
                 (state.end, state.sizes) = (end, sizes)
                 defer { state.handlers = [] }
@@ -109,11 +109,11 @@ public struct ExchangeLifetime: Sendable {
 
 extension ExchangeLifetime: CustomStringConvertible, CustomReflectable {
     /// How it ended, without secrets; `in progress` until then.
-    public var description: String { ended.map(\.description) ?? "in progress" }
+    public var description: String { outcome.map(\.description) ?? "in progress" }
     public var customMirror: Mirror { Mirror(self, children: ["state": description]) }
 }
 
-extension ExchangeLifetime.End: CustomStringConvertible, CustomReflectable {
+extension ExchangeLifetime.Outcome: CustomStringConvertible, CustomReflectable {
     /// How it ended; of an error that is not this library's own, the type.
     public var description: String {
         switch self {

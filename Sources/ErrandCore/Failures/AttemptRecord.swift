@@ -36,7 +36,7 @@ extension AttemptRecord: CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: ["attempt": description]) }
 }
 
-private enum AttemptsKey: TypedKey { static var defaultValue: [AttemptRecord] { [] } }
+private enum AttemptsKey: MetadataKey { static var defaultValue: [AttemptRecord] { [] } }
 
 extension ResponseMetadata {
     /// The attempts before the one that this response answers, oldest first.

@@ -4,7 +4,7 @@
 /// do {
 ///     …
 /// } catch is CancellationError {
-/// } catch let failure as any RequestFailure where failure.wasSent == .no {
+/// } catch let failure as any RequestFailure where failure.delivery == .notSent {
 ///     // safe to do again
 /// }
 /// ```
@@ -25,7 +25,7 @@ public protocol RequestFailure: LocalizedError, CustomStringConvertible {
     /// The attempts before this one, oldest first; retry adds them.
     var attempts: [AttemptRecord] { get set }
     /// Whether a server got the request, in any attempt of the call: `no` only if nothing left in this attempt and in all of ``attempts``.
-    var wasSent: WasSent { get }
+    var delivery: Delivery { get }
 }
 
 extension RequestFailure {
@@ -43,7 +43,7 @@ extension RequestFailure {
 package func shownError(_ error: any Error) -> String {
     switch error {
     case let failure as any RequestFailure: failure.description
-    case let invalid as InvalidURL: invalid.description
+    case let invalid as InvalidURLError: invalid.description
     default: "\(type(of: error))"
     }
 }

@@ -23,7 +23,7 @@ public struct StatusError: RequestFailure {
     public var status: HTTPResponse.Status { head.status }
     public var response: HTTPResponse? { head }
     public var phase: ExchangePhase { .response }
-    public var wasSent: WasSent { .yes }
+    public var delivery: Delivery { .sent }
 
     /// How long the server asks to be left alone (`Retry-After`); nil where it does not say.
     public var retryAfter: Duration? { head.headerFields.retryAfter }

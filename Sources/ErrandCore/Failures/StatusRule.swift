@@ -31,15 +31,15 @@ public struct StatusRule: Sendable, CustomStringConvertible {
 }
 
 private enum ValidateStatusOptionKey: OptionKey {
-    static var defaultValue: Override<StatusRule> { .inherited }
-    static func identity(of value: Override<StatusRule>) -> OptionIdentity { .ofSwitch(value) }
+    static var defaultValue: OptionOverride<StatusRule> { .inherited }
+    static func identity(of value: OptionOverride<StatusRule>) -> OptionIdentity { .ofSwitch(value) }
     static var crossesOrigins: Bool { true }
     static var servedBy: MiddlewarePlace? { .validateStatus }
 }
 
 extension RequestOptions {
     /// Another rule for this request, or `.off`.
-    public var validateStatus: Override<StatusRule> {
+    public var validateStatus: OptionOverride<StatusRule> {
         get { self[ValidateStatusOptionKey.self] }
         set { self[ValidateStatusOptionKey.self] = newValue }
     }

@@ -43,31 +43,31 @@ public struct TransportError: RequestFailure {
     public var response: HTTPResponse?
     public var attempts: [AttemptRecord] = []
     /// Setting it says so of this attempt alone.
-    public var wasSent: WasSent {
-        get { attempts.isEmpty ? sentInThisAttempt : max(sentInThisAttempt, attempts.wasSent) }
+    public var delivery: Delivery {
+        get { attempts.isEmpty ? sentInThisAttempt : max(sentInThisAttempt, attempts.delivery) }
         set { sentInThisAttempt = newValue }
     }
-    private var sentInThisAttempt: WasSent
+    private var sentInThisAttempt: Delivery
     /// Whether the server has said that it did not process this attempt (REFUSED_STREAM, or GOAWAY with a lower stream; RFC 9113, 8.7): then it
     /// can be sent again, whatever its method.
     public var isUnprocessed: Bool
 
     public init(
         _ code: Code, phase: ExchangePhase, message: String = "", elapsed: Duration? = nil, underlying: (any Error)? = nil,
-        request: Request?, response: HTTPResponse? = nil, wasSent: WasSent, isUnprocessed: Bool = false
+        request: Request?, response: HTTPResponse? = nil, delivery: Delivery, isUnprocessed: Bool = false
     ) {
         (self.code, self.phase, self.message, self.elapsed, self.underlying) = (code, phase, message, elapsed, underlying)
-        (self.request, self.response, sentInThisAttempt, self.isUnprocessed) = (request, response, wasSent, isUnprocessed)
+        (self.request, self.response, sentInThisAttempt, self.isUnprocessed) = (request, response, delivery, isUnprocessed)
     }
 
     package static func timedOut(
-        _ phase: ExchangePhase, after elapsed: Duration, request: Request?, response: HTTPResponse? = nil, wasSent: WasSent
+        _ phase: ExchangePhase, after elapsed: Duration, request: Request?, response: HTTPResponse? = nil, delivery: Delivery
     ) -> TransportError {
-        TransportError(.timedOut, phase: phase, elapsed: elapsed, request: request, response: response, wasSent: wasSent)
+        TransportError(.timedOut, phase: phase, elapsed: elapsed, request: request, response: response, delivery: delivery)
     }
 
     package static func bodyTooLarge(limitBytes: Int, request: Request?) -> TransportError {
-        TransportError(.bodyTooLarge, phase: .body, message: "more than \(limitBytes) bytes", request: request, wasSent: .yes)
+        TransportError(.bodyTooLarge, phase: .body, message: "more than \(limitBytes) bytes", request: request, delivery: .sent)
     }
 
     /// What, where, after how long, and whether this attempt was sent: `GET https://a.example/: timed out in connect after 2.0 s (not sent)`.
@@ -81,12 +81,12 @@ public struct TransportError: RequestFailure {
     }
 }
 
-extension WasSent {
+extension Delivery {
     package var phrase: String {
         switch self {
-        case .no: "not sent"
-        case .maybe: "may have been sent"
-        case .yes: "sent"
+        case .notSent: "not sent"
+        case .unknown: "may have been sent"
+        case .sent: "sent"
         }
     }
 }

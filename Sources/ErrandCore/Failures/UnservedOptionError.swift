@@ -17,7 +17,7 @@ public struct UnservedOptionError: RequestFailure {
     public var attempts: [AttemptRecord] = []
 
     public var phase: ExchangePhase { .request }
-    public var wasSent: WasSent { attempts.wasSent }
+    public var delivery: Delivery { attempts.delivery }
 
     init(_ key: any OptionKey.Type, missing: MiddlewarePlace, request: Request) {
         (option, self.missing, self.request) = (Self.name(of: key), missing, request)

@@ -10,7 +10,7 @@ public struct RedirectRecord: Sendable, Hashable {
     package init(status: HTTPResponse.Status, from: String) { (self.status, self.from) = (status, from) }
 }
 
-private enum RequestNumberKey: TypedKey, OptionKey {
+private enum RequestNumberKey: MetadataKey, OptionKey {
     static var defaultValue: Int? { nil }
     static func identity(of value: Int?) -> OptionIdentity { .none }
     static var crossesOrigins: Bool { true }
@@ -28,8 +28,8 @@ private enum HasLeftOriginKey: OptionKey {
     static var crossesOrigins: Bool { true }
 }
 
-private enum RedirectsKey: TypedKey { static var defaultValue: [RedirectRecord] { [] } }
-private enum CoalescedIntoKey: TypedKey { static var defaultValue: RequestID? { nil } }
+private enum RedirectsKey: MetadataKey { static var defaultValue: [RedirectRecord] { [] } }
+private enum CoalescedIntoKey: MetadataKey { static var defaultValue: RequestID? { nil } }
 
 extension RequestOptions {
     /// The number that `NumberMiddleware` gave the request; nil without that middleware.

@@ -11,7 +11,7 @@ public enum OptionIdentity: Sendable {
 extension OptionIdentity {
     /// Of an option whose middleware acts outside coalescing: what a request replaces there is its own, and one that switches the middleware off
     /// shares with its like only.
-    package static func ofSwitch<Value>(_ override: Override<Value>) -> OptionIdentity {
+    package static func ofSwitch<Value>(_ override: OptionOverride<Value>) -> OptionIdentity {
         override.isOff ? .value(OffIdentity()) : .none
     }
 }

@@ -20,8 +20,8 @@ public protocol OptionKey: SendableMetatype {
 
     /// What of `value` requests must have in common to share an exchange (`coalesce`).
     ///
-    /// By default a `Hashable` value identifies the exchange, unless it is the default value; an ``Override`` of a `Hashable` value is `Hashable`. A
-    /// value that is not `Hashable` shares with no other: its request is ``OptionIdentity/unique``. The exceptions are the ``Override`` of such a
+    /// By default a `Hashable` value identifies the exchange, unless it is the default value; an ``OptionOverride`` of a `Hashable` value is `Hashable`. A
+    /// value that is not `Hashable` shares with no other: its request is ``OptionIdentity/unique``. The exceptions are the ``OptionOverride`` of such a
     /// value that inherits, which counts as not set, and `.off`, which is equal to `.off`. An option that acts outside coalescing, or on no exchange
     /// at all, returns ``OptionIdentity/none``.
     static func identity(of value: Value) -> OptionIdentity
@@ -31,7 +31,7 @@ public protocol OptionKey: SendableMetatype {
 
     /// The middleware without which the option does nothing; nil (the default) if it needs none.
     ///
-    /// A request that sets the option fails with ``UnservedOptionError`` where the outermost stack has no such middleware. An ``Override`` that
+    /// A request that sets the option fails with ``UnservedOptionError`` where the outermost stack has no such middleware. An ``OptionOverride`` that
     /// inherits or is `.off`, nil, an empty collection and the default value need nobody.
     ///
     /// Declare it with its type, `MiddlewarePlace?`: a constant of the type `MiddlewarePlace` is another member, which nobody reads.
@@ -40,7 +40,7 @@ public protocol OptionKey: SendableMetatype {
 
 extension OptionKey {
     public static func identity(of value: Value) -> OptionIdentity {
-        guard let override = value as? any AnyOverride else { return isNil(value) && isNil(defaultValue) ? .none : .unique }
+        guard let override = value as? any AnyOptionOverride else { return isNil(value) && isNil(defaultValue) ? .none : .unique }
         return override.isInherited ? .none : override.isOff ? .value(OffIdentity()) : .unique
     }
 

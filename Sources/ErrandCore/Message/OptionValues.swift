@@ -66,7 +66,7 @@ struct OptionValues: Sendable {
     /// The first option that asks for a middleware at a place that `isServed` does not know.
     func unserved(_ isServed: (MiddlewarePlace) -> Bool) -> (key: any OptionKey.Type, place: MiddlewarePlace)? {
         func asksForNothing<Key: OptionKey>(_ key: Key.Type, _ value: any Sendable) -> Bool {
-            if let override = value as? any AnyOverride { return override.isInherited || override.isOff }
+            if let override = value as? any AnyOptionOverride { return override.isInherited || override.isOff }
             if isNil(value) { return true }
             if let collection = value as? any Collection, collection.isEmpty { return true }
             guard let value = value as? any Hashable, let unset = Key.defaultValue as? any Hashable else { return false }

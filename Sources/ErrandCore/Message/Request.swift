@@ -13,7 +13,7 @@ internal import Synchronization
 public struct Request: Sendable {
     /// Method, scheme, authority, path and fields, as they will be sent. A `Host` and a `Content-Length` are the transport's work.
     ///
-    /// Scheme, authority and path that you write are checked at the transport's boundary, which throws ``InvalidURL``.
+    /// Scheme, authority and path that you write are checked at the transport's boundary, which throws ``InvalidURLError``.
     public var head: HTTPRequest
     /// What is sent after the head.
     public var body: RequestBody
@@ -28,11 +28,11 @@ public struct Request: Sendable {
 
     /// A request for a path below the base URL that `server` will add.
     ///
-    /// - Throws: ``InvalidURL`` if the path can't be sent as it stands, or a value empties its segment.
+    /// - Throws: ``InvalidURLError`` if the path can't be sent as it stands, or a value empties its segment.
     public init(
-        _ method: HTTPRequest.Method, _ path: PathTemplate, query: Query = Query(), headers: HTTPFields = HTTPFields(),
+        _ method: HTTPRequest.Method, _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(),
         body: RequestBody = .empty
-    ) throws(InvalidURL) {
+    ) throws(InvalidURLError) {
         let resolved = try path.resolved(query: query)
         self.init(
             head: HTTPRequest(method: method, scheme: nil, authority: nil, path: resolved.target, headerFields: headers), body: body)
@@ -42,17 +42,17 @@ public struct Request: Sendable {
 
     /// A request for an absolute URL.
     ///
-    /// - Throws: ``InvalidURL`` if `url` is no absolute `http` or `https` URL, or holds what must be escaped. A fragment is refused.
+    /// - Throws: ``InvalidURLError`` if `url` is no absolute `http` or `https` URL, or holds what must be escaped. A fragment is refused.
     public init(
-        _ method: HTTPRequest.Method, url: String, query: Query = Query(), headers: HTTPFields = HTTPFields(),
+        _ method: HTTPRequest.Method, url: String, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(),
         body: RequestBody = .empty
-    ) throws(InvalidURL) {
+    ) throws(InvalidURLError) {
         self.init(method, url: try HTTPURL(url), query: query, headers: headers, body: body)
     }
 
     /// A request for an absolute URL.
     public init(
-        _ method: HTTPRequest.Method, url: HTTPURL, query: Query = Query(), headers: HTTPFields = HTTPFields(),
+        _ method: HTTPRequest.Method, url: HTTPURL, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(),
         body: RequestBody = .empty
     ) {
         let whole = RequestTarget.joinedQuery(url.query, query.isEmpty ? nil : query.encoded)

@@ -120,7 +120,7 @@ extension RequestOptions {
     }
 
     /// The protocol to change to; nil (the default) for a plain exchange.
-    public var upgrade: UpgradeRequest? {
+    package var upgrade: UpgradeRequest? {
         get { self[UpgradeKey.self] }
         set { self[UpgradeKey.self] = newValue }
     }

@@ -25,9 +25,9 @@ package struct RequestTarget: Sendable {
 
     /// Reads a head of the caller's own making.
     ///
-    /// - Throws: ``InvalidURL``.
+    /// - Throws: ``InvalidURLError``.
     /// - Returns: `nil` for the target `*`, whose meaning depends on the method.
-    init?(reading head: HTTPRequest) throws(InvalidURL) {
+    init?(reading head: HTTPRequest) throws(InvalidURLError) {
         try head.checkForTransport()
         let (scheme, authority, target) = (head.scheme ?? "", head.authority ?? "", head.path ?? "")
         let origin = try Origin(scheme: scheme, authority: authority, in: "\(scheme)://\(authority)")
@@ -72,13 +72,13 @@ package struct RequestTarget: Sendable {
 
     /// Checks a path and query as they stand in a request line, before a base URL is known.
     ///
-    /// - Throws: ``InvalidURL`` if `text` names an authority, has a fragment, or holds an octet that must be escaped.
-    static func check(_ text: String) throws(InvalidURL) {
-        if let reason = text.withUTF8Bytes({ problem(in: $0).reason }) { throw InvalidURL(text, reason) }
+    /// - Throws: ``InvalidURLError`` if `text` names an authority, has a fragment, or holds an octet that must be escaped.
+    static func check(_ text: String) throws(InvalidURLError) {
+        if let reason = text.withUTF8Bytes({ problem(in: $0).reason }) { throw InvalidURLError(text, reason) }
     }
 
     /// What is wrong with a path and query before a base URL is known, and where the path ends.
-    static func problem(in text: UnsafeBufferPointer<UInt8>) -> (reason: InvalidURL.Reason?, pathBytes: Int) {
+    static func problem(in text: UnsafeBufferPointer<UInt8>) -> (reason: InvalidURLError.Reason?, pathBytes: Int) {
         if text.count > limitBytes { return (.tooManyOctets, 0) }
         var pathBytes = text.count
         for (index, byte) in text.enumerated() {
@@ -105,12 +105,12 @@ package struct RequestTarget: Sendable {
         return colon + 2 < path.count && path[colon] == UInt8(ascii: ":") && path[colon + 1] == slash && path[colon + 2] == slash
     }
 
-    static func check(_ path: Substring, _ query: Substring?, of text: String) throws(InvalidURL) {
+    static func check(_ path: Substring, _ query: Substring?, of text: String) throws(InvalidURLError) {
         if let bad = PercentEncoding.firstInvalidByte(in: path, allowing: .path) {
-            throw InvalidURL(text, .invalidOctet(bad.byte, component: "path"))
+            throw InvalidURLError(text, .invalidOctet(bad.byte, component: "path"))
         }
         if let query, let bad = PercentEncoding.firstInvalidByte(in: query, allowing: .query) {
-            throw InvalidURL(text, .invalidOctet(bad.byte, component: "query"))
+            throw InvalidURLError(text, .invalidOctet(bad.byte, component: "query"))
         }
     }
 
@@ -131,8 +131,8 @@ extension Request {
 
     /// The path and query of a request that has no origin yet, checked.
     ///
-    /// - Throws: ``InvalidURL`` if nobody has checked it yet, and it is invalid.
-    package func checkedPath() throws(InvalidURL) -> String {
+    /// - Throws: ``InvalidURLError`` if nobody has checked it yet, and it is invalid.
+    package func checkedPath() throws(InvalidURLError) -> String {
         if let target { return target.path }
         let path = head.path ?? ""
         try RequestTarget.check(path)
@@ -149,9 +149,9 @@ extension Request {
 
     /// Makes the request one for `path`, which was checked and has a leading slash, at `origin`.
     ///
-    /// - Throws: ``InvalidURL`` if the whole is longer than 65,535 octets.
-    package mutating func setTarget(_ origin: Origin, checkedPath path: String) throws(InvalidURL) {
-        guard let target = RequestTarget(origin, checkedPath: path) else { throw InvalidURL(options.urlTemplate ?? path, .tooManyOctets) }
+    /// - Throws: ``InvalidURLError`` if the whole is longer than 65,535 octets.
+    package mutating func setTarget(_ origin: Origin, checkedPath path: String) throws(InvalidURLError) {
+        guard let target = RequestTarget(origin, checkedPath: path) else { throw InvalidURLError(options.urlTemplate ?? path, .tooManyOctets) }
         head.scheme = origin.scheme
         head.authority = origin.authority
         head.path = path
@@ -160,29 +160,29 @@ extension Request {
 
     /// Reads and checks the head, unless that was done and the head is as it was.
     ///
-    /// - Throws: ``InvalidURL``.
-    mutating func readTarget() throws(InvalidURL) {
+    /// - Throws: ``InvalidURLError``.
+    mutating func readTarget() throws(InvalidURLError) {
         if target?.origin != nil { return }
         guard head.authority != nil, head.scheme != nil else {
             // Where there is a template, without the values: they may be secret.
-            throw InvalidURL(options.urlTemplate ?? head.path ?? "", .missingHost)
+            throw InvalidURLError(options.urlTemplate ?? head.path ?? "", .missingHost)
         }
         do {
             knownTarget = try RequestTarget(reading: head)
         } catch {
-            throw options.urlTemplate.map { InvalidURL($0, error.reason) } ?? error
+            throw options.urlTemplate.map { InvalidURLError($0, error.reason) } ?? error
         }
-        if knownTarget == nil, head.path != "*" { throw InvalidURL(options.urlTemplate ?? head.path ?? "", .tooManyOctets) }
+        if knownTarget == nil, head.path != "*" { throw InvalidURLError(options.urlTemplate ?? head.path ?? "", .tooManyOctets) }
     }
 
     /// The absolute URL as text, in the form in which it goes out: for a transport whose client reads texts.
     ///
-    /// - Throws: ``InvalidURL`` if the head was not read yet, and is invalid; also for the target `*`, which has no such URL.
-    package func urlText() throws(InvalidURL) -> String {
+    /// - Throws: ``InvalidURLError`` if the head was not read yet, and is invalid; also for the target `*`, which has no such URL.
+    package func urlText() throws(InvalidURLError) -> String {
         if let text = target?.urlText { return text }
         var request = self
         try request.readTarget()
-        guard let text = request.knownTarget?.urlText else { throw InvalidURL(head.path ?? "", .invalidTarget) }
+        guard let text = request.knownTarget?.urlText else { throw InvalidURLError(head.path ?? "", .invalidTarget) }
         return text
     }
 }

@@ -11,17 +11,21 @@ public struct Response: Sendable {
     /// Attempts, number, timings: what the stack tells.
     public var metadata: ResponseMetadata
     /// The duplex stream, where the server agreed to change the protocol (101, or 2xx to an extended CONNECT).
-    public var upgrade: (any DuplexStream)?
+    package var upgrade: (any DuplexStream)?
 
     /// A response whose exchange goes on until the transport ends it.
-    public init(head: HTTPResponse, body: ResponseBody, request: Request, exchange: ExchangeLifetime, upgrade: (any DuplexStream)? = nil) {
+    public init(head: HTTPResponse, body: ResponseBody, request: Request, exchange: ExchangeLifetime) {
+        self.init(head: head, body: body, request: request, exchange: exchange, upgrade: nil)
+    }
+
+    package init(head: HTTPResponse, body: ResponseBody, request: Request, exchange: ExchangeLifetime, upgrade: (any DuplexStream)?) {
         (self.head, self.body, self.request, self.exchange, self.upgrade) = (head, body, request, exchange, upgrade)
         metadata = ResponseMetadata()
     }
 
     /// A response that is whole already: from a cache, a stub, a fallback.
     public init(head: HTTPResponse, data: Data = Data(), request: Request) {
-        self.init(head: head, body: ResponseBody(data), request: request, exchange: ExchangeLifetime(ended: .complete))
+        self.init(head: head, body: ResponseBody(data), request: request, exchange: ExchangeLifetime(outcome: .complete))
     }
 
     public var status: HTTPResponse.Status { head.status }

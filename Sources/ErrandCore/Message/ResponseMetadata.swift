@@ -13,7 +13,7 @@ public struct ResponseMetadata: Sendable {
 
     private var count: Int { values.count + (httpVersion == nil ? 0 : 1) }
 
-    public subscript<Key: TypedKey>(_ key: Key.Type) -> Key.Value {
+    public subscript<Key: MetadataKey>(_ key: Key.Type) -> Key.Value {
         get { values[key] }
         set { values[key] = newValue }
     }
@@ -28,7 +28,7 @@ extension ResponseMetadata: CustomStringConvertible, CustomReflectable {
     }
 }
 
-private enum ContentCodingKey: TypedKey { static var defaultValue: String? { nil } }
+private enum ContentCodingKey: MetadataKey { static var defaultValue: String? { nil } }
 
 extension ResponseMetadata {
     /// The coding that the body had on the wire and was decoded from (`gzip`); nil where it came as it is.

@@ -3,6 +3,6 @@ public protocol HTTPSender: Sendable {
     /// Sends `request`; returns when the head of the response is there, with the body still to be read.
     ///
     /// - Throws: a ``RequestFailure``; `CancellationError` whenever the calling task was cancelled, also before anything began;
-    ///   ``InvalidURL`` for a request that can't be sent.
+    ///   ``InvalidURLError`` for a request that can't be sent.
     func send(_ request: Request) async throws -> Response
 }

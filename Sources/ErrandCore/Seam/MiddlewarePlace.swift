@@ -1,7 +1,7 @@
 /// The name of a place in the order of middleware.
 ///
 /// The canonical order, outermost first: server, number, call span, log, events and profile, timeout, validateStatus, fallback, retry,
-/// redirect, authenticate, cookies, decompress, cache, coalesce, hedge, circuitBreaker, rateLimit, limitConcurrency, metrics and trace,
+/// redirect, authenticate, cookies, decompress, cache, coalesce, hedge, circuitBreaker, rateLimit, concurrencyLimit, metrics and trace,
 /// attempt timeout, transport.
 ///
 /// The names of the library's own places are here, because modules name each other's. What must stand on which side of what is said by each
@@ -43,7 +43,7 @@ public struct MiddlewarePlace: Sendable, Hashable, CustomStringConvertible {
     public static let hedge = MiddlewarePlace("hedge")
     public static let circuitBreaker = MiddlewarePlace("circuitBreaker")
     public static let rateLimit = MiddlewarePlace("rateLimit")
-    public static let limitConcurrency = MiddlewarePlace("limitConcurrency")
+    public static let concurrencyLimit = MiddlewarePlace("concurrencyLimit")
     public static let metrics = MiddlewarePlace("metrics")
     public static let trace = MiddlewarePlace("trace")
     public static let traceCall = MiddlewarePlace("traceCall")

@@ -59,17 +59,17 @@ extension HTTPSender {
         wrapped(by: Conditional(middleware: middleware, condition: condition))
     }
 
-    /// This sender with several middleware around it: the first is the outermost, as in a stack's description.
+    /// This sender with several middleware around it. Each line wraps the lines above it, as in a chain of modifiers: the last is the outermost.
     ///
     /// ```swift
     /// let stack = transport.wrapped {
-    ///     TimeoutMiddleware(.seconds(30))
-    ///     RetryMiddleware()
     ///     if isVerbose { LogMiddleware(logger) }      // each attempt
+    ///     RetryMiddleware()
+    ///     TimeoutMiddleware(.seconds(30))             // the whole call
     /// }
     /// ```
     public func wrapped(@MiddlewareBuilder by middleware: () -> [any HTTPMiddleware]) -> HTTPStack {
-        middleware().reversed().reduce(HTTPStack(self)) { stack, next in stack.wrapped(by: next) }
+        middleware().reduce(HTTPStack(self)) { stack, next in stack.wrapped(by: next) }
     }
 }
 

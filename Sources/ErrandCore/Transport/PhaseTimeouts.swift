@@ -1,7 +1,7 @@
 /// How long each phase of an exchange may take, each on its own; nil is without bounds, and more than 100 years count as 100 years.
 ///
 /// They stand beside the deadline, which bounds the whole. The transport's boundary holds them, whatever the transport: what takes
-/// longer is cancelled, and fails with a ``TransportError`` with the code `timedOut` that names the phase. Its `wasSent` is `maybe`, also
+/// longer is cancelled, and fails with a ``TransportError`` with the code `timedOut` that names the phase. Its `delivery` is `maybe`, also
 /// while connecting: a request may leave at the very moment at which its time is up.
 public struct PhaseTimeouts: Sendable {
     /// Waiting for a turn. A transport that can't tell this from connecting has one phase for both, ``ExchangePhase/connect``, whose limit

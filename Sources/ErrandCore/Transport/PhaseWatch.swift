@@ -87,7 +87,7 @@ final class PhaseWatch: EventSink {
             let (generation, rest) = state.withLock { state in (state.generation, state.limit.map { $0 + state.since - elapsed() }) }
             if let rest, rest <= .zero {
                 return state.withLock { state in
-                    .timedOut(state.phase, after: elapsed(), request: request, wasSent: .maybe)
+                    .timedOut(state.phase, after: elapsed(), request: request, delivery: .unknown)
                 }
             }
             let clock = limits.clock

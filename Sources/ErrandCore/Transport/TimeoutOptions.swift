@@ -1,11 +1,11 @@
 private enum TimeoutOptionKey: OptionKey {
-    static var defaultValue: Override<Duration> { .inherited }
-    static func identity(of value: Override<Duration>) -> OptionIdentity { .none }
+    static var defaultValue: OptionOverride<Duration> { .inherited }
+    static func identity(of value: OptionOverride<Duration>) -> OptionIdentity { .none }
     static var crossesOrigins: Bool { true }
 }
 
 private enum AttemptTimeoutKey: OptionKey {
-    static var defaultValue: Override<Duration> { .inherited }
+    static var defaultValue: OptionOverride<Duration> { .inherited }
     static var crossesOrigins: Bool { true }
 }
 
@@ -16,9 +16,9 @@ private enum PhaseTimeoutsKey: OptionKey {
         let clock: ObjectIdentifier
     }
 
-    static var defaultValue: Override<PhaseTimeouts> { .inherited }
+    static var defaultValue: OptionOverride<PhaseTimeouts> { .inherited }
 
-    static func identity(of value: Override<PhaseTimeouts>) -> OptionIdentity {
+    static func identity(of value: OptionOverride<PhaseTimeouts>) -> OptionIdentity {
         switch value {
         case .inherited: .none
         case .off: .ofSwitch(value)
@@ -59,7 +59,7 @@ extension RequestOptions {
     ///
     /// `timeout(_:)` obeys it. Where the stack has none, `.use` still holds: the deadline is set where the call enters its outermost stack, on the
     /// continuous clock.
-    public var timeout: Override<Duration> {
+    public var timeout: OptionOverride<Duration> {
         get { self[TimeoutOptionKey.self] }
         set { self[TimeoutOptionKey.self] = newValue }
     }
@@ -68,13 +68,13 @@ extension RequestOptions {
     ///
     /// `timeouts(attempt:)` obeys it. Where the stack has none, `.use` still holds: each attempt has so long from where it reaches the transport,
     /// body included, on the continuous clock.
-    public var attemptTimeout: Override<Duration> {
+    public var attemptTimeout: OptionOverride<Duration> {
         get { self[AttemptTimeoutKey.self] }
         set { self[AttemptTimeoutKey.self] = newValue }
     }
 
     /// The limits for this request's phases. `.inherited` has none but the stack's. They need no middleware: the transport's boundary holds them.
-    public var phaseTimeouts: Override<PhaseTimeouts> {
+    public var phaseTimeouts: OptionOverride<PhaseTimeouts> {
         get { self[PhaseTimeoutsKey.self] }
         set { self[PhaseTimeoutsKey.self] = newValue }
     }

@@ -45,7 +45,7 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
             guard let position = request.options.call.profilePosition else { return try await timed(request) }
             let sink = request.options.eventSink
             var profiled = request
-            profiled.options.eventSink = EventSinks.together(sink, TransactionSink(position: position, request: request))
+            profiled.options.eventSink = EventSinks.together(sink, ExchangeSink(position: position, request: request))
             var response: Response
             do {
                 response = try await timed(profiled)
@@ -78,7 +78,7 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
     /// The response of the transport, before the deadline.
     private func sent(_ request: Request) async throws -> Response {
         guard let deadline = request.deadline else { return try await transport.send(request) }
-        if deadline.hasPassed { throw TransportError.timedOut(.queue, after: .zero, request: request, wasSent: .no) }
+        if deadline.hasPassed { throw TransportError.timedOut(.queue, after: .zero, request: request, delivery: .notSent) }
         if transport.capabilities.contains(.deadlines), deadline.continuousInstant != nil { return try await transport.send(request) }
         return try await raced(request, by: deadline)
     }
@@ -100,7 +100,7 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
         response.body = response.body.replacingSource { source in
             RacedBodySource(source, of: exchange) {
                 try await limits.clock.sleep(for: limit)
-                return .timedOut(.body, after: limit, request: request, response: head, wasSent: .yes)
+                return .timedOut(.body, after: limit, request: request, response: head, delivery: .sent)
             }
         }
         return response
@@ -110,7 +110,7 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
         let started = deadline.remaining
         let transport = transport
         let response: Response = try await racing(
-            deadline, onTimeout: { .timedOut(.response, after: started - deadline.remaining, request: request, wasSent: .maybe) },
+            deadline, onTimeout: { .timedOut(.response, after: started - deadline.remaining, request: request, delivery: .unknown) },
             discard: { $0.body.abandon() },
             operation: { try await transport.send(request) })
         var bounded = response
@@ -118,7 +118,7 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
             RacedBodySource(source, of: response.exchange, deadline: deadline) {
                 try await deadline.wait()
                 return .timedOut(
-                    .body, after: started - deadline.remaining, request: request, response: response.head, wasSent: .yes)
+                    .body, after: started - deadline.remaining, request: request, response: response.head, delivery: .sent)
             }
         }
         return bounded

@@ -1,13 +1,13 @@
 /// Asks the server to change the protocol: `Upgrade` in HTTP/1.1 (RFC 9110, 7.8), extended CONNECT in HTTP/2 (RFC 8441).
-public struct UpgradeRequest: Sendable, Hashable {
+package struct UpgradeRequest: Sendable, Hashable {
     /// The protocol's name, such as `websocket`.
-    public var protocolName: String
+    package var protocolName: String
 
-    public init(protocolName: String) { self.protocolName = protocolName }
+    package init(protocolName: String) { self.protocolName = protocolName }
 }
 
 /// Bytes both ways over a connection whose protocol was changed.
-public protocol DuplexStream: Sendable {
+package protocol DuplexStream: Sendable {
     /// What the other side sends, with back-pressure.
     var incoming: any BodySource { get }
 

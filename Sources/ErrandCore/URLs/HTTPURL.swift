@@ -17,32 +17,32 @@ public struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
 
     /// Reads an absolute URL.
     ///
-    /// - Throws: ``InvalidURL``: another scheme, no host, credentials, a fragment, a port outside 1 to 65535, an octet that
+    /// - Throws: ``InvalidURLError``: another scheme, no host, credentials, a fragment, a port outside 1 to 65535, an octet that
     ///   must be escaped. Nothing is repaired.
-    public init(_ text: String) throws(InvalidURL) {
+    public init(_ text: String) throws(InvalidURLError) {
         let reference = try URLReference(text)
-        guard reference.fragment == nil else { throw InvalidURL(text, .fragment) }
+        guard reference.fragment == nil else { throw InvalidURLError(text, .fragment) }
         try self.init(checked: reference, text: text)
     }
 
     /// The URL of an absolute reference; its fragment is dropped.
     ///
-    /// - Throws: ``InvalidURL``, as ``init(_:)`` does.
-    public init(_ reference: URLReference) throws(InvalidURL) {
+    /// - Throws: ``InvalidURLError``, as ``init(_:)`` does.
+    public init(_ reference: URLReference) throws(InvalidURLError) {
         let text = reference.description
         try self.init(checked: reference, text: text)
         // The components of a reference can be written.
-        guard path.isEmpty || path.utf8.first == UInt8(ascii: "/") else { throw InvalidURL(text, .invalidTarget) }
+        guard path.isEmpty || path.utf8.first == UInt8(ascii: "/") else { throw InvalidURLError(text, .invalidTarget) }
         try RequestTarget.check(path[...], query?[...], of: text)
     }
 
     /// - Parameters:
     ///   - reference: whose path and query are checked.
     ///   - text: what an error shows.
-    private init(checked reference: URLReference, text: String) throws(InvalidURL) {
-        guard text.utf8.count <= RequestTarget.limitBytes else { throw InvalidURL(text, .tooManyOctets) }
-        guard let scheme = reference.scheme?.lowercased() else { throw InvalidURL(text, .missingScheme) }
-        guard scheme == "http" || scheme == "https" else { throw InvalidURL(text, .unsupportedScheme(scheme)) }
+    private init(checked reference: URLReference, text: String) throws(InvalidURLError) {
+        guard text.utf8.count <= RequestTarget.limitBytes else { throw InvalidURLError(text, .tooManyOctets) }
+        guard let scheme = reference.scheme?.lowercased() else { throw InvalidURLError(text, .missingScheme) }
+        guard scheme == "http" || scheme == "https" else { throw InvalidURLError(text, .unsupportedScheme(scheme)) }
         self.origin = try Origin(scheme: scheme, authority: reference.authority ?? "", in: text)
         self.path = reference.path
         self.query = reference.query
@@ -75,9 +75,9 @@ public struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
     /// base's query comes first, then the endpoint's; an empty path is the base itself.
     ///
     /// - Parameter target: a path, percent-encoded, with a query if it has one.
-    /// - Throws: ``InvalidURL`` if `target` is an absolute URL, begins with `//`, has a fragment, or holds an octet that must
+    /// - Throws: ``InvalidURLError`` if `target` is an absolute URL, begins with `//`, has a fragment, or holds an octet that must
     ///   be escaped.
-    public func joined(with target: String) throws(InvalidURL) -> HTTPURL {
+    public func joined(with target: String) throws(InvalidURLError) -> HTTPURL {
         try RequestTarget.check(target)
         let joined = joinedTarget(target)
         let (path, query) = RequestTarget.parts(of: joined)

@@ -5,10 +5,10 @@ enum Host {
 
     /// `text` in its ASCII form.
     ///
-    /// - Throws: ``InvalidURL`` (`url` is what it shows).
-    static func normalized(_ text: Substring, in url: String) throws(InvalidURL) -> String {
-        func refused(_ why: String) -> InvalidURL { InvalidURL(url, .invalidHost(why)) }
-        guard !text.isEmpty else { throw InvalidURL(url, .missingHost) }
+    /// - Throws: ``InvalidURLError`` (`url` is what it shows).
+    static func normalized(_ text: Substring, in url: String) throws(InvalidURLError) -> String {
+        func refused(_ why: String) -> InvalidURLError { InvalidURLError(url, .invalidHost(why)) }
+        guard !text.isEmpty else { throw InvalidURLError(url, .missingHost) }
         guard text.utf8.count <= limitBytes else { throw refused("it is longer than 253 octets") }
         if text.utf8.first == UInt8(ascii: "[") {
             guard text.utf8.last == UInt8(ascii: "]"), text.utf8.count > 2 else { throw refused("a bracket is not closed") }

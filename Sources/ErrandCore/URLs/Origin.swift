@@ -28,11 +28,11 @@ public struct Origin: Sendable {
 
     /// Reads `text`, such as `https://a.example:8443`.
     ///
-    /// - Throws: ``InvalidURL`` if `text` is not a scheme, a host and at most a port. A path, be it a slash alone, is refused: the origin of a
+    /// - Throws: ``InvalidURLError`` if `text` is not a scheme, a host and at most a port. A path, be it a slash alone, is refused: the origin of a
     ///   URL is ``HTTPURL/origin``.
-    public init(_ text: String) throws(InvalidURL) {
+    public init(_ text: String) throws(InvalidURLError) {
         let url = try HTTPURL(text)
-        guard url.path.isEmpty, url.query == nil else { throw InvalidURL(text, .notAnOrigin) }
+        guard url.path.isEmpty, url.query == nil else { throw InvalidURLError(text, .notAnOrigin) }
         self = url.origin
     }
 
@@ -40,17 +40,17 @@ public struct Origin: Sendable {
     ///   - scheme: `http` or `https`.
     ///   - authority: as written; host and port.
     ///   - text: what an error shows.
-    /// - Throws: ``InvalidURL`` if `authority` is empty, has credentials, or its host or port is invalid.
-    init(scheme: String, authority: String, in text: String) throws(InvalidURL) {
-        guard !authority.isEmpty else { throw InvalidURL(text, .missingHost) }
-        guard !authority.utf8.contains(UInt8(ascii: "@")) else { throw InvalidURL(text, .credentials) }
+    /// - Throws: ``InvalidURLError`` if `authority` is empty, has credentials, or its host or port is invalid.
+    init(scheme: String, authority: String, in text: String) throws(InvalidURLError) {
+        guard !authority.isEmpty else { throw InvalidURLError(text, .missingHost) }
+        guard !authority.utf8.contains(UInt8(ascii: "@")) else { throw InvalidURLError(text, .credentials) }
         let (host, port) = try Self.split(authority, in: text)
         parts = Parts(
             scheme: scheme, host: try Host.normalized(host, in: text), port: port == Self.defaultPort(of: scheme) ? nil : port)
     }
 
-    private static func split(_ authority: String, in text: String) throws(InvalidURL) -> (Substring, Int?) {
-        guard authority.utf8.count <= Host.limitBytes + 6 else { throw InvalidURL(text, .invalidHost("it is longer than 253 octets")) }
+    private static func split(_ authority: String, in text: String) throws(InvalidURLError) -> (Substring, Int?) {
+        guard authority.utf8.count <= Host.limitBytes + 6 else { throw InvalidURLError(text, .invalidHost("it is longer than 253 octets")) }
         let afterBracket = authority.utf8.lastIndex(of: UInt8(ascii: "]")) ?? authority.startIndex
         guard let colon = authority.utf8[afterBracket...].firstIndex(of: UInt8(ascii: ":")) else { return (authority[...], nil) }
         let digits = authority[authority.utf8.index(after: colon)...]
@@ -58,7 +58,7 @@ public struct Origin: Sendable {
         guard digits.utf8.allSatisfy(\.isASCIIDigit), digits.utf8.count <= 5, let port = Int(digits), (1...65_535).contains(port)
         else {
             // What is no number may be part of a password that held an unescaped slash.
-            throw InvalidURL(text, .invalidPort(digits.utf8.allSatisfy(\.isASCIIDigit) ? String(digits.prefix(20)) : "…"))
+            throw InvalidURLError(text, .invalidPort(digits.utf8.allSatisfy(\.isASCIIDigit) ? String(digits.prefix(20)) : "…"))
         }
         return (authority[..<colon], port)
     }

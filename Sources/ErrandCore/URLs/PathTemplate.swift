@@ -47,9 +47,9 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
 
     /// The path with its values filled in, percent-encoded.
     ///
-    /// - Throws: ``InvalidURL`` if a segment is empty, `.` or `..`, if a literal part holds an octet that must be escaped,
+    /// - Throws: ``InvalidURLError`` if a segment is empty, `.` or `..`, if a literal part holds an octet that must be escaped,
     ///   names an authority, or has a fragment.
-    public func resolved(query: Query = Query()) throws(InvalidURL) -> Resolved {
+    public func resolved(query: URLQuery = URLQuery()) throws(InvalidURLError) -> Resolved {
         var text = ""
         var inQuery = false
         var emptyValues: [Int] = []  // where a value left nothing, in octets
@@ -66,16 +66,16 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
                 for value in values {
                     // By octets before the first semicolon, as for a whole segment below: each value is one.
                     let name = value.utf8.prefix { $0 != UInt8(ascii: ";") }
-                    if name.isEmpty { throw InvalidURL(description, .emptySegment) }
-                    if name.elementsEqual(".".utf8) || name.elementsEqual("..".utf8) { throw InvalidURL(description, .dotSegment) }
+                    if name.isEmpty { throw InvalidURLError(description, .emptySegment) }
+                    if name.elementsEqual(".".utf8) || name.elementsEqual("..".utf8) { throw InvalidURLError(description, .dotSegment) }
                 }
                 text += values.map { PercentEncoding.encode($0, allowing: inQuery ? .queryComponent : .segment) }
                     .joined(separator: "/")
             }
         }
-        if Self.hasEmptySegment(text, at: emptyValues) { throw InvalidURL(description, .emptySegment) }
+        if Self.hasEmptySegment(text, at: emptyValues) { throw InvalidURLError(description, .emptySegment) }
         // Not with the text in it, which has the values.
-        if let reason = text.withUTF8Bytes({ Self.problem(in: $0) }) { throw InvalidURL(description, reason) }
+        if let reason = text.withUTF8Bytes({ Self.problem(in: $0) }) { throw InvalidURLError(description, reason) }
         let first = text.utf8.first
         let isWhole = first == nil || first == UInt8(ascii: "/") || first == UInt8(ascii: "?")
         if isWhole, query.isEmpty { return Resolved(target: text, template: template) }
@@ -95,12 +95,12 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
         }
     }
 
-    private static func problem(in text: UnsafeBufferPointer<UInt8>) -> InvalidURL.Reason? {
+    private static func problem(in text: UnsafeBufferPointer<UInt8>) -> InvalidURLError.Reason? {
         let (reason, pathBytes) = RequestTarget.problem(in: text)
         return reason ?? problem(inSegmentsOf: UnsafeBufferPointer(rebasing: text[..<pathBytes]))
     }
 
-    private static func problem(inSegmentsOf path: UnsafeBufferPointer<UInt8>) -> InvalidURL.Reason? {
+    private static func problem(inSegmentsOf path: UnsafeBufferPointer<UInt8>) -> InvalidURLError.Reason? {
         var start = 0
         while true {
             let end = path[start...].firstIndex(of: UInt8(ascii: "/")) ?? path.endIndex

@@ -20,9 +20,9 @@ public struct URLReference: Sendable, Hashable, CustomStringConvertible {
 
     /// Splits `text` into its components; escapes nothing and repairs nothing.
     ///
-    /// - Throws: ``InvalidURL`` if `text` holds an octet that no URI may hold (a space, a control, non-ASCII outside the
+    /// - Throws: ``InvalidURLError`` if `text` holds an octet that no URI may hold (a space, a control, non-ASCII outside the
     ///   host, a broken escape).
-    public init(_ text: String) throws(InvalidURL) {
+    public init(_ text: String) throws(InvalidURLError) {
         var rest = Substring(text)
         // By octets: clusters of characters take time, and a combining character would hide the separator before it.
         if let mark = rest.utf8.firstIndex(of: UInt8(ascii: "#")) {
@@ -44,17 +44,17 @@ public struct URLReference: Sendable, Hashable, CustomStringConvertible {
             rest = rest[end...]
         }
         if let bad = authority?.utf8.first(where: AuthorityOctets.isControl) {
-            throw InvalidURL(text, .invalidOctet(bad, component: "authority"))
+            throw InvalidURLError(text, .invalidOctet(bad, component: "authority"))
         }
         path = String(rest)
         if let bad = PercentEncoding.firstInvalidByte(in: path, allowing: .path) {
-            throw InvalidURL(text, .invalidOctet(bad.byte, component: "path"))
+            throw InvalidURLError(text, .invalidOctet(bad.byte, component: "path"))
         }
         if let bad = PercentEncoding.firstInvalidByte(in: query ?? "", allowing: .query) {
-            throw InvalidURL(text, .invalidOctet(bad.byte, component: "query"))
+            throw InvalidURLError(text, .invalidOctet(bad.byte, component: "query"))
         }
         if let bad = PercentEncoding.firstInvalidByte(in: fragment ?? "", allowing: .query) {
-            throw InvalidURL(text, .invalidOctet(bad.byte, component: "fragment"))
+            throw InvalidURLError(text, .invalidOctet(bad.byte, component: "fragment"))
         }
     }
 

@@ -9,7 +9,7 @@ package struct CircuitMachine: Sendable {
     package enum State: Sendable, Hashable {
         case closed
         case open(until: Duration)
-        case halfOpen(underWay: Int, succeeded: Int)
+        case halfOpen(inFlight: Int, succeeded: Int)
         /// By hand, until it is closed by hand.
         case isolated
     }
@@ -52,14 +52,14 @@ package struct CircuitMachine: Sendable {
         case .isolated: return .refused(for: nil)
         case .open(let until):
             guard now >= until else { return .refused(for: until - now) }
-            move(to: .halfOpen(underWay: 1, succeeded: 0))
+            move(to: .halfOpen(inFlight: 1, succeeded: 0))
             lastProbe = now
             return .go(generation: generation)
-        case .halfOpen(let underWay, let succeeded):
+        case .halfOpen(let inFlight, let succeeded):
             // Probes that hang, without a timeout inside, must not keep the circuit half-open for as long as they live.
-            guard underWay + succeeded < policy.probes || now - lastProbe >= policy.breakTime else { return .refused(for: nil) }
+            guard inFlight + succeeded < policy.probes || now - lastProbe >= policy.breakTime else { return .refused(for: nil) }
             lastProbe = now
-            state = .halfOpen(underWay: underWay + 1, succeeded: succeeded)
+            state = .halfOpen(inFlight: inFlight + 1, succeeded: succeeded)
             return .go(generation: generation)
         }
     }
@@ -76,16 +76,16 @@ package struct CircuitMachine: Sendable {
         guard entered == generation else { return }
         switch state {
         case .closed: count(outcome, at: now)
-        case .halfOpen(let underWay, let succeeded):
+        case .halfOpen(let inFlight, let succeeded):
             switch outcome {
-            case .cancelled: state = .halfOpen(underWay: underWay - 1, succeeded: succeeded)
+            case .cancelled: state = .halfOpen(inFlight: inFlight - 1, succeeded: succeeded)
             case .failed(let retryAfter): open(at: now, for: retryAfter)
             case .succeeded(let elapsed) where isSlow(elapsed): open(at: now, for: nil)
             case .succeeded:
                 if succeeded + 1 >= policy.probes {
                     move(to: .closed)
                 } else {
-                    state = .halfOpen(underWay: underWay - 1, succeeded: succeeded + 1)
+                    state = .halfOpen(inFlight: inFlight - 1, succeeded: succeeded + 1)
                 }
             }
         case .open, .isolated: break

@@ -4,7 +4,7 @@ internal import Synchronization
 /// Refuses at once what would likely fail: an origin that fails too often is left alone for a while, and then asked carefully.
 ///
 /// **Place:** inside `retry`, so that it sees each attempt, outside the limits: what it refuses takes no slot. A refusal is a
-/// ``CircuitOpen``, which never left and is not retried.
+/// ``CircuitOpenError``, which never left and is not retried.
 ///
 /// A failure is no answer, or one of the statuses 429, 500, 502, 503 and 504. A caller who leaves says nothing about the server, and a request
 /// that can't be sent as it is, or gets no turn in time, doesn't either.
@@ -24,7 +24,7 @@ public struct CircuitBreakerMiddleware: HTTPMiddleware {
             .inside(.coalesce, because: "the breaker would count a shared exchange once for each call"),
             .inside(.hedge, because: "the breaker would not see the attempts"),
             .outside(.rateLimit, because: "a request that the breaker refuses would use up the limit"),
-            .outside(.limitConcurrency, because: "a request that the breaker refuses would wait for a slot"),
+            .outside(.concurrencyLimit, because: "a request that the breaker refuses would wait for a slot"),
         ]
     }
 
@@ -131,7 +131,7 @@ public final class CircuitBreaker: Sendable {
     func enter(_ origin: Origin?, _ request: Request) throws -> (generation: Int, began: Duration) {
         switch change(origin, { machine, now in machine.enter(at: now) }) {
         case .go(let generation): return (generation, elapsed())
-        case .refused(let rest): throw CircuitOpen(request: request, retryAfter: rest)
+        case .refused(let rest): throw CircuitOpenError(request: request, retryAfter: rest)
         }
     }
 
@@ -186,14 +186,14 @@ public final class CircuitBreaker: Sendable {
 }
 
 /// A request was refused because its origin's circuit is open.
-public struct CircuitOpen: RequestFailure {
+public struct CircuitOpenError: RequestFailure {
     public var request: Request?
     /// Until a request may go; nil where nobody knows.
     public let retryAfter: Duration?
     public var attempts: [AttemptRecord] = []
 
     public var phase: ExchangePhase { .queue }
-    public var wasSent: WasSent { attempts.wasSent }
+    public var delivery: Delivery { attempts.delivery }
 
     init(request: Request, retryAfter: Duration?) { (self.request, self.retryAfter) = (request, retryAfter) }
 
@@ -204,18 +204,18 @@ public struct CircuitOpen: RequestFailure {
     }
 }
 
-extension CircuitOpen: CustomReflectable {
+extension CircuitOpenError: CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
 }
 
 private enum CircuitBreakerKey: OptionKey {
-    static var defaultValue: Override<Never> { .inherited }
+    static var defaultValue: OptionOverride<Never> { .inherited }
     static var crossesOrigins: Bool { true }
 }
 
 extension RequestOptions {
     /// `.off` goes past the circuit breaker.
-    public var circuitBreaker: Override<Never> {
+    public var circuitBreaker: OptionOverride<Never> {
         get { self[CircuitBreakerKey.self] }
         set { self[CircuitBreakerKey.self] = newValue }
     }

@@ -18,7 +18,7 @@ internal import Synchronization
 /// is cancelled, and a later caller begins anew. A cancellation that comes from below is the first one's alone: the others ask once more.
 ///
 /// Callers join until the first byte of the body is read, or the exchange has ended on the wire. Each reads the body by itself, at the pace of
-/// the fastest; for a slower one at most `viewLimitBytes` are kept, beyond which it fails with ``ReaderFellBehind``. A failure reaches every caller.
+/// the fastest; for a slower one at most `viewLimitBytes` are kept, beyond which it fails with ``SlowReaderError``. A failure reaches every caller.
 ///
 /// **Per request:** `request.options.coalesce = .off` is sent by itself. ``ErrandCore/ResponseMetadata/coalescedInto`` tells who has joined.
 public struct CoalesceMiddleware: HTTPMiddleware {
@@ -64,7 +64,7 @@ public struct CoalesceMiddleware: HTTPMiddleware {
         }
         try Task.checkCancellation()
         let caller = Caller(request)
-        if caller.isTooLate { throw caller.timedOut(.queue, .no) }
+        if caller.isTooLate { throw caller.timedOut(.queue, .notSent) }
         // A sender that is cancelled by itself may be so again: no caller goes from one exchange to the next without end.
         for _ in 0..<2 {
             let seat = table.join(key, request)
@@ -78,15 +78,15 @@ public struct CoalesceMiddleware: HTTPMiddleware {
     }
 
     /// What goes on now. For a gauge, and for tests.
-    public struct Load: Sendable, Hashable {
+    public struct State: Sendable, Hashable {
         /// Exchanges that somebody waits for, or whose body somebody has not read yet.
-        public let underWay: Int
+        public let inFlight: Int
         /// Those who share them.
         public let callers: Int
     }
 
     /// What goes on now. It takes a moment for each exchange.
-    public var load: Load { table.load }
+    public var state: State { table.counts }
 }
 
 /// The exchanges under way.
@@ -104,9 +104,9 @@ private final class SharedExchanges: Sendable {
 
     init(limitBytes: Int) { self.limitBytes = limitBytes }
 
-    var load: CoalesceMiddleware.Load {
+    var counts: CoalesceMiddleware.State {
         let all = state.withLock { Array($0.all.values) }
-        return CoalesceMiddleware.Load(underWay: all.count, callers: all.reduce(0) { $0 + $1.memberCount })
+        return CoalesceMiddleware.State(inFlight: all.count, callers: all.reduce(0) { $0 + $1.memberCount })
     }
 
     func join(_ key: CoalesceKey, _ request: Request) -> SharedSeat {
@@ -143,14 +143,14 @@ private final class SharedExchanges: Sendable {
 }
 
 private enum CoalesceOptionKey: OptionKey {
-    static var defaultValue: Override<Never> { .inherited }
-    static func identity(of value: Override<Never>) -> OptionIdentity { value.isOff ? .unique : .none }
+    static var defaultValue: OptionOverride<Never> { .inherited }
+    static func identity(of value: OptionOverride<Never>) -> OptionIdentity { value.isOff ? .unique : .none }
     static var crossesOrigins: Bool { true }
 }
 
 extension RequestOptions {
     /// `.off` has an exchange of its own.
-    public var coalesce: Override<Never> {
+    public var coalesce: OptionOverride<Never> {
         get { self[CoalesceOptionKey.self] }
         set { self[CoalesceOptionKey.self] = newValue }
     }

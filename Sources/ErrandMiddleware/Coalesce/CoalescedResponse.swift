@@ -11,18 +11,18 @@ struct Caller: Sendable {
 
     var isTooLate: Bool { request.deadline?.hasPassed ?? false }
 
-    func timedOut(_ phase: ExchangePhase, _ wasSent: WasSent) -> TransportError {
+    func timedOut(_ phase: ExchangePhase, _ delivery: Delivery) -> TransportError {
         .timedOut(
-            phase, after: (before ?? .zero) - (request.deadline?.remaining ?? .zero), request: request, response: head, wasSent: wasSent)
+            phase, after: (before ?? .zero) - (request.deadline?.remaining ?? .zero), request: request, response: head, delivery: delivery)
     }
 
     /// What `operation` returns before the deadline.
     func race<Result: Sendable>(
-        _ phase: ExchangePhase, _ wasSent: WasSent, late: @escaping @Sendable (Result) -> Void = { _ in },
+        _ phase: ExchangePhase, _ delivery: Delivery, late: @escaping @Sendable (Result) -> Void = { _ in },
         _ operation: @escaping @Sendable () async throws -> Result
     ) async throws -> Result {
         guard let deadline = request.deadline else { return try await operation() }
-        return try await racing(deadline, onTimeout: { timedOut(phase, wasSent) }, discard: late, operation: operation)
+        return try await racing(deadline, onTimeout: { timedOut(phase, delivery) }, discard: late, operation: operation)
     }
 }
 
@@ -40,7 +40,7 @@ struct SharedSeat: Sendable {
         let shared: Response
         let lifetime: ExchangeLifetime
         do {
-            (shared, lifetime) = try await caller.race(.response, .maybe, late: { _ in leave(.abandoned) }) {
+            (shared, lifetime) = try await caller.race(.response, .unknown, late: { _ in leave(.abandoned) }) {
                 try await exchange.answer(to: member)
             }
         } catch {
@@ -65,7 +65,7 @@ struct SharedSeat: Sendable {
         return response
     }
 
-    func leave(_ end: ExchangeLifetime.End?) { exchange.leave(member, end) }
+    func leave(_ end: ExchangeLifetime.Outcome?) { exchange.leave(member, end) }
 
     /// The request as it was finally sent: the caller's own, where it was not sent elsewhere by then.
     private func own(_ sent: Request, _ request: Request) -> Request {
@@ -97,7 +97,7 @@ struct CancelledBelow: Error {
     func failure(of request: Request, _ phase: ExchangePhase) -> TransportError {
         TransportError(
             .connectionLost, phase: phase, message: "the shared exchange was cancelled", underlying: CancellationError(), request: request,
-            wasSent: phase == .body ? .yes : .maybe)
+            delivery: phase == .body ? .sent : .unknown)
     }
 }
 
@@ -113,10 +113,10 @@ private final class BodyView: BodySource {
     func next() async throws -> Data? {
         do {
             guard caller.request.deadline != nil else { return try await seat.exchange.next(for: seat.member) }
-            if caller.isTooLate { throw caller.timedOut(.body, .yes) }
+            if caller.isTooLate { throw caller.timedOut(.body, .sent) }
             // A race costs more than to look.
             if let chunk = seat.exchange.chunkAtHand(for: seat.member) { return chunk }
-            return try await caller.race(.body, .yes) { [seat] in try await seat.exchange.next(for: seat.member) }
+            return try await caller.race(.body, .sent) { [seat] in try await seat.exchange.next(for: seat.member) }
         } catch {
             seat.leave(error is CancellationError ? .abandoned : .failed(error))
             let own = seat.own(error, caller.request)
@@ -129,7 +129,7 @@ private final class BodyView: BodySource {
 }
 
 /// A caller read a shared body so much more slowly than another that it would have kept more than the limit. The others go on.
-public struct ReaderFellBehind: RequestFailure {
+public struct SlowReaderError: RequestFailure {
     /// The most that is kept for one caller.
     public let limitBytes: Int
     public var request: Request?
@@ -137,7 +137,7 @@ public struct ReaderFellBehind: RequestFailure {
     public var attempts: [AttemptRecord] = []
 
     public var phase: ExchangePhase { .body }
-    public var wasSent: WasSent { .yes }
+    public var delivery: Delivery { .sent }
 
     init(limitBytes: Int, request: Request?, response: HTTPResponse?) {
         (self.limitBytes, self.request, self.response) = (limitBytes, request, response)
@@ -148,6 +148,6 @@ public struct ReaderFellBehind: RequestFailure {
     }
 }
 
-extension ReaderFellBehind: CustomReflectable {
+extension SlowReaderError: CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
 }

@@ -38,7 +38,7 @@ final class SharedExchange: Sendable {
     /// Does nothing for a member that has left.
     ///
     /// - Parameter end: of its response's lifetime; nil lets that go on.
-    func leave(_ member: Int, _ end: ExchangeLifetime.End?) {
+    func leave(_ member: Int, _ end: ExchangeLifetime.Outcome?) {
         guard let left = state.withLock({ $0.leave(member) }) else { return }
         left.member.waiter?.resume()
         if let end { left.member.lifetime?.end(end) }
@@ -62,7 +62,7 @@ final class SharedExchange: Sendable {
         }
     }
 
-    private func act(on wakes: SharedExchangeState.Wakes, lifetimes end: @autoclosure () -> ExchangeLifetime.End) {
+    private func act(on wakes: SharedExchangeState.Wakes, lifetimes end: @autoclosure () -> ExchangeLifetime.Outcome) {
         if wakes.isClosing { onClose() }
         for lifetime in wakes.lifetimes { lifetime.end(end()) }
         wakes.wake()
@@ -96,7 +96,7 @@ final class SharedExchange: Sendable {
         act(on: wakes, lifetimes: .complete)
     }
 
-    private func ended(_ end: ExchangeLifetime.End) { act(on: state.withLock { $0.end(end) }, lifetimes: end) }
+    private func ended(_ end: ExchangeLifetime.Outcome) { act(on: state.withLock { $0.end(end) }, lifetimes: end) }
 
     /// What came of the exchange, and the lifetime of the member's response.
     ///
@@ -122,7 +122,7 @@ final class SharedExchange: Sendable {
 
     /// The member's next chunk; nil at the end. Whoever gets an error is to leave.
     ///
-    /// - Throws: what the body broke off by; ``ReaderFellBehind``; ``BodyAlreadyUsed`` once the member has left; `CancellationError` when the
+    /// - Throws: what the body broke off by; ``SlowReaderError``; ``BodyAlreadyUsedError`` once the member has left; `CancellationError` when the
     ///   task is cancelled.
     func next(for member: Int) async throws -> Data? {
         while true {
@@ -134,7 +134,7 @@ final class SharedExchange: Sendable {
                 return nil
             case .failure(let error): throw error
             case .fellBehind: throw fellBehind
-            case .gone: throw BodyAlreadyUsed()
+            case .gone: throw BodyAlreadyUsedError()
             case .wait: await wait(member)
             case .read(let number, let reader):
                 beginRead(number, reader)
@@ -144,7 +144,7 @@ final class SharedExchange: Sendable {
                     if let chunk = try await reader.next() { return chunk }
                 } catch {
                     // Another task has given the view up.
-                    if state.withLock({ $0.isGone(member) }) { throw BodyAlreadyUsed() }
+                    if state.withLock({ $0.isGone(member) }) { throw BodyAlreadyUsedError() }
                     throw error
                 }
                 act(on: state.withLock { $0.endBody(nil) }, lifetimes: .complete)
@@ -155,8 +155,8 @@ final class SharedExchange: Sendable {
     /// The member's next chunk, if it is there.
     func chunkAtHand(for member: Int) -> Data? { state.withLock { $0.takeChunk(member) } }
 
-    private var fellBehind: ReaderFellBehind {
-        ReaderFellBehind(limitBytes: limitBytes, request: nil, response: state.withLock(\.head))
+    private var fellBehind: SlowReaderError {
+        SlowReaderError(limitBytes: limitBytes, request: nil, response: state.withLock(\.head))
     }
 
     private func beginRead(_ number: Int, _ reader: ResponseBody.Reader) {

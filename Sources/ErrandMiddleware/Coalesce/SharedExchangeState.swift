@@ -72,7 +72,7 @@ struct SharedExchangeState: Sendable {
     private(set) var isOver = false
     private var answer: Result<Response, any Error>?
     private var reader: ResponseBody.Reader?
-    private var ended: ExchangeLifetime.End?
+    private var ended: ExchangeLifetime.Outcome?
     private var reads = 0
     private var isReading = false
     /// With the trailers.
@@ -150,7 +150,7 @@ struct SharedExchangeState: Sendable {
     }
 
     /// The exchange has ended on the wire: what comes from now on is not concurrent with it.
-    mutating func end(_ end: ExchangeLifetime.End) -> Wakes {
+    mutating func end(_ end: ExchangeLifetime.Outcome) -> Wakes {
         ended = end
         isOpen = false
         return Wakes(lifetimes: members.values.compactMap(\.lifetime), isClosing: takeClosing())
@@ -160,7 +160,7 @@ struct SharedExchangeState: Sendable {
         guard !isGone(id) else { return .fellBehind }
         switch answer {
         case .success(let response)?:
-            let lifetime = ended.map { ExchangeLifetime(ended: $0) } ?? ExchangeLifetime()
+            let lifetime = ended.map { ExchangeLifetime(outcome: $0) } ?? ExchangeLifetime()
             members[id]?.lifetime = lifetime
             return .response(response, lifetime)
         case .failure(let error)?: return .failure(error)

@@ -28,10 +28,10 @@ final class ConcurrencyLimiter: Sendable {
 
     var keyCount: Int { lines.withLock(\.count) }
 
-    func load(of key: RequestScope.Key) -> LimitConcurrencyMiddleware.Load {
+    func state(of key: RequestScope.Key) -> ConcurrencyLimitMiddleware.State {
         lines.withLock { lines in
-            guard let line = lines[key] else { return .init(underWay: 0, waiting: 0, limit: ConcurrencyLimit.slots(Double(limit.initial))) }
-            return .init(underWay: line.inUse, waiting: line.queue.count, limit: ConcurrencyLimit.slots(line.limit))
+            guard let line = lines[key] else { return .init(inFlight: 0, waiting: 0, limit: ConcurrencyLimit.slots(Double(limit.initial))) }
+            return .init(inFlight: line.inUse, waiting: line.queue.count, limit: ConcurrencyLimit.slots(line.limit))
         }
     }
 
@@ -46,7 +46,7 @@ final class ConcurrencyLimiter: Sendable {
         guard let deadline = request.deadline else { return try await wait(key, for: request) }
         let before = deadline.remaining
         try await racing(
-            deadline, onTimeout: { .timedOut(.queue, after: before - deadline.remaining, request: request, wasSent: .no) },
+            deadline, onTimeout: { .timedOut(.queue, after: before - deadline.remaining, request: request, delivery: .notSent) },
             discard: { self.release(key, .cancelled) }, operation: { try await self.wait(key, for: request) })
     }
 

@@ -25,7 +25,7 @@ public struct DelayMiddleware: HTTPMiddleware {
         guard let delay = request.options.delay.resolved(delay), delay > .zero else { return try await next.send(request) }
         if let remaining = request.deadline?.remaining, delay >= remaining {
             throw TransportError(
-                .timedOut, phase: .queue, message: "a delay of \(delay) would pass the deadline", request: request, wasSent: .no)
+                .timedOut, phase: .queue, message: "a delay of \(delay) would pass the deadline", request: request, delivery: .notSent)
         }
         try await clock.sleep(for: delay.bounded)
         return try await next.send(request)
@@ -33,14 +33,14 @@ public struct DelayMiddleware: HTTPMiddleware {
 }
 
 private enum DelayOptionKey: OptionKey {
-    static var defaultValue: Override<Duration> { .inherited }
+    static var defaultValue: OptionOverride<Duration> { .inherited }
     static var crossesOrigins: Bool { true }
     static var servedBy: MiddlewarePlace? { .delay }
 }
 
 extension RequestOptions {
     /// Another delay for this request, or `.off`.
-    public var delay: Override<Duration> {
+    public var delay: OptionOverride<Duration> {
         get { self[DelayOptionKey.self] }
         set { self[DelayOptionKey.self] = newValue }
     }

@@ -53,15 +53,15 @@ public struct EventsMiddleware: HTTPMiddleware {
 }
 
 private enum EventsKey: OptionKey {
-    static var defaultValue: Override<any EventSink> { .inherited }
-    static func identity(of value: Override<any EventSink>) -> OptionIdentity { .none }
+    static var defaultValue: OptionOverride<any EventSink> { .inherited }
+    static func identity(of value: OptionOverride<any EventSink>) -> OptionIdentity { .none }
     static var crossesOrigins: Bool { true }
     static var servedBy: MiddlewarePlace? { .events }
 }
 
 extension RequestOptions {
     /// Another sink for this request's call, or `.off`.
-    public var events: Override<any EventSink> {
+    public var events: OptionOverride<any EventSink> {
         get { self[EventsKey.self] }
         set { self[EventsKey.self] = newValue }
     }

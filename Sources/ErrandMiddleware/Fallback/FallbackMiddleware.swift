@@ -138,21 +138,21 @@ extension FallbackMiddleware.Cause {
     fileprivate func allowsSending(_ request: Request) -> Bool {
         if request.mayBeSentAgain { return true }
         guard case .failure(let error) = self, let failure = error as? any RequestFailure else { return false }
-        if failure.wasSent == .no { return true }
-        return (failure as? TransportError)?.isUnprocessed == true && failure.attempts.wasSent == .no
+        if failure.delivery == .notSent { return true }
+        return (failure as? TransportError)?.isUnprocessed == true && failure.attempts.delivery == .notSent
     }
 }
 
 private enum FallbackOptionKey: OptionKey {
-    static var defaultValue: Override<Never> { .inherited }
+    static var defaultValue: OptionOverride<Never> { .inherited }
     static var crossesOrigins: Bool { true }
 }
 
-private enum IsFallbackKey: TypedKey { static var defaultValue: Bool { false } }
+private enum IsFallbackKey: MetadataKey { static var defaultValue: Bool { false } }
 
 extension RequestOptions {
     /// `.off` lets this request fail.
-    public var fallback: Override<Never> {
+    public var fallback: OptionOverride<Never> {
         get { self[FallbackOptionKey.self] }
         set { self[FallbackOptionKey.self] = newValue }
     }

@@ -138,7 +138,7 @@ public struct HedgeMiddleware: HTTPMiddleware {
                 throw CancellationError()
             }
             var response = try last.result.get()
-            if race.started > 1 { response.metadata.hedge = HedgeRecord(attempts: race.started, answeredBy: last.number + 1) }
+            if race.started > 1 { response.metadata.hedge = HedgeRecord(attempts: race.started, winner: last.number + 1) }
             return response
         }
     }
@@ -162,9 +162,9 @@ public struct HedgeRecord: Sendable, Hashable {
     /// How many attempts were begun: 2 at least.
     public let attempts: Int
     /// The number of the one that was answered, from 1.
-    public let answeredBy: Int
+    public let winner: Int
 
-    public init(attempts: Int, answeredBy: Int) { (self.attempts, self.answeredBy) = (attempts, answeredBy) }
+    public init(attempts: Int, winner: Int) { (self.attempts, self.winner) = (attempts, winner) }
 }
 
 /// How long the origins took lately.
@@ -201,16 +201,16 @@ private final class OriginLatencies: Sendable {
 }
 
 private enum HedgeOptionKey: OptionKey {
-    static var defaultValue: Override<HedgePolicy> { .inherited }
+    static var defaultValue: OptionOverride<HedgePolicy> { .inherited }
     static var crossesOrigins: Bool { true }
     static var servedBy: MiddlewarePlace? { .hedge }
 }
 
-private enum HedgeRecordKey: TypedKey { static var defaultValue: HedgeRecord? { nil } }
+private enum HedgeRecordKey: MetadataKey { static var defaultValue: HedgeRecord? { nil } }
 
 extension RequestOptions {
     /// Another policy for this request, or `.off`.
-    public var hedge: Override<HedgePolicy> {
+    public var hedge: OptionOverride<HedgePolicy> {
         get { self[HedgeOptionKey.self] }
         set { self[HedgeOptionKey.self] = newValue }
     }

@@ -80,7 +80,7 @@ package struct HedgeRace: Sendable {
 
     private let maxAttempts: Int
     package private(set) var started = 1
-    private var underWay = 1
+    private var inFlight = 1
     private var isPushedBack = false
 
     package init(maxAttempts: Int) { self.maxAttempts = maxAttempts }
@@ -91,10 +91,10 @@ package struct HedgeRace: Sendable {
             guard !isPushedBack, started < maxAttempts else { return .wait }
             return .begin(thenTime: started + 1 < maxAttempts)
         case .failed(let isPushback):
-            underWay -= 1
+            inFlight -= 1
             if isPushback { isPushedBack = true }
             // A failure alone is for retry to look at.
-            return underWay == 0 ? .end : .wait
+            return inFlight == 0 ? .end : .wait
         case .answered:
             return .end
         }
@@ -103,6 +103,6 @@ package struct HedgeRace: Sendable {
     /// The budget had it.
     package mutating func begun() {
         started += 1
-        underWay += 1
+        inFlight += 1
     }
 }

@@ -26,14 +26,14 @@ public final class NumberMiddleware: HTTPMiddleware {
 }
 
 private enum NumberOptionKey: OptionKey {
-    static var defaultValue: Override<Never> { .inherited }
-    static func identity(of value: Override<Never>) -> OptionIdentity { .none }
+    static var defaultValue: OptionOverride<Never> { .inherited }
+    static func identity(of value: OptionOverride<Never>) -> OptionIdentity { .none }
     static var crossesOrigins: Bool { true }
 }
 
 extension RequestOptions {
     /// `.off` leaves this request without a number.
-    public var number: Override<Never> {
+    public var number: OptionOverride<Never> {
         get { self[NumberOptionKey.self] }
         set { self[NumberOptionKey.self] = newValue }
     }

@@ -96,7 +96,7 @@ extension HTTPSender {
         clock: any Clock<Duration> = ContinuousClock()
     ) -> HTTPStack {
         let guarded = timeouts(attempt: resilience.attempt, clock: clock)
-            .limitConcurrency(resilience.concurrency, per: .origin, clock: clock)
+            .concurrencyLimit(resilience.concurrency, per: .origin, clock: clock)
             .circuitBreaker(breaker ?? CircuitBreaker(resilience.circuit, clock: clock))
         let hedged = resilience.hedge.map { guarded.hedge($0, budget: budget, clock: clock) } ?? guarded
         return hedged.retry(resilience.retry, budget: budget, clock: clock).timeout(resilience.total, clock: clock)

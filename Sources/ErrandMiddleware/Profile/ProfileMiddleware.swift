@@ -1,9 +1,9 @@
 public import ErrandCore
 
-/// Takes the time of each layer inside it, and of each phase of every exchange: a ``Profile``.
+/// Takes the time of each layer inside it, and of each phase of every exchange: a ``CallProfile``.
 ///
-/// The call as a whole ends with its last exchange, a typed call when its value was decoded or decoding failed: see ``Profile/duration`` and
-/// ``Profile/result``.
+/// The call as a whole ends with its last exchange, a typed call when its value was decoded or decoding failed: see ``CallProfile/duration`` and
+/// ``CallProfile/result``.
 ///
 /// **Place:** outside what is to be measured. It costs a few microseconds for each layer; without it, a layer costs nothing more.
 ///
@@ -23,10 +23,10 @@ public struct ProfileMiddleware: HTTPMiddleware {
     public var label: String { "profile" }
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
-        let profile: Profile
+        let profile: CallProfile
         switch request.options.profile {
         case .off: return try await next.send(request)
-        case .inherited: profile = Profile()
+        case .inherited: profile = CallProfile()
         case .use(let own): profile = own
         }
         var profiled = request
@@ -49,26 +49,26 @@ public struct ProfileMiddleware: HTTPMiddleware {
     }
 
     private struct RedirectCounter: EventSink {
-        let profile: Profile
+        let profile: CallProfile
 
         func record(_ event: ExchangeEvent) {
-            if event.kind == .redirectDecision, event.decision?.goesOn == true { profile.redirected() }
+            if event.kind == .redirectDecision, event.decision?.continues == true { profile.redirected() }
         }
     }
 }
 
 private enum ProfileOptionKey: OptionKey {
-    static var defaultValue: Override<Profile> { .inherited }
-    static func identity(of value: Override<Profile>) -> OptionIdentity { .none }
+    static var defaultValue: OptionOverride<CallProfile> { .inherited }
+    static func identity(of value: OptionOverride<CallProfile>) -> OptionIdentity { .none }
     static var crossesOrigins: Bool { true }
     static var servedBy: MiddlewarePlace? { .profile }
 }
 
-private enum ProfileKey: TypedKey { static var defaultValue: Profile? { nil } }
+private enum ProfileKey: MetadataKey { static var defaultValue: CallProfile? { nil } }
 
 extension RequestOptions {
     /// A profile of your own for this request, or `.off`. It needs ``ProfileMiddleware`` in the stack.
-    public var profile: Override<Profile> {
+    public var profile: OptionOverride<CallProfile> {
         get { self[ProfileOptionKey.self] }
         set { self[ProfileOptionKey.self] = newValue }
     }
@@ -76,7 +76,7 @@ extension RequestOptions {
 
 extension ResponseMetadata {
     /// Where the time of the call went; nil without ``ProfileMiddleware``.
-    public internal(set) var profile: Profile? {
+    public internal(set) var profile: CallProfile? {
         get { self[ProfileKey.self] }
         set { self[ProfileKey.self] = newValue }
     }

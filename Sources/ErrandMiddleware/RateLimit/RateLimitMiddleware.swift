@@ -4,13 +4,13 @@ internal import ErrandFormats
 /// Lets no more requests go in a time than a limit has it, and than the server says it bears; the others wait in line: by
 /// ``RequestPriority`` first, then by arrival. Every tenth turn goes to whoever has waited longest, so that nobody waits for ever.
 ///
-/// **Place:** inside `retry` (each attempt counts), the cache, `coalesce` and `circuitBreaker`, outside `limitConcurrency`: no slot is held by one who waits.
+/// **Place:** inside `retry` (each attempt counts), the cache, `coalesce` and `circuitBreaker`, outside `concurrencyLimit`: no slot is held by one who waits.
 ///
 /// What the server says is read of every response (``RateLimitFields``): after a 429 or 503 with `Retry-After` no request of that key goes
 /// until then, and of a quota no more than remain. Responses come back as they are.
 ///
 /// Who waits can be cancelled at any time, and obeys its deadline: it fails with the code `timedOut`, in the phase `queue`. Where the
-/// wait is known to be too long, it fails at once with ``RateLimited``. Better news from the server ends a wait that has begun: at once where a response
+/// wait is known to be too long, it fails at once with ``RateLimitError``. Better news from the server ends a wait that has begun: at once where a response
 /// to this middleware brings it, within a minute where another one shares the store.
 ///
 /// A server is not believed for ever: what it says beyond `longestServerWait`, or beyond an hour where that is longer, holds for that long.
@@ -22,7 +22,7 @@ public struct RateLimitMiddleware: HTTPMiddleware {
     public enum StoreFailure: Sendable, Hashable {
         /// They go, without a limit: a failure of the store is none of the client.
         case failOpen
-        /// They fail with ``RateLimitStoreFailed``.
+        /// They fail with ``RateLimitStoreError``.
         case failClosed
     }
 
@@ -113,7 +113,7 @@ public struct RateLimitMiddleware: HTTPMiddleware {
 }
 
 /// A request was refused because it would have to wait for too long.
-public struct RateLimited: RequestFailure {
+public struct RateLimitError: RequestFailure {
     public var request: Request?
     /// At least until a request may go, as far as is known; nil where it has waited for as long as it might.
     public let retryAfter: Duration?
@@ -122,7 +122,7 @@ public struct RateLimited: RequestFailure {
     public var attempts: [AttemptRecord] = []
 
     public var phase: ExchangePhase { .queue }
-    public var wasSent: WasSent { attempts.wasSent }
+    public var delivery: Delivery { attempts.delivery }
 
     init(request: Request, retryAfter: Duration?, cause: RateLimitDecision.Cause) {
         (self.request, self.retryAfter, self.cause) = (request, retryAfter, cause)
@@ -134,19 +134,19 @@ public struct RateLimited: RequestFailure {
     }
 }
 
-extension RateLimited: CustomReflectable {
+extension RateLimitError: CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
 }
 
 /// The ``RateLimitStore`` failed, and requests don't go without it.
-public struct RateLimitStoreFailed: RequestFailure {
+public struct RateLimitStoreError: RequestFailure {
     public var request: Request?
     /// What the store threw.
     public let underlying: any Error
     public var attempts: [AttemptRecord] = []
 
     public var phase: ExchangePhase { .queue }
-    public var wasSent: WasSent { attempts.wasSent }
+    public var delivery: Delivery { attempts.delivery }
 
     init(request: Request, underlying: any Error) { (self.request, self.underlying) = (request, underlying) }
 
@@ -157,18 +157,18 @@ public struct RateLimitStoreFailed: RequestFailure {
     }
 }
 
-extension RateLimitStoreFailed: CustomReflectable {
+extension RateLimitStoreError: CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
 }
 
 private enum RateLimitKey: OptionKey {
-    static var defaultValue: Override<Never> { .inherited }
+    static var defaultValue: OptionOverride<Never> { .inherited }
     static var crossesOrigins: Bool { true }
 }
 
 extension RequestOptions {
     /// `.off` goes past every rate limit.
-    public var rateLimit: Override<Never> {
+    public var rateLimit: OptionOverride<Never> {
         get { self[RateLimitKey.self] }
         set { self[RateLimitKey.self] = newValue }
     }

@@ -5,7 +5,7 @@ extension RateLimiter {
     func lead(_ key: String, _ call: Call) async throws -> RateLimitGrant? {
         while true {
             try Task.checkCancellation()
-            if !call.isProbe, let wait = excess(key) { throw RateLimited(request: call.request, retryAfter: wait, cause: .server) }
+            if !call.isProbe, let wait = excess(key) { throw RateLimitError(request: call.request, retryAfter: wait, cause: .server) }
             let news = within(key) { $0.news }
             let decision: RateLimitDecision
             do {
@@ -19,9 +19,9 @@ extension RateLimiter {
                     return nil
                 case .failClosed:
                     for waiter in removeAll(key, where: { _ in true }) {
-                        waiter.continuation.resume(throwing: RateLimitStoreFailed(request: waiter.call.request, underlying: error))
+                        waiter.continuation.resume(throwing: RateLimitStoreError(request: waiter.call.request, underlying: error))
                     }
-                    throw RateLimitStoreFailed(request: call.request, underlying: error)
+                    throw RateLimitStoreError(request: call.request, underlying: error)
                 }
             }
             switch decision {
@@ -86,7 +86,7 @@ extension RateLimiter {
     /// Those who can't wait as long as the server wants need not wait until they find out.
     private func refuseOthers(_ key: String, _ wait: Duration) {
         for waiter in removeAll(key, where: { self.refusal($0.call, wait, .server) != nil }) {
-            waiter.continuation.resume(throwing: RateLimited(request: waiter.call.request, retryAfter: wait, cause: .server))
+            waiter.continuation.resume(throwing: RateLimitError(request: waiter.call.request, retryAfter: wait, cause: .server))
         }
     }
 

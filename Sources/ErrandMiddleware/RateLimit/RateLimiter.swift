@@ -56,7 +56,7 @@ final class RateLimiter: Sendable {
 
     /// Returns when the request may go.
     ///
-    /// - Throws: `CancellationError`; ``TransportError`` when the deadline passes; ``RateLimited``; ``RateLimitStoreFailed``.
+    /// - Throws: `CancellationError`; ``TransportError`` when the deadline passes; ``RateLimitError``; ``RateLimitStoreError``.
     func acquire(_ key: String, for request: Request) async throws -> Permit {
         try Task.checkCancellation()
         let (isFree, isProbe) = try admit(key, request)
@@ -79,7 +79,7 @@ final class RateLimiter: Sendable {
 
     /// Whether nobody is in line, and whether the request is the one that goes to see whether the server can be asked again.
     ///
-    /// - Throws: ``RateLimited`` while a server is left alone that asked for more than it is believed.
+    /// - Throws: ``RateLimitError`` while a server is left alone that asked for more than it is believed.
     private func admit(_ key: String, _ request: Request) throws -> (isFree: Bool, isProbe: Bool) {
         let now = elapsed()
         let (isFree, entry) = keys.withLock { keys in
@@ -89,7 +89,7 @@ final class RateLimiter: Sendable {
             }
             return (keys.lines[key] == nil, entry)
         }
-        if case .refused(let wait) = entry { throw RateLimited(request: request, retryAfter: wait, cause: .server) }
+        if case .refused(let wait) = entry { throw RateLimitError(request: request, retryAfter: wait, cause: .server) }
         return (isFree, entry == .probe)
     }
 
@@ -114,13 +114,13 @@ final class RateLimiter: Sendable {
         if let deadline = request.deadline, let before, settings.maxWait.map({ $0 == .zero || before <= $0 }) ?? true {
             return {
                 try await deadline.wait()
-                return .timedOut(.queue, after: before - deadline.remaining, request: request, wasSent: .no)
+                return .timedOut(.queue, after: before - deadline.remaining, request: request, delivery: .notSent)
             }
         }
         guard let maxWait = settings.maxWait, maxWait > .zero else { return nil }
         return { [clock] in
             try await clock.sleep(for: maxWait.bounded)
-            throw RateLimited(request: request, retryAfter: nil, cause: .limit)
+            throw RateLimitError(request: request, retryAfter: nil, cause: .limit)
         }
     }
 
@@ -148,12 +148,12 @@ final class RateLimiter: Sendable {
             decision = try await store.take(key, limit: settings.limit)
         } catch {
             if Task.isCancelled { throw CancellationError() }
-            guard settings.storeFailure == .failOpen else { throw RateLimitStoreFailed(request: call.request, underlying: error) }
+            guard settings.storeFailure == .failOpen else { throw RateLimitStoreError(request: call.request, underlying: error) }
             return nil
         }
         switch decision {
         case .granted(let grant): return grant
-        case .wait(let wait, let cause): throw RateLimited(request: call.request, retryAfter: wait, cause: cause)
+        case .wait(let wait, let cause): throw RateLimitError(request: call.request, retryAfter: wait, cause: cause)
         }
     }
 
@@ -195,12 +195,12 @@ final class RateLimiter: Sendable {
     }
 
     /// Why the call must not wait so long; nil if it may.
-    func refusal(_ call: Call, _ wait: Duration, _ cause: RateLimitDecision.Cause) -> RateLimited? {
+    func refusal(_ call: Call, _ wait: Duration, _ cause: RateLimitDecision.Cause) -> RateLimitError? {
         let isTooLong =
             settings.maxWait.map { elapsed() - call.arrived + wait > $0 } ?? false
             || call.request.deadline.map { wait > $0.remaining } ?? false
             || cause == .server && wait > settings.longestServerWait
-        return isTooLong ? RateLimited(request: call.request, retryAfter: wait, cause: cause) : nil
+        return isTooLong ? RateLimitError(request: call.request, retryAfter: wait, cause: cause) : nil
     }
 
     /// A grant whose owner left goes to the next in line. If nobody is there, it was in vain.
@@ -221,7 +221,7 @@ final class RateLimiter: Sendable {
         let store = store
         guard let deadline else { return (try? await store.observe(key, fields, after: grant)) ?? () }
         try? await racing(
-            deadline, onTimeout: { .timedOut(.response, after: .zero, request: nil, wasSent: .yes) }, discard: { _ in },
+            deadline, onTimeout: { .timedOut(.response, after: .zero, request: nil, delivery: .sent) }, discard: { _ in },
             operation: { try await store.observe(key, fields, after: grant) })
     }
 

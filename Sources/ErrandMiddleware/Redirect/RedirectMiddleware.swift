@@ -60,19 +60,19 @@ public struct RedirectMiddleware: HTTPMiddleware {
             do {
                 decision = try policy.decision(for: response.head, to: request, hops: way.count)
             } catch {
-                request.tell(.redirectDecision, decision: .init(goesOn: false, "\(response.status.code), refused"))
+                request.tell(.redirectDecision, decision: .init(continues: false, "\(response.status.code), refused"))
                 response.discard()
                 throw error.restoringCall(of: first)
             }
             guard case .follow(let following) = decision else {
                 if RedirectPolicy.isRedirect(response.head) {
-                    request.tell(.redirectDecision, decision: .init(goesOn: false, "\(response.status.code), given back"))
+                    request.tell(.redirectDecision, decision: .init(continues: false, "\(response.status.code), given back"))
                 }
                 if !way.isEmpty { response.metadata.redirects = way }
                 return response
             }
             request.tell(
-                .redirectDecision, decision: .init(goesOn: true, "\(response.status.code) to \(following.redactedURL)"))
+                .redirectDecision, decision: .init(continues: true, "\(response.status.code) to \(following.redactedURL)"))
             way.append(RedirectRecord(status: response.head.status, from: request.redactedURL))
             try await response.body.drain(within: Self.courtesy, on: clock)
             response.discard()
@@ -87,14 +87,14 @@ public struct RedirectMiddleware: HTTPMiddleware {
 }
 
 private enum RedirectOptionKey: OptionKey {
-    static var defaultValue: Override<RedirectPolicy> { .inherited }
+    static var defaultValue: OptionOverride<RedirectPolicy> { .inherited }
     static var crossesOrigins: Bool { true }
     static var servedBy: MiddlewarePlace? { .redirect }
 }
 
 extension RequestOptions {
     /// Another policy for this request, or `.off`.
-    public var redirect: Override<RedirectPolicy> {
+    public var redirect: OptionOverride<RedirectPolicy> {
         get { self[RedirectOptionKey.self] }
         set { self[RedirectOptionKey.self] = newValue }
     }

@@ -26,14 +26,14 @@ public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
     /// What to do with a response.
     public enum Decision: Sendable {
         /// It is no redirect, or one that is the caller's to handle.
-        case giveBack
+        case returnResponse
         case follow(Request)
     }
 
     /// - Parameter hops: how many redirects were followed already.
     /// - Throws: ``RedirectError``: too many hops, a `Location` that is no `http` or `https` URL, a downgrade that is not allowed.
     public func decision(for head: HTTPResponse, to request: Request, hops: Int) throws(RedirectError) -> Decision {
-        guard Self.isRedirect(head), let location = head.headerFields[.location], let current = request.url else { return .giveBack }
+        guard Self.isRedirect(head), let location = head.headerFields[.location], let current = request.url else { return .returnResponse }
         func refused(_ reason: RedirectError.Reason) -> RedirectError { RedirectError(reason, request: request, head: head) }
 
         let target: HTTPURL
@@ -52,7 +52,7 @@ public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
             next.body = .empty
             next.head.headerFields = next.head.headerFields.without(Self.contentFields)
         default:
-            guard request.body.isEmpty || request.body.replay.canRestart else { return .giveBack }
+            guard request.body.isEmpty || request.body.replay.canRestart else { return .returnResponse }
         }
         guard hops < maxHops else { throw refused(.tooManyHops(maxHops)) }
         do {
@@ -77,8 +77,8 @@ public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
     /// Where a `Location` leads: resolved against the URL that was fetched, whose fragment it inherits if it has none
     /// (RFC 9110, 10.2.2).
     ///
-    /// - Throws: ``InvalidURL``.
-    public static func target(of location: String, from url: URLReference) throws(InvalidURL) -> URLReference {
+    /// - Throws: ``InvalidURLError``.
+    public static func target(of location: String, from url: URLReference) throws(InvalidURLError) -> URLReference {
         var target = try URLReference(location).resolved(against: url)
         if target.fragment == nil { target.fragment = url.fragment }
         return target
@@ -119,7 +119,7 @@ public struct RedirectError: RequestFailure {
         public let description: String
 
         public static func tooManyHops(_ limit: Int) -> Reason { Reason(description: "more than \(limit) redirects") }
-        public static func invalidLocation(_ error: InvalidURL) -> Reason { Reason(description: "its Location is an \(error)") }
+        public static func invalidLocation(_ error: InvalidURLError) -> Reason { Reason(description: "its Location is an \(error)") }
         public static let downgrade = Reason(description: "it leads from https to http")
     }
 
@@ -132,7 +132,7 @@ public struct RedirectError: RequestFailure {
 
     public var response: HTTPResponse? { head }
     public var phase: ExchangePhase { .response }
-    public var wasSent: WasSent { .yes }
+    public var delivery: Delivery { .sent }
 
     init(_ reason: Reason, request: Request, head: HTTPResponse) {
         (self.reason, self.request, self.head) = (reason, request, head)

@@ -128,8 +128,8 @@ public struct RetryMiddleware: HTTPMiddleware {
             case .failure(let error): "\(type(of: error))"
             }
         return switch decision {
-        case .again(let delay, let counts): .init(goesOn: true, after: delay, "\(what), \(counts ? "again" : "again, uncounted")")
-        case .stop(let reason): .init(goesOn: false, "\(what), \(reason)")
+        case .again(let delay, let counts): .init(continues: true, after: delay, "\(what), \(counts ? "again" : "again, uncounted")")
+        case .stop(let reason): .init(continues: false, "\(what), \(reason)")
         }
     }
 
@@ -148,26 +148,26 @@ public struct RetryMiddleware: HTTPMiddleware {
     private static func kind(of error: any Error) -> RetryPolicy.Outcome {
         guard let error = error as? TransportError else { return .permanent }
         // Layers inside may have sent it before.
-        if error.isUnprocessed, error.attempts.wasSent == .no { return .unprocessed }
+        if error.isUnprocessed, error.attempts.delivery == .notSent { return .unprocessed }
         switch error.code {
         // A kept connection was closed before anything was sent: nobody is to blame, and another is at hand.
-        case .connectionLost where error.wasSent == .no: return .unprocessed
-        case .cannotFindHost, .cannotConnect, .connectionLost, .timedOut: return error.wasSent == .no ? .neverSent : .lost
+        case .connectionLost where error.delivery == .notSent: return .unprocessed
+        case .cannotFindHost, .cannotConnect, .connectionLost, .timedOut: return error.delivery == .notSent ? .neverSent : .lost
         default: return .permanent
         }
     }
 }
 
 private enum RetryOptionKey: OptionKey {
-    static var defaultValue: Override<RetryPolicy> { .inherited }
-    static func identity(of value: Override<RetryPolicy>) -> OptionIdentity { .ofSwitch(value) }
+    static var defaultValue: OptionOverride<RetryPolicy> { .inherited }
+    static func identity(of value: OptionOverride<RetryPolicy>) -> OptionIdentity { .ofSwitch(value) }
     static var crossesOrigins: Bool { true }
     static var servedBy: MiddlewarePlace? { .retry }
 }
 
 extension RequestOptions {
     /// Another policy for this request, or `.off`.
-    public var retry: Override<RetryPolicy> {
+    public var retry: OptionOverride<RetryPolicy> {
         get { self[RetryOptionKey.self] }
         set { self[RetryOptionKey.self] = newValue }
     }

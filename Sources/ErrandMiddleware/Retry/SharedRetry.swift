@@ -41,7 +41,7 @@ final class SharedRetry: Sendable {
     }
 }
 
-private enum SharedRetryMetadataKey: TypedKey { static var defaultValue: SharedRetry? { nil } }
+private enum SharedRetryMetadataKey: MetadataKey { static var defaultValue: SharedRetry? { nil } }
 private enum SharedRetryOptionKey: OptionKey {
     static var defaultValue: SharedRetry? { nil }
     static func identity(of value: SharedRetry?) -> OptionIdentity { .none }

@@ -13,9 +13,9 @@ public import ErrandCore
 /// **Per request:** `request.options.server = .off` passes the request on as it is.
 public struct ServerMiddleware: HTTPMiddleware {
     private enum Base: Sendable {
-        case url(Result<HTTPURL, InvalidURL>)
+        case url(Result<HTTPURL, InvalidURLError>)
         /// A base URL knows how to join; only its path and query are used.
-        case path(String, Result<HTTPURL, InvalidURL>)
+        case path(String, Result<HTTPURL, InvalidURLError>)
         case none
     }
 
@@ -29,28 +29,28 @@ public struct ServerMiddleware: HTTPMiddleware {
     ///     configuration more often than from code; `HTTPURL(_:)` checks it at once.
     ///   - headers: added where the request has no field of that name.
     ///   - query: comes between the base's query and the request's own.
-    public init(_ url: String, headers: HTTPFields = HTTPFields(), query: Query = Query()) {
-        base = .url(Result { () throws(InvalidURL) in try HTTPURL(url) })
+    public init(_ url: String, headers: HTTPFields = HTTPFields(), query: URLQuery = URLQuery()) {
+        base = .url(Result { () throws(InvalidURLError) in try HTTPURL(url) })
         (self.headers, self.query) = (headers, query.encoded)
     }
 
-    public init(_ url: HTTPURL, headers: HTTPFields = HTTPFields(), query: Query = Query()) {
+    public init(_ url: HTTPURL, headers: HTTPFields = HTTPFields(), query: URLQuery = URLQuery()) {
         base = .url(.success(url))
         (self.headers, self.query) = (headers, query.encoded)
     }
 
     /// A prefix for paths, percent-encoded, below the base URL of a server further in.
-    public init(path: String, headers: HTTPFields = HTTPFields(), query: Query = Query()) {
+    public init(path: String, headers: HTTPFields = HTTPFields(), query: URLQuery = URLQuery()) {
         base = .path(
             path,
-            Result { () throws(InvalidURL) in
+            Result { () throws(InvalidURLError) in
                 try HTTPURL("http://localhost").joined(with: path.hasPrefix("/") ? path : "/" + path)
             })
         (self.headers, self.query) = (headers, query.encoded)
     }
 
     /// Default fields and query items alone.
-    public init(headers: HTTPFields = HTTPFields(), query: Query = Query()) {
+    public init(headers: HTTPFields = HTTPFields(), query: URLQuery = URLQuery()) {
         base = .none
         (self.headers, self.query) = (headers, query.encoded)
     }
@@ -80,8 +80,8 @@ public struct ServerMiddleware: HTTPMiddleware {
 
     /// The request as it goes on.
     ///
-    /// - Throws: ``InvalidURL``.
-    func adapted(_ request: Request) throws(InvalidURL) -> Request {
+    /// - Throws: ``InvalidURLError``.
+    func adapted(_ request: Request) throws(InvalidURLError) -> Request {
         var request = request
         if request.head.authority != nil {
             switch base {
@@ -126,7 +126,7 @@ extension ServerMiddleware: CustomStringConvertible, CustomReflectable {
 }
 
 private enum ServerOptionKey: OptionKey {
-    static var defaultValue: Override<Never> { .inherited }
+    static var defaultValue: OptionOverride<Never> { .inherited }
     static var crossesOrigins: Bool { true }
 }
 
@@ -138,7 +138,7 @@ private enum FieldsOfServerKey: OptionKey {
 
 extension RequestOptions {
     /// `.off` sends the request without base URL, default fields and default query.
-    public var server: Override<Never> {
+    public var server: OptionOverride<Never> {
         get { self[ServerOptionKey.self] }
         set { self[ServerOptionKey.self] = newValue }
     }
@@ -152,22 +152,22 @@ extension RequestOptions {
 
 extension HTTPSender {
     /// Sends requests to paths below `url`, with default fields and query items. See ``ServerMiddleware``.
-    public func server(_ url: String, headers: HTTPFields = HTTPFields(), query: Query = Query()) -> HTTPStack {
+    public func server(_ url: String, headers: HTTPFields = HTTPFields(), query: URLQuery = URLQuery()) -> HTTPStack {
         wrapped(by: ServerMiddleware(url, headers: headers, query: query))
     }
 
     /// Sends requests to paths below `url`. See ``ServerMiddleware``.
-    public func server(_ url: HTTPURL, headers: HTTPFields = HTTPFields(), query: Query = Query()) -> HTTPStack {
+    public func server(_ url: HTTPURL, headers: HTTPFields = HTTPFields(), query: URLQuery = URLQuery()) -> HTTPStack {
         wrapped(by: ServerMiddleware(url, headers: headers, query: query))
     }
 
     /// Puts `path` before the paths of requests. See ``ServerMiddleware``.
-    public func server(path: String, headers: HTTPFields = HTTPFields(), query: Query = Query()) -> HTTPStack {
+    public func server(path: String, headers: HTTPFields = HTTPFields(), query: URLQuery = URLQuery()) -> HTTPStack {
         wrapped(by: ServerMiddleware(path: path, headers: headers, query: query))
     }
 
     /// Adds default fields and query items. See ``ServerMiddleware``.
-    public func server(headers: HTTPFields, query: Query = Query()) -> HTTPStack {
+    public func server(headers: HTTPFields, query: URLQuery = URLQuery()) -> HTTPStack {
         wrapped(by: ServerMiddleware(headers: headers, query: query))
     }
 }

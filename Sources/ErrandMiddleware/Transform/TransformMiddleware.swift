@@ -62,13 +62,13 @@ public struct TransformMiddleware: HTTPMiddleware {
 }
 
 private enum TransformOptionKey: OptionKey {
-    static var defaultValue: Override<Never> { .inherited }
+    static var defaultValue: OptionOverride<Never> { .inherited }
     static var crossesOrigins: Bool { true }
 }
 
 extension RequestOptions {
     /// `.off` goes past every ``TransformMiddleware``.
-    public var transform: Override<Never> {
+    public var transform: OptionOverride<Never> {
         get { self[TransformOptionKey.self] }
         set { self[TransformOptionKey.self] = newValue }
     }

@@ -31,7 +31,7 @@ public struct ResponseValidator: Sendable {
         case accept(Response)
         /// The call fails with this error.
         case fail(any Error)
-        /// The request is sent again after a wait, at most so often by this validator; then the call fails with ``ValidationFailure``.
+        /// The request is sent again after a wait, at most so often by this validator; then the call fails with ``ResponseValidationError``.
         case retry(Backoff, atMost: Int)
         /// The same, without a wait, once another request was answered, whatever its status: one that wakes a session, say. It goes through the
         /// layers inside this one; its answer is dropped, and an error of it fails the call. At most once by this validator.
@@ -55,7 +55,7 @@ extension Response {
 }
 
 /// A validator would have had a request sent once more often than it may.
-public struct ValidationFailure: RequestFailure {
+public struct ResponseValidationError: RequestFailure {
     /// The validator's.
     public let name: String
     /// How often it had the call sent again.
@@ -73,7 +73,7 @@ public struct ValidationFailure: RequestFailure {
     }
 
     public var phase: ExchangePhase { .response }
-    public var wasSent: WasSent { .yes }
+    public var delivery: Delivery { .sent }
 
     init(name: String, retries: Int, reason: Reason, of response: Response) {
         (self.name, self.retries, self.reason) = (name, retries, reason)
@@ -88,6 +88,6 @@ public struct ValidationFailure: RequestFailure {
     }
 }
 
-extension ValidationFailure: CustomReflectable {
+extension ResponseValidationError: CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
 }

@@ -5,7 +5,7 @@ public import ErrandCore
 /// **Place:** inside `timeout` and `validateStatus`, outside `redirect`, `authenticate` and the cache. Each call counts for itself: two calls at
 /// the same time don't use up each other's retries. Waits obey the request's deadline.
 ///
-/// **Per request:** `request.options.validators` are asked before the chain's own; `request.options.validation = .off` asks none.
+/// **Per request:** `request.options.validators` are asked before the chain's own; `request.options.validate = .off` asks none.
 public struct ValidateMiddleware: HTTPMiddleware {
     private let validators: [ResponseValidator]
     private let clock: any Clock<Duration>
@@ -20,7 +20,7 @@ public struct ValidateMiddleware: HTTPMiddleware {
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         let chain = request.options.validators + validators
-        guard !request.options.validation.isOff, !chain.isEmpty else { return try await next.send(request) }
+        guard !request.options.validate.isOff, !chain.isEmpty else { return try await next.send(request) }
         var request = request
         var retries = Array(repeating: 0, count: chain.count)
         var attempts: [AttemptRecord] = []
@@ -75,8 +75,8 @@ public struct ValidateMiddleware: HTTPMiddleware {
             case .retry(let backoff, let atMost): (limit, delay) = (atMost, backoff.wait(afterAttempt: retries[index] + 1))
             case .retryAfterSending, .retryAfter: limit = 1
             }
-            func refuse(_ reason: ValidationFailure.Reason) -> ValidationFailure {
-                ValidationFailure(name: validator.name, retries: retries[index], reason: reason, of: response)
+            func refuse(_ reason: ResponseValidationError.Reason) -> ResponseValidationError {
+                ResponseValidationError(name: validator.name, retries: retries[index], reason: reason, of: response)
             }
             guard retries[index] < limit else { throw refuse(.retriesUsedUp) }
             guard request.body.canBeSent else { throw refuse(.bodyCannotBeReplayed) }
@@ -103,7 +103,7 @@ public struct ValidateMiddleware: HTTPMiddleware {
             onTimeout: {
                 TransportError(
                     .timedOut, phase: .backoff, message: "the work before a retry", elapsed: before - deadline.remaining, request: request,
-                    wasSent: .yes)
+                    delivery: .sent)
             }, discard: { _ in }, operation: work)
     }
 }
@@ -116,7 +116,7 @@ extension [AttemptRecord] {
 }
 
 private enum ValidationKey: OptionKey {
-    static var defaultValue: Override<Never> { .inherited }
+    static var defaultValue: OptionOverride<Never> { .inherited }
     static var crossesOrigins: Bool { true }
 }
 
@@ -130,7 +130,7 @@ private enum ValidatorsKey: OptionKey {
 
 extension RequestOptions {
     /// `.off` asks no validator of this request's answer.
-    public var validation: Override<Never> {
+    public var validation: OptionOverride<Never> {
         get { self[ValidationKey.self] }
         set { self[ValidationKey.self] = newValue }
     }

@@ -66,12 +66,12 @@ public struct IncomingRequest: Sendable, CustomStringConvertible {
 
     /// The whole body.
     ///
-    /// - Throws: ``BrokenRequest`` where the client breaks it off, or where it is longer than `limitBytes`.
+    /// - Throws: ``BrokenRequestError`` where the client breaks it off, or where it is longer than `limitBytes`.
     public func body(upTo limitBytes: Int = 16 * 1024 * 1024) async throws -> Data {
         var all = Data()
         while let chunk = try await incoming.next() {
             all.append(chunk)
-            guard all.count <= limitBytes else { throw BrokenRequest("a body of more than \(limitBytes) bytes") }
+            guard all.count <= limitBytes else { throw BrokenRequestError("a body of more than \(limitBytes) bytes") }
         }
         return all
     }
@@ -84,7 +84,7 @@ extension IncomingRequest: CustomReflectable {
 }
 
 /// A request did not come whole.
-public struct BrokenRequest: Error, Sendable, Hashable, CustomStringConvertible {
+public struct BrokenRequestError: Error, Sendable, Hashable, CustomStringConvertible {
     public let description: String
     init(_ description: String) { self.description = description }
 }

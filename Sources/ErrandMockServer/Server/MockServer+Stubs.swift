@@ -46,7 +46,7 @@ extension MockResponse {
         let response: Response
         do {
             response = try await transport.send(request)
-        } catch is UnmatchedRequest {
+        } catch is UnmatchedRequestError {
             return nil
         } catch is CancellationError {
             throw CancellationError()

@@ -105,7 +105,7 @@ public final class MockServer: Sendable, CustomStringConvertible {
 
     /// The first of ``requests`` that was not given here yet; waits for it if there is none.
     ///
-    /// - Throws: ``WaitedTooLong``; `CancellationError`.
+    /// - Throws: ``TimeoutError``; `CancellationError`.
     public func nextRequest(within limit: Duration = .seconds(5)) async throws -> MockRequest {
         let found = Found()
         let isMet = await core.wait(within: limit) { state in
@@ -117,16 +117,16 @@ public final class MockServer: Sendable, CustomStringConvertible {
         }
         if isMet, let request = found.request.withLock({ $0 }) { return request }
         try Task.checkCancellation()
-        throw WaitedTooLong(limit: limit, counts: counts)
+        throw TimeoutError(limit: limit, counts: counts)
     }
 
     /// Waits until the counts are as wanted.
     ///
-    /// - Throws: ``WaitedTooLong``; `CancellationError`.
+    /// - Throws: ``TimeoutError``; `CancellationError`.
     public func waitUntil(within limit: Duration = .seconds(5), _ condition: @escaping @Sendable (Counts) -> Bool) async throws {
         if await core.wait(within: limit, until: { condition($0.counts) }) { return }
         try Task.checkCancellation()
-        throw WaitedTooLong(limit: limit, counts: counts)
+        throw TimeoutError(limit: limit, counts: counts)
     }
 
     /// What delays, pauses and drips are measured by.
@@ -135,7 +135,7 @@ public final class MockServer: Sendable, CustomStringConvertible {
     public var description: String { "MockServer(\(url("")))" }
 
     /// What a ``MockServer`` was waited for did not happen.
-    public struct WaitedTooLong: Error, Sendable, CustomStringConvertible {
+    public struct TimeoutError: Error, Sendable, CustomStringConvertible {
         public let limit: Duration
         /// As they were at the end.
         public let counts: Counts

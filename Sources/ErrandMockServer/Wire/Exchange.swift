@@ -16,7 +16,7 @@ struct Exchange: Sendable {
         let response: MockResponse
         do {
             response = try await core.answer(request)
-        } catch let error where error is CancellationError || error is BrokenRequest {
+        } catch let error where error is CancellationError || error is BrokenRequestError {
             throw error
         } catch {
             response = .text("the mock server's dispatcher threw: \(error)\n", status: .internalServerError)

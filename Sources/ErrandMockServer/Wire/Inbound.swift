@@ -92,7 +92,7 @@ final class Inbound: Sendable {
                     if let part = state.parts.popFirst() { return (.success(part), state.demand()) }
                     if let end = state.end { return (end.map { nil }, nil) }
                     if Task.isCancelled { return (.failure(CancellationError()), nil) }
-                    if state.waiter != nil { return (.failure(BrokenRequest("its body is read by two at a time")), nil) }
+                    if state.waiter != nil { return (.failure(BrokenRequestError("its body is read by two at a time")), nil) }
                     state.waiter = continuation
                     return (nil, state.demand())
                 }
@@ -207,7 +207,7 @@ final class IncomingBody: BodySource {
                 finish { $0.trailers = trailers }
                 return nil
             case .head, nil:
-                throw BrokenRequest("the client broke it off")
+                throw BrokenRequestError("the client broke it off")
             }
         } catch {
             fail(error is CancellationError ? "the server stopped" : "\(error)")

@@ -49,7 +49,7 @@ final class InboundHandler<Incoming: Sendable>: ChannelDuplexHandler {
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        if let closed = event as? StreamClosedEvent, closed.reason != nil { inbound.finish(BrokenRequest("the client reset the stream")) }
+        if let closed = event as? StreamClosedEvent, closed.reason != nil { inbound.finish(BrokenRequestError("the client reset the stream")) }
         context.fireUserInboundEventTriggered(event)
     }
 }
@@ -59,7 +59,7 @@ extension RequestPart {
     static func parts(of part: HTTPServerRequestPart, scheme: String) throws -> [RequestPart] {
         switch part {
         case .head(let head):
-            guard let method = HTTPRequest.Method(head.method.rawValue) else { throw BrokenRequest("its method is none") }
+            guard let method = HTTPRequest.Method(head.method.rawValue) else { throw BrokenRequestError("its method is none") }
             var request = HTTPRequest(method: method, scheme: scheme, authority: head.headers.first(name: "host"), path: head.uri)
             for (name, value) in head.headers {
                 guard let name = HTTPField.Name(name), name.canonicalName != "host" else { continue }
@@ -78,7 +78,7 @@ extension RequestPart {
             guard isFirst else { return [.end(trailers: HTTPFields(pairs: frame.headers.map { ($0.name, $0.value) }))] }
             isFirst = false
             guard let method = frame.headers.first(name: ":method").flatMap({ HTTPRequest.Method($0) }) else {
-                throw BrokenRequest("its method is none")
+                throw BrokenRequestError("its method is none")
             }
             let fields = frame.headers
             let request = HTTPRequest(

@@ -255,16 +255,16 @@ public struct HARFailure: Codable, Sendable, Hashable {
     public var code: String
     public var phase: String
     /// `no`, `maybe` or `yes`.
-    public var wasSent: String
+    public var delivery: String
     /// Whether the server said that it did not process the request (RFC 9113, 8.7). Not in the file unless it is true.
     public var isUnprocessed: Bool
 
-    public init(code: String, phase: String, wasSent: String, isUnprocessed: Bool = false) {
-        (self.code, self.phase, self.wasSent, self.isUnprocessed) = (code, phase, wasSent, isUnprocessed)
+    public init(code: String, phase: String, delivery: String, isUnprocessed: Bool = false) {
+        (self.code, self.phase, self.delivery, self.isUnprocessed) = (code, phase, delivery, isUnprocessed)
     }
 
     private enum CodingKeys: String, CodingKey {
-        case code, phase, wasSent
+        case code, phase, delivery
         case isUnprocessed = "_unprocessed"
     }
 
@@ -272,7 +272,7 @@ public struct HARFailure: Codable, Sendable, Hashable {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         code = try container.decode(String.self, forKey: .code)
         phase = try container.decode(String.self, forKey: .phase)
-        wasSent = try container.decode(String.self, forKey: .wasSent)
+        delivery = try container.decode(String.self, forKey: .delivery)
         isUnprocessed = try container.decodeIfPresent(Bool.self, forKey: .isUnprocessed) ?? false
     }
 
@@ -280,7 +280,7 @@ public struct HARFailure: Codable, Sendable, Hashable {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(code, forKey: .code)
         try container.encode(phase, forKey: .phase)
-        try container.encode(wasSent, forKey: .wasSent)
+        try container.encode(delivery, forKey: .delivery)
         if isUnprocessed { try container.encode(true, forKey: .isUnprocessed) }
     }
 }

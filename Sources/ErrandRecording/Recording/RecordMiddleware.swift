@@ -9,7 +9,7 @@ public import ErrandCore
 /// Bodies are recorded while they pass, chunk by chunk, with their times; nothing is held up, read ahead or read on. A failed exchange
 /// is recorded and fails again; a cancelled one without a head, an invalid request and an upgraded connection are not recorded.
 ///
-/// **Per request:** `request.options.recording = .off` passes it on, neither recorded nor answered.
+/// **Per request:** `request.options.record = .off` passes it on, neither recorded nor answered.
 public struct RecordMiddleware: HTTPMiddleware {
     public let recording: Recording
     private let timing: ReplayTransport.Timing
@@ -20,7 +20,7 @@ public struct RecordMiddleware: HTTPMiddleware {
     public var label: String { "record(\(recording))" }
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
-        guard !request.options.recording.isOff, request.head.authority != nil else { return try await next.send(request) }
+        guard !request.options.record.isOff, request.head.authority != nil else { return try await next.send(request) }
         switch recording.mode {
         case .all: return try await record(request, to: next)
         case .once where !recording.isReplayOnly: return try await record(request, to: next)
@@ -56,7 +56,7 @@ public struct RecordMiddleware: HTTPMiddleware {
             if request.body.bytes == nil { response.request.body = request.body }
             return response
         } catch {
-            exchange.ended(RecordedExchange.end(by: error, inBody: false))
+            exchange.outcome(RecordedExchange.end(by: error, inBody: false))
             throw error.restoringCall(of: request, restoresBody: request.body.bytes == nil)
         }
     }
@@ -75,13 +75,13 @@ private struct Answer: HTTPTransport {
 }
 
 private enum RecordingOptionKey: OptionKey {
-    static var defaultValue: Override<Never> { .inherited }
+    static var defaultValue: OptionOverride<Never> { .inherited }
     static var crossesOrigins: Bool { true }
 }
 
 extension RequestOptions {
     /// `.off` neither records this request nor answers it from a recording.
-    public var recording: Override<Never> {
+    public var recording: OptionOverride<Never> {
         get { self[RecordingOptionKey.self] }
         set { self[RecordingOptionKey.self] = newValue }
     }

@@ -105,21 +105,21 @@ final class RecordedExchange: Sendable {
     /// `error` as an end; a cancelled exchange tells nothing of the server.
     static func end(by error: any Error, inBody: Bool) -> Stage {
         switch error {
-        case is CancellationError, is BodyAlreadyUsed: return inBody ? .abandoned : .dropped
-        case is InvalidURL: return .dropped
+        case is CancellationError, is BodyAlreadyUsedError: return inBody ? .abandoned : .dropped
+        case is InvalidURLError: return .dropped
         case let error as TransportError:
             return .failed(
                 HARFailure(
-                    code: error.code.description, phase: error.phase.description, wasSent: error.wasSent.rawValue,
+                    code: error.code.description, phase: error.phase.description, delivery: error.delivery.rawValue,
                     isUnprocessed: error.isUnprocessed), error.recordedDescription)
         case let error as any RequestFailure:
             return .failed(
-                HARFailure(code: "\(type(of: error))", phase: error.phase.description, wasSent: error.wasSent.rawValue), error.description)
+                HARFailure(code: "\(type(of: error))", phase: error.phase.description, delivery: error.delivery.rawValue), error.description)
         default:
             let phase = inBody ? ExchangePhase.body : .response
-            let sent = inBody ? WasSent.yes : .maybe
+            let sent = inBody ? Delivery.sent : .unknown
             // Of an error that is not ours, only the type is known to be without secrets.
-            return .failed(HARFailure(code: "\(type(of: error))", phase: phase.description, wasSent: sent.rawValue), "\(type(of: error))")
+            return .failed(HARFailure(code: "\(type(of: error))", phase: phase.description, delivery: sent.rawValue), "\(type(of: error))")
         }
     }
 

@@ -69,7 +69,7 @@ public final class Recording: Sendable, CustomStringConvertible {
     ///     secret can be seen in it: record outside of what decodes.
     ///   - clock: what times are measured by, and waited for.
     ///   - date: the time of day.
-    /// - Throws: ``InvalidRecording`` for a file that is no HTTP archive or can't be read.
+    /// - Throws: ``InvalidRecordingError`` for a file that is no HTTP archive or can't be read.
     public init(
         path: String, mode: Mode = .once, matching matcher: RecordingMatcher = .standard, secrets: [String] = [],
         allowsRepeats: Bool = false, bodyLimitBytes: Int = 16 * 1024 * 1024, keepsCodedBodies: Bool = false,
@@ -94,15 +94,15 @@ public final class Recording: Sendable, CustomStringConvertible {
         do {
             content = try Data(contentsOf: URL(filePath: path))
         } catch {
-            throw InvalidRecording(path: path, reason: "it can't be read")
+            throw InvalidRecordingError(path: path, reason: "it can't be read")
         }
         do {
             return try HARLog(fileContent: content)
         } catch DecodingError.keyNotFound(let key, let context) {
             let place = (context.codingPath + [key]).map(\.stringValue).joined(separator: ".")
-            throw InvalidRecording(path: path, reason: "it has no '\(place.shownSafely())'")
+            throw InvalidRecordingError(path: path, reason: "it has no '\(place.shownSafely())'")
         } catch {
-            throw InvalidRecording(path: path, reason: "it is no HTTP archive")
+            throw InvalidRecordingError(path: path, reason: "it is no HTTP archive")
         }
     }
 
@@ -129,7 +129,7 @@ public final class Recording: Sendable, CustomStringConvertible {
     /// An exchange without a head by now is left out. One whose body is still being read is written as far as it came, and marked;
     /// saved again later, it is written whole. Where nothing was recorded, nothing is written; but `all` replaces the file in any case.
     ///
-    /// - Throws: ``SecretFound`` if a registered secret is left in what was to be written: as it is, percent-encoded, with the escapes of
+    /// - Throws: ``SecretFoundError`` if a registered secret is left in what was to be written: as it is, percent-encoded, with the escapes of
     ///   JSON, or in base64; what writing a file throws. Then an older file stays as it was.
     public func save() throws {
         guard !isReplayOnly else { return }
@@ -137,7 +137,7 @@ public final class Recording: Sendable, CustomStringConvertible {
         guard mode == .all || log.entries.count > loaded.entries.count else { return }
         try check(log)
         let content = try log.fileContent()
-        if let secrets, secrets.finds(in: Array(content)) { throw SecretFound(entry: nil, exchange: "", place: "file") }
+        if let secrets, secrets.finds(in: Array(content)) { throw SecretFoundError(entry: nil, exchange: "", place: "file") }
         let file = URL(filePath: path)
         try FileManager.default.createDirectory(at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
         try content.write(to: file, options: .atomic)
@@ -158,12 +158,12 @@ public final class Recording: Sendable, CustomStringConvertible {
         return result
     }
 
-    private func check(_ log: HARLog) throws(SecretFound) {
+    private func check(_ log: HARLog) throws(SecretFoundError) {
         guard let secrets else { return }
         for (index, entry) in log.entries.enumerated() {
             guard let place = entry.places.first(where: { secrets.finds(in: $0.bytes) }) else { continue }
             let exchange = secrets.scrubbed("\(entry.request.method) \(entry.request.url)".shownSafely())
-            throw SecretFound(entry: index + 1, exchange: exchange, place: place.name)
+            throw SecretFoundError(entry: index + 1, exchange: exchange, place: place.name)
         }
     }
 
@@ -180,8 +180,8 @@ public final class Recording: Sendable, CustomStringConvertible {
     /// The entry that answers `request`, which counts as played from now on.
     ///
     /// - Parameter bytes: the body, where the matcher wants it; nil where it is too long.
-    /// - Throws: ``NoRecordedExchange``.
-    func take(for request: Request, body bytes: Data?) throws(NoRecordedExchange) -> HAREntry {
+    /// - Throws: ``NoRecordedExchangeError``.
+    func take(for request: Request, body bytes: Data?) throws(NoRecordedExchangeError) -> HAREntry {
         let sensitivity = request.options.sensitivity
         var asked = HARRequest(request.headWithFallbacks, version: "unknown")
         if let bytes, !bytes.isEmpty {
@@ -201,7 +201,7 @@ public final class Recording: Sendable, CustomStringConvertible {
             return index
         }
         if let taken { return loaded.entries[taken] }
-        throw NoRecordedExchange(request, path: path, nearest: nearest(differences))
+        throw NoRecordedExchangeError(request, path: path, nearest: nearest(differences))
     }
 
     private func nearest(_ differences: [[RequestKey.Difference]]) -> String? {

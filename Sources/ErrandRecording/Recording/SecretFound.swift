@@ -1,7 +1,7 @@
 /// A registered secret stands in what was to be written. Nothing was written.
 ///
 /// Says where, and never what.
-public struct SecretFound: Error, Sendable, Hashable, CustomStringConvertible {
+public struct SecretFoundError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The exchange in the order of the file, from 1; nil where it is in none of them.
     public let entry: Int?
     /// The exchange's method and URL, without secrets; empty where there is none.

@@ -1,7 +1,7 @@
 public import ErrandCore
 
 /// A request to be answered from a recording, in which nothing answers it.
-public struct NoRecordedExchange: RequestFailure {
+public struct NoRecordedExchangeError: RequestFailure {
     public var request: Request?
     public var attempts: [AttemptRecord] = []
     /// The recorded exchange that is most like the request, and in what it differs, or why it does not answer; nil where there is none.
@@ -11,7 +11,7 @@ public struct NoRecordedExchange: RequestFailure {
     public let path: String
 
     public var phase: ExchangePhase { .request }
-    public var wasSent: WasSent { attempts.wasSent }
+    public var delivery: Delivery { attempts.delivery }
 
     init(_ request: Request, path: String, nearest: String?) { (self.request, self.path, self.nearest) = (request, path, nearest) }
 
@@ -21,12 +21,12 @@ public struct NoRecordedExchange: RequestFailure {
     }
 }
 
-extension NoRecordedExchange: CustomReflectable {
+extension NoRecordedExchangeError: CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
 }
 
 /// A file is no HTTP archive.
-public struct InvalidRecording: Error, Sendable, Hashable, CustomStringConvertible {
+public struct InvalidRecordingError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The file.
     public let path: String
     /// What is wrong with it.

@@ -23,7 +23,7 @@ extension Recording {
         let failure = recorded.failure.map { failure in
             TransportError(
                 .init(failure.code), phase: ExchangePhase(failure.phase), message: "as recorded", request: request,
-                response: recorded.status == 0 ? nil : recorded.head, wasSent: WasSent(rawValue: failure.wasSent) ?? .maybe,
+                response: recorded.status == 0 ? nil : recorded.head, delivery: Delivery(rawValue: failure.delivery) ?? .unknown,
                 isUnprocessed: failure.isUnprocessed)
         }
         if recorded.status == 0, let failure { throw failure }
@@ -38,7 +38,7 @@ extension Recording {
                 ?? recorded.incomplete.map {
                     TransportError(
                         .connectionLost, phase: .body, message: "when this was recorded, \($0)", request: request, response: head,
-                        wasSent: .yes)
+                        delivery: .sent)
                 }
             let lifetime = ExchangeLifetime()
             let source = ReplayedBodySource(
@@ -140,7 +140,7 @@ private final class ReplayedBodySource: BodySource {
 
     func abandon() { end(.abandoned) }
 
-    private func end(_ end: ExchangeLifetime.End) {
+    private func end(_ end: ExchangeLifetime.Outcome) {
         state.withLock { state in
             state.isOver = true
             state.rest = Data()

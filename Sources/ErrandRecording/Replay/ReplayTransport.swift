@@ -7,7 +7,7 @@ internal import Synchronization
 /// let client = APIClient(try ReplayTransport(path: "Fixtures/users.har").server("https://api.example"))
 /// ```
 ///
-/// It takes files of browsers as well. A request that nothing answers fails with ``NoRecordedExchange``, which names the nearest
+/// It takes files of browsers as well. A request that nothing answers fails with ``NoRecordedExchangeError``, which names the nearest
 /// exchange and what differs. An exchange that failed when it was recorded fails again, with a ``TransportError``.
 public final class ReplayTransport: HTTPTransport, CustomStringConvertible {
     /// How long a replay takes.
@@ -30,21 +30,21 @@ public final class ReplayTransport: HTTPTransport, CustomStringConvertible {
     /// - Parameters:
     ///   - allowsRepeats: whether an exchange may answer more than once; see ``Recording``.
     ///   - clock: what is waited by, with the timing `recorded`.
-    /// - Throws: ``InvalidRecording`` if there is no such file, or it is no HTTP archive.
+    /// - Throws: ``InvalidRecordingError`` if there is no such file, or it is no HTTP archive.
     public convenience init(
         path: String, matching matcher: RecordingMatcher = .standard, allowsRepeats: Bool = false, timing: Timing = .none,
         clock: any Clock<Duration> = ContinuousClock()
     ) throws {
-        guard FileManager.default.fileExists(atPath: path) else { throw InvalidRecording(path: path, reason: "there is no such file") }
+        guard FileManager.default.fileExists(atPath: path) else { throw InvalidRecordingError(path: path, reason: "there is no such file") }
         self.init(
             try Recording(path: path, mode: .none, matching: matcher, allowsRepeats: allowsRepeats, clock: clock), timing: timing)
     }
 
-    public var capabilities: Capabilities { [.streamingUpload, .streamingDownload, .responseTrailers] }
+    public var capabilities: Capabilities { .streamingDownload }
     public var description: String { "ReplayTransport" }
 
     public func send(_ request: Request) async throws -> Response {
-        guard !isShutDown.withLock({ $0 }) else { throw TransportError(.shutDown, phase: .request, request: request, wasSent: .no) }
+        guard !isShutDown.withLock({ $0 }) else { throw TransportError(.shutDown, phase: .request, request: request, delivery: .notSent) }
         return try await recording.replay(request, timing: timing)
     }
 

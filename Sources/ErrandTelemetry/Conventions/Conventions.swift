@@ -45,7 +45,7 @@ enum Conventions {
     }
 }
 
-extension ExchangeLifetime.End {
+extension ExchangeLifetime.Outcome {
     var isComplete: Bool {
         if case .complete = self { true } else { false }
     }

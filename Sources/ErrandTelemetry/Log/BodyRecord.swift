@@ -10,11 +10,11 @@ final class BodyRecord: Sendable {
     }
 
     private let limitBytes: Int
-    private let onEnd: @Sendable (Read, ExchangeLifetime.End) -> Void
+    private let onEnd: @Sendable (Read, ExchangeLifetime.Outcome) -> Void
     private let state = Mutex((read: Read(), isOver: false))
 
     /// - Parameter onEnd: called once, when the body was read to its end, broke off, or can be read by nobody.
-    init(limitBytes: Int, onEnd: @escaping @Sendable (Read, ExchangeLifetime.End) -> Void = { _, _ in }) {
+    init(limitBytes: Int, onEnd: @escaping @Sendable (Read, ExchangeLifetime.Outcome) -> Void = { _, _ in }) {
         (self.limitBytes, self.onEnd) = (limitBytes, onEnd)
     }
 
@@ -37,7 +37,7 @@ final class BodyRecord: Sendable {
         }
     }
 
-    private func end(_ end: ExchangeLifetime.End) {
+    private func end(_ end: ExchangeLifetime.Outcome) {
         let last: Read? = state.withLock { state in
             defer { state.isOver = true }
             return state.isOver ? nil : state.read

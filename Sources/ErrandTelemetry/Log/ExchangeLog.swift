@@ -57,7 +57,7 @@ struct ExchangeLog: Sendable {
         refused.metadata.attempts = error.attempts
         let received = Received(refused, isRefused: true, by: request)
         guard wants(received) else { return }
-        let end = refused.exchange.ended ?? (error.bodyIsWhole ? .complete : .abandoned)
+        let end = refused.exchange.outcome ?? (error.bodyIsWhole ? .complete : .abandoned)
         let read = BodyRecord.Read(front: error.bodyPrefix, count: error.bodyPrefix.count)
         if !error.bodyWasStreamed || request.options.call.awaitsDecoding {
             logWhole(received, read, end, isStreamed: error.bodyWasStreamed, elapsed: elapsed())
@@ -161,7 +161,7 @@ struct ExchangeLog: Sendable {
 
     /// Head and body in one line. An empty body is not mentioned.
     private func logWhole(
-        _ received: Received, _ read: BodyRecord.Read?, _ end: ExchangeLifetime.End, isStreamed: Bool, elapsed: String
+        _ received: Received, _ read: BodyRecord.Read?, _ end: ExchangeLifetime.Outcome, isStreamed: Bool, elapsed: String
     ) {
         var text = responseText(received, elapsed: elapsed)
         var metadata = responseMetadata(received, elapsed: elapsed)
@@ -204,7 +204,7 @@ struct ExchangeLog: Sendable {
         write(text, metadata, at: failureLevel)
     }
 
-    private func logBody(_ received: Received, _ read: BodyRecord.Read, _ end: ExchangeLifetime.End) {
+    private func logBody(_ received: Received, _ read: BodyRecord.Read, _ end: ExchangeLifetime.Outcome) {
         let elapsed = elapsed()
         var (metadata, level) = (responseMetadata(received, elapsed: elapsed), lineLevel(of: received))
         let title: String

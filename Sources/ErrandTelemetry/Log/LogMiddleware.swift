@@ -80,28 +80,28 @@ public struct LogMiddleware: HTTPMiddleware {
 }
 
 private enum LogOptionKey: OptionKey {
-    static var defaultValue: Override<Logger.Level> { .inherited }
-    static func identity(of value: Override<Logger.Level>) -> OptionIdentity { .none }
+    static var defaultValue: OptionOverride<Logger.Level> { .inherited }
+    static func identity(of value: OptionOverride<Logger.Level>) -> OptionIdentity { .none }
     static var crossesOrigins: Bool { true }
     static var servedBy: MiddlewarePlace? { .log }
 }
 
 private enum LogDetailOptionKey: OptionKey {
-    static var defaultValue: Override<LogDetail> { .inherited }
-    static func identity(of value: Override<LogDetail>) -> OptionIdentity { .none }
+    static var defaultValue: OptionOverride<LogDetail> { .inherited }
+    static func identity(of value: OptionOverride<LogDetail>) -> OptionIdentity { .none }
     static var crossesOrigins: Bool { true }
     static var servedBy: MiddlewarePlace? { .log }
 }
 
 extension RequestOptions {
     /// Another level for this request, or `.off`.
-    public var log: Override<Logger.Level> {
+    public var log: OptionOverride<Logger.Level> {
         get { self[LogOptionKey.self] }
         set { self[LogOptionKey.self] = newValue }
     }
 
     /// How much is logged of this request; `.off` is the same as ``LogDetail/none``.
-    public var logDetail: Override<LogDetail> {
+    public var logDetail: OptionOverride<LogDetail> {
         get { self[LogDetailOptionKey.self] }
         set { self[LogDetailOptionKey.self] = newValue }
     }

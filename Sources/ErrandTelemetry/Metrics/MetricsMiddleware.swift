@@ -139,15 +139,15 @@ public struct MetricsMiddleware: HTTPMiddleware {
 }
 
 private enum MetricsOptionKey: OptionKey {
-    static var defaultValue: Override<Never> { .inherited }
+    static var defaultValue: OptionOverride<Never> { .inherited }
     /// It changes nothing of the exchange.
-    static func identity(of value: Override<Never>) -> OptionIdentity { .none }
+    static func identity(of value: OptionOverride<Never>) -> OptionIdentity { .none }
     static var crossesOrigins: Bool { true }
 }
 
 extension RequestOptions {
     /// `.off` leaves this request out of the metrics.
-    public var metrics: Override<Never> {
+    public var metrics: OptionOverride<Never> {
         get { self[MetricsOptionKey.self] }
         set { self[MetricsOptionKey.self] = newValue }
     }

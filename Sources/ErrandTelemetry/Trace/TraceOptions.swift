@@ -36,14 +36,14 @@ public struct TraceOptions: Sendable, Hashable {
 }
 
 private enum TraceOptionKey: OptionKey {
-    static var defaultValue: Override<TraceOptions> { .inherited }
+    static var defaultValue: OptionOverride<TraceOptions> { .inherited }
     static var crossesOrigins: Bool { true }
     static var servedBy: MiddlewarePlace? { .trace }
 }
 
 extension RequestOptions {
     /// Other options for this request, or `.off`: then it has no span, and its fields are left alone.
-    public var trace: Override<TraceOptions> {
+    public var trace: OptionOverride<TraceOptions> {
         get { self[TraceOptionKey.self] }
         set { self[TraceOptionKey.self] = newValue }
     }

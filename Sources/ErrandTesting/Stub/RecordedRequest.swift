@@ -4,7 +4,7 @@ internal import ErrandFormats
 /// A request as a stub or a mock server saw it, with its body read.
 public struct RecordedRequest: Sendable, CustomStringConvertible {
     public let request: Request
-    /// What was read of the body; at most 16 MiB. Grows while an answer that streams both ways (``StubAnswer/echo``) is under way.
+    /// What was read of the body; at most 16 MiB. Grows while an answer that streams both ways (``StubResponse/echo``) is under way.
     public internal(set) var body: Data
     /// The request's trailer fields (RFC 9110, 6.5), once its body was read; nil where there were none.
     public internal(set) var trailers: HTTPFields?
@@ -26,15 +26,15 @@ public struct RecordedRequest: Sendable, CustomStringConvertible {
     public var headers: HTTPFields { request.head.headerFields }
 
     /// Names and values of the query, decoded, in order.
-    public var queryItems: [Query.Item] {
+    public var queryItems: [URLQuery.Item] {
         guard let target = request.head.path, let mark = target.utf8.firstIndex(of: UInt8(ascii: "?")) else { return [] }
-        return FormURLEncoded.decode(target[target.utf8.index(after: mark)...], plusIsSpace: false).map(Query.Item.init)
+        return FormURLEncoded.decode(target[target.utf8.index(after: mark)...], plusIsSpace: false).map(URLQuery.Item.init)
     }
 
     /// Names and values of a form (`application/x-www-form-urlencoded`), decoded, in order; empty for any other body.
-    public var formItems: [Query.Item] {
+    public var formItems: [URLQuery.Item] {
         guard MediaType(headers[.contentType] ?? "")?.essence == FormURLEncoded.mediaType else { return [] }
-        return FormURLEncoded.decode(text).map(Query.Item.init)
+        return FormURLEncoded.decode(text).map(URLQuery.Item.init)
     }
 
     /// The parts of a multipart body (RFC 2046, 5.1); empty for any other, and for one that can't be read.

@@ -4,15 +4,15 @@ public import ErrandFormats
 /// Which requests to answer, and how.
 ///
 /// ```swift
-/// Stub(.get, "/users/{id}").query("expand", "teams").answers(.json(User(id: 7)))
-/// Stub(.post, "/orders").json(["item": "tea"]).answers(.status(503), .status(201))     // one after the other
-/// Stub(matching: .path("/a") || .url(matching: "/v[12]/a$")).answers(.status(.ok))
+/// Stub(.get, "/users/{id}").query("expand", "teams").responds(.json(User(id: 7)))
+/// Stub(.post, "/orders").json(["item": "tea"]).responds(.status(503), .status(201))     // one after the other
+/// Stub(matching: .path("/a") || .url(matching: "/v[12]/a$")).responds(.status(.ok))
 /// ```
 public struct Stub: Sendable, CustomStringConvertible {
     /// What a request must be like.
     public private(set) var matcher: RequestMatcher
     let path: PathPattern?
-    var script: [StubAnswer] = []
+    var script: [StubResponse] = []
     var repeatsLast = true
 
     /// - Parameters:
@@ -63,7 +63,7 @@ public struct Stub: Sendable, CustomStringConvertible {
     /// What comes back: one answer again and again, or several, each once, in order.
     ///
     /// After the last of several nothing matches any more, and the next stub is asked; with `repeatingLast` the last stays.
-    public func answers(_ first: StubAnswer, _ more: StubAnswer..., repeatingLast: Bool = false) -> Stub {
+    public func responds(_ first: StubResponse, _ more: StubResponse..., repeatingLast: Bool = false) -> Stub {
         var copy = self
         copy.script = [first] + more
         copy.repeatsLast = repeatingLast || more.isEmpty
@@ -71,7 +71,7 @@ public struct Stub: Sendable, CustomStringConvertible {
     }
 
     /// The answer for the use with this number, from 0; nil where it is used up.
-    func answer(forUse use: Int) -> StubAnswer? {
+    func answer(forUse use: Int) -> StubResponse? {
         if use < script.count { return script[use] }
         return repeatsLast ? script.last : nil
     }

@@ -60,7 +60,7 @@ final class StubExchange: Sendable {
         end(.abandoned)
     }
 
-    func end(_ end: ExchangeLifetime.End) {
+    func end(_ end: ExchangeLifetime.Outcome) {
         let (isFirst, sizes) = state.withLock { state in
             defer { state.isOver = true }
             return (

@@ -4,13 +4,13 @@ internal import Synchronization
 /// A transport without a network: it answers by stubs, and keeps what it was asked.
 ///
 /// ```swift
-/// let stub = StubTransport(Stub(.get, "/users/{id}").answers(.json(User(id: 7))))
+/// let stub = StubTransport(Stub(.get, "/users/{id}").responds(.json(User(id: 7))))
 /// let client = APIClient(stub.server("https://api.example"))
 /// …
 /// #expect(stub.requests.map(\.path) == ["/users/7"])
 /// ```
 ///
-/// Stubs are tried in order, and the first that matches answers. A request that nothing matches fails with ``UnmatchedRequest``,
+/// Stubs are tried in order, and the first that matches answers. A request that nothing matches fails with ``UnmatchedRequestError``,
 /// which names the nearest stub and what differs. Everything belongs to this value: tests run side by side.
 ///
 /// It reads a request's body as a transport does, piece by piece, and tells the request's event sink of each: upload progress can
@@ -18,7 +18,7 @@ internal import Synchronization
 public final class StubTransport: HTTPTransport, CustomStringConvertible {
     /// What becomes of a request that no stub matches.
     public enum Unmatched: Sendable {
-        /// It fails with ``UnmatchedRequest``.
+        /// It fails with ``UnmatchedRequestError``.
         case fails
         /// It is sent by another sender, such as a real transport, which must outlive the stub.
         case passesThrough(to: any HTTPSender)
@@ -33,7 +33,7 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
     }
 
     private enum Choice {
-        case answer(StubAnswer, RecordedRequest)
+        case answer(StubResponse, RecordedRequest)
         case none
         /// A stub that might match asks for the body.
         case needsBody
@@ -75,7 +75,7 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
     }
 
     public var capabilities: Capabilities {
-        [.streamingUpload, .streamingDownload, .requestTrailers, .responseTrailers, .informationalResponses, .phaseEvents]
+        .streamingDownload
     }
     public var description: String { "StubTransport" }
 
@@ -115,11 +115,11 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
             choice = choose(index, hasBody: true)
         }
         guard case .answer(let answer, let recorded) = choice else {
-            guard case .passesThrough(let sender) = unmatched else { throw state.withLock { UnmatchedRequest(index, in: $0) } }
+            guard case .passesThrough(let sender) = unmatched else { throw state.withLock { UnmatchedRequestError(index, in: $0) } }
             return try await pass(exchange, of: index, to: sender)
         }
         let conditions = answer.conditions ?? conditions
-        let made: StubAnswer.Made
+        let made: StubResponse.Made
         switch answer.kind {
         case .passThrough(let sender):
             return try await pass(exchange, of: index, to: sender)
@@ -137,7 +137,7 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
             }
         case .atOnce(let make):
             let body = try await open(exchange, of: index, at: conditions?.uploadBytesPerSecond)
-            var begun: StubAnswer.Made?
+            var begun: StubResponse.Made?
             do {
                 try await wait(answer.delay, conditions)
                 let made = try await make(recorded, body)
@@ -166,7 +166,7 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
             state.requests.append(RecordedRequest(request: exchange.request))
             return state.requests.count - 1
         }
-        guard let index else { throw TransportError(.shutDown, phase: .request, request: exchange.request, wasSent: .no) }
+        guard let index else { throw TransportError(.shutDown, phase: .request, request: exchange.request, delivery: .notSent) }
         exchange.tell(.start)
         exchange.tell(.requestHeadSent)
         return index
@@ -242,14 +242,14 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
         if let error, error is CancellationError || error is any RequestFailure { return error }
         return TransportError(
             .requestBody, phase: .send, message: message ?? error.map { "\(type(of: $0))" } ?? "", underlying: error, request: request,
-            wasSent: .maybe)
+            delivery: .unknown)
     }
 
     // MARK: The response
 
     /// - Parameter body: the request's, where the answer reads it by itself: nobody reads on when the answer is over.
     private func respond(
-        _ made: StubAnswer.Made, by answer: StubAnswer, over conditions: NetworkConditions?, to exchange: StubExchange,
+        _ made: StubResponse.Made, by answer: StubResponse, over conditions: NetworkConditions?, to exchange: StubExchange,
         reading body: (any BodySource)? = nil
     ) throws -> Response {
         let request = exchange.request
@@ -260,7 +260,7 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
             guard request.options.acceptsRawAnswers else {
                 throw TransportError(
                     .unsupported, phase: .response, message: "a stub has no wire for \(bytes.count) raw bytes", request: request,
-                    wasSent: .yes)
+                    delivery: .sent)
             }
             var response = Response(head: made.head, data: bytes, request: request)
             response.metadata.isRawAnswer = true
@@ -308,7 +308,7 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
                 throw TransportError(
                     .bodyTooLarge, phase: .request,
                     message: "a stub has read a body that can be read once, and keeps \(Self.bodyLimitBytes) bytes of it",
-                    request: request, wasSent: .no)
+                    request: request, delivery: .notSent)
             }
             let trailers = recorded.trailers
             request.body =
@@ -324,21 +324,21 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
 }
 
 /// No stub matched a request.
-public struct UnmatchedRequest: RequestFailure {
+public struct UnmatchedRequestError: RequestFailure {
     public var request: Request?
     public var attempts: [AttemptRecord] = []
     /// The stub that matched most, and what of it did not match; nil where there are no stubs.
     public let nearest: String?
 
     public var phase: ExchangePhase { .request }
-    public var wasSent: WasSent { attempts.wasSent }
+    public var delivery: Delivery { attempts.delivery }
 
     public var description: String {
         "\(request.map { "\($0): " } ?? "")no stub matches; " + (nearest.map { "the nearest, \($0)" } ?? "there are none")
     }
 }
 
-extension UnmatchedRequest {
+extension UnmatchedRequestError {
     fileprivate init(_ index: Int, in state: StubTransport.State) {
         let recorded = state.requests[index]
         request = recorded.request
@@ -354,18 +354,18 @@ extension UnmatchedRequest {
     }
 }
 
-extension UnmatchedRequest: CustomReflectable {
+extension UnmatchedRequestError: CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
 }
 
 // MARK: - For the mock server
 
-private enum RawAnswersKey: TypedKey, OptionKey {
+private enum RawAnswersKey: MetadataKey, OptionKey {
     static var defaultValue: Bool { false }
     static var crossesOrigins: Bool { true }
 }
 
-private enum StreamedAnswerKey: TypedKey { static var defaultValue: Bool { false } }
+private enum StreamedAnswerKey: MetadataKey { static var defaultValue: Bool { false } }
 
 extension RequestOptions {
     /// Whether who asks has a wire to put raw bytes on.

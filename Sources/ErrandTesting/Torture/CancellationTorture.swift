@@ -75,7 +75,7 @@ public struct CancellationTorture: Sendable {
     ///   - scenario: begins from the same state each time.
     ///   - accepts: whether a result is right.
     ///   - check: called after each run, in the caller's task: that nothing is left, and that the next request is fine.
-    /// - Throws: ``TortureViolation`` for the first run that is not as it must be, also for an error of `check`, and for too few runs that
+    /// - Throws: ``TortureError`` for the first run that is not as it must be, also for an error of `check`, and for too few runs that
     ///   were cancelled; `CancellationError` if the caller is cancelled.
     public func run<Value: Sendable>(
         _ scenario: @escaping @Sendable () async throws -> Value, accepts: (Value) -> Bool = { _ in true },
@@ -91,7 +91,7 @@ public struct CancellationTorture: Sendable {
                     try await check(run)
                 } catch {
                     try Task.checkCancellation()
-                    throw TortureViolation(k: k, moment: moment, what: "afterwards: \(error)", underlying: error)
+                    throw TortureError(jobNumber: k, moment: moment, what: "afterwards: \(error)", underlying: error)
                 }
                 guard case .uncancelled(let value) = run.outcome else {
                     uncancelledInARow = 0
@@ -100,8 +100,8 @@ public struct CancellationTorture: Sendable {
                 uncancelledInARow += 1
                 guard uncancelledInARow == uncancelledRuns else { continue }
                 guard counts.cancelled >= leastCancelled else {
-                    throw TortureViolation(
-                        k: k, moment: moment,
+                    throw TortureError(
+                        jobNumber: k, moment: moment,
                         what: "only \(counts.cancelled) of \(counts.runs) runs ended in CancellationError, and at least \(leastCancelled) "
                             + "must: the scenario ignores cancellation, works in tasks of its own, or has too few jobs (lower "
                             + "`leastCancelled`)", underlying: nil, isOfOneRun: false)
@@ -109,15 +109,15 @@ public struct CancellationTorture: Sendable {
                 return TortureReport(counts: counts, value: value, jobs: run.jobs)
             }
         }
-        throw TortureViolation(
-            k: limit, moment: .after, what: "the scenario has more than \(limit) jobs, the limit", underlying: nil, isOfOneRun: false)
+        throw TortureError(
+            jobNumber: limit, moment: .after, what: "the scenario has more than \(limit) jobs, the limit", underlying: nil, isOfOneRun: false)
     }
 
     private func once<Value: Sendable>(
         _ k: Int, _ moment: Moment, _ scenario: @escaping @Sendable () async throws -> Value, _ accepts: (Value) -> Bool
     ) async throws -> TortureRun<Value> {
-        func violation(_ what: String, _ underlying: (any Error)? = nil) -> TortureViolation {
-            TortureViolation(k: k, moment: moment, what: what, underlying: underlying)
+        func violation(_ what: String, _ underlying: (any Error)? = nil) -> TortureError {
+            TortureError(jobNumber: k, moment: moment, what: what, underlying: underlying)
         }
         let executor = CancellationTortureExecutor(k: k, moment: moment)
         guard let result = try await result(of: scenario, on: executor) else {
@@ -139,7 +139,7 @@ public struct CancellationTorture: Sendable {
                 "\(late) jobs ran after the cancellation, \(lateJobs) are allowed: a wait ignores it, or cleaning up takes more (raise "
                     + "`lateJobs`)")
         }
-        return TortureRun(k: k, moment: moment, outcome: outcome, jobs: executor.jobs, lateJobs: late)
+        return TortureRun(jobNumber: k, moment: moment, outcome: outcome, jobs: executor.jobs, lateJobs: late)
     }
 
     /// Nil where it takes longer than the limit.

@@ -10,7 +10,7 @@ public struct TortureRun<Value: Sendable>: Sendable, CustomStringConvertible {
     }
 
     /// The number of the job at which it was to be cancelled, from 1.
-    public let k: Int
+    public let jobNumber: Int
     public let moment: CancellationTorture.Moment
     public let outcome: Outcome
     /// How many jobs it had.
@@ -25,7 +25,7 @@ public struct TortureRun<Value: Sendable>: Sendable, CustomStringConvertible {
             case .finished: "cancelled, but finished"
             case .uncancelled: "uncancelled"
             }
-        return "\(moment) job \(k): \(end), \(jobs) jobs"
+        return "\(moment) job \(jobNumber): \(end), \(jobs) jobs"
     }
 }
 
@@ -74,9 +74,9 @@ struct TortureCounts: Sendable {
 }
 
 /// A run under ``CancellationTorture`` did not end as it must.
-public struct TortureViolation: Error, CustomStringConvertible {
+public struct TortureError: Error, CustomStringConvertible {
     /// The number of the job at which the run was to be cancelled, from 1. For what is wrong with all runs together, that of the last run.
-    public let k: Int
+    public let jobNumber: Int
     public let moment: CancellationTorture.Moment
     /// What was wrong, as a phrase.
     public let what: String
@@ -85,5 +85,5 @@ public struct TortureViolation: Error, CustomStringConvertible {
     /// False for what is wrong with all runs together: then the description names no job.
     var isOfOneRun = true
 
-    public var description: String { isOfOneRun ? "cancelled \(moment) job \(k): \(what)" : what }
+    public var description: String { isOfOneRun ? "cancelled \(moment) job \(jobNumber): \(what)" : what }
 }

@@ -213,7 +213,7 @@ private final class Seen: Sendable {
         let refused = ResponseBody(early).observed(earlySeen.note).transformed(by: Refusing())
         await #expect(throws: SomeError()) { try await refused.collect() }
         #expect(early.failures.value == ["SomeError"] && earlySeen.all == ["abc", "failed SomeError"])
-        await #expect(throws: BodyAlreadyUsed.self) { try await refused.collect() }
+        await #expect(throws: BodyAlreadyUsedError.self) { try await refused.collect() }
     }
 
     private struct Refusing: BodyTransform {
@@ -258,7 +258,7 @@ private final class Seen: Sendable {
                     var iterator = body.makeAsyncIterator()
                     _ = try await iterator.next()
                     body.abandon()
-                    await #expect(throws: BodyAlreadyUsed.self) { try await iterator.next() }
+                    await #expect(throws: BodyAlreadyUsedError.self) { try await iterator.next() }
                 }
             }
             try await use()
@@ -334,7 +334,7 @@ private final class Seen: Sendable {
         }
         await source.isAsked.wait()
         body.abandon()
-        await #expect(throws: BodyAlreadyUsed.self) { try await reading.value }
+        await #expect(throws: BodyAlreadyUsedError.self) { try await reading.value }
         #expect(seen.all == ["abandoned"])
     }
 
@@ -365,7 +365,7 @@ private final class Seen: Sendable {
             var iterator = observed.makeAsyncIterator()
             #expect(try await iterator.next() == Data("ab".utf8))
             #expect(seen.all == ["ab", "abandoned"], "in memory: \(inMemory)")
-            await #expect(throws: BodyAlreadyUsed.self) { try await iterator.next() }
+            await #expect(throws: BodyAlreadyUsedError.self) { try await iterator.next() }
             body.withLock { $0 = nil }
         }
     }
@@ -375,12 +375,12 @@ private final class Seen: Sendable {
     @Test func theBodyThatWasTransformedIsUsedUp() async throws {
         for body in bodies("abcd") {
             let made = body.transformed(by: Pairs())
-            await #expect(throws: BodyAlreadyUsed.self) { try await body.collect() }
+            await #expect(throws: BodyAlreadyUsedError.self) { try await body.collect() }
             #expect(try await text(made) == "aabbccdd")
-            await #expect(throws: BodyAlreadyUsed.self) { try await made.collect() }
+            await #expect(throws: BodyAlreadyUsedError.self) { try await made.collect() }
             // What was read before can't be transformed.
-            await #expect(throws: BodyAlreadyUsed.self) { try await body.transformed(by: Pairs()).collect() }
-            await #expect(throws: BodyAlreadyUsed.self) { try await body.observed { _ in }.collect() }
+            await #expect(throws: BodyAlreadyUsedError.self) { try await body.transformed(by: Pairs()).collect() }
+            await #expect(throws: BodyAlreadyUsedError.self) { try await body.observed { _ in }.collect() }
         }
     }
 
@@ -394,7 +394,7 @@ private final class Seen: Sendable {
         _ = try await first.next()
         var copy = first
         #expect(try await copy.next() == Data("ccdd".utf8))
-        await #expect(throws: BodyAlreadyUsed.self) { try await first.next() }
+        await #expect(throws: BodyAlreadyUsedError.self) { try await first.next() }
         #expect(try await copy.next() == Data("eeff".utf8))
         #expect(try await copy.next() == nil)
     }
@@ -412,14 +412,14 @@ private final class Seen: Sendable {
         var copy = first
         while try await first.next() != nil {}
         #expect(try await first.next() == nil)
-        await #expect(throws: BodyAlreadyUsed.self) { try await copy.next() }
+        await #expect(throws: BodyAlreadyUsedError.self) { try await copy.next() }
     }
 
     @Test func aSecondReaderDoesNotDisturbTheFirst() async throws {
         for body in bodies("abcd") {
             var first = body.makeAsyncIterator()
-            await #expect(throws: BodyAlreadyUsed.self) { try await body.collect(upTo: 1) }
-            await #expect(throws: BodyAlreadyUsed.self) { try await body.prefix(1) }
+            await #expect(throws: BodyAlreadyUsedError.self) { try await body.collect(upTo: 1) }
+            await #expect(throws: BodyAlreadyUsedError.self) { try await body.prefix(upTo: 1) }
             var all = Data()
             while let chunk = try await first.next() { all += chunk }
             #expect(all == Data("abcd".utf8))
@@ -434,7 +434,7 @@ private final class Seen: Sendable {
             response.body.observed { _ in }.transformed(by: Pairs())
         }
         #expect(source.abandonCount == 1)
-        await #expect(throws: BodyAlreadyUsed.self) { try await escaped.collect() }
+        await #expect(throws: BodyAlreadyUsedError.self) { try await escaped.collect() }
     }
 
     // MARK: Limits
@@ -500,7 +500,7 @@ private final class Seen: Sendable {
         let once = RequestBody.stream(AsyncStream<Data> { $0.finish() }).transformed(by: Framed())
         #expect(once.replay == .oneShot && once.length == nil)
         #expect(try await self.read(once) == ">")
-        await #expect(throws: BodyAlreadyUsed.self) { try await self.read(once) }
+        await #expect(throws: BodyAlreadyUsedError.self) { try await self.read(once) }
         #expect(!once.canBeSent && !once.observed { _ in }.canBeSent)
         let inMemory = RequestBody.text("abcd").transformed(by: Framed())
         #expect(inMemory.bytes == Data("<abcd>".utf8) && inMemory.replay == .seekable)

@@ -33,7 +33,7 @@ import Testing
     {
         RacedBodySource(source, of: exchange, deadline: deadline) { [clock] in
             if let deadline { try await deadline.wait() } else { try await clock.sleep(for: .seconds(1)) }
-            return TransportError(.timedOut, phase: .body, request: nil, wasSent: .yes)
+            return TransportError(.timedOut, phase: .body, request: nil, delivery: .sent)
         }
     }
 
@@ -51,7 +51,7 @@ import Testing
         try await clock.sleepers(atLeast: 1)
         clock.advance(by: .seconds(1))
         await #expect(throws: TransportError.self) { try await reading.value }
-        guard case .failed(let error as TransportError)? = exchange.ended else { return #expect(Bool(false), "failed") }
+        guard case .failed(let error as TransportError)? = exchange.outcome else { return #expect(Bool(false), "failed") }
         #expect(error.code == .timedOut)
     }
 

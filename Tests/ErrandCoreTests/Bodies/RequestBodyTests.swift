@@ -133,8 +133,8 @@ import Testing
         let body = RequestBody.stream(stream)
         let copy = body
         #expect(try await chunks(of: body.open()) == ["a", "b"])
-        await #expect(throws: BodyAlreadyUsed.self) { try await body.open() }
-        await #expect(throws: BodyAlreadyUsed()) { try await copy.open() }
+        await #expect(throws: BodyAlreadyUsedError.self) { try await body.open() }
+        await #expect(throws: BodyAlreadyUsedError()) { try await copy.open() }
     }
 
     @Test func aStreamsOwnFailureSurfaces() async throws {

@@ -12,10 +12,10 @@ import Testing
             #expect(try await body.reduce(into: Data()) { $0 += $1 } == Data("hello".utf8))
         }
         #expect(body.trailers == [.eTag: "x"])
-        await #expect(throws: BodyAlreadyUsed.self) { try await body.collect() }
-        await #expect(throws: BodyAlreadyUsed.self) { try await body.prefix(2) }
+        await #expect(throws: BodyAlreadyUsedError.self) { try await body.collect() }
+        await #expect(throws: BodyAlreadyUsedError.self) { try await body.prefix(upTo: 2) }
         var second = body.makeAsyncIterator()
-        await #expect(throws: BodyAlreadyUsed.self) { try await second.next() }
+        await #expect(throws: BodyAlreadyUsedError.self) { try await second.next() }
         body.abandon()
         #expect(body.bufferedData == Data("hello".utf8) && body.expectedLength == 5 && body.trailers == [.eTag: "x"])
         #expect(body.description == "5 bytes" && !dumped(body).contains("hello"))
@@ -27,7 +27,7 @@ import Testing
         #expect(try await copy.next() == nil)
         let abandoned = ResponseBody(Data("hello".utf8), trailers: [.eTag: "x"])
         abandoned.abandon()
-        await #expect(throws: BodyAlreadyUsed.self) { try await abandoned.collect() }
+        await #expect(throws: BodyAlreadyUsedError.self) { try await abandoned.collect() }
         #expect(abandoned.trailers == nil)
         var empty = ResponseBody().makeAsyncIterator()
         #expect(try await empty.next() == nil)
@@ -40,8 +40,8 @@ import Testing
         #expect(ResponseBody(source, expectedLength: 2).description == "stream, 2 bytes")
         #expect(try await body.collect() == Data("ab".utf8))
         var second = body.makeAsyncIterator()
-        await #expect(throws: BodyAlreadyUsed.self) { try await second.next() }
-        await #expect(throws: BodyAlreadyUsed.self) { try await body.collect() }
+        await #expect(throws: BodyAlreadyUsedError.self) { try await second.next() }
+        await #expect(throws: BodyAlreadyUsedError.self) { try await body.collect() }
     }
 
     @Test func theSecondIteratorDoesNotDisturbTheFirst() async throws {
@@ -50,7 +50,7 @@ import Testing
         var first = body.makeAsyncIterator()
         #expect(try await first.next() == Data("a".utf8))
         var second = body.makeAsyncIterator()
-        await #expect(throws: BodyAlreadyUsed.self) { try await second.next() }
+        await #expect(throws: BodyAlreadyUsedError.self) { try await second.next() }
         #expect(source.abandonCount == 0)
         var copy = first
         #expect(try await copy.next() == Data("b".utf8))
@@ -82,7 +82,7 @@ import Testing
         let body = ResponseBody(source)
         body.abandon()
         body.abandon()
-        await #expect(throws: BodyAlreadyUsed.self) { try await body.collect() }
+        await #expect(throws: BodyAlreadyUsedError.self) { try await body.collect() }
         #expect(source.abandonCount == 1)
     }
 
@@ -91,14 +91,14 @@ import Testing
         var iterator = body.makeAsyncIterator()
         _ = try await iterator.next()
         body.abandon()
-        await #expect(throws: BodyAlreadyUsed.self) { try await iterator.next() }
+        await #expect(throws: BodyAlreadyUsedError.self) { try await iterator.next() }
         // A source may answer an abandonment with its end.
         let go = Signal()
         let late = ResponseBody(WaitingBodySource(go: go))
         let task = Task { try await late.collect() }
         await go.wait()
         late.abandon()
-        await #expect(throws: BodyAlreadyUsed.self) { try await task.value }
+        await #expect(throws: BodyAlreadyUsedError.self) { try await task.value }
         #expect(late.trailers == nil)
     }
 
@@ -131,10 +131,10 @@ import Testing
     ])
     func aPrefixSaysWhetherItIsWhole(_ chunks: [String], _ limit: Int, _ expected: String, _ isWhole: Bool) async throws {
         let source = ScriptedBodySource(chunks)
-        let streamed = try await ResponseBody(source).prefix(limit)
+        let streamed = try await ResponseBody(source).prefix(upTo: limit)
         #expect(streamed.data == Data(expected.utf8) && streamed.isWhole == isWhole)
         #expect(source.abandonCount == (isWhole ? 0 : 1))
-        let buffered = try await ResponseBody(Data(chunks.joined().utf8)).prefix(limit)
+        let buffered = try await ResponseBody(Data(chunks.joined().utf8)).prefix(upTo: limit)
         #expect(buffered.data == streamed.data && buffered.isWhole == isWhole)
     }
 
@@ -145,7 +145,7 @@ import Testing
         let error = await #expect(throws: TransportError.self) {
             try await ResponseBody(source, expectedLength: declared, request: request).collect(upTo: 4)
         }
-        #expect(error?.code == .bodyTooLarge && error?.phase == .body && error?.wasSent == .yes && error?.request?.id == request.id)
+        #expect(error?.code == .bodyTooLarge && error?.phase == .body && error?.delivery == .sent && error?.request?.id == request.id)
         #expect(error?.message == "more than 4 bytes")
         #expect(source.abandonCount == 1)
         #expect(source.unreadCount == (declared == nil ? 0 : 2), "a declared length fails before a byte is read")

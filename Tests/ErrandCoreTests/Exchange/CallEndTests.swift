@@ -107,8 +107,8 @@ import Testing
         arguments: [
             (.inherited, nil, 404, nil), (.inherited, .successful, 404, false), (.inherited, .successful, 204, true),
             (.use(.statuses([404])), .successful, 404, true), (.use(.statuses([404])), nil, 200, false), (.off, .successful, 404, nil),
-        ] as [(Override<StatusRule>, StatusRule?, Int, Bool?)])
-    private func aStatusIsJudgedByTheRequestsOwnRule(_ own: Override<StatusRule>, _ passed: StatusRule?, _ code: Int, _ expected: Bool?) {
+        ] as [(OptionOverride<StatusRule>, StatusRule?, Int, Bool?)])
+    private func aStatusIsJudgedByTheRequestsOwnRule(_ own: OptionOverride<StatusRule>, _ passed: StatusRule?, _ code: Int, _ expected: Bool?) {
         var request = Request.sample()
         request.options.validateStatus = own
         request.options.call.passedStatusRule = passed

@@ -2,7 +2,7 @@ import Errand
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct ExchangeLifetimeTests {
-    private func name(_ end: ExchangeLifetime.End?) -> String {
+    private func name(_ end: ExchangeLifetime.Outcome?) -> String {
         switch end {
         case .complete: "complete"
         case .failed(let error): "failed \(type(of: error))"
@@ -15,16 +15,16 @@ import Testing
         let lifetime = ExchangeLifetime()
         let told = Recorder<String>()
         for number in 1...2 { lifetime.onEnd { told.record("\(number) \(name($0))") } }
-        #expect(told.all.isEmpty && lifetime.ended == nil)
+        #expect(told.all.isEmpty && lifetime.outcome == nil)
         lifetime.end(.failed(SomeError()))
         lifetime.end(.complete)
         #expect(told.all == ["1 failed SomeError", "2 failed SomeError"])
-        #expect(name(lifetime.ended) == "failed SomeError")
+        #expect(name(lifetime.outcome) == "failed SomeError")
     }
 
     @Test func aLateHandlerIsCalledAtOnce() {
         let told = Recorder<String>()
-        let lifetime = ExchangeLifetime(ended: .abandoned)
+        let lifetime = ExchangeLifetime(outcome: .abandoned)
         lifetime.onEnd { told.record(name($0)) }
         #expect(told.all == ["abandoned"])
         lifetime.end(.complete)
@@ -38,7 +38,7 @@ import Testing
         lifetime.end(.complete, sizes: ExchangeLifetime.BodySizes(requestBytes: 1, responseBytes: 2))
         lifetime.end(.complete, sizes: ExchangeLifetime.BodySizes(requestBytes: 3))
         lifetime.onEnd { told.record($1) }
-        ExchangeLifetime(ended: .complete).onEnd { told.record($1) }
+        ExchangeLifetime(outcome: .complete).onEnd { told.record($1) }
         let sizes = ExchangeLifetime.BodySizes(requestBytes: 1, responseBytes: 2)
         #expect(told.all == [sizes, sizes, ExchangeLifetime.BodySizes()])
     }
@@ -57,7 +57,7 @@ import Testing
         let lifetime = ExchangeLifetime()
         let told = Recorder<String>()
         lifetime.onEnd { _ in
-            told.record(name(lifetime.ended))
+            told.record(name(lifetime.outcome))
             lifetime.onEnd { told.record(name($0)) }
         }
         lifetime.end(.complete)

@@ -6,7 +6,7 @@ import Testing
     private func request() throws -> Request { try Request(.get, url: "https://a.example/x?token=S1") }
 
     @Test func aTransportErrorSaysWhatWhereWhenAndWhetherItWasSent() throws {
-        var error = TransportError(.timedOut, phase: .connect, elapsed: .milliseconds(2_000), request: try request(), wasSent: .no)
+        var error = TransportError(.timedOut, phase: .connect, elapsed: .milliseconds(2_000), request: try request(), delivery: .notSent)
         #expect(error.description == "GET https://a.example/x?token=REDACTED: timed out in connect after 2.0 s (not sent)")
         error.attempts = [
             AttemptRecord(number: 1, outcome: .status(.serviceUnavailable), delay: .milliseconds(500)),
@@ -17,7 +17,7 @@ import Testing
                 == "GET https://a.example/x?token=REDACTED: timed out in connect after 2.0 s (not sent); attempt 1: 503, then waited 0.5 s; "
                 + "attempt 2: SomeError, then waited 1.0 s")
         let plain = TransportError(
-            .connectionLost, phase: .body, message: "reset", underlying: SomeError(secret: "S3"), request: nil, wasSent: .yes)
+            .connectionLost, phase: .body, message: "reset", underlying: SomeError(secret: "S3"), request: nil, delivery: .sent)
         #expect(plain.description == "connection lost in body: reset (sent)")
         #expect(!dumped(plain).contains("S3") && !dumped(error).contains("S2"))
     }
@@ -30,7 +30,7 @@ import Testing
         (.shutDown, "transport shut down"), (TransportError.Code("my own"), "my own"),
     ])
     func codesArePinned(_ code: TransportError.Code, _ text: String) {
-        #expect(TransportError(code, phase: .send, request: nil, wasSent: .maybe).description == "\(text) in send (may have been sent)")
+        #expect(TransportError(code, phase: .send, request: nil, delivery: .unknown).description == "\(text) in send (may have been sent)")
     }
 
     @Test(arguments: [
@@ -38,40 +38,40 @@ import Testing
         (.seconds(90), "90.0 s"), (.zero, "0.0 s"),
     ])
     func elapsedTimeIsShownToTheMillisecond(_ elapsed: Duration, _ text: String) {
-        let error = TransportError(.timedOut, phase: .queue, elapsed: elapsed, request: nil, wasSent: .no)
+        let error = TransportError(.timedOut, phase: .queue, elapsed: elapsed, request: nil, delivery: .notSent)
         #expect(error.description == "timed out in queue after \(text) (not sent)")
     }
 
     @Test func whatFoundationShowsIsTheDescription() throws {
-        let error: any Error = TransportError(.timedOut, phase: .connect, request: try request(), wasSent: .no)
+        let error: any Error = TransportError(.timedOut, phase: .connect, request: try request(), delivery: .notSent)
         #expect(error.localizedDescription == "\(error)")
     }
 
     @Test func whetherItWasSentIsTheHighestOfAllAttempts() throws {
-        func failure(_ sent: WasSent, isUnprocessed: Bool = false) -> TransportError {
-            TransportError(.connectionLost, phase: .send, request: nil, wasSent: sent, isUnprocessed: isUnprocessed)
+        func failure(_ sent: Delivery, isUnprocessed: Bool = false) -> TransportError {
+            TransportError(.connectionLost, phase: .send, request: nil, delivery: sent, isUnprocessed: isUnprocessed)
         }
-        func sent(after outcome: AttemptRecord.Outcome) -> WasSent {
-            var error = failure(.no)
+        func sent(after outcome: AttemptRecord.Outcome) -> Delivery {
+            var error = failure(.notSent)
             error.attempts = [AttemptRecord(number: 1, outcome: outcome, delay: .zero)]
-            return error.wasSent
+            return error.delivery
         }
-        #expect(sent(after: .failure(failure(.no))) == .no && sent(after: .failure(failure(.maybe))) == .maybe)
-        #expect(sent(after: .failure(failure(.maybe, isUnprocessed: true))) == .no)
-        var later = failure(.maybe, isUnprocessed: true)
+        #expect(sent(after: .failure(failure(.notSent))) == .notSent && sent(after: .failure(failure(.unknown))) == .unknown)
+        #expect(sent(after: .failure(failure(.unknown, isUnprocessed: true))) == .notSent)
+        var later = failure(.unknown, isUnprocessed: true)
         later.attempts = [AttemptRecord(number: 1, outcome: .status(.serviceUnavailable), delay: .zero)]
-        #expect(sent(after: .failure(later)) == .yes)
-        #expect(sent(after: .failure(InvalidURL("x", .missingHost))) == .no)
-        #expect(sent(after: .status(.serviceUnavailable)) == .yes && sent(after: .failure(SomeError(secret: ""))) == .maybe)
-        #expect(WasSent.no < .maybe && WasSent.maybe < .yes)
+        #expect(sent(after: .failure(later)) == .sent)
+        #expect(sent(after: .failure(InvalidURLError("x", .missingHost))) == .notSent)
+        #expect(sent(after: .status(.serviceUnavailable)) == .sent && sent(after: .failure(SomeError(secret: ""))) == .unknown)
+        #expect(Delivery.notSent < .unknown && Delivery.unknown < .sent)
     }
 
     @Test func whetherItWasSentHasThreeAnswers() {
-        #expect([WasSent.no, .maybe, .yes].map(\.rawValue) == ["no", "maybe", "yes"])
+        #expect([Delivery.notSent, .unknown, .sent].map(\.rawValue) == ["no", "maybe", "yes"])
     }
 
     @Test func anAttemptShowsOfAForeignErrorOnlyItsType() throws {
-        let ours = TransportError(.connectionLost, phase: .send, request: try request(), wasSent: .maybe)
+        let ours = TransportError(.connectionLost, phase: .send, request: try request(), delivery: .unknown)
         let records = [
             AttemptRecord(number: 1, outcome: .failure(ours), delay: .zero),
             AttemptRecord(number: 2, outcome: .failure(SomeError(secret: "S2")), delay: .zero),
@@ -88,7 +88,7 @@ import Testing
             var request: Request?
             var phase: ExchangePhase { .decode }
             var attempts: [AttemptRecord] = []
-            var wasSent: WasSent { .yes }
+            var delivery: Delivery { .sent }
             var description: String { "failing" }
         }
         #expect(Failing().response == nil && Failing().bodyPrefix.isEmpty)

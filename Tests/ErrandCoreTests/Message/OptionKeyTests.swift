@@ -8,12 +8,12 @@ import Testing
 
     private enum TenantKey: OptionKey { static var defaultValue: String? { nil } }
     private enum UnequalKey: OptionKey { static var defaultValue: Unequal { Unequal() } }
-    private enum UnequalOverrideKey: OptionKey { static var defaultValue: Override<Unequal> { .inherited } }
+    private enum UnequalOverrideKey: OptionKey { static var defaultValue: OptionOverride<Unequal> { .inherited } }
     private enum NothingKey: OptionKey {
         static var defaultValue: (@Sendable () -> Int)? { nil }
         static var servedBy: MiddlewarePlace? { .hedge }
     }
-    private enum OverrideKey: OptionKey { static var defaultValue: Override<String> { .inherited } }
+    private enum OverrideKey: OptionKey { static var defaultValue: OptionOverride<String> { .inherited } }
     private enum SetUnequalKey: OptionKey { static var defaultValue: Unequal? { Unequal() } }
     private enum NumberKey: OptionKey { static var defaultValue: Double { 0 } }
     private enum ServedKey: OptionKey {
@@ -99,13 +99,13 @@ import Testing
 
     // MARK: Who serves it
 
-    private let stub = StubTransport(Stub().answers(.status(.ok)))
+    private let stub = StubTransport(Stub().responds(.status(.ok)))
 
     /// Fails with the request that it was given.
     private struct FailingTransport: HTTPTransport {
         var capabilities: Capabilities { [] }
         func send(_ request: Request) async throws -> Response {
-            throw TransportError(.tls, phase: .connect, request: request, wasSent: .no)
+            throw TransportError(.tls, phase: .connect, request: request, delivery: .notSent)
         }
         func shutdown() async throws {}
     }
@@ -137,7 +137,7 @@ import Testing
     @Test func anOptionThatNobodyServesFailsAndNamesTheMissingMiddleware() async throws {
         let request = request { $0.hedge = .use(.standard) }
         let error = await #expect(throws: UnservedOptionError.self) { try await stub.retry().send(request) }
-        #expect(error?.missing == .hedge && error?.wasSent == .no && error?.phase == .request && stub.requests.isEmpty)
+        #expect(error?.missing == .hedge && error?.delivery == .notSent && error?.phase == .request && stub.requests.isEmpty)
         #expect(
             error?.description
                 == "GET https://a.example/: the option 'hedge' needs the middleware 'hedge', which the stack does not have: "
@@ -145,7 +145,7 @@ import Testing
         #expect(try await stub.hedge().retry().send(request).status == .ok)
     }
 
-    @Test(arguments: [Override<RetryPolicy>.off, .inherited]) func aSwitchThatIsOffNeedsNobody(_ retry: Override<RetryPolicy>) async throws
+    @Test(arguments: [OptionOverride<RetryPolicy>.off, .inherited]) func aSwitchThatIsOffNeedsNobody(_ retry: OptionOverride<RetryPolicy>) async throws
     {
         #expect(try await HTTPStack(stub).send(request { $0.retry = retry }).status == .ok)
     }
@@ -171,8 +171,8 @@ import Testing
     }
 
     @Test func aFallbackIsNotCheckedAgain() async throws {
-        let mirror = StubTransport(Stub().answers(.status(.ok)))
-        let failing = StubTransport(Stub().answers(.failure(TransportError(.connectionLost, phase: .connect, request: nil, wasSent: .no))))
+        let mirror = StubTransport(Stub().responds(.status(.ok)))
+        let failing = StubTransport(Stub().responds(.failure(TransportError(.connectionLost, phase: .connect, request: nil, delivery: .notSent))))
         let stack = failing.hedge().fallback(to: mirror.number())
         #expect(try await stack.send(request { $0.hedge = .use(HedgePolicy(.fixed(.seconds(60)))) }).metadata.isFallback)
         #expect(mirror.requests.count == 1)
@@ -188,7 +188,7 @@ import Testing
     }
 
     @Test func whatALayerSetsIsNotCheckedInAFallbackEither() async throws {
-        let failing = StubTransport(Stub().answers(.failure(TransportError(.connectionLost, phase: .connect, request: nil, wasSent: .no))))
+        let failing = StubTransport(Stub().responds(.failure(TransportError(.connectionLost, phase: .connect, request: nil, delivery: .notSent))))
         let stack = failing.hedge().fallback(to: HTTPStack(stub)).wrapped(by: Asking())
         #expect(try await stack.send(.sample()).metadata.isFallback)
     }
@@ -200,8 +200,8 @@ import Testing
     }
 
     @Test func aStackBelowATransportIsAPartOfTheCall() async throws {
-        let below = StubTransport(Stub().answers(.status(.ok))).redirect()
-        let transport = StubTransport(Stub().answers(.passThrough(to: below)))
+        let below = StubTransport(Stub().responds(.status(.ok))).redirect()
+        let transport = StubTransport(Stub().responds(.passThrough(to: below)))
         #expect(try await transport.retry().send(request { $0.retry = .use(.standard) }).status == .ok)
     }
 
@@ -274,7 +274,7 @@ import Testing
     }
 
     @Test func aTimeoutHoldsForTheOtherSenderOfAFallback() async throws {
-        let (failing, other) = (StubTransport(Stub().answers(.status(.serviceUnavailable))), Deadlines())
+        let (failing, other) = (StubTransport(Stub().responds(.status(.serviceUnavailable))), Deadlines())
         let stack = failing.timeout(.seconds(5)).fallback(to: other, statuses: [503])
         _ = try await stack.send(request { $0.timeout = .use(.seconds(3600)) })
         #expect(other.all.value.first??.remaining ?? .zero > .seconds(3000))
@@ -302,9 +302,9 @@ import Testing
         let transport = Deadlines()
         let clock = ManualClock()
         let request = request { $0.attemptTimeout = .use(.seconds(2)) }
-        _ = try await transport.timeouts(attempt: .seconds(30), clock: clock).send(request)
+        _ = try await transport.phaseTimeouts(attempt: .seconds(30), clock: clock).send(request)
         #expect(transport.all.value[0]?.remaining == .seconds(2) && transport.all.value[0]?.continuousInstant == nil)
-        _ = try await transport.timeouts(attempt: .seconds(30), clock: clock).send(Self.off(request))
+        _ = try await transport.phaseTimeouts(attempt: .seconds(30), clock: clock).send(Self.off(request))
         #expect(transport.all.value[1] == nil)
     }
 

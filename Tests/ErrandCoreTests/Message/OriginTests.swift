@@ -29,19 +29,19 @@ import Testing
     }
 
     @Test(arguments: [
-        ("https://a.example/", InvalidURL.Reason.notAnOrigin), ("https://a.example/x", .notAnOrigin), ("https://a.example?", .notAnOrigin),
+        ("https://a.example/", InvalidURLError.Reason.notAnOrigin), ("https://a.example/x", .notAnOrigin), ("https://a.example?", .notAnOrigin),
         ("https://a.example#x", .fragment), ("a.example", .missingScheme), ("a.example:443", .unsupportedScheme("a.example")),
         ("", .missingScheme), ("https://", .missingHost), ("ftp://a.example", .unsupportedScheme("ftp")),
         ("https://u:p@a.example", .credentials), ("https://a.example:0", .invalidPort("0")), ("https://:443", .missingHost),
     ])
-    func aTextThatIsNoOriginIsRefusedWithItsReason(_ text: String, _ reason: InvalidURL.Reason) {
-        let error = #expect(throws: InvalidURL.self) { try Origin(text) }
+    func aTextThatIsNoOriginIsRefusedWithItsReason(_ text: String, _ reason: InvalidURLError.Reason) {
+        let error = #expect(throws: InvalidURLError.self) { try Origin(text) }
         #expect(error?.reason == reason)
     }
 
     @Test func theErrorSaysWhatToWrite() {
         let text = "https://a.example/v1?token=s3cr3t"
-        let error = #expect(throws: InvalidURL.self) { try Origin(text) }
+        let error = #expect(throws: InvalidURLError.self) { try Origin(text) }
         #expect(
             error?.description
                 == "invalid URL 'https://a.example/v1?token=REDACTED': it has a path or a query, and an origin is a scheme, a host and a port alone"
@@ -63,7 +63,7 @@ import Testing
     }
 
     @Test func aRequestForAPathHasNoOriginBeforeItsServer() async throws {
-        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.ok)))
         let request = try Request(.get, "/x")
         #expect(request.origin == nil)
         _ = try await stub.server("https://A.example:443/v1").send(request)

@@ -57,16 +57,16 @@ import Testing
     }
 
     @Test(arguments: Writing.all) func aWrittenHeadIsCheckedAtTheBoundary(_ writing: Writing) async throws {
-        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.ok)))
         let writer = TransformMiddleware.request { request in writing.write(&request) }
         for path in ["/K", "/a;b"] {
             let request = try Request(.get, url: "https://a.example\(path)")
             var written = request
             writing.write(&written)
             let sent = written
-            await #expect(throws: InvalidURL.self) { try await HTTPStack(stub).send(sent) }
-            await #expect(throws: InvalidURL.self) { try await stub.wrapped(by: writer).send(request) }
-            await #expect(throws: InvalidURL.self) {
+            await #expect(throws: InvalidURLError.self) { try await HTTPStack(stub).send(sent) }
+            await #expect(throws: InvalidURLError.self) { try await stub.wrapped(by: writer).send(request) }
+            await #expect(throws: InvalidURLError.self) {
                 try await stub.wrapped(by: writer).server("https://a.example").send(Request(.get, PathTemplate(verbatim: path)))
             }
         }
@@ -82,7 +82,7 @@ import Testing
     }
 
     @Test func aHeadOfYourOwnIsSentAsItIs() async throws {
-        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.ok)))
         let head = HTTPRequest(method: .get, scheme: "https", authority: "A.example:443", path: "/x?")
         _ = try await HTTPStack(stub).send(Request(head: head))
         #expect(stub.requests.first?.request.head == head)
@@ -90,15 +90,15 @@ import Testing
     }
 
     @Test func aPathThatIsWrittenBeforeItsServerIsCheckedThere() async throws {
-        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.ok)))
         var request = try Request(.get, "/x")
         for path in ["//evil.example/x", "https://evil.example/", "/a b", "/a#b", "/%zz"] {
             request.head.path = path
             for stack in [stub.server("https://a.example/v1"), stub.server("https://a.example").server(path: "/v1")] {
-                await #expect(throws: InvalidURL.self) { try await stack.send(request) }
+                await #expect(throws: InvalidURLError.self) { try await stack.send(request) }
             }
         }
-        await #expect(throws: InvalidURL.self) { try await stub.server("https://a.example").server(path: "//b").send(Request(.get, "/x")) }
+        await #expect(throws: InvalidURLError.self) { try await stub.server("https://a.example").server(path: "//b").send(Request(.get, "/x")) }
         #expect(stub.requests.isEmpty)
         request.head.path = "/y?z"
         _ = try await stub.server("https://a.example/v1").send(request)
@@ -106,7 +106,7 @@ import Testing
     }
 
     @Test func nothingIsSentThatIsTooLong() async throws {
-        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.ok)))
         let long = String(repeating: "x", count: 65_500)
         let url = try HTTPURL("https://a.example/v1")
         let requests = [
@@ -114,11 +114,11 @@ import Testing
             Request(head: HTTPRequest(method: .get, scheme: "https", authority: "a.example", path: "/\(long)\(long)")),
         ]
         for request in requests {
-            let error = await #expect(throws: InvalidURL.self) { try await HTTPStack(stub).send(request) }
+            let error = await #expect(throws: InvalidURLError.self) { try await HTTPStack(stub).send(request) }
             #expect(error?.reason == .tooManyOctets)
         }
         let base = try HTTPURL("https://a.example/\(long)")
-        let error = await #expect(throws: InvalidURL.self) { try await stub.server(base).send(Request(.get, "/\(long)")) }
+        let error = await #expect(throws: InvalidURLError.self) { try await stub.server(base).send(Request(.get, "/\(long)")) }
         #expect(error?.reason == .tooManyOctets && stub.requests.isEmpty)
     }
 
@@ -126,10 +126,10 @@ import Testing
     func aReferenceThatWasWrittenMakesNoURL(_ path: String) throws {
         var reference = try URLReference("https://a.example/")
         reference.path = path
-        #expect(throws: InvalidURL.self) { try HTTPURL(reference) }
+        #expect(throws: InvalidURLError.self) { try HTTPURL(reference) }
         reference.path = "/"
         reference.query = "a\r\nb"
-        #expect(throws: InvalidURL.self) { try HTTPURL(reference) }
+        #expect(throws: InvalidURLError.self) { try HTTPURL(reference) }
         reference.query = "a"
         #expect(try HTTPURL(reference).description == "https://a.example/?a")
     }

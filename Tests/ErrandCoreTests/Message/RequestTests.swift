@@ -39,12 +39,12 @@ import Testing
 
     @Test(arguments: ["/x", "ftp://a.example", "https://a.example/#f", "https://u@a.example", ""])
     func anAbsoluteRequestNeedsAnHTTPURL(_ url: String) {
-        #expect(throws: InvalidURL.self) { try Request(.get, url: url) }
+        #expect(throws: InvalidURLError.self) { try Request(.get, url: url) }
     }
 
     @Test func aPathThatCannotBeSentFailsWhereTheRequestIsBuilt() {
         let name = ".."
-        #expect(throws: InvalidURL.self) { try Request(.get, "/users/\(name)") }
+        #expect(throws: InvalidURLError.self) { try Request(.get, "/users/\(name)") }
     }
 
     @Test func descriptionsAndMirrorsHoldNoSecret() throws {
@@ -52,7 +52,7 @@ import Testing
         let response = Response(
             head: HTTPResponse(status: .ok, headerFields: [.setCookie: "S9", .location: "/y?code=S10"]), data: Data("S11".utf8),
             request: request)
-        let failure = TransportError(.timedOut, phase: .body, underlying: SomeError(secret: "S12"), request: request, wasSent: .maybe)
+        let failure = TransportError(.timedOut, phase: .body, underlying: SomeError(secret: "S12"), request: request, delivery: .unknown)
         let record = AttemptRecord(number: 1, outcome: .failure(SomeError(secret: "S13")), delay: .zero)
         for value: Any in [request, response, failure, record, ["nested": [request]], Optional(response) as Any] {
             for text in ["\(value)", String(reflecting: value), dumped(value)] {

@@ -4,9 +4,9 @@ import Testing
 @testable import ErrandCore
 
 @Suite(.timeLimit(.minutes(5))) struct TypedValuesTests {
-    private enum NumberKey: TypedKey, OptionKey { static var defaultValue: Int { 7 } }
-    private enum OtherNumberKey: TypedKey, OptionKey { static var defaultValue: Int { 8 } }
-    private enum OptionalKey: TypedKey { static var defaultValue: String? { "default" } }
+    private enum NumberKey: MetadataKey, OptionKey { static var defaultValue: Int { 7 } }
+    private enum OtherNumberKey: MetadataKey, OptionKey { static var defaultValue: Int { 8 } }
+    private enum OptionalKey: MetadataKey { static var defaultValue: String? { "default" } }
 
     @Test func aKeyHasItsDefaultUntilItIsSet() {
         var options = RequestOptions()
@@ -31,9 +31,9 @@ import Testing
     }
 
     @Test func anOverrideInheritsSwitchesOffOrReplaces() {
-        #expect(Override<Int>.inherited.resolved(1) == 1 && !Override<Int>.inherited.isOff)
-        #expect(Override<Int>.off.resolved(1) == nil && Override<Int>.off.isOff)
-        #expect(Override<Int>.use(2).resolved(1) == 2 && !Override<Int>.use(2).isOff)
+        #expect(OptionOverride<Int>.inherited.resolved(1) == 1 && !OptionOverride<Int>.inherited.isOff)
+        #expect(OptionOverride<Int>.off.resolved(1) == nil && OptionOverride<Int>.off.isOff)
+        #expect(OptionOverride<Int>.use(2).resolved(1) == 2 && !OptionOverride<Int>.use(2).isOff)
     }
 
     @Test func optionsAndMetadataThatEveryStackKnowsHaveDefaults() {

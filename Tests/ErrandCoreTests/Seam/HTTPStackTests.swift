@@ -30,7 +30,7 @@ import Testing
 
     private struct Client { let stack: HTTPStack }
 
-    private let stub = StubTransport(Stub().answers(.status(.ok)))
+    private let stub = StubTransport(Stub().responds(.status(.ok)))
     private let recorder = Recorder<String>()
 
     private func stack(_ places: MiddlewarePlace...) -> HTTPStack {
@@ -71,7 +71,7 @@ import Testing
 
     @Test func theCanonicalOrderIsSound() {
         let canonical = stack(
-            .trace, .metrics, .limitConcurrency, .rateLimit, .circuitBreaker, .coalesce, .cache, .decompress, .cookies, .authenticate,
+            .trace, .metrics, .concurrencyLimit, .rateLimit, .circuitBreaker, .coalesce, .cache, .decompress, .cookies, .authenticate,
             .redirect, .retry,
             .fallback,
             .validateStatus, .timeout, .log, .traceCall, .number, .server)
@@ -125,7 +125,7 @@ import Testing
 
     @Test func capabilitiesAreNamed() {
         #expect(Capabilities().description == "")
-        #expect(Capabilities([.http2, .deadlines, .upgrades]).description == "deadlines, http2, upgrades")
+        #expect(Capabilities([.streamingDownload, .deadlines]).description == "deadlines, streamingDownload")
         #expect(
             Capabilities(rawValue: .max).description
                 == "deadlines, streamingUpload, streamingDownload, http2, responseTrailers, requestTrailers, informationalResponses, upgrades, phaseEvents, "

@@ -19,7 +19,7 @@ import Testing
         }
     }
 
-    private let stub = StubTransport(Stub().answers(.status(.ok)))
+    private let stub = StubTransport(Stub().responds(.status(.ok)))
 
     private func marks(_ stack: HTTPStack, _ request: Request = .sample()) async throws -> [String] {
         try await stack.send(request).request.options.marks
@@ -146,14 +146,16 @@ import Testing
 
     // MARK: The builder
 
-    @Test func aListIsOutermostFirst() async throws {
+    @Test func eachLineOfAListWrapsTheLinesAboveIt() async throws {
         let stack = stub.wrapped {
             Marking("a")
             Marking("b")
             Marking("c")
         }
-        #expect(try await marks(stack) == ["a", "b", "c"])
-        #expect(stack.description == "mark(a) > mark(b) > mark(c) > StubTransport")
+        #expect(try await marks(stack) == ["c", "b", "a"])
+        #expect(stack.description == "mark(c) > mark(b) > mark(a) > StubTransport")
+        let chain = stub.wrapped(by: Marking("a")).wrapped(by: Marking("b")).wrapped(by: Marking("c"))
+        #expect(stack.description == chain.description)
     }
 
     @Test func aListGoesAroundAStack() async throws {
@@ -165,8 +167,8 @@ import Testing
     private enum Kind: CaseIterable { case plain, careful, brave }
 
     @Test(arguments: [
-        (false, Kind.plain, 0, ["else", "plain", "end"]), (true, .careful, 2, ["if", "only if", "careful", "0", "1", "end"]),
-        (true, .brave, 1, ["if", "only if", "brave 1", "brave 2", "0", "end"]),
+        (false, Kind.plain, 0, ["end", "plain", "else"]), (true, .careful, 2, ["end", "1", "0", "careful", "only if", "if"]),
+        (true, .brave, 1, ["end", "0", "brave 2", "brave 1", "only if", "if"]),
     ])
     private func choosesByTheUsualWords(_ flag: Bool, kind: Kind, count: Int, expected: [String]) async throws {
         let list: [any HTTPMiddleware] = [Marking("brave 1"), Marking("brave 2")]
@@ -186,8 +188,8 @@ import Testing
 
     @Test func aListKnowsItsOrderProblems() {
         let stack = stub.wrapped {
-            Marking("retry", place: .retry)
             Marking("status", place: .validateStatus)
+            Marking("retry", place: .retry)
         }
         #expect(stack.orderProblems.count == 1)
     }

@@ -32,7 +32,7 @@ import Testing
         func record(_ event: ExchangeEvent) {}
     }
 
-    private enum TokenKey: TypedKey, OptionKey { static var defaultValue: String { "" } }
+    private enum TokenKey: MetadataKey, OptionKey { static var defaultValue: String { "" } }
 
     static func holders() throws -> [Holder] {
         let url = try HTTPURL("https://a.example/x?token=\(secret)")
@@ -54,37 +54,37 @@ import Testing
         let head = HTTPResponse(status: .ok, headerFields: fields)
         var response = Response(head: head, data: Data(secret.utf8), request: request)
         response.metadata = metadata
-        let stack = StubTransport(Stub().answers(.status(.ok))).wrapped(by: Keeper())
+        let stack = StubTransport(Stub().responds(.status(.ok))).wrapped(by: Keeper())
         let failure = TransportError(
-            .connectionLost, phase: .body, underlying: SecretError(), request: request, response: head, wasSent: .yes)
-        let ended = ExchangeLifetime(ended: .failed(SecretError()))
+            .connectionLost, phase: .body, underlying: SecretError(), request: request, response: head, delivery: .sent)
+        let ended = ExchangeLifetime(outcome: .failed(SecretError()))
         return [
             Holder("Request", request), Holder("Response", response), Holder("RequestBody", RequestBody.text(secret)),
             Holder("ResponseBody", response.body), Holder("ResponseBody.Lines", response.body.lines),
             Holder("HTTPStack", stack), Holder("HTTPStack.Layer", stack.layers), Holder("APIClient", APIClient(stack)),
             Holder("RequestOptions", options), Holder("ResponseMetadata", metadata),
-            Holder("Override", Override<HTTPURL>.use(url)),
+            Holder("OptionOverride", OptionOverride<HTTPURL>.use(url)),
             Holder(
                 "Endpoint",
                 Endpoint<String>.post(path, query: ["token": secret], headers: fields, body: .text(secret)).with(\.tags, ["token": secret])),
             Holder("EndpointBody", EndpointBody.form(["password": secret])), Holder("ResponseDecoding", ResponseDecoding<String>.json),
             Holder("JSONCoding", JSONCoding.standard),
             Holder("TypedResponse", typed(response)),
-            Holder("Query", ["token": secret] as Query), Holder("Query.Item", Query.Item(name: "token", value: secret)),
+            Holder("Query", ["token": secret] as URLQuery), Holder("Query.Item", URLQuery.Item(name: "token", value: secret)),
             Holder("PathTemplate", path), Holder("PathTemplate.Resolved", try path.resolved()),
             Holder("HTTPURL", isPlain: true, url),
             Holder("URLReference", isPlain: true, try URLReference("//joe:\(secret)@h/?token=\(secret)#access_token=\(secret)")),
-            Holder("Origin", url.origin), Holder("InvalidURL", InvalidURL("https://joe:\(secret)@h", .credentials)),
+            Holder("Origin", url.origin), Holder("InvalidURLError", InvalidURLError("https://joe:\(secret)@h", .credentials)),
             Holder("TransportError", failure),
-            Holder("DecodingFailure", DecodingFailure(Int.self, underlying: SecretError(), body: Data(secret.utf8), of: response)),
+            Holder("ResponseDecodingError", ResponseDecodingError(Int.self, underlying: SecretError(), body: Data(secret.utf8), of: response)),
             Holder("ProxySettings", ProxySettings.http(host: "proxy.example", port: 3128, credentials: (user: secret, password: secret))),
             Holder("ProxySettings.Credentials", ProxySettings.Credentials(user: secret, password: secret)),
             Holder("AttemptRecord", record), Holder("AttemptRecord.Outcome", record.outcome),
-            Holder("ExchangeLifetime", ended), Holder("ExchangeLifetime.End", ExchangeLifetime.End.failed(SecretError())),
+            Holder("ExchangeLifetime", ended), Holder("ExchangeLifetime.Outcome", ExchangeLifetime.Outcome.failed(SecretError())),
             Holder("ExchangeEvent", ExchangeEvent(.end, request: request.id, response: head, failure: SecretError())),
             Holder("Sensitivity", Sensitivity.standard), Holder("Deadline", Deadline(after: .seconds(1))),
             Holder("PhaseTimeouts", PhaseTimeouts()), Holder("UpgradeRequest", UpgradeRequest(protocolName: "x")),
-            Holder("RequestCondition", RequestCondition.method(.get)), Holder("Profile", Profile()),
+            Holder("RequestCondition", RequestCondition.method(.get)), Holder("Profile", CallProfile()),
         ]
     }
 
@@ -121,7 +121,7 @@ import Testing
     @Test func whatIsShownSaysSomething() throws {
         let url = try HTTPURL("https://a.example/x?token=S&p=1")
         #expect(String(reflecting: url) == "https://a.example/x?token=REDACTED&p=1" && "\(url)" == "https://a.example/x?token=S&p=1")
-        #expect("\(Query.Item(name: "token", value: "S"))" == "token=REDACTED" && "\(Query.Item(name: "a b", value: nil))" == "a%20b")
+        #expect("\(URLQuery.Item(name: "token", value: "S"))" == "token=REDACTED" && "\(URLQuery.Item(name: "a b", value: nil))" == "a%20b")
         #expect("\(try PathTemplate("/reset/\("S", "token")").resolved())" == "/reset/{token}")
         var options = RequestOptions()
         options.urlTemplate = "/x/{id}"
@@ -133,9 +133,9 @@ import Testing
         )
         let endpoint = Endpoint<Int>.get("/users/\("S", "id")", query: ["page": 2, "token": "S"])
         #expect("\(endpoint)" == "GET /users/{id}?page=2&token=REDACTED")
-        #expect("\(ExchangeLifetime())" == "in progress" && "\(ExchangeLifetime.End.failed(SomeError(secret: "S")))" == "failed: SomeError")
+        #expect("\(ExchangeLifetime())" == "in progress" && "\(ExchangeLifetime.Outcome.failed(SomeError(secret: "S")))" == "failed: SomeError")
         #expect(
             "\(AttemptRecord.Outcome.failure(SomeError(secret: "S")))" == "SomeError" && "\(AttemptRecord.Outcome.status(.ok))" == "200")
-        #expect("\(APIClient(StubTransport(Stub().answers(.status(.ok)))))" == "APIClient(StubTransport)")
+        #expect("\(APIClient(StubTransport(Stub().responds(.status(.ok)))))" == "APIClient(StubTransport)")
     }
 }

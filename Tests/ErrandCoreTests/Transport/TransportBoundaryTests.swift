@@ -12,52 +12,52 @@ import Testing
     }
 
     @Test func aRequestWithoutAnAuthorityIsRefused() async throws {
-        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.ok)))
         let relative = try Request(.get, "/x")
-        let error = await #expect(throws: InvalidURL.self) { try await HTTPStack(stub).send(relative) }
+        let error = await #expect(throws: InvalidURLError.self) { try await HTTPStack(stub).send(relative) }
         #expect(error?.reason == .missingHost)
         let schemeless = Request(head: HTTPRequest(method: .get, scheme: nil, authority: "a.example", path: "/"))
-        await #expect(throws: InvalidURL.self) { try await HTTPStack(stub).send(schemeless) }
+        await #expect(throws: InvalidURLError.self) { try await HTTPStack(stub).send(schemeless) }
         #expect(stub.requests.isEmpty)
     }
 
     @Test(arguments: ["/a b", "/a\r\nX: y", "/a\u{0}b", "/a\tb", "/ä", "/a\u{7F}b", "/a\u{2028}"])
     func aPathOfYourOwnCannotEndTheRequestLine(_ path: String) async throws {
-        let stub = StubTransport(Stub().answers(.status(.ok)))
-        await #expect(throws: InvalidURL.self) { try await HTTPStack(stub).send(.sample(path)) }
+        let stub = StubTransport(Stub().responds(.status(.ok)))
+        await #expect(throws: InvalidURLError.self) { try await HTTPStack(stub).send(.sample(path)) }
         var changed = Request.sample()
         changed.head.path = path
-        await #expect(throws: InvalidURL.self) { try await HTTPStack(stub).send(changed) }
+        await #expect(throws: InvalidURLError.self) { try await HTTPStack(stub).send(changed) }
         changed = .sample()
         changed.head.authority = "a.example" + path
-        await #expect(throws: InvalidURL.self) { try await HTTPStack(stub).send(changed) }
+        await #expect(throws: InvalidURLError.self) { try await HTTPStack(stub).send(changed) }
         #expect(stub.requests.isEmpty)
     }
 
     @Test(arguments: [":56841/stolen", ".evil.example/x", "users/1", "*", "@evil.example/", "1", "a?b", ";x", "https://evil.example/"])
     func aTargetCannotBecomeAPartOfTheHost(_ target: String) async throws {
-        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.ok)))
         let request = Request.sample(target)
-        let error = await #expect(throws: InvalidURL.self) { try await HTTPStack(stub).send(request) }
+        let error = await #expect(throws: InvalidURLError.self) { try await HTTPStack(stub).send(request) }
         #expect(error?.reason == .invalidTarget && stub.requests.isEmpty)
         #expect(request.url == nil)
         #expect(request.redactedURL.hasPrefix("https://a.example/"))
         var options = request
         options.head.method = .options
-        if target != "*" { await #expect(throws: InvalidURL.self) { try await HTTPStack(stub).send(options) } }
+        if target != "*" { await #expect(throws: InvalidURLError.self) { try await HTTPStack(stub).send(options) } }
     }
 
     @Test(arguments: [
         ("/x", "https://a.example/x"), ("?x", "https://a.example/?x"), ("", "https://a.example/"), ("/*", "https://a.example/*"),
     ])
     func aTargetOfItsOwnIsSent(_ target: String, _ url: String) async throws {
-        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.ok)))
         _ = try await HTTPStack(stub).send(.sample(target))
         #expect(stub.requests.count == 1 && Request.sample(target).url?.description == url)
     }
 
     @Test func theTargetOfOPTIONSMayBeTheServerItself() async throws {
-        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.ok)))
         var request = Request.sample("*")
         request.head.method = .options
         _ = try await HTTPStack(stub).send(request)
@@ -70,22 +70,22 @@ import Testing
         "a.example/x", "a.example?", "a.example#", "u@a.example", "a.example\\x", "joe:hunter2\"x@a.example", "joe:12\"hunter2@h",
     ])
     func anAuthorityCannotHoldMoreThanHostAndPort(_ authority: String) async throws {
-        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.ok)))
         let request = Request(head: HTTPRequest(method: .get, scheme: "https", authority: authority, path: "/"))
         #expect(request.url == nil && !"\(request)".contains("hunter2"))
-        let error = await #expect(throws: InvalidURL.self) { try await HTTPStack(stub).send(request) }
+        let error = await #expect(throws: InvalidURLError.self) { try await HTTPStack(stub).send(request) }
         #expect(error.map { "\($0)" }?.contains("hunter2") == false && stub.requests.isEmpty)
     }
 
     @Test func aRefusedRequestDoesNotShowTheValuesOfItsPath() async throws {
-        let stub = StubTransport(Stub().answers(.status(.ok)))
-        let error = await #expect(throws: InvalidURL.self) {
+        let stub = StubTransport(Stub().responds(.status(.ok)))
+        let error = await #expect(throws: InvalidURLError.self) {
             try await HTTPStack(stub).send(try Request(.get, "/reset/\("hunter2", "token")"))
         }
         #expect(error?.description == "invalid URL '/reset/{token}': it has no host; give a whole URL, or add .server(_:) to the stack")
         var request = Request(head: HTTPRequest(method: .get, scheme: "https", authority: "a.example", path: "/reset/hunter2\""))
         request.options.urlTemplate = "/reset/{token}"
-        let refused = await #expect(throws: InvalidURL.self) { try await HTTPStack(stub).send(request) }
+        let refused = await #expect(throws: InvalidURLError.self) { try await HTTPStack(stub).send(request) }
         #expect(refused?.text == "/reset/{token}" && refused?.reason == .invalidOctet(0x22, component: "path"))
     }
 
@@ -101,7 +101,7 @@ import Testing
         }
         request.deadline = nil
         var limits = PhaseTimeouts(queue: duration, connect: duration, firstByte: duration, idleRead: duration, idleWrite: duration)
-        for capabilities in [Capabilities(), .phaseEvents] {
+        for capabilities in [Capabilities(), .streamingDownload] {
             let transport = ScriptedTransport(capabilities: capabilities) {
                 Response(
                     head: HTTPResponse(status: .ok), body: ResponseBody(ScriptedBodySource(["a"])), request: $0,
@@ -117,7 +117,7 @@ import Testing
     }
 
     @Test func cancellationBeforeTheTransportReachesIt() async throws {
-        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.ok)))
         let task = Task {
             withUnsafeCurrentTask { $0?.cancel() }
             return try await HTTPStack(stub).send(.sample())
@@ -130,7 +130,7 @@ import Testing
     }
 
     @Test func aPriorityIsToldToTheServer() async throws {
-        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.ok)))
         let name = try #require(HTTPField.Name("Priority"))
         for (priority, expected) in [(RequestPriority.normal, nil), (.high, "u=1"), (.background, "u=7")] {
             var request = Request.sample()
@@ -146,7 +146,7 @@ import Testing
     }
 
     @Test func fallbackFieldsAreAddedWhereNoneOfTheirNameIs() async throws {
-        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.ok)))
         var request = Request.sample()
         request.head.headerFields = [.accept: "text/plain"]
         var fallback: HTTPFields = [.accept: "application/json"]
@@ -162,20 +162,20 @@ import Testing
     }
 
     @Test func aDeadlineThatHasPassedSendsNothing() async throws {
-        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.ok)))
         let late = request(within: .seconds(5))
         clock.advance(by: .seconds(5))
         var continuous = request()
         continuous.deadline = Deadline(after: .zero)
         for request in [late, continuous] {
             let error = await #expect(throws: TransportError.self) { try await HTTPStack(stub).send(request) }
-            #expect(error?.code == .timedOut && error?.phase == .queue && error?.wasSent == .no && error?.request?.id == request.id)
+            #expect(error?.code == .timedOut && error?.phase == .queue && error?.delivery == .notSent && error?.request?.id == request.id)
         }
         #expect(stub.requests.isEmpty)
     }
 
     @Test func aDeadlineEndsAnAnswerThatNeverComes() async throws {
-        let stub = StubTransport(Stub().answers(.never))
+        let stub = StubTransport(Stub().responds(.never))
         let request = request(within: .seconds(30))
         async let response = HTTPStack(stub).send(request)
         try await clock.sleepers(atLeast: 1)
@@ -201,7 +201,7 @@ import Testing
         try await clock.sleepers(atLeast: 1)
         clock.advance(by: .seconds(10))
         let error = await #expect(throws: TransportError.self) { try await task.value }
-        #expect(error?.code == .timedOut && error?.phase == .body && error?.wasSent == .yes && error?.elapsed == .seconds(30))
+        #expect(error?.code == .timedOut && error?.phase == .body && error?.delivery == .sent && error?.elapsed == .seconds(30))
         #expect(source.abandonCount == 1)
     }
 
@@ -231,7 +231,7 @@ import Testing
     }
 
     @Test func cancellingACallUnderADeadlineIsCancellation() async throws {
-        let stub = StubTransport(Stub().answers(.never))
+        let stub = StubTransport(Stub().responds(.never))
         let request = request(within: .seconds(30))
         let task = Task { try await HTTPStack(stub).send(request) }
         try await clock.sleepers(atLeast: 1)

@@ -19,7 +19,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ("a.example/x", InvalidURL.Reason.missingScheme), ("//a.example/x", .missingScheme), ("", .missingScheme),
+        ("a.example/x", InvalidURLError.Reason.missingScheme), ("//a.example/x", .missingScheme), ("", .missingScheme),
         ("ftp://a.example", .unsupportedScheme("ftp")), ("file:///etc/passwd", .unsupportedScheme("file")),
         ("https://", .missingHost), ("https:///x", .missingHost), ("http:g", .missingHost), ("https://:80/", .missingHost),
         ("https://user:pw@a.example", .credentials), ("https://@a.example", .credentials), ("https://a.example/#f", .fragment),
@@ -36,8 +36,8 @@ import Testing
         ("https://a%41.example/", .invalidHost("it holds the octet 0x25")),
         ("https://a.example/" + String(repeating: "a", count: 65_536), .tooManyOctets),
     ])
-    func whatIsNoURLIsRefused(_ text: String, _ expected: InvalidURL.Reason) {
-        let error = #expect(throws: InvalidURL.self) { try HTTPURL(text) }
+    func whatIsNoURLIsRefused(_ text: String, _ expected: InvalidURLError.Reason) {
+        let error = #expect(throws: InvalidURLError.self) { try HTTPURL(text) }
         #expect(error?.reason == expected)
     }
 
@@ -78,7 +78,7 @@ import Testing
 
     @Test(arguments: ["//evil.example", "https://evil.example", "x#f", "a b", "x?a b", "%4"])
     func whatIsNoPathDoesNotJoin(_ path: String) {
-        #expect(throws: InvalidURL.self) { try HTTPURL("https://a.example/v1").joined(with: path) }
+        #expect(throws: InvalidURLError.self) { try HTTPURL("https://a.example/v1").joined(with: path) }
     }
 
     @Test(arguments: [
@@ -92,7 +92,7 @@ import Testing
 
     @Test(arguments: ["a b", "/\u{0}", "//a b/", "//a\r\nb", "/ä", "?<", "#%", "/%e"])
     func whatIsNoReferenceIsRefused(_ text: String) {
-        #expect(throws: InvalidURL.self) { try URLReference(text) }
+        #expect(throws: InvalidURLError.self) { try URLReference(text) }
     }
 
     @Test func refusalsHoldNoSecretAndNoControlCharacter() {
@@ -100,14 +100,14 @@ import Testing
             "https://user:s3cret@a.example/", "https://a.example/a b?token=s3cret", "https://user:s3cret/x@a.example/",
             "https://u:s3c#s3cret@h/", "ftp://u:s3cret@h/",
         ] {
-            let error = #expect(throws: InvalidURL.self) { try HTTPURL(text) }
+            let error = #expect(throws: InvalidURLError.self) { try HTTPURL(text) }
             #expect(error.map { "\($0)" + dumped($0) }?.contains("s3cret") == false)
         }
-        let forged = #expect(throws: InvalidURL.self) { try HTTPURL("https://[\u{2028}]/") }
+        let forged = #expect(throws: InvalidURLError.self) { try HTTPURL("https://[\u{2028}]/") }
         #expect(forged?.description.contains("\u{2028}") == false)
-        #expect(InvalidURL(String(repeating: "é", count: 1000), .missingHost).text.count == 201)
+        #expect(InvalidURLError(String(repeating: "é", count: 1000), .missingHost).text.count == 201)
         #expect(
-            InvalidURL("x", .missingHost).description
+            InvalidURLError("x", .missingHost).description
                 == "invalid URL 'x': it has no host; give a whole URL, or add .server(_:) to the stack")
     }
 
@@ -122,13 +122,13 @@ import Testing
         "https://joe:s3cret?a@h", "https://joe:s3cret#a@h#b", "ftp:joe:s3cret@h", "https://joe:a//s3cret@h", "/x//joe:s3cret@h y",
     ])
     func noRefusalShowsCredentials(_ text: String) {
-        var errors: [InvalidURL] = []
+        var errors: [InvalidURLError] = []
         if !text.contains("token") { errors += [.init(text, .invalidPort("s3cret")), .init(text, .invalidHost("'s3cret' is invalid"))] }
         let read: [() throws -> Void] = [
             { _ = try HTTPURL(text) }, { _ = try URLReference(text) }, { _ = try HTTPURL("https://a.example").joined(with: text) },
         ]
         for read in read {
-            do { try read() } catch { errors += [error as? InvalidURL].compactMap { $0 } }
+            do { try read() } catch { errors += [error as? InvalidURLError].compactMap { $0 } }
         }
         #expect(!errors.isEmpty, "it is not a URL")
         for error in errors { #expect(!"\(error)\(dumped(error))".contains("s3cret"), "\(error)") }
@@ -136,22 +136,22 @@ import Testing
 
     @Test(arguments: ["https://joe:s3cret/x", "https://a.example:s3cret", "https://a.example/#s3cret", "https://a.example/?x#s3cret"])
     func aSecretInTheWrongPlaceIsNotShown(_ text: String) throws {
-        let error = try #require(throws: InvalidURL.self) { try HTTPURL(text) }
+        let error = try #require(throws: InvalidURLError.self) { try HTTPURL(text) }
         #expect(!"\(error)\(dumped(error))".contains("s3cret") && error.text.contains("…"), "\(error)")
     }
 
     @Test func aRefusalThatHoldsNoCredentialsSaysWhatIsWrong() {
         #expect(
-            InvalidURL("https://h:99999/", .invalidPort("99999")).description
+            InvalidURLError("https://h:99999/", .invalidPort("99999")).description
                 == "invalid URL 'https://h:99999/': '99999' is no port (1 to 65535)")
-        #expect(InvalidURL("https://u@h:1/", .invalidPort("99999")).description.hasSuffix("'…' is no port (1 to 65535)"))
-        #expect(InvalidURL("/users/@me x", .emptySegment).text == "/users/@me x")
-        #expect(InvalidURL("https://u:p@h/a b", .credentials).text == "https://REDACTED:REDACTED@h/a b")
-        #expect(InvalidURL("gopher://h/", .unsupportedScheme("gopher")).description.contains("'gopher'"))
+        #expect(InvalidURLError("https://u@h:1/", .invalidPort("99999")).description.hasSuffix("'…' is no port (1 to 65535)"))
+        #expect(InvalidURLError("/users/@me x", .emptySegment).text == "/users/@me x")
+        #expect(InvalidURLError("https://u:p@h/a b", .credentials).text == "https://REDACTED:REDACTED@h/a b")
+        #expect(InvalidURLError("gopher://h/", .unsupportedScheme("gopher")).description.contains("'gopher'"))
     }
 
     @Test func aHostThatIsTooLongIsRefusedBeforeItIsLookedAt() {
-        let error = #expect(throws: InvalidURL.self) { try HTTPURL("https://\(String(repeating: "🇩", count: 8000))/") }
+        let error = #expect(throws: InvalidURLError.self) { try HTTPURL("https://\(String(repeating: "🇩", count: 8000))/") }
         #expect(error?.reason == .invalidHost("it is longer than 253 octets"))
     }
 

@@ -4,9 +4,9 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct PathTemplateTests {
     private enum Kind: String { case open, closed }
 
-    private func target(_ path: PathTemplate, _ query: Query = Query()) -> String? { try? path.resolved(query: query).target }
+    private func target(_ path: PathTemplate, _ query: URLQuery = URLQuery()) -> String? { try? path.resolved(query: query).target }
 
-    private func reason(_ path: PathTemplate) -> InvalidURL.Reason? {
+    private func reason(_ path: PathTemplate) -> InvalidURLError.Reason? {
         do {
             _ = try path.resolved()
             return nil
@@ -36,7 +36,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ("//evil.example/x", InvalidURL.Reason.absolute), ("https://evil.example/x", .absolute), ("HTTP://x", .absolute),
+        ("//evil.example/x", InvalidURLError.Reason.absolute), ("https://evil.example/x", .absolute), ("HTTP://x", .absolute),
         ("/a//b", .emptySegment), ("/a//", .emptySegment), ("/.", .dotSegment), ("/a/../b", .dotSegment), ("..", .dotSegment),
         ("/%2e%2E/b", .dotSegment), ("/.%2e", .dotSegment), ("/%2E", .dotSegment), ("/a#b", .fragment), ("/a?b#c", .fragment),
         ("/a b", .invalidOctet(0x20, component: "path")), ("/a%2", .invalidOctet(0x25, component: "path")),
@@ -44,7 +44,7 @@ import Testing
         ("/a\\b", .invalidOctet(0x5C, component: "path")), ("/a?b=c d", .invalidOctet(0x20, component: "query")),
         ("/a?b=\n", .invalidOctet(0x0A, component: "query")), ("/" + String(repeating: "a", count: 70_000), .tooManyOctets),
     ])
-    func literalPathsThatCannotBeSentAreRefused(_ text: String, _ expected: InvalidURL.Reason) {
+    func literalPathsThatCannotBeSentAreRefused(_ text: String, _ expected: InvalidURLError.Reason) {
         #expect(reason(PathTemplate(verbatim: text)) == expected)
     }
 
@@ -103,9 +103,9 @@ import Testing
             "/reset/\(value, "token")#x", "/reset/\(value) x", "//\(value)", "/reset/\(value)/\("..")", "/reset/\(value)?q= ",
             "/reset/\(value)/\(String(repeating: "a", count: 70_000))", "/reset/\(value)//",
         ] {
-            let error = #expect(throws: InvalidURL.self) { try path.resolved() }
+            let error = #expect(throws: InvalidURLError.self) { try path.resolved() }
             #expect(error?.description.contains("hunter2") == false)
-            #expect(throws: InvalidURL.self) { try Request(.get, path) }
+            #expect(throws: InvalidURLError.self) { try Request(.get, path) }
         }
     }
 

@@ -7,7 +7,7 @@ import Testing
 
     @Test func literalsTakeMixedTypesInOrder() {
         let none: String? = nil
-        let query: Query = [
+        let query: URLQuery = [
             "z": "a+b", "page": 2, "tag": ["x", "y", "x"], "after": none, "on": true, "ratio": 0.5, "sort": Sort.byName,
             "level": Level.high,
             "some": Optional("v"), "ids": [1, 2] as [Int]?, "none": [Int](), "sub": "cd".dropFirst(), "big": UInt64.max,
@@ -23,21 +23,21 @@ import Testing
         ("a/b?c:d@e", "a/b?c:d@e"), ("ä\r\n", "%C3%A4%0D%0A"), ("[]", "%5B%5D"), ("", ""),
     ])
     func namesAndValuesAreEscapedOnce(_ text: String, _ escaped: String) {
-        #expect(Query([.init(name: "q", value: text)]).encoded == "q=" + escaped)
-        #expect(Query([.init(name: text, value: nil)]).encoded == escaped)
+        #expect(URLQuery([.init(name: "q", value: text)]).encoded == "q=" + escaped)
+        #expect(URLQuery([.init(name: text, value: nil)]).encoded == escaped)
     }
 
     @Test func itemsAreAppendedAndJoinedWithoutMerging() {
-        var query: Query = ["a": 1]
+        var query: URLQuery = ["a": 1]
         query.append("b", ["x", "y"])
         query.append("c", nil as Int?)
         query.appendFlag("flag")
         #expect((query + ["a": 2]).encoded == "a=1&b=x&b=y&flag&a=2")
-        #expect(Query().encoded == "" && Query().isEmpty)
+        #expect(URLQuery().encoded == "" && URLQuery().isEmpty)
     }
 
     @Test func descriptionHidesSecretValues() {
-        let query: Query = ["page": 2, "access_token": "s3cret"]
+        let query: URLQuery = ["page": 2, "access_token": "s3cret"]
         #expect(query.description == "page=2&access_token=REDACTED")
     }
 }

@@ -42,7 +42,7 @@ struct URLSuiteTests {
     @Test func everyQueryIsEncoded() {
         #expect(!vectors.queries.isEmpty)
         for test in vectors.queries {
-            let query = Query(test.pairs.map { Query.Item(name: $0[0] ?? "", value: $0[1]) })
+            let query = URLQuery(test.pairs.map { URLQuery.Item(name: $0[0] ?? "", value: $0[1]) })
             #expect(query.encoded == test.expect, "\(test.pairs): \(test.why)")
         }
     }

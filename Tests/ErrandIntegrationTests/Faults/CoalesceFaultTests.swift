@@ -15,22 +15,22 @@ import Testing
     private struct Parts {
         let stack: HTTPStack
         let coalesce: CoalesceMiddleware
-        let limit: LimitConcurrencyMiddleware
+        let limit: ConcurrencyLimitMiddleware
 
         init(_ transport: AsyncHTTPClientTransport, viewLimitBytes: Int = CoalesceMiddleware.defaultViewLimitBytes) {
             coalesce = CoalesceMiddleware(viewLimitBytes: viewLimitBytes)
-            limit = LimitConcurrencyMiddleware(.fixed(1), per: .all)
+            limit = ConcurrencyLimitMiddleware(.fixed(1), per: .all)
             stack = transport.wrapped(by: limit).wrapped(by: coalesce)
         }
 
         func callers(_ count: Int) async throws {
-            try await poll("callers", value: { coalesce.load.callers }) { $0 == count }
+            try await poll("callers", value: { coalesce.state.callers }) { $0 == count }
         }
 
         /// Ends when nobody shares anything, and no slot is taken.
         func areIdle() async throws {
-            try await poll("the exchanges to be over", value: { (coalesce.load, limit.load) }) {
-                $0.underWay == 0 && $0.callers == 0 && $1.underWay == 0 && $1.waiting == 0
+            try await poll("the exchanges to be over", value: { (coalesce.state, limit.state) }) {
+                $0.inFlight == 0 && $0.callers == 0 && $1.inFlight == 0 && $1.waiting == 0
             }
         }
     }
@@ -114,7 +114,7 @@ import Testing
             }
             #expect([.whole, .failed].contains(outcomes[0]) && Set(outcomes).count == 1, "\(outcomes)")
             // What the broken exchange left on its connection may fail the next one as well.
-            let bounded = parts.stack.timeouts(attempt: .seconds(1))
+            let bounded = parts.stack.phaseTimeouts(attempt: .seconds(1))
             var next = Outcome.failed
             for _ in 0..<5 where next == .failed { next = await outcome(bounded, try Request(.get, url: url)) }
             #expect(next == .whole)
@@ -135,7 +135,7 @@ import Testing
             for response in responses {
                 let error = await #expect(throws: TransportError.self) { try await response.body.collect() }
                 #expect(error?.phase == .body && error?.request?.id == response.request.id)
-                guard case .failed? = response.exchange.ended else { return #expect(Bool(false), "failed") }
+                guard case .failed? = response.exchange.outcome else { return #expect(Bool(false), "failed") }
             }
             try await parts.areIdle()
         }
@@ -158,7 +158,7 @@ import Testing
             let read = try await responses[0].body.collect() == Self.content
             #expect(read)
             for slow in responses[1...] {
-                await #expect(throws: ReaderFellBehind.self) { try await slow.body.collect() }
+                await #expect(throws: SlowReaderError.self) { try await slow.body.collect() }
             }
             #expect(await outcome(parts.stack, try Request(.get, url: server.url("/x"))) == .whole)
             try await parts.areIdle()
@@ -171,7 +171,7 @@ import Testing
             let parts = Parts(transport)
             let responses = try await responses(3, parts, server)
             for response in responses {
-                #expect(parts.limit.load.underWay == 1)
+                #expect(parts.limit.state.inFlight == 1)
                 for try await _ in response.body { break }
             }
             try await parts.areIdle()

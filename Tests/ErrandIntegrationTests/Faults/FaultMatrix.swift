@@ -52,7 +52,7 @@ enum FaultOutcome: Sendable, CustomStringConvertible {
         case .whole: "whole"
         case .wrongBody(let bytes): "a wrong body of \(bytes) bytes"
         case .failure(let failure, let received):
-            "\(failure.code) in \(failure.phase), \(failure.wasSent), after \(received) bytes: \(failure.message)"
+            "\(failure.code) in \(failure.phase), \(failure.delivery), after \(received) bytes: \(failure.message)"
         case .other(let text): text
         }
     }

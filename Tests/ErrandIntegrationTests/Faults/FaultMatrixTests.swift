@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 extension IntegrationTests {
-    /// Every fault at every point: each exchange ends in the error or the result that is documented for it, in time, with `wasSent` right,
+    /// Every fault at every point: each exchange ends in the error or the result that is documented for it, in time, with `delivery` right,
     /// and the transport goes on to work.
     @Suite
     struct FaultMatrixTests {
@@ -66,7 +66,7 @@ extension IntegrationTests {
             for attempt in 0... {
                 let next = await FaultOutcome.of(try Request(.get, url: server.url("/fine")).within(.seconds(15)), by: transport)
                 if case .whole = next { break }
-                guard attempt < 5, case .failure(let failure, _) = next, failure.wasSent == .no || expected.leavesBrokenConnection else {
+                guard attempt < 5, case .failure(let failure, _) = next, failure.delivery == .notSent || expected.leavesBrokenConnection else {
                     Issue.record("\(row): \(outcome), and then \(next)")
                     return
                 }
@@ -97,7 +97,7 @@ extension IntegrationTests {
                                 #expect(String(decoding: body, as: UTF8.self) == "fine")
                                 break
                             } catch let failure as TransportError {
-                                #expect(failure.wasSent != .yes, "\(failure)")
+                                #expect(failure.delivery != .sent, "\(failure)")
                             }
                         }
                     }
@@ -148,8 +148,8 @@ struct FaultExpectation: Sendable {
         case .whole: mayBeWhole
         case .failure(let failure, let received):
             failure.code == code && phases.contains(failure.phase)
-                && failure.wasSent == (failure.phase == .body ? .yes : .maybe)
-                && (failure.response != nil) == (failure.wasSent == .yes)
+                && failure.delivery == (failure.phase == .body ? .sent : .unknown)
+                && (failure.response != nil) == (failure.delivery == .sent)
                 && (received == 0 || failure.phase == .body)
         case .wrongBody, .other: false
         }

@@ -21,7 +21,7 @@ extension IntegrationTests {
         }
 
         static let flows = [
-            Flow("limitConcurrency") { $0.limitConcurrency(to: 1) },
+            Flow("concurrencyLimit") { $0.concurrencyLimit(1) },
             Flow("rateLimit") { $0.rateLimit(.perSecond(1_000)) },
             Flow("circuitBreaker") { $0.circuitBreaker() },
             Flow("coalesce") { $0.coalesce() },
@@ -29,7 +29,7 @@ extension IntegrationTests {
             Flow("hedge, early") { $0.hedge(HedgePolicy(.fixed(.milliseconds(3)), maxAttempts: 3)) },
             Flow("standardResilience") { $0.standardResilience() },
             Flow("all of them") {
-                $0.limitConcurrency(to: 4).rateLimit(.perSecond(1_000)).circuitBreaker().hedge(HedgePolicy(.fixed(.milliseconds(30))))
+                $0.concurrencyLimit(4).rateLimit(.perSecond(1_000)).circuitBreaker().hedge(HedgePolicy(.fixed(.milliseconds(30))))
                     .coalesce()
             },
         ]

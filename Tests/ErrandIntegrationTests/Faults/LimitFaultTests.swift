@@ -30,7 +30,7 @@ import Testing
                 return .text("fine")
             }
             try await withTransport(AsyncHTTPClientTransport()) { transport async throws in
-                let stack = transport.limitConcurrency(to: 3)
+                let stack = transport.concurrencyLimit(3)
                 try await withThrowingTaskGroup(of: Bool.self) { group in
                     for number in 0..<60 {
                         group.addTask {
@@ -51,7 +51,7 @@ import Testing
             server.enqueue(.data(Data(count: 200_000)).fault(fault, at: point))
             server.dispatch { _ in .text("fine") }
             try await withTransport(AsyncHTTPClientTransport()) { transport async throws in
-                let middleware = LimitConcurrencyMiddleware(.fixed(1), per: .all)
+                let middleware = ConcurrencyLimitMiddleware(.fixed(1), per: .all)
                 let stack = transport.wrapped(by: middleware)
                 var broken = try Request(.post, url: server.url("/broken"), body: .data(Data(count: 100_000)))
                 broken.deadline = Deadline(after: .milliseconds(400))
@@ -62,7 +62,7 @@ import Testing
                 }
                 let next = try Request(.get, url: server.url("/next"))
                 // What the broken exchange left on its connection may fail the next one as well: the slot is there all the same.
-                let bounded = stack.timeouts(attempt: .milliseconds(500))
+                let bounded = stack.phaseTimeouts(attempt: .milliseconds(500))
                 var answer: Data?
                 for _ in 0..<5 where answer == nil {
                     do {
@@ -72,7 +72,7 @@ import Testing
                 }
                 #expect(answer == Data("fine".utf8))
                 // Told on an event loop, which may be a moment behind the reader.
-                try await poll("the slot to be free", value: { middleware.load.underWay + middleware.load.waiting }) {
+                try await poll("the slot to be free", value: { middleware.state.inFlight + middleware.state.waiting }) {
                     $0 == 0
                 }
             }
@@ -92,7 +92,7 @@ import Testing
                     }
                 }
                 let asked = server.requests.count
-                await #expect(throws: CircuitOpen.self) { () async throws -> Void in
+                await #expect(throws: CircuitOpenError.self) { () async throws -> Void in
                     _ = try await stack.send(Request(.get, url: server.url("/x")))
                 }
                 #expect(server.requests.count == asked)

@@ -47,7 +47,7 @@ import Testing
     func retrySendsAGETAgain(_ first: MockResponse) async throws {
         try await with { server, transport async throws in
             server.enqueue(first, .text("fine"))
-            let stack = transport.timeouts(attempt: .seconds(2)).retry(Self.quick)
+            let stack = transport.phaseTimeouts(attempt: .seconds(2)).retry(Self.quick)
             let response = try await stack.send(get(server))
             #expect(try await response.body.collect() == Data("fine".utf8))
             #expect(response.metadata.attempts.count == 1 && server.requests.count == 2)
@@ -132,7 +132,7 @@ import Testing
             let error = try await failure(transport.timeout(.seconds(2)), request)
             let isBehindHead = [.responseBody, .responseEnd].contains(point)
             #expect(error.code == .timedOut && error.phase == (isBehindHead ? .body : .response))
-            #expect(error.wasSent == (isBehindHead ? .yes : .maybe))
+            #expect(error.delivery == (isBehindHead ? .sent : .unknown))
             try await server.waitUntil { $0.openConnections == 0 }
             #expect(try await text(transport.timeout(.seconds(30)), get(server)) == "fine")
         }
@@ -141,9 +141,9 @@ import Testing
     @Test func firstByteEndsAServerThatDoesNotAnswer() async throws {
         try await with { server, transport async throws in
             server.enqueue(.text("x").fault(.stall, at: .responseStart), .text("fine").with { $0.chunkPause = .milliseconds(1_500) })
-            let stack = transport.timeouts(firstByte: .seconds(1))
+            let stack = transport.phaseTimeouts(firstByte: .seconds(1))
             let error = try await failure(stack, get(server))
-            #expect(error.code == .timedOut && error.phase == .response && error.wasSent == .maybe)
+            #expect(error.code == .timedOut && error.phase == .response && error.delivery == .unknown)
             #expect(error.elapsed ?? .zero >= .seconds(1))
             try await server.waitUntil { $0.openConnections == 0 }
             #expect(try await text(stack, get(server)) == "fine", "a body may be slow")
@@ -153,9 +153,9 @@ import Testing
     @Test func idleReadEndsABodyThatDoesNotGoOn() async throws {
         try await with { server, transport async throws in
             server.enqueue(.text(Self.long).fault(.stall, at: .responseBody))
-            let stack = transport.timeouts(idleRead: .seconds(1))
+            let stack = transport.phaseTimeouts(idleRead: .seconds(1))
             let error = try await failure(stack, get(server))
-            #expect(error.code == .timedOut && error.phase == .body && error.wasSent == .yes)
+            #expect(error.code == .timedOut && error.phase == .body && error.delivery == .sent)
             try await server.waitUntil { $0.openConnections == 0 }
             let pieces = (0..<8).map { Data("\($0)".utf8) }
             server.enqueue(.chunks(pieces).with { $0.chunkPause = .milliseconds(200) })
@@ -170,8 +170,8 @@ import Testing
             var settings = AsyncHTTPClientTransport.Configuration()
             settings.connectTimeout = .seconds(3)  // shutting the client down waits for it
             try await withTransport(AsyncHTTPClientTransport(settings)) { transport in
-                let error = try await failure(transport.timeouts(connect: .milliseconds(300)), get(server))
-                #expect(error.code == .timedOut && error.phase == .connect && error.wasSent == .maybe)
+                let error = try await failure(transport.phaseTimeouts(connect: .milliseconds(300)), get(server))
+                #expect(error.code == .timedOut && error.phase == .connect && error.delivery == .unknown)
                 #expect(error.underlying == nil, "the limit of the phase, not the transport's own")
             }
         }
@@ -186,8 +186,8 @@ import Testing
             let body =
                 isInMemory ? RequestBody.data(content) : .stream(length: 50_000_000) { _ in PieceBodySource(content, bytes: 100_000) }
             let request = try Request(.put, url: server.url("/x"), body: body)
-            let error = try await failure(transport.timeouts(idleWrite: .milliseconds(500)), request)
-            #expect(error.code == .timedOut && error.phase == .send && error.wasSent == .maybe)
+            let error = try await failure(transport.phaseTimeouts(idleWrite: .milliseconds(500)), request)
+            #expect(error.code == .timedOut && error.phase == .send && error.delivery == .unknown)
             server.enqueue(.text("fine"))
             #expect(try await text(HTTPStack(transport), get(server)) == "fine")
         }
@@ -214,7 +214,7 @@ import Testing
                 isInMemory ? RequestBody.data(content) : .stream(length: 16_000_000) { _ in PieceBodySource(content, bytes: 4_000_000) }
             let start = ContinuousClock.now
             #expect(
-                try await text(transport.timeouts(idleWrite: .seconds(2)), Request(.put, url: server.url("/x"), body: body))
+                try await text(transport.phaseTimeouts(idleWrite: .seconds(2)), Request(.put, url: server.url("/x"), body: body))
                     == "read")
             #expect(ContinuousClock.now - start > .seconds(2), "longer than the limit in all")
         }

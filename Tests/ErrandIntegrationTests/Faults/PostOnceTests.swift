@@ -11,7 +11,7 @@ import Testing
     @Test func underThreeHundredScriptsOfFaults() async throws {
         var generator = SeededGenerator(seed: 2026)
         let scripts = (0..<300).map { _ in Script(using: &generator) }
-        let (received, answered) = try await play(scripts) { stack, _ in stack.timeouts(attempt: .milliseconds(150)) }
+        let (received, answered) = try await play(scripts) { stack, _ in stack.phaseTimeouts(attempt: .milliseconds(150)) }
         #expect(received > 150 && (50..<300).contains(answered), "\(received) reached it, \(answered) were answered")
     }
 
@@ -20,7 +20,7 @@ import Testing
         var generator = SeededGenerator(seed: 2027)
         let scripts = (0..<600).map { _ in Script(response: .text("fine"), connectionFault: nil, body: .data(.seeded(100))) }
         let microseconds = scripts.map { _ in Int.random(in: 200...6_000, using: &generator) }
-        _ = try await play(scripts, atOnce: 30) { stack, number in stack.timeouts(attempt: .microseconds(microseconds[number])) }
+        _ = try await play(scripts, atOnce: 30) { stack, number in stack.phaseTimeouts(attempt: .microseconds(microseconds[number])) }
     }
 
     /// The same, where the limit is one for connecting.
@@ -28,7 +28,7 @@ import Testing
         var generator = SeededGenerator(seed: 2028)
         let scripts = (0..<600).map { _ in Script(response: .text("fine"), connectionFault: nil, body: .data(.seeded(100))) }
         let microseconds = scripts.map { _ in Int.random(in: 200...6_000, using: &generator) }
-        _ = try await play(scripts, atOnce: 30) { stack, number in stack.timeouts(connect: .microseconds(microseconds[number])) }
+        _ = try await play(scripts, atOnce: 30) { stack, number in stack.phaseTimeouts(connect: .microseconds(microseconds[number])) }
     }
 
     /// - Returns: how many of them reached the server, and how many were answered.

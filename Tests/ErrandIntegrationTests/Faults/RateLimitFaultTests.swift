@@ -45,7 +45,7 @@ import Testing
             server.dispatch { _ in .text("fine") }
             try await withTransport(AsyncHTTPClientTransport()) { transport async throws in
                 let middleware = RateLimitMiddleware(.perSecond(100), per: .all, clock: clock)
-                let stack = transport.timeouts(attempt: .milliseconds(500)).wrapped(by: middleware)
+                let stack = transport.phaseTimeouts(attempt: .milliseconds(500)).wrapped(by: middleware)
                 var broken = try Request(.post, url: server.url("/broken"), body: .data(Data(count: 100_000)))
                 broken.deadline = Deadline(after: .milliseconds(400))
                 var isRefused = false

@@ -11,12 +11,12 @@ import Tracing
 
     private func stub() -> StubTransport {
         StubTransport(
-            Stub(.get, "/ok").answers(.status(.ok)), Stub(.get, "/stream").answers(.stream(streamed)),
-            Stub(.get, "/missing").answers(.status(.notFound)),
-            Stub(.get, "/broken").answers(.status(.internalServerError)),
-            Stub(.get, "/refused").answers(.failure(TransportError(.cannotConnect, phase: .connect, request: nil, wasSent: .no))),
-            Stub(.get, "/breaks").answers(.data(Data(count: 10)).breaking(afterBytes: 5)),
-            Stub(.get, "/dropped").answers(.stream(streamed)), Stub(.get, "/cancelled").answers(.never))
+            Stub(.get, "/ok").responds(.status(.ok)), Stub(.get, "/stream").responds(.stream(streamed)),
+            Stub(.get, "/missing").responds(.status(.notFound)),
+            Stub(.get, "/broken").responds(.status(.internalServerError)),
+            Stub(.get, "/refused").responds(.failure(TransportError(.cannotConnect, phase: .connect, request: nil, delivery: .notSent))),
+            Stub(.get, "/breaks").responds(.data(Data(count: 10)).breaking(afterBytes: 5)),
+            Stub(.get, "/dropped").responds(.stream(streamed)), Stub(.get, "/cancelled").responds(.never))
     }
 
     @Test(arguments: [1, 2, 3] as [UInt64]) func everyCallIsCountedOnce(_ seed: UInt64) async throws {

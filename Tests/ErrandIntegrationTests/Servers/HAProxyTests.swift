@@ -25,7 +25,7 @@ struct HAProxyTests {
             }
             let error = try await timeout(after: Self.limit, of: drop)
             #expect(error.phase == .response)
-            #expect(error.wasSent == .maybe)
+            #expect(error.delivery == .unknown)
         }
     }
 
@@ -44,7 +44,7 @@ struct HAProxyTests {
             let error = try await failure(TransportError.self) { try await client.get("/reject", as: String.self) }
             #expect(error.code == .connectionLost)
             #expect(error.phase == .response)
-            #expect(error.wasSent == .maybe)
+            #expect(error.delivery == .unknown)
         }
     }
 
@@ -75,7 +75,7 @@ struct HAProxyTests {
         try await withClient(of: .haproxy, layers: { $0.timeout(Self.limit) }) { client in
             let error = try await timeout(after: Self.limit) { try await client.get("/tarpit", as: String.self) }
             #expect(error.phase == .response)
-            #expect(error.wasSent == .maybe)
+            #expect(error.delivery == .unknown)
         }
     }
 

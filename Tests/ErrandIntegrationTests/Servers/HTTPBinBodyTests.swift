@@ -38,7 +38,7 @@ struct HTTPBinBodyTests {
 
     @Test func aCodingThatWasNotAskedForIsGivenAsItIs() async throws {
         try await withClient(of: .httpbin, decompressing: true) { client in
-            let error = try await failure(DecodingFailure.self) { try await client.get("/brotli", as: Coded.self) }
+            let error = try await failure(ResponseDecodingError.self) { try await client.get("/brotli", as: Coded.self) }
             #expect(error.head.headerFields[.contentEncoding] == "br")
         }
     }
@@ -93,10 +93,10 @@ struct HTTPBinBodyTests {
                 var iterator = response.body.makeAsyncIterator()
                 let first = try await iterator.next()
                 #expect(first?.first == UInt8(ascii: "*"))
-                #expect(response.exchange.ended == nil)
+                #expect(response.exchange.outcome == nil)
                 return response.exchange
             }
-            #expect(exchange.ended != nil)
+            #expect(exchange.outcome != nil)
             #expect(try await client.value(HTTPBin.get([:])).args.isEmpty)
         }
     }
@@ -107,7 +107,7 @@ struct HTTPBinBodyTests {
         try await withClient(of: .httpbin, layers: { $0.timeout(.seconds(1)) }) { client in
             let error = try await timeout(after: .seconds(1)) { try await client.get("/delay/8", as: Echo.self) }
             #expect(error.phase == .response)
-            #expect(error.wasSent == .maybe)
+            #expect(error.delivery == .unknown)
         }
     }
 
@@ -117,7 +117,7 @@ struct HTTPBinBodyTests {
                 try await client.data(Endpoint<Data>.get("/drip", query: ["duration": 10, "numbytes": 10]))
             }
             #expect(error.phase == .body)
-            #expect(error.wasSent == .yes)
+            #expect(error.delivery == .sent)
         }
     }
 

@@ -11,7 +11,7 @@ struct HTTPBinCallTests {
 
     @Test func aGetCarriesItsQueryAndItsFields() async throws {
         try await withClient(of: .httpbin) { client in
-            let query: Query = ["name": "Jörg & Söhne", "tag": ["a", "b"], "page": 2]
+            let query: URLQuery = ["name": "Jörg & Söhne", "tag": ["a", "b"], "page": 2]
             let echo = try await client.value(HTTPBin.get(query, headers: [.test: "one, two"]))
             #expect(
                 echo.args == [
@@ -118,7 +118,7 @@ struct HTTPBinCallTests {
 
     @Test func aBodyThatIsNotWhatWasDeclaredNamesThePlace() async throws {
         try await withClient(of: .httpbin) { client in
-            let error = try await failure(DecodingFailure.self) { try await client.get("/get", as: Order.self) }
+            let error = try await failure(ResponseDecodingError.self) { try await client.get("/get", as: Order.self) }
             #expect(error.codingPath == "item")
             #expect(error.head.status == .ok)
         }

@@ -94,7 +94,7 @@ struct HTTPBinRedirectTests {
                 try await client.value(HTTPBin.redirect(to: "http://127.0.0.1:\(port)/", status: 302))
             }
             #expect(error.code == .cannotConnect)
-            #expect(error.wasSent == .no)
+            #expect(error.delivery == .notSent)
         }
     }
 }

@@ -58,7 +58,7 @@ struct SquidTests {
                     try await stack.send(Request(.get, url: nginx.url("/", listener, host: "localhost")))
                 }
                 #expect(error.code == .tls)
-                #expect(error.wasSent == .no)
+                #expect(error.delivery == .notSent)
             }
         }
     }
@@ -80,7 +80,7 @@ struct SquidTests {
             }
             #expect(error.code == .proxy)
             #expect(error.phase == .connect)
-            #expect(error.wasSent == .no)
+            #expect(error.delivery == .notSent)
             #expect(error.response == nil)
         }
     }
@@ -93,7 +93,7 @@ struct SquidTests {
                 try await stack.send(Request(.get, url: "\(scheme)://127.0.0.1:\(port)/"))
             }
             #expect(error.code == .proxy)
-            #expect(error.wasSent == .no)
+            #expect(error.delivery == .notSent)
         }
     }
 
@@ -112,7 +112,7 @@ struct SquidTests {
         try await withProxy(port: try LoopbackPorts.refused()) { stack, nginx in
             let error = try await failure(TransportError.self) { try await stack.send(Request(.get, url: nginx.url("/small"))) }
             #expect(error.code == .cannotConnect)
-            #expect(error.wasSent == .no)
+            #expect(error.delivery == .notSent)
         }
     }
 }

@@ -39,7 +39,7 @@ import Testing
         Row(name: "callers who leave don't count", steps: [.calls(50, .cancelled, at: 0), .calls(3, failed, at: 1), .state(.closed)]),
         Row(
             name: "open, it refuses until its time is up",
-            steps: [.calls(4, failed, at: 0), .enters(false, at: 4), .enters(true, at: 5), .state(.halfOpen(underWay: 1, succeeded: 0))]),
+            steps: [.calls(4, failed, at: 0), .enters(false, at: 4), .enters(true, at: 5), .state(.halfOpen(inFlight: 1, succeeded: 0))]),
         Row(
             name: "no more than the probes go",
             steps: [.calls(4, failed, at: 0), .enters(true, at: 5), .enters(true, at: 5), .enters(false, at: 5)]),
@@ -55,7 +55,7 @@ import Testing
         Row(
             name: "a probe whose caller leaves makes room for another",
             steps: [
-                .calls(4, failed, at: 0), .calls(1, .cancelled, at: 5), .state(.halfOpen(underWay: 0, succeeded: 0)),
+                .calls(4, failed, at: 0), .calls(1, .cancelled, at: 5), .state(.halfOpen(inFlight: 0, succeeded: 0)),
                 .calls(2, fine, at: 6), .state(.closed),
             ]),
         Row(
@@ -74,7 +74,7 @@ import Testing
             name: "probes that hang let one more go for each break",
             steps: [
                 .calls(4, failed, at: 0), .enters(true, at: 5), .enters(true, at: 6), .enters(false, at: 10), .enters(true, at: 11),
-                .enters(false, at: 11), .enters(false, at: 15), .enters(true, at: 16), .state(.halfOpen(underWay: 4, succeeded: 0)),
+                .enters(false, at: 11), .enters(false, at: 15), .enters(true, at: 16), .state(.halfOpen(inFlight: 4, succeeded: 0)),
             ]),
         Row(
             name: "and those that succeed beside them close it",
@@ -139,7 +139,7 @@ import Testing
             return
         }
         machine.leave(third, .failed(retryAfter: nil), at: .seconds(10))
-        #expect(machine.state == .halfOpen(underWay: 1, succeeded: 0), "the late failure of an old call is not the probe's")
+        #expect(machine.state == .halfOpen(inFlight: 1, succeeded: 0), "the late failure of an old call is not the probe's")
         machine.leave(probe, .succeeded(after: .zero), at: .seconds(10))
         #expect(machine.state == .closed)
     }
@@ -154,16 +154,16 @@ import Testing
     @Test func anOriginThatFailsIsLeftAloneAndThenAskedCarefully() async throws {
         let changes = Mutex<[String]>([])
         let breaker = CircuitBreaker(policy, clock: clock) { origin, state in changes.withLock { $0.append("\(origin) \(state)") } }
-        let unavailable = StubAnswer.status(.serviceUnavailable)
+        let unavailable = StubResponse.status(.serviceUnavailable)
         let stub = StubTransport(
-            Stub(matching: .url("https://a.example/x")).answers(
+            Stub(matching: .url("https://a.example/x")).responds(
                 unavailable, unavailable, unavailable, unavailable, .status(.ok), repeatingLast: true),
-            Stub().answers(.status(.ok)))
+            Stub().responds(.status(.ok)))
         let stack = stub.circuitBreaker(breaker)
         for _ in 0..<4 { #expect(try await stack.send(call()).status == .serviceUnavailable) }
         #expect(breaker.state(of: "https://a.example") == .open(for: .seconds(5)))
-        let refused = await #expect(throws: CircuitOpen.self) { try await stack.send(call()) }
-        #expect(refused?.retryAfter == .seconds(5) && refused?.wasSent == .no && stub.requests.count == 4)
+        let refused = await #expect(throws: CircuitOpenError.self) { try await stack.send(call()) }
+        #expect(refused?.retryAfter == .seconds(5) && refused?.delivery == .notSent && stub.requests.count == 4)
         #expect(refused?.description == "GET https://a.example/x: refused: the circuit stays open for another 5.0 s (not sent)")
         #expect(try await stack.send(call("b.example")).status == .ok, "another origin has a circuit of its own")
         clock.advance(by: .seconds(5))
@@ -181,8 +181,8 @@ import Testing
             (.requestBody, false),
         ] {
             let breaker = CircuitBreaker(policy, clock: clock)
-            let failure = TransportError(code, phase: .send, request: nil, wasSent: .maybe)
-            let stack = StubTransport(Stub().answers(.failure(failure))).circuitBreaker(breaker)
+            let failure = TransportError(code, phase: .send, request: nil, delivery: .unknown)
+            let stack = StubTransport(Stub().responds(.failure(failure))).circuitBreaker(breaker)
             for _ in 0..<4 { await #expect(throws: TransportError.self) { try await stack.send(call()) } }
             #expect((breaker.state(of: "https://a.example") == .closed) == !counts, "\(code)")
         }
@@ -190,15 +190,15 @@ import Testing
 
     @Test func aTurnThatDoesNotComeInTimeSaysNothingAboutTheServer() async throws {
         let breaker = CircuitBreaker(policy, clock: clock)
-        let late = TransportError(.timedOut, phase: .queue, request: nil, wasSent: .no)
-        let stack = StubTransport(Stub().answers(.failure(late))).circuitBreaker(breaker)
+        let late = TransportError(.timedOut, phase: .queue, request: nil, delivery: .notSent)
+        let stack = StubTransport(Stub().responds(.failure(late))).circuitBreaker(breaker)
         for _ in 0..<10 { await #expect(throws: TransportError.self) { try await stack.send(call()) } }
         #expect(breaker.state(of: "https://a.example") == .closed)
     }
 
     @Test func callersWhoLeaveSayNothingAboutTheServer() async throws {
         let breaker = CircuitBreaker(policy, clock: clock)
-        let stub = StubTransport(Stub().answers(.never))
+        let stub = StubTransport(Stub().responds(.never))
         let stack = stub.circuitBreaker(breaker)
         for number in 1...10 {
             let task = Task { try await stack.send(call()) }
@@ -211,10 +211,10 @@ import Testing
 
     @Test func itIsSetByHand() async throws {
         let breaker = CircuitBreaker(policy, clock: clock)
-        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.ok)))
         let stack = stub.circuitBreaker(breaker)
         breaker.isolate("https://a.example")
-        let refused = await #expect(throws: CircuitOpen.self) { try await stack.send(call()) }
+        let refused = await #expect(throws: CircuitOpenError.self) { try await stack.send(call()) }
         #expect(refused?.retryAfter == nil && breaker.state(of: "https://a.example") == .isolated && stub.requests.isEmpty)
         var past = try call()
         past.options.circuitBreaker = .off
@@ -225,16 +225,16 @@ import Testing
 
     @Test func itStandsInsideRetryAndIsNotRetriedItself() async throws {
         let breaker = CircuitBreaker(policy, clock: clock)
-        let stub = StubTransport(Stub().answers(.status(.serviceUnavailable)))
+        let stub = StubTransport(Stub().responds(.status(.serviceUnavailable)))
         let stack = stub.circuitBreaker(breaker).retry(RetryPolicy(maxAttempts: 10, backoff: .immediate), budget: nil, clock: clock)
-        let refused = await #expect(throws: CircuitOpen.self) { try await stack.send(call()) }
+        let refused = await #expect(throws: CircuitOpenError.self) { try await stack.send(call()) }
         #expect(stub.requests.count == 4 && refused?.attempts.count == 4, "each attempt counts, and the refusal ends them")
         #expect(stack.orderProblems.isEmpty && !stub.retry().circuitBreaker().orderProblems.isEmpty)
     }
 
     @Test func manyOriginsDoNotFillTheMemory() async throws {
         let breaker = CircuitBreaker(policy, clock: clock)
-        let stub = StubTransport(Stub(.get, "/x").answers(.status(.ok)), Stub(.get, "/broken").answers(.status(.serviceUnavailable)))
+        let stub = StubTransport(Stub(.get, "/x").responds(.status(.ok)), Stub(.get, "/broken").responds(.status(.serviceUnavailable)))
         let stack = stub.circuitBreaker(breaker)
         for number in 0..<1_500 { _ = try await stack.send(call("\(number).example")) }
         #expect(breaker.originCount == 1_000, "those without a failure")
@@ -244,7 +244,7 @@ import Testing
 
     @Test func originsThatFailAreNotForgottenForThoseThatDoNot() async throws {
         let breaker = CircuitBreaker(policy, clock: clock)
-        let stub = StubTransport(Stub(.get, "/x").answers(.status(.ok)), Stub(.get, "/broken").answers(.status(.serviceUnavailable)))
+        let stub = StubTransport(Stub(.get, "/x").responds(.status(.ok)), Stub(.get, "/broken").responds(.status(.serviceUnavailable)))
         let stack = stub.circuitBreaker(breaker)
         for round in 0..<4 {
             for number in 0..<1_100 { _ = try await stack.send(call("\(number).example")) }
@@ -259,7 +259,7 @@ import Testing
 
     @Test func whatIsIsolatedByHandIsNeverForgotten() async throws {
         let breaker = CircuitBreaker(policy, clock: clock)
-        let stack = StubTransport(Stub().answers(.status(.serviceUnavailable))).circuitBreaker(breaker)
+        let stack = StubTransport(Stub().responds(.status(.serviceUnavailable))).circuitBreaker(breaker)
         for number in 0..<1_010 { breaker.isolate("https://\(number).example") }
         for number in 0..<1_100 { _ = try await stack.send(call("\(number).broken.example")) }
         #expect((0..<1_010).allSatisfy { breaker.state(of: "https://\($0).example") == .isolated })
@@ -281,15 +281,15 @@ import Testing
 
     @Test func probesThatHangDoNotKeepAnOriginFromHealing() async throws {
         let breaker = CircuitBreaker(policy, clock: clock)
-        let unavailable = StubAnswer.status(.serviceUnavailable)
+        let unavailable = StubResponse.status(.serviceUnavailable)
         let stub = StubTransport(
-            Stub().answers(unavailable, unavailable, unavailable, unavailable, .never, .status(.ok), repeatingLast: true))
+            Stub().responds(unavailable, unavailable, unavailable, unavailable, .never, .status(.ok), repeatingLast: true))
         let stack = stub.circuitBreaker(breaker)
         for _ in 0..<4 { _ = try await stack.send(call()) }
         clock.advance(by: .seconds(5))
         let hanging = Task { try await stack.send(call()) }
         await eventually { stub.requests.count == 5 }
-        await #expect(throws: CircuitOpen.self) { try await stack.send(call()) }
+        await #expect(throws: CircuitOpenError.self) { try await stack.send(call()) }
         clock.advance(by: .seconds(5))
         #expect(try await stack.send(call()).status == .ok)
         #expect(breaker.state(of: "https://a.example") == .closed)

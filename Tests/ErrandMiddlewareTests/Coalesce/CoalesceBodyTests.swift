@@ -39,7 +39,7 @@ import Testing
     /// As of a stream, which is read for all of them.
     @Test func anObserverInsideSeesBytesInMemory() async throws {
         let events = Mutex<[String]>([])
-        let inner = StubTransport(Stub().answers(.status(.ok, text: "text"))).transformResponse { response in
+        let inner = StubTransport(Stub().responds(.status(.ok, text: "text"))).transformResponse { response in
             let data = response.body.bufferedData ?? Data()
             response.body = ResponseBody(data, trailers: [.eTag: "x"]).observed { event in
                 switch event {
@@ -64,7 +64,7 @@ import Testing
             do {
                 while let chunk = try await reader.next() { bytes += chunk.count }
                 return (bytes, false)
-            } catch is ReaderFellBehind {
+            } catch is SlowReaderError {
                 return (bytes, true)
             }
         }
@@ -88,7 +88,7 @@ import Testing
         #expect(try await fast.value == 5_000)
         await eventually {
             simulation.runUntilIdle()
-            return middleware.load.callers == 0
+            return middleware.state.callers == 0
         }
         let outcome = try await slow.value
         #expect(outcome.fellBehind && outcome.bytes <= 150, "\(outcome)")
@@ -110,7 +110,7 @@ import Testing
         let sent = chunks
         let middleware = CoalesceMiddleware()
         let stub = StubTransport(
-            Stub().answers(
+            Stub().responds(
                 .streaming { _, _ in
                     await middleware.callers(8)
                     let body = HandBody(trailers: [.eTag: "t"])
@@ -129,7 +129,7 @@ import Testing
                         read += chunk
                         for _ in 0..<pace { await Task.yield() }
                     }
-                    guard case .complete? = response.exchange.ended else { return false }
+                    guard case .complete? = response.exchange.outcome else { return false }
                     return read == content && response.body.trailers?[.eTag] == "t"
                 }
             }
@@ -137,7 +137,7 @@ import Testing
         }
         #expect(isRight)
         #expect(stub.requests.count == 1 && stub.openBodyCount == 0)
-        #expect(middleware.load.has(0, callers: 0))
+        #expect(middleware.state.has(0, callers: 0))
     }
 
     @Test func theBodyIsReadAtThePaceOfTheFastestAndNoFaster() async throws {
@@ -167,14 +167,14 @@ import Testing
         #expect(try await iterator.next() == Data("a".utf8))
         responses[1].body.abandon()
         responses[2].body.abandon()
-        #expect(middleware.load.callers == 1 && body.abandoned == 0)
+        #expect(middleware.state.callers == 1 && body.abandoned == 0)
         for text in ["b", "c"] { body.write(text) }
         for _ in 0..<20 { await Task.yield() }
         #expect(body.asked == 1)
         #expect(try await iterator.next() == Data("b".utf8) && body.asked == 2)
         body.finish()
         #expect(try await iterator.next() == Data("c".utf8))
-        #expect(try await iterator.next() == nil && middleware.load.underWay == 0)
+        #expect(try await iterator.next() == nil && middleware.state.inFlight == 0)
     }
 
     // MARK: Joining
@@ -234,17 +234,17 @@ import Testing
             body.write(chunk)
             #expect(try await fast.next() == chunk)
             #expect(try await other.next() == chunk)
-            if number == 2 { #expect(responses[2].exchange.ended == nil, "90 bytes are kept, of 100") }
+            if number == 2 { #expect(responses[2].exchange.outcome == nil, "90 bytes are kept, of 100") }
         }
-        guard case .failed(is ReaderFellBehind)? = responses[2].exchange.ended else { return #expect(Bool(false), "it is out") }
-        #expect(middleware.load.callers == 2)
-        let error = await #expect(throws: ReaderFellBehind.self) { try await text(responses[2]) }
+        guard case .failed(is SlowReaderError)? = responses[2].exchange.outcome else { return #expect(Bool(false), "it is out") }
+        #expect(middleware.state.callers == 2)
+        let error = await #expect(throws: SlowReaderError.self) { try await text(responses[2]) }
         #expect(error?.limitBytes == 100 && error?.request?.id == responses[2].request.id && error?.response?.status == .ok)
-        #expect(error?.phase == .body && error?.wasSent == .yes)
+        #expect(error?.phase == .body && error?.delivery == .sent)
         body.finish()
         #expect(try await fast.next() == nil)
         #expect(try await other.next() == nil)
-        #expect(responses[0].exchange.ended != nil && body.abandoned == 0)
+        #expect(responses[0].exchange.outcome != nil && body.abandoned == 0)
     }
 
     @Test func aChunkOverTheLimitReachesThoseThatWaitForIt() async throws {
@@ -256,7 +256,7 @@ import Testing
         body.write(large)
         body.finish()
         #expect(try await waiting.value.count == 1_000)
-        await #expect(throws: ReaderFellBehind.self) { try await text(responses[1]) }
+        await #expect(throws: SlowReaderError.self) { try await text(responses[1]) }
     }
 
     /// Who asked for the chunk has left: it is nobody's fault that it comes.
@@ -281,7 +281,7 @@ import Testing
         await eventually { body.isBeingRead }
         leaving.cancel()
         await #expect(throws: CancellationError.self) { try await leaving.value }
-        guard case .abandoned? = responses[0].exchange.ended else { return #expect(Bool(false), "abandoned") }
+        guard case .abandoned? = responses[0].exchange.outcome else { return #expect(Bool(false), "abandoned") }
         #expect(body.isBeingRead && body.cancelled == 0 && body.abandoned == 0)
         body.write("whole")
         body.finish()
@@ -294,11 +294,11 @@ import Testing
         let staying = Task { try await text(responses[1]) }
         body.write("a")
         for try await _ in responses[0].body { break }
-        guard case .abandoned? = responses[0].exchange.ended else { return #expect(Bool(false), "abandoned") }
+        guard case .abandoned? = responses[0].exchange.outcome else { return #expect(Bool(false), "abandoned") }
         body.write("b")
         body.finish()
         #expect(try await staying.value == "ab")
-        guard case .complete? = responses[1].exchange.ended else { return #expect(Bool(false), "complete") }
+        guard case .complete? = responses[1].exchange.outcome else { return #expect(Bool(false), "complete") }
     }
 
     @Test func theLastViewThatGoesAbandonsTheBody() async throws {
@@ -309,7 +309,7 @@ import Testing
             responses[1].body.abandon()
             #expect(body.abandoned == 0)
         }
-        #expect(body.abandoned == 1 && middleware.load.has(0, callers: 0))
+        #expect(body.abandoned == 1 && middleware.state.has(0, callers: 0))
     }
 
     /// At once, though the read itself ends only by cancellation.
@@ -320,9 +320,9 @@ import Testing
         await eventually { body.isBeingRead }
         for (response, reader) in zip(responses, readers) {
             response.body.abandon()
-            await #expect(throws: BodyAlreadyUsed.self) { try await reader.value }
+            await #expect(throws: BodyAlreadyUsedError.self) { try await reader.value }
         }
-        #expect(body.abandoned == 1 && middleware.load.underWay == 0)
+        #expect(body.abandoned == 1 && middleware.state.inFlight == 0)
         await eventually { !body.isBeingRead }
     }
 
@@ -335,8 +335,8 @@ import Testing
         body.write("a")
         await eventually { body.asked == 2 && body.isBeingRead }
         response.body.abandon()
-        await #expect(throws: BodyAlreadyUsed.self) { try await reader.value }
-        #expect(body.abandoned == 1 && middleware.load.underWay == 0)
+        await #expect(throws: BodyAlreadyUsedError.self) { try await reader.value }
+        #expect(body.abandoned == 1 && middleware.state.inFlight == 0)
     }
 
     @Test func whoIsCancelledAloneAbandonsTheBody() async throws {
@@ -365,7 +365,7 @@ import Testing
             let error = await #expect(throws: TransportError.self) { try await late.value }
             #expect(error?.code == .timedOut && error?.phase == .body && error?.elapsed == .seconds(5))
         }
-        guard case .failed(is TransportError)? = responses[0].exchange.ended else { return #expect(Bool(false), "failed") }
+        guard case .failed(is TransportError)? = responses[0].exchange.outcome else { return #expect(Bool(false), "failed") }
         body.write("in time")
         body.finish()
         #expect(try await text(responses[2]) == "in time" && clock.sleeperCount == 0)
@@ -386,7 +386,7 @@ import Testing
         await eventually { isAsked.withLock { $0 } }
         call.cancel()
         await #expect(throws: CancellationError.self) { try await call.value }
-        #expect(middleware.load.underWay == 0)
+        #expect(middleware.state.inFlight == 0)
         go.withLock { $0 = true }
         await eventually { body.abandoned > 0 }
     }
@@ -397,15 +397,15 @@ import Testing
         let body = HandBody()
         let responses = try await responses(count, body)
         body.write("some")
-        body.finish(TransportError(.connectionLost, phase: .body, request: desk.requests[0], wasSent: .yes))
+        body.finish(TransportError(.connectionLost, phase: .body, request: desk.requests[0], delivery: .sent))
         for response in responses {
             var iterator = response.body.makeAsyncIterator()
             #expect(try await iterator.next() == Data("some".utf8))
             let error = await #expect(throws: TransportError.self) { _ = try await iterator.next() }
             #expect(error?.code == .connectionLost && error?.request?.id == response.request.id)
-            guard case .failed? = response.exchange.ended else { return #expect(Bool(false), "failed") }
+            guard case .failed? = response.exchange.outcome else { return #expect(Bool(false), "failed") }
         }
-        #expect(middleware.load.underWay == 0)
+        #expect(middleware.state.inFlight == 0)
     }
 
     @Test func aCancellationFromBelowInTheBodyIsAFailureToThoseWhoJoined() async throws {
@@ -434,13 +434,13 @@ import Testing
         let responses = try await responses(3, body)
         body.finish()
         for response in responses { #expect(try await text(response) == "") }
-        #expect(body.asked == 1 && middleware.load.underWay == 0)
+        #expect(body.asked == 1 && middleware.state.inFlight == 0)
     }
 
     // MARK: The slot
 
     @Test func aSlotInsideIsFreedOnceAtTheEndOnTheWire() async throws {
-        let limit = LimitConcurrencyMiddleware(.fixed(1), per: .all)
+        let limit = ConcurrencyLimitMiddleware(.fixed(1), per: .all)
         let body = HandBody()
         let stack = HTTPStack(desk).wrapped(by: limit).wrapped(by: middleware)
         let calls = (0..<3).map { _ in Task { try await stack.send(request()) } }
@@ -449,24 +449,24 @@ import Testing
         var responses: [Response] = []
         for call in calls { responses.append(try await call.value) }
         responses[0].body.abandon()
-        #expect(limit.load.underWay == 1, "one slot, while one of them stays")
+        #expect(limit.state.inFlight == 1, "one slot, while one of them stays")
         body.write("x")
-        #expect(responses[1].exchange.ended == nil)
+        #expect(responses[1].exchange.outcome == nil)
         body.finish()
-        #expect(limit.load.underWay == 0, "nobody has read it")
-        guard case .complete? = responses[1].exchange.ended else { return #expect(Bool(false), "complete, though nobody has read it") }
+        #expect(limit.state.inFlight == 0, "nobody has read it")
+        guard case .complete? = responses[1].exchange.outcome else { return #expect(Bool(false), "complete, though nobody has read it") }
         for response in responses[1...] { #expect(try await text(response) == "x") }
-        #expect(limit.load.underWay == 0)
+        #expect(limit.state.inFlight == 0)
     }
 
     @Test func theLastViewThatGoesFreesTheSlot() async throws {
-        let limit = LimitConcurrencyMiddleware(.fixed(1), per: .all)
+        let limit = ConcurrencyLimitMiddleware(.fixed(1), per: .all)
         let body = HandBody()
         let stack = HTTPStack(desk).wrapped(by: limit).wrapped(by: middleware)
         let call = Task { try await stack.send(request()) }
         await desk.answer(body: body)
         try await call.value.body.abandon()
-        #expect(limit.load.underWay == 0 && body.abandoned == 1)
+        #expect(limit.state.inFlight == 0 && body.abandoned == 1)
     }
 }
 

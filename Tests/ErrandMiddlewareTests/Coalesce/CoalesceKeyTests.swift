@@ -45,7 +45,7 @@ import Testing
 
     private struct Unequal: Sendable {}
     private enum TenantKey: OptionKey { static var defaultValue: String? { nil } }
-    private enum UnequalKey: OptionKey { static var defaultValue: Override<Unequal> { .inherited } }
+    private enum UnequalKey: OptionKey { static var defaultValue: OptionOverride<Unequal> { .inherited } }
 
     static let methods: [Pair] = [
         Pair(name: "GET", share: true), Pair(name: "HEAD", share: true, method: .head),
@@ -159,7 +159,7 @@ import Testing
         let middleware = CoalesceMiddleware(by: pair.fields)
         let stack = HTTPStack(desk).wrapped(by: middleware)
         let calls = try pair.requests().map { request in Task { try await stack.send(request).body.collect() } }
-        await eventually { pair.share ? middleware.load.callers == 2 && !desk.requests.isEmpty : desk.requests.count == 2 }
+        await eventually { pair.share ? middleware.state.callers == 2 && !desk.requests.isEmpty : desk.requests.count == 2 }
         #expect(desk.requests.count == (pair.share ? 1 : 2))
         for index in 0..<desk.requests.count { await desk.answer(index, text: "x") }
         for call in calls { #expect(try await call.value == Data("x".utf8)) }
@@ -194,7 +194,7 @@ import Testing
         let (stack, sent) = (HTTPStack(desk).wrapped(by: middleware), request)
         let call = Task { try await stack.send(sent) }
         await middleware.callers(1)
-        var text = "\(stack) \(middleware) \(middleware.load)"
+        var text = "\(stack) \(middleware) \(middleware.state)"
         dump(middleware, to: &text)
         dump(stack, to: &text)
         #expect(!text.contains("s3cr3t"))

@@ -159,6 +159,6 @@ extension CoalesceMiddleware {
     func isIdle() async { await eventually { load.has(0, callers: 0) } }
 }
 
-extension CoalesceMiddleware.Load {
-    func has(_ underWay: Int, callers: Int) -> Bool { self.underWay == underWay && self.callers == callers }
+extension CoalesceMiddleware.State {
+    func has(_ inFlight: Int, callers: Int) -> Bool { self.inFlight == inFlight && self.callers == callers }
 }

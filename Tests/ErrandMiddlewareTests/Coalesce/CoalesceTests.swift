@@ -27,10 +27,10 @@ import Testing
 
     @Test(arguments: [1, 2, 10_000]) func manyCallersShareOneExchange(_ count: Int) async throws {
         let calls = try await calls(count)
-        #expect(middleware.load.has(1, callers: count))
+        #expect(middleware.state.has(1, callers: count))
         await desk.answer(text: "one")
         for call in calls { #expect(try await call.value == "one") }
-        #expect(desk.requests.count == 1 && middleware.load.has(0, callers: 0))
+        #expect(desk.requests.count == 1 && middleware.state.has(0, callers: 0))
     }
 
     @Test func whoIsCancelledLeavesAndTheLastOneGetsItsAnswer() async throws {
@@ -42,7 +42,7 @@ import Testing
             if case .failure(is CancellationError) = await call.result { left += 1 }
         }
         #expect(left == 9_999)
-        #expect(middleware.load.has(1, callers: 1) && desk.cancelledCount == 0)
+        #expect(middleware.state.has(1, callers: 1) && desk.cancelledCount == 0)
         await desk.answer(text: "for the last one")
         #expect(try await calls[77].value == "for the last one")
         #expect(desk.requests.count == 1)
@@ -77,7 +77,7 @@ import Testing
         let go = Mutex(false)
         let sent = Mutex(0)
         let slow = StubTransport(
-            Stub().answers(
+            Stub().responds(
                 .custom { _ in
                     let number = sent.withLock { sent in
                         sent += 1
@@ -107,7 +107,7 @@ import Testing
         clock.advance(by: .seconds(5))
         let error = await #expect(throws: TransportError.self) { try await leaving.value }
         #expect(error?.code == .timedOut && error?.phase == .response && error?.elapsed == .seconds(5))
-        #expect(error?.request?.id == short.id && error?.wasSent == .maybe)
+        #expect(error?.request?.id == short.id && error?.delivery == .unknown)
         await middleware.callers(1)
         await desk.answer(text: "in time")
         #expect(try await staying.value == "in time")
@@ -119,7 +119,7 @@ import Testing
         late.deadline = Deadline(after: .zero)
         let sent = late
         let error = await #expect(throws: TransportError.self) { try await stack.send(sent) }
-        #expect(error?.code == .timedOut && error?.wasSent == .no && desk.requests.isEmpty)
+        #expect(error?.code == .timedOut && error?.delivery == .notSent && desk.requests.isEmpty)
     }
 
     @Test(arguments: [1, 2, 100]) func aFailureReachesEachOnceAndNamesItsOwnRequest(_ count: Int) async throws {
@@ -128,12 +128,12 @@ import Testing
         await middleware.callers(count)
         await eventually { !desk.requests.isEmpty }
         await desk.answer(
-            with: .failure(TransportError(.cannotConnect, phase: .connect, message: "x", request: desk.requests[0], wasSent: .no)))
+            with: .failure(TransportError(.cannotConnect, phase: .connect, message: "x", request: desk.requests[0], delivery: .notSent)))
         for (call, request) in zip(calls, requests) {
             let error = await #expect(throws: TransportError.self) { try await call.value }
-            #expect(error?.code == .cannotConnect && error?.wasSent == .no && error?.request?.id == request.id)
+            #expect(error?.code == .cannotConnect && error?.delivery == .notSent && error?.request?.id == request.id)
         }
-        #expect(desk.requests.count == 1 && middleware.load.underWay == 0)
+        #expect(desk.requests.count == 1 && middleware.state.inFlight == 0)
         let later = try call()
         await desk.answer(1, text: "again")
         #expect(try await later.value == "again")
@@ -154,7 +154,7 @@ import Testing
         await desk.answer(with: .failure(CancellationError()))
         await #expect(throws: CancellationError.self) { try await first.value }
         // All in the new one: none is on its way from the old.
-        await eventually { desk.requests.count == 2 && middleware.load.has(1, callers: 3) }
+        await eventually { desk.requests.count == 2 && middleware.state.has(1, callers: 3) }
         await desk.answer(1, text: "fine")
         for other in others { #expect(try await other.value == "fine") }
         #expect(desk.requests.count == 2)
@@ -168,13 +168,13 @@ import Testing
         await desk.answer(with: .failure(CancellationError()))
         await #expect(throws: CancellationError.self) { try await first.value }
         // All in the new one: none is on its way from the old.
-        await eventually { desk.requests.count == 2 && middleware.load.has(1, callers: 3) }
+        await eventually { desk.requests.count == 2 && middleware.state.has(1, callers: 3) }
         await desk.answer(1, with: .failure(CancellationError()))
         var cancelled = 0
         for other in others {
             switch await other.result {
             case .failure(is CancellationError): cancelled += 1  // the one whose request was sent
-            case .failure(let error as TransportError): #expect(error.code == .connectionLost && error.wasSent == .maybe)
+            case .failure(let error as TransportError): #expect(error.code == .connectionLost && error.delivery == .unknown)
             default: Issue.record("an answer from nowhere")
             }
         }
@@ -195,18 +195,18 @@ import Testing
         for (response, request) in zip(responses, requests) {
             #expect(response.request.id == request.id && response.request.head == request.head)
             #expect((response.request.deadline == nil) == (request.deadline == nil))
-            guard case .complete? = response.exchange.ended else { return #expect(Bool(false), "over") }
+            guard case .complete? = response.exchange.outcome else { return #expect(Bool(false), "over") }
         }
         #expect(responses.map(\.metadata.coalescedInto) == [nil, requests[0].id])
     }
 
     /// After a redirect inside, where it went; not under another caller's id.
     @Test func aRedirectInsideShowsInEachResponse() async throws {
-        let moved = StubAnswer.custom { [middleware] _ in
+        let moved = StubResponse.custom { [middleware] _ in
             await middleware.callers(2)
             return (HTTPResponse(status: .found, headerFields: [.location: "/y"]), Data())
         }
-        let stub = StubTransport(Stub(.get, "/x").answers(moved), Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub(.get, "/x").responds(moved), Stub().responds(.status(.ok)))
         let stack = stub.redirect().wrapped(by: middleware)
         let requests = try [request(), request()]
         let calls = requests.map { request in Task { try await stack.send(request) } }
@@ -253,7 +253,7 @@ import Testing
         if isStatus {
             await desk.answer(status: .serviceUnavailable, text: "busy")
         } else {
-            await desk.answer(with: .failure(TransportError(.connectionLost, phase: .response, request: nil, wasSent: .maybe)))
+            await desk.answer(with: .failure(TransportError(.connectionLost, phase: .response, request: nil, delivery: .unknown)))
         }
         try await clock.sleepers(atLeast: 50)
         #expect(budget.balance(of: "https://a.example") == 4, "one token for all")
@@ -279,7 +279,7 @@ import Testing
             await middleware.callers(calls.count)
         }
         defer { for call in calls { call.cancel() } }
-        await desk.answer(with: .failure(TransportError(.connectionLost, phase: .response, request: nil, wasSent: .maybe)))
+        await desk.answer(with: .failure(TransportError(.connectionLost, phase: .response, request: nil, delivery: .unknown)))
         await eventually { desk.requests.count == 2 }
         await desk.answer(1, text: "fine")
         #expect(try await calls[isSlowFirst ? 1 : 0].value == 200)
@@ -302,13 +302,13 @@ import Testing
     }
 
     @Test func callersWithPoliciesOfTheirOwnDoNotShareAnExchange() async throws {
-        let stub = StubTransport(Stub().answers(.never))
+        let stub = StubTransport(Stub().responds(.never))
         let stack = stub.redirect().wrapped(by: middleware)
         var strict = try request()
         strict.options.redirect = .use(RedirectPolicy(allowsDowngrade: false))
         let calls = try [request(), strict].map { request in Task { try await stack.send(request) } }
         await middleware.callers(2)
-        #expect(middleware.load.underWay == 2)
+        #expect(middleware.state.inFlight == 2)
         #expect(!StubTransport().redirect().coalesce().orderProblems.isEmpty)
         for call in calls { call.cancel() }
         for call in calls { _ = await call.result }
@@ -336,7 +336,7 @@ import Testing
 
     @Test func callersThatComeAndGoLoseNobody() async throws {
         let stub = StubTransport(
-            Stub().answers(
+            Stub().responds(
                 .streaming { _, _ in
                     for _ in 0..<5 { await Task.yield() }
                     return (HTTPResponse(status: .ok), PiecesSource(pieces: 4))

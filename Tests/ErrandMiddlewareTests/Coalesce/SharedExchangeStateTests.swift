@@ -48,8 +48,8 @@ import Testing
         let earlier = SharedRetry()
         _ = earlier.random { 0.99 }
         let stub = StubTransport(
-            Stub().answers(
-                .custom { throw TransportError(.connectionLost, phase: .response, request: $0.request, wasSent: .maybe) }, .status(.ok)))
+            Stub().responds(
+                .custom { throw TransportError(.connectionLost, phase: .response, request: $0.request, delivery: .unknown) }, .status(.ok)))
         let clock = ManualClock()
         let stack = stub.retry(RetryPolicy(backoff: .constant(.seconds(10))), clock: clock, random: { 0.5 })
         var again = try request()

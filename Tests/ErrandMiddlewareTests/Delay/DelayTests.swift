@@ -5,12 +5,12 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct DelayMiddlewareTests {
     @Test(arguments: [
-        (Override<Duration>.inherited, Duration.seconds(3)), (.use(.milliseconds(10)), .milliseconds(10)),
+        (OptionOverride<Duration>.inherited, Duration.seconds(3)), (.use(.milliseconds(10)), .milliseconds(10)),
         (.use(.seconds(30)), .seconds(30)),
     ])
-    func waitsBeforeTheRequestIsSent(_ override: Override<Duration>, expected: Duration) async throws {
+    func waitsBeforeTheRequestIsSent(_ override: OptionOverride<Duration>, expected: Duration) async throws {
         let clock = ManualClock()
-        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.ok)))
         let response = Task {
             var request = try request()
             request.options.delay = override
@@ -24,7 +24,7 @@ import Testing
 
     @Test func aDelayBeyondWhatClocksCanCountIsCapped() async throws {
         let clock = ManualClock()
-        let stack = StubTransport(Stub().answers(.status(.ok))).delay(by: .seconds(Int64.max), clock: clock)
+        let stack = StubTransport(Stub().responds(.status(.ok))).delay(by: .seconds(Int64.max), clock: clock)
         let task = Task { try await stack.send(try request()) }
         try await clock.sleepers(atLeast: 1)
         #expect(clock.nextSleeper == .longest)
@@ -33,8 +33,8 @@ import Testing
     }
 
     @Test func doesNotWaitWhereThereIsNoDelay() async throws {
-        let stub = StubTransport(Stub().answers(.status(.ok)))
-        for (own, override) in [(Duration.zero, Override<Duration>.inherited), (.seconds(3), .off), (.seconds(3), .use(.zero))] {
+        let stub = StubTransport(Stub().responds(.status(.ok)))
+        for (own, override) in [(Duration.zero, OptionOverride<Duration>.inherited), (.seconds(3), .off), (.seconds(3), .use(.zero))] {
             var request = try request()
             request.options.delay = override
             #expect(try await stub.delay(by: own, clock: ManualClock()).send(request).status == .ok)
@@ -44,7 +44,7 @@ import Testing
     @Test func aWaitThatWouldPassTheDeadlineIsNotBegun() async throws {
         for (left, mayWait) in [(Duration.seconds(3), false), (.seconds(2), false), (.zero, false), (.seconds(4), true)] {
             let (waits, deadlines) = (ManualClock(), ManualClock())
-            let stub = StubTransport(Stub().answers(.status(.ok)))
+            let stub = StubTransport(Stub().responds(.status(.ok)))
             let task = Task {
                 var request = try request()
                 request.deadline = Deadline(after: left, clock: deadlines)
@@ -57,14 +57,14 @@ import Testing
                 continue
             }
             let error = await #expect(throws: TransportError.self) { try await task.value }
-            #expect(error?.code == .timedOut && error?.phase == .queue && error?.wasSent == .no)
+            #expect(error?.code == .timedOut && error?.phase == .queue && error?.delivery == .notSent)
             #expect(stub.requests.isEmpty && waits.sleeperCount == 0)
         }
     }
 
     @Test func insideRetryItDelaysEachAttempt() async throws {
         let clock = ManualClock()
-        let stub = StubTransport(Stub().answers(.status(.serviceUnavailable), .status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.serviceUnavailable), .status(.ok)))
         let stack = stub.delay(by: .seconds(3), clock: clock).retry(clock: clock, random: { 0 })
         let response = Task { try await stack.send(try request()) }
         for _ in 0..<2 {
@@ -76,7 +76,7 @@ import Testing
 
     @Test func cancellingEndsTheWait() async throws {
         let clock = ManualClock()
-        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.ok)))
         let task = Task { try await stub.delay(by: .seconds(3), clock: clock).send(try request()) }
         try await clock.sleepers(atLeast: 1)
         task.cancel()

@@ -10,7 +10,7 @@ import Testing
     private static let exchange: [ExchangeEvent.Kind] = [.start, .requestHeadSent, .requestSent, .responseHead]
 
     @Test func aWholeCall() async throws {
-        let stack = StubTransport(Stub().answers(.status(.ok, text: "fine"))).retry().redirect().events(to: sink).number()
+        let stack = StubTransport(Stub().responds(.status(.ok, text: "fine"))).retry().redirect().events(to: sink).number()
         var sent = try request()
         sent.options.tags = ["feature": "search", "api_key": "s3cret"]
         _ = try await stack.send(sent).body.collect()
@@ -27,12 +27,12 @@ import Testing
 
     @Test func aRetryWithItsWait() async throws {
         let clock = ManualClock()
-        let stub = StubTransport(Stub().answers(.status(.serviceUnavailable), .status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.serviceUnavailable), .status(.ok)))
         let stack = stub.retry(clock: clock, random: { 0.5 }).events(to: sink)
         _ = try await clock.advancingToSleepers { try await stack.send(try request()) }
         #expect(EventGrammar.violations(sink.events) == [])
         let decisions = sink.events.compactMap(\.decision)
-        #expect(decisions.map(\.goesOn) == [true, false])
+        #expect(decisions.map(\.continues) == [true, false])
         #expect(decisions.first?.description == "503, again" && decisions.first?.delay == .milliseconds(50))
         #expect(sink.kinds.count { $0 == .start } == 2)
         let wait = try #require(sink.kinds.firstIndex(of: .waitStart))
@@ -41,7 +41,7 @@ import Testing
 
     @Test func aRedirectWithoutItsSecrets() async throws {
         let stub = StubTransport(
-            Stub(.get, "/x").answers(.redirect(to: "https://b.example/y?token=s3cret")), Stub(.get, "/y").answers(.status(.ok)))
+            Stub(.get, "/x").responds(.redirect(to: "https://b.example/y?token=s3cret")), Stub(.get, "/y").responds(.status(.ok)))
         _ = try await stub.redirect().events(to: sink).send(try request())
         let decisions = sink.events.compactMap(\.decision)
         #expect(decisions.map(\.description) == ["302 to https://b.example/y?token=REDACTED"])
@@ -50,8 +50,8 @@ import Testing
 
     @Test func aTurnInALine() async throws {
         let simulation = Simulation()
-        let stub = StubTransport(Stub().answers(.status(.ok).delayed(by: .seconds(1))), clock: simulation.clock)
-        let stack = stub.limitConcurrency(to: 1).events { [sink] in $0.method == .head ? sink : nil }
+        let stub = StubTransport(Stub().responds(.status(.ok).delayed(by: .seconds(1))), clock: simulation.clock)
+        let stack = stub.concurrencyLimit(1).events { [sink] in $0.method == .head ? sink : nil }
         simulation.begin { try await stack.send(try request()) }
         simulation.runUntilIdle()
         simulation.begin { try await stack.send(try request(.head)) }
@@ -61,8 +61,8 @@ import Testing
     }
 
     @Test func aFailureAndACancellation() async throws {
-        let lost = TransportError(.connectionLost, phase: .response, request: nil, wasSent: .maybe)
-        let stub = StubTransport(Stub(.get).answers(.failure(lost)), Stub(.head).answers(.never))
+        let lost = TransportError(.connectionLost, phase: .response, request: nil, delivery: .unknown)
+        let stub = StubTransport(Stub(.get).responds(.failure(lost)), Stub(.head).responds(.never))
         let stack = stub.events(to: sink)
         await #expect(throws: TransportError.self) { try await stack.send(try request()) }
         #expect(sink.kinds.suffix(2) == [.end, .callEnd])
@@ -83,7 +83,7 @@ import Testing
     }
 
     @Test func theEndOfTheCallWaitsForTheBody() async throws {
-        let stub = StubTransport(Stub().answers(.stream(streamed)))
+        let stub = StubTransport(Stub().responds(.stream(streamed)))
         let response = try await stub.events(to: sink).send(try request())
         #expect(!sink.kinds.contains(.end) && !sink.kinds.contains(.callEnd))
         response.body.abandon()
@@ -93,7 +93,7 @@ import Testing
 
     @Test func aSinkOfTheRequestIsToldAsWell() async throws {
         let own = RecordingEventSink()
-        let stack = StubTransport(Stub().answers(.status(.ok))).events(to: sink)
+        let stack = StubTransport(Stub().responds(.status(.ok))).events(to: sink)
         var sent = try request()
         sent.options.eventSink = own
         _ = try await stack.send(sent)
@@ -105,7 +105,7 @@ import Testing
 
     @Test func twoSinksAreToldOfOneCallEach() async throws {
         let others = RecordingEventSink()
-        let stub = StubTransport(Stub().answers(.status(.serviceUnavailable), .status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.serviceUnavailable), .status(.ok)))
         let stack = stub.retry(RetryPolicy(backoff: .immediate)).events(to: sink).events(to: others)
         _ = try await stack.send(try request())
         #expect(sink.kinds == others.kinds && sink.kinds.count { $0 == .start } == 2)
@@ -127,16 +127,16 @@ import Testing
     }
 
     @Test func theRequestComesBackWithoutTheLogOfItsCall() async throws {
-        let stack = StubTransport(Stub().answers(.status(.ok))).profile().events(to: sink)
+        let stack = StubTransport(Stub().responds(.status(.ok))).profile().events(to: sink)
         let first = try await stack.send(try request())
         #expect(first.request.options.eventSink == nil && first.request.options.call.profilePosition == nil)
         let second = try await stack.send(first.request)
-        #expect(first.metadata.timings?.transactions.count == 1 && second.metadata.timings?.transactions.count == 1)
+        #expect(first.metadata.timings?.exchanges.count == 1 && second.metadata.timings?.exchanges.count == 1)
         #expect(sink.kinds.count { $0 == .callStart } == 2)
     }
 
     @Test func aRedirectThatIsGivenBackIsToldOf() async throws {
-        let stub = StubTransport(Stub().answers(.redirect(to: "/y", status: .temporaryRedirect)))
+        let stub = StubTransport(Stub().responds(.redirect(to: "/y", status: .temporaryRedirect)))
         let once = AsyncStream<Data> { $0.finish() }
         let response = try await stub.redirect().events(to: sink).send(try request(.post, body: .stream(once)))
         #expect(response.status == .temporaryRedirect)
@@ -147,7 +147,7 @@ import Testing
         struct AppError: Error { let password = "s3cret" }
         let head = HTTPResponse(status: .ok, headerFields: [.setCookie: "session=s3cret"])
         let url = try Request(.get, url: "https://a.example/?token=s3cret")
-        let lost = TransportError(.connectionLost, phase: .response, request: url, wasSent: .maybe)
+        let lost = TransportError(.connectionLost, phase: .response, request: url, delivery: .unknown)
         let all = [
             ExchangeEvent(.responseHead, request: url.id, exchange: 7, response: head),
             ExchangeEvent(.end, request: url.id, exchange: 7, failure: lost),
@@ -168,7 +168,7 @@ import Testing
             func record(_ event: ExchangeEvent) { if event.kind == .requestHeadSent { task.withLock { $0 }?.cancel() } }
         }
         let canceller = Canceller()
-        let stack = StubTransport(Stub().answers(.never)).events(to: canceller)
+        let stack = StubTransport(Stub().responds(.never)).events(to: canceller)
         let gate = AsyncStream<Void>.makeStream()
         let task = Task {
             for await _ in gate.stream { break }

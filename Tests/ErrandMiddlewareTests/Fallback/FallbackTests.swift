@@ -7,8 +7,8 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct FallbackMiddlewareTests {
     private struct Mistake: Error {}
 
-    private func lost(_ sent: WasSent = .maybe) -> TransportError {
-        TransportError(.connectionLost, phase: .response, message: "the first", request: nil, wasSent: sent)
+    private func lost(_ sent: Delivery = .unknown) -> TransportError {
+        TransportError(.connectionLost, phase: .response, message: "the first", request: nil, delivery: sent)
     }
 
     // MARK: The deadline
@@ -21,7 +21,7 @@ import Testing
 
     @Test func aFirstWayThatHangsLeavesAQuarterOfTheTimeToTheOther() async throws {
         let clock = ManualClock()
-        let (hanging, mirror) = (StubTransport(Stub().answers(.never)), StubTransport(Stub().answers(.status(.ok, text: "mirror"))))
+        let (hanging, mirror) = (StubTransport(Stub().responds(.never)), StubTransport(Stub().responds(.status(.ok, text: "mirror"))))
         let (stack, sent) = (hanging.fallback(to: mirror), try deadlined(.get, clock))
         let task = Task { try await stack.send(sent) }
         try await clock.sleepers(atLeast: 1)
@@ -34,7 +34,7 @@ import Testing
 
     @Test func theBodyOfTheFirstWayHasItsShareOfTheTime() async throws {
         let clock = ManualClock()
-        let (first, mirror) = (StubTransport(Stub().answers(.stream(streamed))), StubTransport(Stub().answers(.status(.ok))))
+        let (first, mirror) = (StubTransport(Stub().responds(.stream(streamed))), StubTransport(Stub().responds(.status(.ok))))
         let response = try await first.fallback(to: mirror).send(try deadlined(.get, clock))
         clock.advance(by: .seconds(7))
         #expect(try await response.body.collect() == Data("onetwothree".utf8) && mirror.requests.isEmpty)
@@ -44,7 +44,7 @@ import Testing
     /// A cancellation would say nothing about the server.
     @Test func aFirstWayThatHangsCountsAgainstItsServer() async throws {
         let clock = ManualClock()
-        let (hanging, mirror) = (StubTransport(Stub().answers(.never)), StubTransport(Stub().answers(.status(.ok))))
+        let (hanging, mirror) = (StubTransport(Stub().responds(.never)), StubTransport(Stub().responds(.status(.ok))))
         let breaker = CircuitBreaker(CircuitPolicy(minimumCalls: 2), clock: clock)
         let stack = hanging.circuitBreaker(breaker).fallback(to: mirror)
         for _ in 0..<2 {
@@ -59,7 +59,7 @@ import Testing
 
     @Test func whatCouldNotBeSentElsewhereAfterATimeoutKeepsTheWholeTime() async throws {
         let clock = ManualClock()
-        let (first, mirror) = (StubTransport(Stub().answers(.never)), StubTransport(Stub().answers(.status(.ok))))
+        let (first, mirror) = (StubTransport(Stub().responds(.never)), StubTransport(Stub().responds(.status(.ok))))
         for (stack, method) in [
             (first.fallback(to: mirror), HTTPRequest.Method.post), (first.fallback(to: mirror, deadlineShare: 0), .get),
         ] {
@@ -77,18 +77,18 @@ import Testing
     // MARK: A value, an answer that was kept, another sender
 
     @Test func aValueAnswersAFailure() async throws {
-        let stub = StubTransport(Stub().answers(.failure(lost())))
+        let stub = StubTransport(Stub().responds(.failure(lost())))
         let stack = stub.fallback(status: .accepted, headers: [.contentType: "text/plain"], data: Data("later".utf8))
         let request = try request(.post, body: .text("x"))
         let response = try await stack.send(request)
         #expect(response.status == .accepted && response.headers[.contentType] == "text/plain")
         #expect(try await response.body.collect() == Data("later".utf8))
         #expect(response.metadata.isFallback && response.request.id == request.id)
-        #expect(response.exchange.ended != nil)
+        #expect(response.exchange.outcome != nil)
     }
 
     @Test func anAnswerThatIsGoodStands() async throws {
-        let stub = StubTransport(Stub().answers(.status(.serviceUnavailable, text: "busy")))
+        let stub = StubTransport(Stub().responds(.status(.serviceUnavailable, text: "busy")))
         let response = try await stub.fallback(data: Data(), statuses: [500, 502]).send(try request())
         #expect(response.status == .serviceUnavailable && !response.metadata.isFallback)
         #expect(try await response.body.collect() == Data("busy".utf8))
@@ -96,7 +96,7 @@ import Testing
 
     @Test func anAnswerThatWasKeptComesBackWhenThereIsNone() async throws {
         let store = KeptAnswers()
-        let stub = StubTransport(Stub().answers(.status(.ok, text: "fresh"), .failure(lost()), .status(.serviceUnavailable)))
+        let stub = StubTransport(Stub().responds(.status(.ok, text: "fresh"), .failure(lost()), .status(.serviceUnavailable)))
         let stack = stub.transformResponse { try await store.keep(&$0) }
             .fallback(statuses: [503]) { request, _ in store.answer(to: request) }
         for expected in [false, true, true] {
@@ -104,15 +104,15 @@ import Testing
             #expect(try await response.body.collect() == Data("fresh".utf8))
             #expect(response.metadata.isFallback == expected)
         }
-        let another = StubTransport(Stub().answers(.failure(lost())))
+        let another = StubTransport(Stub().responds(.failure(lost())))
         await #expect(throws: TransportError.self) {
             try await another.fallback { request, _ in store.answer(to: request) }.send(Request(.get, url: "https://a.example/unknown"))
         }
     }
 
     @Test func anotherSenderAnswersWhatFails() async throws {
-        let mirror = StubTransport(Stub().answers(.echo))
-        let stub = StubTransport(Stub().answers(.failure(lost())))
+        let mirror = StubTransport(Stub().responds(.echo))
+        let stub = StubTransport(Stub().responds(.failure(lost())))
         let request = try request(.put, body: .text("content"))
         let response = try await stub.fallback(to: mirror).send(request)
         #expect(try await response.body.collect() == Data("content".utf8))
@@ -121,13 +121,13 @@ import Testing
     }
 
     @Test func anotherTransportHasTheBoundaryThatEveryRequestPasses() async throws {
-        let mirror = StubTransport(Stub().answers(.status(.ok)))
-        let stack = StubTransport(Stub().answers(.failure(lost()))).fallback(to: mirror)
+        let mirror = StubTransport(Stub().responds(.status(.ok)))
+        let stack = StubTransport(Stub().responds(.failure(lost()))).fallback(to: mirror)
         for target in ["/x HTTP/1.1\r\nEvil: 1", "@evil.example/"] {
             var hostile = try request()
             hostile.head.path = target
             let sent = hostile
-            await #expect(throws: InvalidURL.self) { try await stack.send(sent) }
+            await #expect(throws: InvalidURLError.self) { try await stack.send(sent) }
         }
         var late = try request()
         late.deadline = Deadline(after: .zero)
@@ -137,15 +137,15 @@ import Testing
     }
 
     @Test func theFailureSaysThatTheOtherServerMayHaveTheRequest() async throws {
-        let mirror = StubTransport(Stub().answers(.failure(lost())))
-        let stack = StubTransport(Stub().answers(.failure(lost(.no)))).fallback(to: mirror)
+        let mirror = StubTransport(Stub().responds(.failure(lost())))
+        let stack = StubTransport(Stub().responds(.failure(lost(.notSent)))).fallback(to: mirror)
         let error = await #expect(throws: TransportError.self) { try await stack.send(try request(.post)) }
-        #expect(error?.wasSent == .maybe && error?.attempts.count == 1)
+        #expect(error?.delivery == .unknown && error?.attempts.count == 1)
     }
 
     @Test func whyTheFirstWayIsNotGoodEnoughIsTold() async throws {
         let passage = Passage()
-        let stub = StubTransport(Stub().answers(.failure(lost()), .status(.badGateway), .status(.ok)))
+        let stub = StubTransport(Stub().responds(.failure(lost()), .status(.badGateway), .status(.ok)))
         let stack = stub.fallback(statuses: [502]) { request, cause in
             switch cause {
             case .failure(let error): passage.note("\(type(of: error))")
@@ -160,8 +160,8 @@ import Testing
     // MARK: What is not sent twice
 
     @Test func aBodyThatCanBeReadOnceIsNotSentToAnother() async throws {
-        let mirror = StubTransport(Stub().answers(.status(.ok)))
-        let stub = StubTransport(Stub().answers(.status(.serviceUnavailable)))
+        let mirror = StubTransport(Stub().responds(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.serviceUnavailable)))
         let chunks = AsyncThrowingStream<Data, any Error> {
             $0.yield(Data("x".utf8)); $0.finish()
         }
@@ -171,8 +171,8 @@ import Testing
     }
 
     @Test func aBodyThatNobodyHasReadYetIsSentToAnother() async throws {
-        let mirror = StubTransport(Stub().answers(.echo))
-        let first = RefusingSender(error: lost(.no))
+        let mirror = StubTransport(Stub().responds(.echo))
+        let first = RefusingSender(error: lost(.notSent))
         let chunks = AsyncThrowingStream<Data, any Error> {
             $0.yield(Data("x".utf8)); $0.finish()
         }
@@ -181,14 +181,14 @@ import Testing
     }
 
     @Test(arguments: [
-        (WasSent.no, HTTPRequest.Method.post, false, true), (.maybe, .post, false, false), (.yes, .patch, false, false),
-        (.maybe, .post, true, true), (.maybe, .put, false, true), (.yes, .get, false, true),
+        (Delivery.notSent, HTTPRequest.Method.post, false, true), (.unknown, .post, false, false), (.sent, .patch, false, false),
+        (.unknown, .post, true, true), (.unknown, .put, false, true), (.sent, .get, false, true),
     ])
     func whatMightBeDoneTwiceIsNotSentToAnother(
-        _ sent: WasSent, method: HTTPRequest.Method, hasKey: Bool, isSentAgain: Bool
+        _ sent: Delivery, method: HTTPRequest.Method, hasKey: Bool, isSentAgain: Bool
     ) async throws {
-        let mirror = StubTransport(Stub().answers(.status(.ok)))
-        let stub = StubTransport(Stub().answers(.failure(lost(sent))))
+        let mirror = StubTransport(Stub().responds(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.failure(lost(sent))))
         var request = try request(method, body: .text("x"))
         if hasKey { request.head.headerFields[HTTPField.Name("Idempotency-Key")!] = #""k""# }
         let response = try? await stub.fallback(to: mirror).send(request)
@@ -196,8 +196,8 @@ import Testing
     }
 
     @Test func aRefusedStatusOfAPOSTIsNotSentToAnother() async throws {
-        let mirror = StubTransport(Stub().answers(.status(.ok)))
-        let stub = StubTransport(Stub().answers(.stream(streamed, status: .serviceUnavailable)))
+        let mirror = StubTransport(Stub().responds(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.stream(streamed, status: .serviceUnavailable)))
         let response = try await stub.fallback(to: mirror, statuses: [503]).send(try request(.post, body: .text("x")))
         #expect(response.status == .serviceUnavailable && mirror.requests.isEmpty)
         #expect(try await response.body.collect() == Data("onetwothree".utf8))
@@ -206,8 +206,8 @@ import Testing
     // MARK: Where the other way fails
 
     @Test func theFirstErrorIsThrownWhenTheOtherWayFails() async throws {
-        let stub = StubTransport(Stub().answers(.failure(lost())))
-        let mirror = StubTransport(Stub().answers(.failure(Mistake())))
+        let stub = StubTransport(Stub().responds(.failure(lost())))
+        let mirror = StubTransport(Stub().responds(.failure(Mistake())))
         for stack in [stub.fallback(to: mirror), stub.fallback { _, _ in throw Mistake() }, stub.fallback { _, _ in nil }] {
             let error = await #expect(throws: TransportError.self) { try await stack.send(try request()) }
             #expect(error?.message == "the first")
@@ -216,8 +216,8 @@ import Testing
     }
 
     @Test func theFirstAnswerStaysWhenTheOtherWayFails() async throws {
-        let stub = StubTransport(Stub().answers(.stream(streamed, status: .serviceUnavailable)))
-        let mirror = StubTransport(Stub().answers(.failure(Mistake())))
+        let stub = StubTransport(Stub().responds(.stream(streamed, status: .serviceUnavailable)))
+        let mirror = StubTransport(Stub().responds(.failure(Mistake())))
         for stack in [stub.fallback(to: mirror, statuses: [503]), stub.fallback(statuses: [503]) { _, _ in nil }] {
             let response = try await stack.send(try request())
             #expect(response.status == .serviceUnavailable && !response.metadata.isFallback)
@@ -229,8 +229,8 @@ import Testing
     // MARK: Bodies
 
     @Test func theBodyOfAReplacedAnswerIsReleased() async throws {
-        let stub = StubTransport(Stub().answers(.stream(streamed, status: .serviceUnavailable)))
-        let mirror = StubTransport(Stub().answers(.stream(streamed)))
+        let stub = StubTransport(Stub().responds(.stream(streamed, status: .serviceUnavailable)))
+        let mirror = StubTransport(Stub().responds(.stream(streamed)))
         let byValue = try await stub.fallback(data: Data("value".utf8), statuses: [503]).send(try request())
         #expect(stub.openBodyCount == 0)
         #expect(try await byValue.body.collect() == Data("value".utf8))
@@ -240,7 +240,7 @@ import Testing
     }
 
     @Test func anAnswerMadeOfTheFirstKeepsItsBody() async throws {
-        let stub = StubTransport(Stub().answers(.stream(streamed, status: .serviceUnavailable)))
+        let stub = StubTransport(Stub().responds(.stream(streamed, status: .serviceUnavailable)))
         let stack = stub.fallback(statuses: [503]) { _, cause in
             guard case .response(var response) = cause else { return nil }
             response.head.status = .ok
@@ -255,12 +255,12 @@ import Testing
     // MARK: Cancellation
 
     @Test func aCancellationIsNeverAnsweredInAnotherWay() async throws {
-        let mirror = StubTransport(Stub().answers(.status(.ok)))
-        let below = StubTransport(Stub().answers(.failure(CancellationError())))
+        let mirror = StubTransport(Stub().responds(.status(.ok)))
+        let below = StubTransport(Stub().responds(.failure(CancellationError())))
         await #expect(throws: CancellationError.self) { try await below.fallback(to: mirror).send(try request()) }
 
         let clock = ManualClock()
-        let waiting = StubTransport(Stub().answers(.status(.ok).delayed(by: .seconds(60))), clock: clock)
+        let waiting = StubTransport(Stub().responds(.status(.ok).delayed(by: .seconds(60))), clock: clock)
         let task = Task { try await waiting.fallback(to: mirror).send(try request()) }
         try await clock.sleepers(atLeast: 1)
         task.cancel()
@@ -290,7 +290,7 @@ import Testing
 
     @Test func cancellingDuringTheOtherWayReleasesTheFirstAnswer() async throws {
         let clock = ManualClock()
-        let stub = StubTransport(Stub().answers(.stream(streamed, status: .serviceUnavailable)))
+        let stub = StubTransport(Stub().responds(.stream(streamed, status: .serviceUnavailable)))
         let stack = stub.fallback(statuses: [503]) { request, _ in
             try await clock.sleep(for: .seconds(60))
             return nil
@@ -306,7 +306,7 @@ import Testing
     // MARK: In a stack
 
     @Test func comesWhenAllAttemptsAreUsedUp() async throws {
-        let stub = StubTransport(Stub().answers(.status(.serviceUnavailable)))
+        let stub = StubTransport(Stub().responds(.status(.serviceUnavailable)))
         let stack = stub.retry(clock: ManualClock(), random: { 0 }).fallback(data: Data("value".utf8), statuses: [503]).validateStatus()
         #expect(try await stack.send(try request()).metadata.isFallback)
         #expect(stub.requests.count == 3)
@@ -316,7 +316,7 @@ import Testing
 
     @Test func aDeadlineThatPassedIsAnsweredAsWell() async throws {
         let clock = ManualClock()
-        let stack = StubTransport(Stub().answers(.never)).timeout(.seconds(1), clock: clock).fallback(data: Data("value".utf8))
+        let stack = StubTransport(Stub().responds(.never)).timeout(.seconds(1), clock: clock).fallback(data: Data("value".utf8))
         let task = Task { try await stack.send(try request()) }
         try await clock.sleepers(atLeast: 1)
         clock.advance(by: .seconds(1))

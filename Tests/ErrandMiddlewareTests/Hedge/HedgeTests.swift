@@ -55,14 +55,14 @@ import Testing
 
     @Test func aSlowOneIsSentOnceMoreAndTheLoserCancelled() async throws {
         let (outcome, seen) = try await Self.call([Pace(time: .seconds(1)), Pace(time: .milliseconds(20))])
-        #expect(outcome.text == "2" && outcome.hedge == HedgeRecord(attempts: 2, answeredBy: 2))
+        #expect(outcome.text == "2" && outcome.hedge == HedgeRecord(attempts: 2, winner: 2))
         #expect(outcome.elapsed == .milliseconds(70))
         #expect(seen.received == 2 && seen.cancelled == 1 && seen.requests.map(\.options.resendCount) == [0, 1])
     }
 
     @Test func theFirstMayStillWin() async throws {
         let (outcome, seen) = try await Self.call([Pace(time: .milliseconds(60)), Pace(time: .seconds(1))])
-        #expect(outcome.text == "1" && outcome.hedge == HedgeRecord(attempts: 2, answeredBy: 1))
+        #expect(outcome.text == "1" && outcome.hedge == HedgeRecord(attempts: 2, winner: 1))
         #expect(seen.received == 2 && seen.cancelled == 1)
     }
 

@@ -9,7 +9,7 @@ import Testing
         let stack = StubTransport().standardResilience(try Resilience(hedge: .standard))
         #expect(
             stack.layers.map { $0.label.prefix { $0 != "(" } } == [
-                "timeout", "retry", "hedge", "circuitBreaker", "limitConcurrency", "timeouts", "StubTransport",
+                "timeout", "retry", "hedge", "circuitBreaker", "concurrencyLimit", "timeouts", "StubTransport",
             ])
         #expect(stack.orderProblems.isEmpty)
         #expect(!StubTransport().standardResilience().contains(.hedge))
@@ -53,8 +53,8 @@ import Testing
 
     @Test func aCallSurvivesWhatPasses() async throws {
         let stub = StubTransport(
-            Stub().answers(
-                .status(.serviceUnavailable), .failure(TransportError(.connectionLost, phase: .send, request: nil, wasSent: .maybe)),
+            Stub().responds(
+                .status(.serviceUnavailable), .failure(TransportError(.connectionLost, phase: .send, request: nil, delivery: .unknown)),
                 .status(.ok, text: "fine")))
         let simulation = Simulation()
         let stack = stub.standardResilience(clock: simulation.clock)
@@ -71,6 +71,6 @@ import Testing
         let breaker = CircuitBreaker()
         breaker.isolate("https://a.example")
         let stack = StubTransport().standardResilience(breaker: breaker)
-        await #expect(throws: CircuitOpen.self) { try await stack.send(try request()) }
+        await #expect(throws: CircuitOpenError.self) { try await stack.send(try request()) }
     }
 }

@@ -7,8 +7,8 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct ProfileTests {
     @Test func isATreeOfTheLayersWithAttemptsAndPhases() async throws {
         let stub = StubTransport(
-            Stub(.get, "/x").answers(.status(.serviceUnavailable), .redirect(to: "/y?token=s3cret")),
-            Stub(.get, "/y").answers(.status(.ok, text: "fine")))
+            Stub(.get, "/x").responds(.status(.serviceUnavailable), .redirect(to: "/y?token=s3cret")),
+            Stub(.get, "/y").responds(.status(.ok, text: "fine")))
         let clock = ManualClock()
         let stack = stub.redirect(clock: clock).retry(RetryPolicy(backoff: .immediate), clock: clock).timeout(.seconds(30), clock: clock)
             .profile()
@@ -30,17 +30,17 @@ import Testing
 
         let timings = try #require(response.metadata.timings)
         #expect(timings.redirectCount == 1)
-        #expect(timings.transactions.map(\.status) == [503, 302, 200])
-        #expect(timings.transactions.map(\.url).last == "https://a.example/y?token=REDACTED")
-        #expect(timings.transactions.allSatisfy { $0.isComplete == true && $0.ended != nil })
-        #expect(timings.transactions.last?.receivedBytes == 4)
+        #expect(timings.exchanges.map(\.status) == [503, 302, 200])
+        #expect(timings.exchanges.map(\.url).last == "https://a.example/y?token=REDACTED")
+        #expect(timings.exchanges.allSatisfy { $0.isComplete == true && $0.end != nil })
+        #expect(timings.exchanges.last?.receivedBytes == 4)
         #expect(timings.total != nil)
-        let phases = try #require(timings.transactions.last?.phases.map(\.name))
+        let phases = try #require(timings.exchanges.last?.phases.map(\.name))
         #expect(phases == ["connect", "send", "wait", "receive"])
     }
 
     @Test func isPrintedAsATree() async throws {
-        let stub = StubTransport(Stub().answers(.status(.ok, text: "fine")))
+        let stub = StubTransport(Stub().responds(.status(.ok, text: "fine")))
         let response = try await stub.retry().profile().send(try request())
         let lines = try #require(response.metadata.profile?.description.split(separator: "\n").map(String.init))
         #expect(lines.count == 8)
@@ -52,15 +52,15 @@ import Testing
     }
 
     @Test func isKeptByWhoGivesOneAlsoWhereTheCallFails() async throws {
-        let lost = TransportError(.connectionLost, phase: .response, request: nil, wasSent: .maybe)
-        let stack = StubTransport(Stub().answers(.failure(lost))).validateStatus().profile()
-        let profile = Profile()
+        let lost = TransportError(.connectionLost, phase: .response, request: nil, delivery: .unknown)
+        let stack = StubTransport(Stub().responds(.failure(lost))).validateStatus().profile()
+        let profile = CallProfile()
         var sent = try request(.post)
         sent.options.profile = .use(profile)
         await #expect(throws: TransportError.self) { try await stack.send(sent) }
         #expect(profile.layers.first?.result == "connection lost")
-        #expect(profile.timings.transactions.map(\.isComplete) == [false])
-        #expect(profile.timings.transactions.first?.phases.map(\.name) == ["connect", "send", "wait"])
+        #expect(profile.timings.exchanges.map(\.isComplete) == [false])
+        #expect(profile.timings.exchanges.first?.phases.map(\.name) == ["connect", "send", "wait"])
     }
 
     @Test(
@@ -70,17 +70,17 @@ import Testing
             ([.connectionAcquired, .requestHeadSent, .responseHead], ["connect", "send", "wait", "receive"]),
         ] as [([ExchangeEvent.Kind], [String])])
     func whatFailsEndsInThePhaseThatItHadReached(_ reached: [ExchangeEvent.Kind], _ phases: [String]) throws {
-        let profile = Profile()
+        let profile = CallProfile()
         let request = try request()
         let layer = profile.begin("transport", in: nil)
         for kind in [.start] + reached + [.end] {
             profile.record(ExchangeEvent(kind, request: request.id, exchange: 1), of: request, in: layer)
         }
-        #expect(profile.timings.transactions.first?.phases.map(\.name) == phases)
+        #expect(profile.timings.exchanges.first?.phases.map(\.name) == phases)
     }
 
     @Test func isNotThereUnlessWanted() async throws {
-        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.ok)))
         #expect(try await stub.retry().send(try request()).metadata.profile == nil)
         var off = try request()
         off.options.profile = .off
@@ -90,7 +90,7 @@ import Testing
 
     @Test func hedgesThatRunAtOnceAreNoTimeTwice() async throws {
         let simulation = Simulation()
-        let stub = StubTransport(Stub().answers(.never, .status(.ok)), clock: simulation.clock)
+        let stub = StubTransport(Stub().responds(.never, .status(.ok)), clock: simulation.clock)
         let stack = stub.hedge(HedgePolicy(.fixed(.milliseconds(5))), clock: simulation.clock).profile()
         let task = simulation.begin { try await stack.send(try request()).metadata.profile }
         simulation.run()

@@ -30,7 +30,7 @@ import Testing
     // MARK: The line
 
     @Test func moreThanTheLimitWaitForTheirTurn() async throws {
-        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.ok)))
         let middleware = RateLimitMiddleware(.perSecond(2), clock: clock)
         let stack = stub.wrapped(by: middleware)
         for _ in 0..<2 { _ = try await stack.send(call()) }
@@ -44,7 +44,7 @@ import Testing
     }
 
     @Test func eachOriginHasALimitOfItsOwnAndAKeyOfNoneHasNone() async throws {
-        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.ok)))
         let stack = stub.rateLimit(.perHour(1), clock: clock)
         for host in ["a.example", "b.example"] { _ = try await stack.send(call(host: host)) }
         let free = stub.rateLimit(.perHour(1), per: .key { $0.head.path == "/free" ? nil : "all" }, clock: clock)
@@ -53,7 +53,7 @@ import Testing
     }
 
     @Test func turnsComeByPriorityAndThenByArrival() async throws {
-        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.ok)))
         let middleware = RateLimitMiddleware(.perSecond(1), clock: clock)
         let stack = stub.wrapped(by: middleware)
         _ = try await stack.send(call("/first"))
@@ -73,7 +73,7 @@ import Testing
     }
 
     @Test(arguments: [0, 1, 2]) func whoIsCancelledLeavesAndTheOthersStay(_ leaving: Int) async throws {
-        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.ok)))
         let middleware = RateLimitMiddleware(.perSecond(1), clock: clock)
         let stack = stub.wrapped(by: middleware)
         _ = try await stack.send(call("/first"))
@@ -94,7 +94,7 @@ import Testing
 
     @Test func aGrantWhoseOwnerLeavesGoesToTheNext() async throws {
         let store = ScriptedStore(.granted, .never)
-        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.ok)))
         let middleware = RateLimitMiddleware(.perSecond(1), store: store, clock: clock)
         let stack = stub.wrapped(by: middleware)
         let task = Mutex<Task<Response, any Error>?>(nil)
@@ -116,7 +116,7 @@ import Testing
     // MARK: Waits that are too long
 
     @Test func aDeadlineThatWouldPassFailsAtOnce() async throws {
-        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.ok)))
         let middleware = RateLimitMiddleware(.perMinute(1), clock: clock)
         let stack = stub.wrapped(by: middleware)
         _ = try await stack.send(call())
@@ -124,20 +124,20 @@ import Testing
         var short = try call()
         short.deadline = Deadline(after: .seconds(59), clock: clock)
         let bounded = short
-        let refused = await #expect(throws: RateLimited.self) { try await stack.send(bounded) }
+        let refused = await #expect(throws: RateLimitError.self) { try await stack.send(bounded) }
         #expect(refused?.retryAfter == .seconds(120), "one is in front of it")
-        #expect(refused?.cause == .limit && refused?.wasSent == .no && refused?.phase == .queue)
+        #expect(refused?.cause == .limit && refused?.delivery == .notSent && refused?.phase == .queue)
         #expect(
             refused?.description == "GET https://a.example/x: refused by the rate limit: the next request may go in 120.0 s (not sent)")
         waiting.cancel()
         _ = await waiting.result
-        let alone = await #expect(throws: RateLimited.self) { try await stack.send(bounded) }
+        let alone = await #expect(throws: RateLimitError.self) { try await stack.send(bounded) }
         #expect(alone?.retryAfter == .seconds(60), "and who would lead is told the same way")
         #expect(clock.sleeperCount == 0 && stub.requests.count == 1)
     }
 
     @Test func aDeadlineThatPassesInLineIsATimeout() async throws {
-        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.ok)))
         let middleware = RateLimitMiddleware(.perMinute(60, burst: 30), clock: clock)
         let stack = stub.wrapped(by: middleware)
         for _ in 0..<30 { _ = try await stack.send(call()) }
@@ -153,19 +153,19 @@ import Testing
         await eventually { clock.sleeperCount >= 2 }
         clock.advance(by: .milliseconds(500))
         let error = await #expect(throws: TransportError.self) { try await leaving.value }
-        #expect(error?.code == .timedOut && error?.phase == .queue && error?.wasSent == .no)
+        #expect(error?.code == .timedOut && error?.phase == .queue && error?.delivery == .notSent)
         try await clock.advancingToSleepers { for task in ahead { _ = try await task.value } }
         #expect(!paths(stub).contains("/short") && middleware.waiting(for: origin) == 0 && clock.sleeperCount == 0)
     }
 
     @Test func aWaitBeyondTheLongestFails() async throws {
-        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.ok)))
         let middleware = RateLimitMiddleware(.perSecond(1), maxWait: .milliseconds(2500), clock: clock)
         let stack = stub.wrapped(by: middleware)
         _ = try await stack.send(call("/0"))
         var tasks: [Task<Response, any Error>] = []
         for number in 1...2 { tasks.append(await queued(try call("/\(number)"), on: stack, middleware)) }
-        let refused = await #expect(throws: RateLimited.self) { try await stack.send(call("/3")) }
+        let refused = await #expect(throws: RateLimitError.self) { try await stack.send(call("/3")) }
         #expect(refused?.retryAfter == .seconds(3))
         // The urgent ones go first, and the last in line, which could hope before, finds out when its time is up.
         let urgent = await queued(try call("/urgent", .high), on: stack, middleware)
@@ -175,7 +175,7 @@ import Testing
         await eventually { clock.sleeperCount >= 3 }
         clock.advance(by: .seconds(1))
         #expect(try await tasks[0].value.status == .ok)
-        let late = await #expect(throws: RateLimited.self) {
+        let late = await #expect(throws: RateLimitError.self) {
             // As it leads, it learns that it is too late.
             try await tasks[1].value
         }
@@ -183,21 +183,21 @@ import Testing
     }
 
     @Test func withoutAWaitNobodyIsInLine() async throws {
-        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.ok)))
         let store = ScriptedStore(.granted, .wait(.seconds(7)), .failure)
         let stack = stub.rateLimit(.perSecond(1), store: store, maxWait: .zero, clock: clock)
         _ = try await stack.send(call())
         var bounded = try call()
         bounded.deadline = Deadline(after: .seconds(60), clock: clock)
         let sent = bounded
-        let refused = await #expect(throws: RateLimited.self) { try await stack.send(sent) }
+        let refused = await #expect(throws: RateLimitError.self) { try await stack.send(sent) }
         #expect(refused?.retryAfter == .seconds(7) && clock.sleeperCount == 0)
         _ = try await stack.send(call())
         #expect(stub.requests.count == 2, "and where the store fails, they go")
     }
 
     @Test func aRequestThatIsSwitchedOffGoesPastTheLine() async throws {
-        let stub = StubTransport(Stub().answers(.status(.tooManyRequests, headers: [.retryAfter: "60"])))
+        let stub = StubTransport(Stub().responds(.status(.tooManyRequests, headers: [.retryAfter: "60"])))
         let stack = stub.rateLimit(.perHour(1), clock: clock)
         var off = try call()
         off.options.rateLimit = .off
@@ -210,7 +210,7 @@ import Testing
 
     @Test(arguments: [HTTPResponse.Status.tooManyRequests, .serviceUnavailable])
     func aRefusalWithRetryAfterStopsThoseThatFollow(_ status: HTTPResponse.Status) async throws {
-        let stub = StubTransport(Stub().answers(.status(status, headers: [.retryAfter: "30"], text: "later"), .status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(status, headers: [.retryAfter: "30"], text: "later"), .status(.ok)))
         let middleware = RateLimitMiddleware(clock: clock)
         let stack = stub.wrapped(by: middleware)
         let refused = try await stack.send(call())
@@ -223,7 +223,7 @@ import Testing
     }
 
     @Test func aPauseThatIsTooLongFailsAtOnceThoseInLineAsWell() async throws {
-        let stub = StubTransport(Stub().answers(.status(.tooManyRequests, headers: [.retryAfter: "3601"])))
+        let stub = StubTransport(Stub().responds(.status(.tooManyRequests, headers: [.retryAfter: "3601"])))
         let store = MemoryRateLimitStore(clock: clock)
         let middleware = RateLimitMiddleware(.perSecond(1), store: store, clock: clock)
         let stack = stub.wrapped(by: middleware)
@@ -235,7 +235,7 @@ import Testing
         store.observe(origin, RateLimitFields(retryAfter: .seconds(3700)), after: nil)
         clock.advance(by: .seconds(10))
         for task in [leader, parked, bounded] {
-            let refused = await #expect(throws: RateLimited.self) { try await task.value }
+            let refused = await #expect(throws: RateLimitError.self) { try await task.value }
             #expect(refused?.retryAfter == .seconds(3690) && refused?.cause == .server)
             #expect(refused?.description.contains("refused by the rate limit of the server") == true)
         }
@@ -244,7 +244,7 @@ import Testing
 
     @Test func theServersQuotaIsNotExceededBeforeItsTime() async throws {
         let stub = StubTransport(
-            Stub().answers(.status(.ok, headers: [HTTPField.Name("RateLimit")!: #""default";r=2;t=30"#]), .status(.ok), repeatingLast: true)
+            Stub().responds(.status(.ok, headers: [HTTPField.Name("RateLimit")!: #""default";r=2;t=30"#]), .status(.ok), repeatingLast: true)
         )
         let middleware = RateLimitMiddleware(clock: clock)
         let stack = stub.wrapped(by: middleware)
@@ -290,7 +290,7 @@ import Testing
     }
 
     @Test func newsInASharedStoreIsTakenWithinAMinute() async throws {
-        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.ok)))
         let store = MemoryRateLimitStore(clock: clock)
         let middleware = RateLimitMiddleware(store: store, clock: clock)
         let stack = stub.wrapped(by: middleware)
@@ -322,7 +322,7 @@ import Testing
         func probe(_ index: Int, _ status: HTTPResponse.Status, _ fields: HTTPFields = HTTPFields()) async throws {
             let task = Task { try await stack.send(try call("/probe")) }
             await eventually { desk.requests.count == index + 1 }
-            await #expect(throws: RateLimited.self, "the others wait for what comes of it") { try await stack.send(call()) }
+            await #expect(throws: RateLimitError.self, "the others wait for what comes of it") { try await stack.send(call()) }
             await answer(index, status, fields)
             _ = try await task.value
         }
@@ -330,14 +330,14 @@ import Testing
         await answer(0, .tooManyRequests, fields)
         _ = try await first.value
         for _ in 0..<2 {
-            let refused = await #expect(throws: RateLimited.self) { try await stack.send(call()) }
+            let refused = await #expect(throws: RateLimitError.self) { try await stack.send(call()) }
             #expect(refused?.cause == .server && (refused?.retryAfter ?? .zero) > .zero)
             #expect((refused?.retryAfter ?? .zero) <= .seconds(3600))
             clock.advance(by: .seconds(1200))
         }
         clock.advance(by: .seconds(1200))
         try await probe(1, .tooManyRequests, fields)
-        await #expect(throws: RateLimited.self) { try await stack.send(call()) }
+        await #expect(throws: RateLimitError.self) { try await stack.send(call()) }
         clock.advance(by: .seconds(3600))
         try await probe(2, .ok)
         let free = Task { try await stack.send(try call("/free")) }
@@ -346,9 +346,9 @@ import Testing
     }
 
     @Test func aProbeThatIsNotAnsweredMakesRoomForAnother() async throws {
-        let lost = TransportError(.connectionLost, phase: .response, request: nil, wasSent: .maybe)
+        let lost = TransportError(.connectionLost, phase: .response, request: nil, delivery: .unknown)
         let stub = StubTransport(
-            Stub().answers(.status(.tooManyRequests, headers: [.retryAfter: "999999"]), .failure(lost), .status(.ok)))
+            Stub().responds(.status(.tooManyRequests, headers: [.retryAfter: "999999"]), .failure(lost), .status(.ok)))
         let stack = stub.rateLimit(clock: clock)
         _ = try await stack.send(call())
         clock.advance(by: .seconds(3600))
@@ -357,17 +357,17 @@ import Testing
     }
 
     @Test func aKeyCanBeForgotten() async throws {
-        let stub = StubTransport(Stub().answers(.status(.tooManyRequests, headers: [.retryAfter: "999999"]), .status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.tooManyRequests, headers: [.retryAfter: "999999"]), .status(.ok)))
         let store = MemoryRateLimitStore(clock: clock)
         let stack = stub.rateLimit(store: store, clock: clock)
         _ = try await stack.send(call())
-        await #expect(throws: RateLimited.self) { try await stack.send(call()) }
+        await #expect(throws: RateLimitError.self) { try await stack.send(call()) }
         store.forget(origin)
         #expect(try await stack.send(call()).status == .ok && store.keyCount == 1)
     }
 
     @Test func durationsBeyondWhatClocksCountAreCapped() async throws {
-        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.ok)))
         let middleware = RateLimitMiddleware(RateLimit(1, per: .seconds(Int64.max)), maxWait: .seconds(Int64.max), clock: clock)
         let stack = stub.wrapped(by: middleware)
         _ = try await stack.send(call())
@@ -380,7 +380,7 @@ import Testing
     }
 
     @Test func whatTheServerSaysIsNotAskedForWhereItIsNotWanted() async throws {
-        let stub = StubTransport(Stub().answers(.status(.tooManyRequests, headers: [.retryAfter: "30"])))
+        let stub = StubTransport(Stub().responds(.status(.tooManyRequests, headers: [.retryAfter: "30"])))
         let stack = stub.rateLimit(.perSecond(10), obeysServer: false, clock: clock)
         for _ in 0..<5 { _ = try await stack.send(call()) }
         #expect(stub.requests.count == 5)
@@ -388,20 +388,20 @@ import Testing
 
     /// Retry waits as long as the server asks, and the limit beside it no longer than that.
     @Test func itStandsInsideRetry() async throws {
-        let stub = StubTransport(Stub().answers(.status(.tooManyRequests, headers: [.retryAfter: "5"]), .status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.tooManyRequests, headers: [.retryAfter: "5"]), .status(.ok)))
         let stack = stub.rateLimit(.perSecond(10), clock: clock).retry(clock: clock, random: { 0 })
         let start = clock.now
         let response = try await clock.advancingToSleepers { try await stack.send(call()) }
         #expect(response.status == .ok && start.duration(to: clock.now) == .seconds(5))
         #expect(stack.orderProblems.isEmpty && !stub.retry().rateLimit().orderProblems.isEmpty)
-        #expect(!stub.rateLimit().limitConcurrency(to: 1).orderProblems.isEmpty)
+        #expect(!stub.rateLimit().concurrencyLimit(1).orderProblems.isEmpty)
     }
 
     // MARK: The store
 
     @Test func aStoreThatFailsLetsEverybodyGo() async throws {
         let store = ScriptedStore(.wait(.seconds(1)), .failure)
-        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.ok)))
         let middleware = RateLimitMiddleware(.perHour(1), store: store, clock: clock)
         let stack = stub.wrapped(by: middleware)
         var tasks: [Task<Response, any Error>] = []
@@ -415,22 +415,22 @@ import Testing
 
     @Test func orItFailsThemWhereThatIsWanted() async throws {
         let store = ScriptedStore(.wait(.seconds(1)), .failure)
-        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.ok)))
         let middleware = RateLimitMiddleware(.perHour(1), store: store, storeFailure: .failClosed, clock: clock)
         let stack = stub.wrapped(by: middleware)
         var tasks: [Task<Response, any Error>] = []
         for _ in 0..<3 { tasks.append(await queued(try call(), on: stack, middleware)) }
         clock.advance(by: .seconds(1))
         for task in tasks {
-            let failed = await #expect(throws: RateLimitStoreFailed.self) { try await task.value }
-            #expect(failed?.wasSent == .no && failed?.underlying is ScriptedStore.Broken)
+            let failed = await #expect(throws: RateLimitStoreError.self) { try await task.value }
+            #expect(failed?.delivery == .notSent && failed?.underlying is ScriptedStore.Broken)
             #expect(failed?.description == "GET https://a.example/x: refused, the store of the rate limit failed: Broken (not sent)")
         }
         #expect(stub.requests.isEmpty && store.asked == 2)
     }
 
     @Test func aStoreThatCannotBeToldIsNoneOfTheCallersBusiness() async throws {
-        let stub = StubTransport(Stub().answers(.status(.tooManyRequests, headers: [.retryAfter: "60"])))
+        let stub = StubTransport(Stub().responds(.status(.tooManyRequests, headers: [.retryAfter: "60"])))
         let stack = stub.rateLimit(store: ScriptedStore(.granted), clock: clock)
         var bounded = try call()
         #expect(try await stack.send(bounded).status == .tooManyRequests)
@@ -440,7 +440,7 @@ import Testing
 
     @Test func aStoreThatHangsIsNotWaitedForBeyondTheDeadline() async throws {
         let middleware = RateLimitMiddleware(.perHour(1), store: ScriptedStore(.never), clock: clock)
-        let stack = StubTransport(Stub().answers(.status(.ok))).wrapped(by: middleware)
+        let stack = StubTransport(Stub().responds(.status(.ok))).wrapped(by: middleware)
         var bounded = try call()
         bounded.deadline = Deadline(after: .seconds(5), clock: clock)
         let task = await queued(bounded, on: stack, middleware)
@@ -451,8 +451,8 @@ import Testing
 
     @Test func whatOneStackIsToldHoldsForTheOtherWithTheSameStore() async throws {
         let store = MemoryRateLimitStore(clock: clock)
-        let refusing = StubTransport(Stub().answers(.status(.tooManyRequests, headers: [.retryAfter: "30"])))
-        let other = StubTransport(Stub().answers(.status(.ok)))
+        let refusing = StubTransport(Stub().responds(.status(.tooManyRequests, headers: [.retryAfter: "30"])))
+        let other = StubTransport(Stub().responds(.status(.ok)))
         _ = try await refusing.rateLimit(store: store, clock: clock).send(call())
         let middleware = RateLimitMiddleware(store: store, clock: clock)
         let task = await queued(try call(), on: other.wrapped(by: middleware), middleware)

@@ -104,15 +104,15 @@ private struct Vectors: Decodable {
 }
 
 @Suite(.timeLimit(.minutes(5))) struct RedirectMiddlewareTests {
-    private func moved(_ status: HTTPResponse.Status = .found, to location: String) -> StubAnswer {
+    private func moved(_ status: HTTPResponse.Status = .found, to location: String) -> StubResponse {
         .status(status, headers: [.location: location], text: "moved")
     }
 
     @Test func followsToTheEndAndTellsTheWay() async throws {
         let stub = StubTransport(
-            Stub(.get, "/a").answers(moved(to: "../b?token=s3cret")),
-            Stub(.get, "/b").answers(moved(.permanentRedirect, to: "//b.example/c")),
-            Stub(.get, "/c").answers(.status(.ok, text: "here")))
+            Stub(.get, "/a").responds(moved(to: "../b?token=s3cret")),
+            Stub(.get, "/b").responds(moved(.permanentRedirect, to: "//b.example/c")),
+            Stub(.get, "/c").responds(.status(.ok, text: "here")))
         let response = try await stub.redirect().send(try Request(.get, url: "https://a.example/a"))
         #expect(try await response.body.collect() == Data("here".utf8))
         #expect(response.request.url?.description == "https://b.example/c")
@@ -122,34 +122,34 @@ private struct Vectors: Decodable {
 
     /// The POST was done, and whoever goes by the failure would do it a second time.
     @Test func aFailureAfterARedirectThatMadeAGETOfAPOSTSaysThatItWasSent() async throws {
-        let refused = TransportError(.cannotConnect, phase: .connect, request: nil, wasSent: .no)
-        for (status, sent) in [(HTTPResponse.Status.seeOther, WasSent.yes), (.temporaryRedirect, .no)] {
+        let refused = TransportError(.cannotConnect, phase: .connect, request: nil, delivery: .notSent)
+        for (status, sent) in [(HTTPResponse.Status.seeOther, Delivery.sent), (.temporaryRedirect, .notSent)] {
             let stub = StubTransport(
-                Stub(.post, "/orders").answers(.status(status, headers: [.location: "/orders/1"])), Stub().answers(.failure(refused)))
+                Stub(.post, "/orders").responds(.status(status, headers: [.location: "/orders/1"])), Stub().responds(.failure(refused)))
             let error = await #expect(throws: TransportError.self) {
                 try await stub.redirect().send(Request(.post, url: "https://a.example/orders"))
             }
-            #expect(error?.wasSent == sent)
+            #expect(error?.delivery == sent)
         }
     }
 
     @Test func whatIsStrippedOnceStaysStripped() async throws {
         let stub = StubTransport(
-            Stub(nil, "/a").answers(moved(to: "https://b.example/b")), Stub(nil, "/b").answers(moved(to: "https://a.example/c")),
-            Stub(nil, "/c").answers(.status(.ok)))
+            Stub(nil, "/a").responds(moved(to: "https://b.example/b")), Stub(nil, "/b").responds(moved(to: "https://a.example/c")),
+            Stub(nil, "/c").responds(.status(.ok)))
         _ = try await stub.redirect().send(try Request(.get, url: "https://a.example/a", headers: [.authorization: "Bearer s3cret"]))
         #expect(stub.requests.map { $0.request.head.headerFields[.authorization] } == ["Bearer s3cret", nil, nil])
     }
 
     @Test func aLoopEndsAtTheLimit() async throws {
-        let stub = StubTransport(Stub().answers(moved(to: "/x")))
+        let stub = StubTransport(Stub().responds(moved(to: "/x")))
         let error = await #expect(throws: RedirectError.self) { try await stub.redirect().send(try request()) }
         #expect(error?.description == "GET https://a.example/x: the redirect (status 302) can't be followed: more than 20 redirects")
         #expect(stub.requests.count == 21)
     }
 
     @Test func aDowngradeCanBeRefused() async throws {
-        let stub = StubTransport(Stub().answers(moved(to: "http://a.example/y")))
+        let stub = StubTransport(Stub().responds(moved(to: "http://a.example/y")))
         await #expect(throws: RedirectError.self) {
             try await stub.redirect(RedirectPolicy(allowsDowngrade: false)).send(try request())
         }
@@ -157,7 +157,7 @@ private struct Vectors: Decodable {
     }
 
     @Test func aBodyThatCanBeReadOnceIsGivenBackItsRedirect() async throws {
-        let stub = StubTransport(Stub().answers(moved(.temporaryRedirect, to: "/y")))
+        let stub = StubTransport(Stub().responds(moved(.temporaryRedirect, to: "/y")))
         let chunks = AsyncThrowingStream<Data, any Error> {
             $0.yield(Data("x".utf8)); $0.finish()
         }
@@ -167,24 +167,24 @@ private struct Vectors: Decodable {
     }
 
     @Test func aKeptBodyIsSentAgain() async throws {
-        let stub = StubTransport(Stub(.put, "/x").answers(moved(.temporaryRedirect, to: "/y")), Stub(.put, "/y").answers(.status(.ok)))
+        let stub = StubTransport(Stub(.put, "/x").responds(moved(.temporaryRedirect, to: "/y")), Stub(.put, "/y").responds(.status(.ok)))
         _ = try await stub.redirect().send(try request(.put, body: .text("body")))
         #expect(stub.requests.map(\.body) == [Data("body".utf8), Data("body".utf8)])
     }
 
     @Test func theBodiesOfRedirectsAreReleased() async throws {
         let stub = StubTransport(
-            Stub(nil, "/x").answers(.stream(streamed, status: .found, headers: [.location: "/y"])), Stub(nil, "/y").answers(.status(.ok)))
+            Stub(nil, "/x").responds(.stream(streamed, status: .found, headers: [.location: "/y"])), Stub(nil, "/y").responds(.status(.ok)))
         _ = try await stub.redirect().send(try request())
         #expect(stub.openBodyCount == 0)
-        let broken = StubTransport(Stub().answers(.stream(streamed, status: .found, headers: [.location: "ftp://a.example/"])))
+        let broken = StubTransport(Stub().responds(.stream(streamed, status: .found, headers: [.location: "ftp://a.example/"])))
         await #expect(throws: RedirectError.self) { try await broken.redirect().send(try request()) }
         #expect(broken.openBodyCount == 0)
     }
 
     @Test func hostileLocationsAreTypedErrorsOnOneLine() async throws {
         for location in ["http://", "data:,x", "https://user:s3cret@a.example/", "http://a b/", "https://a.example:99999/"] {
-            let stub = StubTransport(Stub().answers(moved(to: location)))
+            let stub = StubTransport(Stub().responds(moved(to: location)))
             let error = await #expect(throws: RedirectError.self) { try await stub.redirect().send(try request()) }
             #expect(error?.description.contains("s3cret") == false)
             #expect(error?.description.contains("\n") == false)
@@ -196,8 +196,8 @@ private struct Vectors: Decodable {
     @Test func defaultFieldsOfAServerStayWithItsOrigin() async throws {
         let (first, second) = (try #require(HTTPField.Name("X-Plain")), try #require(HTTPField.Name("X-Other")))
         let stub = StubTransport(
-            Stub(nil, "/v1/a").answers(moved(to: "/v1/b")), Stub(nil, "/v1/b").answers(moved(to: "https://b.example/c")),
-            Stub(nil, "/c").answers(moved(to: "https://a.example/d")), Stub(nil, "/d").answers(.status(.ok)))
+            Stub(nil, "/v1/a").responds(moved(to: "/v1/b")), Stub(nil, "/v1/b").responds(moved(to: "https://b.example/c")),
+            Stub(nil, "/c").responds(moved(to: "https://a.example/d")), Stub(nil, "/d").responds(.status(.ok)))
         let stack = stub.redirect().server("https://a.example", headers: [first: "default", .userAgent: "default"])
             .server(path: "/v1", headers: [second: "default"]).server(headers: [.acceptLanguage: "everywhere"])
         _ = try await stack.send(try Request(.get, "/a", headers: [.userAgent: "its own"]))
@@ -213,8 +213,8 @@ private struct Vectors: Decodable {
     ]) func isDroppedAcrossOrigins(name: String) async throws {
         let name = try #require(HTTPField.Name(name))
         let stub = StubTransport(
-            Stub(nil, "/x").answers(moved(to: "/y")), Stub(nil, "/y").answers(moved(to: "https://b.example/z")),
-            Stub(nil, "/z").answers(.status(.ok)))
+            Stub(nil, "/x").responds(moved(to: "/y")), Stub(nil, "/y").responds(moved(to: "https://b.example/z")),
+            Stub(nil, "/z").responds(.status(.ok)))
         var request = try request()
         request.head.headerFields[name] = "https://a.example/?q=hunter2"
         request.options.fallbackHeaders = [name: "https://a.example/?q=hunter2"]
@@ -225,7 +225,7 @@ private struct Vectors: Decodable {
     /// Not each name that ends in `-key` is a secret.
     @Test func anIdempotencyKeyGoesWithItsRequest() async throws {
         let stub = StubTransport(
-            Stub(nil, "/x").answers(moved(.temporaryRedirect, to: "https://b.example/y")), Stub(nil, "/y").answers(.status(.ok)))
+            Stub(nil, "/x").responds(moved(.temporaryRedirect, to: "https://b.example/y")), Stub(nil, "/y").responds(.status(.ok)))
         var request = try request(.post, body: .text("body"))
         request.options.idempotencyKey = .value("order-1")
         _ = try await stub.redirect().retry(clock: ManualClock()).send(request)
@@ -243,9 +243,9 @@ private struct Vectors: Decodable {
     /// An option of somebody else's stays with its origin, unless its key says otherwise. Those of the library go along.
     @Test func optionsThatStayWithTheirOriginAreDropped() async throws {
         let stub = StubTransport(
-            Stub(nil, "/x").answers(moved(.temporaryRedirect, to: "/y")),
-            Stub(nil, "/y").answers(moved(.temporaryRedirect, to: "https://b.example/z")),
-            Stub(nil, "/z").answers(moved(.temporaryRedirect, to: "https://a.example/end")), Stub(nil, "/end").answers(.status(.ok)))
+            Stub(nil, "/x").responds(moved(.temporaryRedirect, to: "/y")),
+            Stub(nil, "/y").responds(moved(.temporaryRedirect, to: "https://b.example/z")),
+            Stub(nil, "/z").responds(moved(.temporaryRedirect, to: "https://a.example/end")), Stub(nil, "/end").responds(.status(.ok)))
         var request = try request()
         request.options[TenantKey.self] = "blue"
         request.options[TravelerKey.self] = "ada"
@@ -281,7 +281,7 @@ private struct Vectors: Decodable {
             return Response(
                 head: HTTPResponse(status: .found, headerFields: [.location: "/y"]),
                 body: ResponseBody(body, expectedLength: 10, request: request), request: request,
-                exchange: ExchangeLifetime(ended: .complete))
+                exchange: ExchangeLifetime(outcome: .complete))
         }
     }
 
@@ -315,7 +315,7 @@ private struct Vectors: Decodable {
 
     @Test func aBodyThatIsThereIsNotWaitedFor() async throws {
         let clock = ManualClock()
-        let stub = StubTransport(Stub(nil, "/x").answers(moved(to: "/y")), Stub(nil, "/y").answers(.status(.ok)))
+        let stub = StubTransport(Stub(nil, "/x").responds(moved(to: "/y")), Stub(nil, "/y").responds(.status(.ok)))
         #expect(try await stub.redirect(clock: clock).send(try request()).status == .ok)
         #expect(stub.openBodyCount == 0 && clock.sleeperCount == 0)
     }

@@ -4,13 +4,13 @@ import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct RetryMiddlewareTests {
-    private func lost(_ sent: WasSent, _ code: TransportError.Code = .connectionLost) -> TransportError {
-        TransportError(code, phase: .send, request: nil, wasSent: sent)
+    private func lost(_ sent: Delivery, _ code: TransportError.Code = .connectionLost) -> TransportError {
+        TransportError(code, phase: .send, request: nil, delivery: sent)
     }
 
     @Test func sendsAgainUntilItIsAnswered() async throws {
         let stub = StubTransport(
-            Stub().answers(.failure(lost(.maybe)), .stream(streamed, status: .serviceUnavailable), .status(.ok)))
+            Stub().responds(.failure(lost(.unknown)), .stream(streamed, status: .serviceUnavailable), .status(.ok)))
         let stack = stub.retry(clock: ManualClock(), random: { 0 })
         let response = try await stack.send(try request())
         #expect(response.status == .ok)
@@ -20,7 +20,7 @@ import Testing
 
     @Test func waitsByItsClock() async throws {
         let clock = ManualClock()
-        let stub = StubTransport(Stub().answers(.status(.serviceUnavailable, headers: [.retryAfter: "30"]), .status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.serviceUnavailable, headers: [.retryAfter: "30"]), .status(.ok)))
         let response = Task { try await stub.retry(clock: clock, random: { 0.5 }).send(try request()) }
         try await clock.sleepers(atLeast: 1)
         #expect(clock.advanceToNextSleeper() == .milliseconds(30_050))
@@ -28,7 +28,7 @@ import Testing
     }
 
     @Test func returnsTheLastAnswerWhenTheAttemptsAreUsedUp() async throws {
-        let stub = StubTransport(Stub().answers(.status(.serviceUnavailable, text: "busy")))
+        let stub = StubTransport(Stub().responds(.status(.serviceUnavailable, text: "busy")))
         let response = try await stub.retry(clock: ManualClock(), random: { 0 }).send(try request())
         #expect(response.status == .serviceUnavailable)
         #expect(try await response.body.collect() == Data("busy".utf8))
@@ -37,7 +37,7 @@ import Testing
 
     @Test func aPOSTThatIsRefusedGivesTheBudgetNothing() async throws {
         let budget = RetryBudget(perSecond: 0, clock: ManualClock())
-        let stub = StubTransport(Stub(.post).answers(.status(.serviceUnavailable)), Stub(.get).answers(.status(.ok)))
+        let stub = StubTransport(Stub(.post).responds(.status(.serviceUnavailable)), Stub(.get).responds(.status(.ok)))
         let stack = stub.retry(budget: budget, clock: ManualClock())
         #expect(budget.withdraw("https://a.example"))
         _ = try await stack.send(try request(.post, body: .text("x")))
@@ -47,7 +47,7 @@ import Testing
     }
 
     @Test func throwsTheLastErrorWithTheEarlierOnes() async throws {
-        let stub = StubTransport(Stub().answers(.failure(lost(.maybe))))
+        let stub = StubTransport(Stub().responds(.failure(lost(.unknown))))
         let error = await #expect(throws: TransportError.self) {
             try await stub.retry(clock: ManualClock(), random: { 0 }).send(try request())
         }
@@ -56,7 +56,7 @@ import Testing
     }
 
     @Test func statusErrorsOutsideItKnowTheAttempts() async throws {
-        let stub = StubTransport(Stub().answers(.status(.serviceUnavailable)))
+        let stub = StubTransport(Stub().responds(.status(.serviceUnavailable)))
         let error = await #expect(throws: StatusError.self) {
             try await stub.retry(clock: ManualClock(), random: { 0 }).validateStatus().send(try request())
         }
@@ -64,8 +64,8 @@ import Testing
     }
 
     @Test func aPOSTIsSentTwiceOnlyIfItNeverLeft() async throws {
-        for (sent, expected) in [(WasSent.no, 3), (.maybe, 1), (.yes, 1)] {
-            let stub = StubTransport(Stub().answers(.failure(lost(sent, .cannotConnect))))
+        for (sent, expected) in [(Delivery.notSent, 3), (.unknown, 1), (.sent, 1)] {
+            let stub = StubTransport(Stub().responds(.failure(lost(sent, .cannotConnect))))
             await #expect(throws: TransportError.self) {
                 try await stub.retry(clock: ManualClock(), random: { 0 }).send(try request(.post, body: .text("x")))
             }
@@ -74,7 +74,7 @@ import Testing
     }
 
     @Test func aBodyThatCanBeReadOnceIsSentOnce() async throws {
-        let stub = StubTransport(Stub().answers(.status(.serviceUnavailable)))
+        let stub = StubTransport(Stub().responds(.status(.serviceUnavailable)))
         let chunks = AsyncThrowingStream<Data, any Error> {
             $0.yield(Data("x".utf8)); $0.finish()
         }
@@ -88,14 +88,14 @@ import Testing
         let content = Data(repeating: 7, count: 300_000)
         try content.write(to: file)
         defer { try? FileManager.default.removeItem(at: file) }
-        let stub = StubTransport(Stub().answers(.status(.serviceUnavailable), .status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.serviceUnavailable), .status(.ok)))
         _ = try await stub.retry(clock: ManualClock(), random: { 0 }).send(try request(.put, body: try .file(file)))
         #expect(stub.requests.map(\.body) == [content, content])
     }
 
     @Test func cancellingEndsItDuringTheWait() async throws {
         let clock = ManualClock()
-        let stub = StubTransport(Stub().answers(.stream(streamed, status: .serviceUnavailable)))
+        let stub = StubTransport(Stub().responds(.stream(streamed, status: .serviceUnavailable)))
         let task = Task { try await stub.retry(clock: clock, random: { 0.5 }).send(try request()) }
         try await clock.sleepers(atLeast: 1)
         task.cancel()
@@ -106,7 +106,7 @@ import Testing
     }
 
     @Test func aCancellationFromBelowIsNeverRetried() async throws {
-        let stub = StubTransport(Stub().answers(.failure(CancellationError())))
+        let stub = StubTransport(Stub().responds(.failure(CancellationError())))
         await #expect(throws: CancellationError.self) { try await stub.retry(clock: ManualClock(), random: { 0 }).send(try request()) }
         #expect(stub.requests.count == 1)
     }
@@ -121,8 +121,8 @@ import Testing
     }
 
     @Test func aCancelledCallIsOverWhateverTheLayersBelowMakeOfIt() async throws {
-        for sent in [WasSent.no, .maybe] {
-            let stub = StubTransport(Stub().answers(.never, .status(.ok)))
+        for sent in [Delivery.notSent, .unknown] {
+            let stub = StubTransport(Stub().responds(.never, .status(.ok)))
             let stack = stub.wrapped(by: Failing(failure: lost(sent))).retry(clock: ManualClock(), random: { 0 })
             let task = Task { try await stack.send(try request()) }
             await eventually { stub.requests.count == 1 }
@@ -133,20 +133,20 @@ import Testing
     }
 
     /// Whoever goes by the failure sends an order a second time otherwise.
-    @Test(arguments: [WasSent.maybe, .yes]) func whatAnEarlierAttemptMayHaveSentIsNotSafeToRepeat(_ sent: WasSent) async throws {
-        let first: StubAnswer = sent == .yes ? .status(.serviceUnavailable) : .failure(lost(sent))
-        let stub = StubTransport(Stub().answers(first, .failure(lost(.no, .cannotConnect))))
+    @Test(arguments: [Delivery.unknown, .sent]) func whatAnEarlierAttemptMayHaveSentIsNotSafeToRepeat(_ sent: Delivery) async throws {
+        let first: StubResponse = sent == .sent ? .status(.serviceUnavailable) : .failure(lost(sent))
+        let stub = StubTransport(Stub().responds(first, .failure(lost(.notSent, .cannotConnect))))
         var order = try request(.post)
         order.options.idempotencyKey = .attached
         let keyed = order
         let stack = stub.retry(RetryPolicy(maxAttempts: 2, backoff: .immediate), clock: ManualClock(), random: { 0 })
         let error = await #expect(throws: TransportError.self) { try await stack.send(keyed) }
-        #expect(error?.code == .cannotConnect && error?.wasSent == sent && error?.attempts.count == 1)
+        #expect(error?.code == .cannotConnect && error?.delivery == sent && error?.attempts.count == 1)
     }
 
     @Test func aFallbackDoesNotRepeatWhatAnEarlierAttemptMayHaveSent() async throws {
-        let mirror = StubTransport(Stub().answers(.status(.ok)))
-        let stub = StubTransport(Stub().answers(.failure(lost(.maybe)), .failure(lost(.no, .cannotConnect))))
+        let mirror = StubTransport(Stub().responds(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.failure(lost(.unknown)), .failure(lost(.notSent, .cannotConnect))))
         let policy = RetryPolicy(maxAttempts: 2, backoff: .immediate)
         let stack = stub.retry(policy, clock: ManualClock(), random: { 0 }).fallback(to: mirror)
         var order = try request(.post)
@@ -158,7 +158,7 @@ import Testing
 
     @Test func errorsThatStayAreThrownAtOnce() async throws {
         for code in [TransportError.Code.tls, .invalidResponse, .invalidRequest, .shutDown, .requestBody] {
-            let stub = StubTransport(Stub().answers(.failure(lost(.no, code))))
+            let stub = StubTransport(Stub().responds(.failure(lost(.notSent, code))))
             await #expect(throws: TransportError.self) { try await stub.retry(clock: ManualClock()).send(try request()) }
             #expect(stub.requests.count == 1)
         }
@@ -166,14 +166,14 @@ import Testing
 
     @Test func eachAttemptPassesTheWholeInnerStack() async throws {
         let passage = Passage()
-        let stub = StubTransport(Stub().answers(.status(.serviceUnavailable), .status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.serviceUnavailable), .status(.ok)))
         let inner = stub.wrapped(by: RecordingMiddleware(name: "auth", passage: passage))
         _ = try await inner.retry(clock: ManualClock(), random: { 0 }).send(try request())
         #expect(passage.all == ["> auth", "< auth", "> auth", "< auth"])
     }
 
     @Test func aRequestHasAPolicyOfItsOwn() async throws {
-        let stub = StubTransport(Stub().answers(.status(.serviceUnavailable)))
+        let stub = StubTransport(Stub().responds(.status(.serviceUnavailable)))
         var request = try request()
         request.options.retry = .use(RetryPolicy(maxAttempts: 5))
         _ = try await stub.retry(clock: ManualClock(), random: { 0 }).send(request)
@@ -183,7 +183,7 @@ import Testing
     @Test(arguments: [nil, Duration.seconds(60)]) func whatNeverLeftObeysTheLargestNumberOfAttempts(_ timeout: Duration?) async throws {
         let simulation = Simulation()
         let clock = simulation.clock
-        let stub = StubTransport(Stub().answers(.failure(lost(.no, .cannotFindHost))))
+        let stub = StubTransport(Stub().responds(.failure(lost(.notSent, .cannotFindHost))))
         let task = simulation.begin {
             var request = try request(.post, body: .text("x"))
             request.deadline = timeout.map { Deadline(after: $0, clock: clock) }
@@ -198,7 +198,7 @@ import Testing
     @Test func whatNeverLeftTakesFromTheBudget() async throws {
         let clock = ManualClock()
         let budget = RetryBudget(reserve: 2, perSecond: 0, clock: clock)
-        let stub = StubTransport(Stub().answers(.failure(lost(.no, .cannotConnect))))
+        let stub = StubTransport(Stub().responds(.failure(lost(.notSent, .cannotConnect))))
         var request = try request()
         request.deadline = Deadline(after: .seconds(60), clock: clock)
         let (sent, stack) = (request, stub.retry(RetryPolicy(maxAttempts: 10, backoff: .immediate), budget: budget, clock: clock))
@@ -207,12 +207,12 @@ import Testing
     }
 
     @Test func attemptsOfALayerInsideAreKeptAndNumberedThrough() async throws {
-        let stub = StubTransport(Stub().answers(.status(.serviceUnavailable)))
+        let stub = StubTransport(Stub().responds(.status(.serviceUnavailable)))
         let inner = stub.retry(RetryPolicy(maxAttempts: 2), budget: nil, clock: ManualClock(), random: { 0 })
         let stack = inner.retry(RetryPolicy(maxAttempts: 2), budget: nil, clock: ManualClock(), random: { 0 })
         let response = try await stack.send(try request())
         #expect(stub.requests.count == 4 && response.metadata.attempts.map(\.number) == [1, 2, 3])
-        let failing = StubTransport(Stub().answers(.failure(lost(.maybe))))
+        let failing = StubTransport(Stub().responds(.failure(lost(.unknown))))
         let twice = failing.retry(RetryPolicy(maxAttempts: 2), budget: nil, clock: ManualClock(), random: { 0 })
             .retry(RetryPolicy(maxAttempts: 2), budget: nil, clock: ManualClock(), random: { 0 })
         let error = await #expect(throws: TransportError.self) { try await twice.send(try request()) }
@@ -221,7 +221,7 @@ import Testing
 
     @Test func aWaitBeyondWhatClocksCanCountIsCapped() async throws {
         let clock = ManualClock()
-        let stub = StubTransport(Stub().answers(.status(.serviceUnavailable), .status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.serviceUnavailable), .status(.ok)))
         let policy = RetryPolicy(backoff: .constant(.seconds(Int64.max)), jitter: .none)
         let task = Task { try await stub.retry(policy, clock: clock).send(try request()) }
         try await clock.sleepers(atLeast: 1)
@@ -232,16 +232,16 @@ import Testing
 
     @Test func whatIsProvablyUnprocessedIsSentOnceMoreAtOnceWhateverItIs() async throws {
         for method in [HTTPRequest.Method.post, .get] {
-            let unprocessed = TransportError(.connectionLost, phase: .response, request: nil, wasSent: .maybe, isUnprocessed: true)
+            let unprocessed = TransportError(.connectionLost, phase: .response, request: nil, delivery: .unknown, isUnprocessed: true)
             let budget = RetryBudget(reserve: 0)
-            let stub = StubTransport(Stub().answers(.failure(unprocessed), .status(.ok)))
+            let stub = StubTransport(Stub().responds(.failure(unprocessed), .status(.ok)))
             let response = try await stub.retry(budget: budget, clock: ManualClock()).send(try request(method, body: .text("x")))
             #expect(response.status == .ok && response.metadata.attempts.map(\.delay) == [.zero])
         }
     }
 
     @Test func aKeptConnectionThatWasClosedCostsNothing() async throws {
-        let stub = StubTransport(Stub().answers(.failure(lost(.no)), .status(.ok)))
+        let stub = StubTransport(Stub().responds(.failure(lost(.notSent)), .status(.ok)))
         let stack = stub.retry(RetryPolicy(maxAttempts: 1), budget: RetryBudget(reserve: 0), clock: ManualClock())
         #expect(try await stack.send(try request(.post, body: .text("x"))).status == .ok)
     }
@@ -249,7 +249,7 @@ import Testing
     @Test func aSpentBudgetEndsTheRetriesAtOnce() async throws {
         let clock = ManualClock()
         let budget = RetryBudget(reserve: 2, perSuccess: 0.5, perSecond: 0, clock: clock)
-        let stub = StubTransport(Stub(.get, "/fine").answers(.status(.ok)), Stub().answers(.status(.serviceUnavailable)))
+        let stub = StubTransport(Stub(.get, "/fine").responds(.status(.ok)), Stub().responds(.status(.serviceUnavailable)))
         let stack = stub.retry(budget: budget, clock: clock, random: { 0 })
         func retries(_ target: String) async throws -> Int {
             try await stack.send(Request(.get, url: "https://a.example" + target)).metadata.attempts.count
@@ -265,7 +265,7 @@ import Testing
     }
 
     @Test func layersInsideKnowHowOftenItWasSent() async throws {
-        let stub = StubTransport(Stub().answers(.status(.serviceUnavailable)))
+        let stub = StubTransport(Stub().responds(.status(.serviceUnavailable)))
         _ = try await stub.retry(clock: ManualClock(), random: { 0 }).send(try request())
         #expect(stub.requests.map(\.request.options.resendCount) == [0, 1, 2])
     }
@@ -274,7 +274,7 @@ import Testing
         let date = "Sun, 06 Nov 1994 08:49:37 GMT"
         for value in ["5", "Sun, 06 Nov 1994 08:49:42 GMT", "Sunday, 06-Nov-94 08:49:42 GMT", "Sun Nov  6 08:49:42 1994"] {
             let stub = StubTransport(
-                Stub().answers(.status(.tooManyRequests, headers: [.retryAfter: value, .date: date]), .status(.ok)))
+                Stub().responds(.status(.tooManyRequests, headers: [.retryAfter: value, .date: date]), .status(.ok)))
             let clock = ManualClock()
             let task = Task { try await stub.retry(clock: clock, random: { 0 }).send(try request()) }
             try await clock.sleepers(atLeast: 1)
@@ -285,7 +285,7 @@ import Testing
 
     @Test func aRetryAfterThatPassesTheDeadlineFailsAtOnce() async throws {
         let clock = ManualClock()
-        let stub = StubTransport(Stub().answers(.status(.serviceUnavailable, headers: [.retryAfter: "30"])))
+        let stub = StubTransport(Stub().responds(.status(.serviceUnavailable, headers: [.retryAfter: "30"])))
         var request = try request()
         request.deadline = Deadline(after: .seconds(30), clock: clock)
         let response = try await stub.retry(clock: clock).send(request)
@@ -297,7 +297,7 @@ import Testing
     private let key = HTTPField.Name("Idempotency-Key")!
 
     @Test func aPOSTWithAKeyIsSentAgainWithTheSameKey() async throws {
-        let stub = StubTransport(Stub().answers(.failure(lost(.maybe)), .status(.init(code: 409)), .status(.ok)))
+        let stub = StubTransport(Stub().responds(.failure(lost(.unknown)), .status(.init(code: 409)), .status(.ok)))
         var call = try request(.post, body: .text("x"))
         call.options.idempotencyKey = .attached
         let response = try await stub.retry(clock: ManualClock(), random: { 0 }).send(call)
@@ -308,7 +308,7 @@ import Testing
     }
 
     @Test func aPolicyAttachesKeysToItsMethodsAloneAndNewOnesToEachCall() async throws {
-        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.ok)))
         let stack = stub.retry(.standardWithKeys, clock: ManualClock())
         for method in [HTTPRequest.Method.post, .post, .patch, .put, .get] { _ = try await stack.send(try request(method)) }
         let keys = stub.requests.map { $0.headers[key] }
@@ -316,7 +316,7 @@ import Testing
     }
 
     @Test func aKeyOfTheCallersOwnStays() async throws {
-        let stub = StubTransport(Stub().answers(.status(.serviceUnavailable), .status(.ok), .status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.serviceUnavailable), .status(.ok), .status(.ok)))
         var mine = try request(.post, body: .text("x"))
         mine.head.headerFields[key] = "\"mine\""
         mine.options.idempotencyKey = .attached
@@ -328,7 +328,7 @@ import Testing
     }
 
     @Test func aKeyThatWasUsedForAnotherBodyIsNeverSentAgain() async throws {
-        let stub = StubTransport(Stub().answers(.status(.init(code: 422))))
+        let stub = StubTransport(Stub().responds(.status(.init(code: 422))))
         var call = try request(.post, body: .text("x"))
         call.options.idempotencyKey = .attached
         _ = try await stub.retry(RetryPolicy(statuses: [503]), clock: ManualClock()).send(call)

@@ -12,9 +12,9 @@ import Testing
 
     /// Everything that changes a request for those inside it.
     private func layered(_ sender: some HTTPSender) -> HTTPStack {
-        HTTPStack(sender).timeouts(firstByte: .seconds(9), attempt: .seconds(5), clock: clock).redirect().retry(RetryPolicy(maxAttempts: 1))
+        HTTPStack(sender).phaseTimeouts(firstByte: .seconds(9), attempt: .seconds(5), clock: clock).redirect().retry(RetryPolicy(maxAttempts: 1))
             .fallback(
-                to: StubTransport(Stub().answers(.failure(TransportError(.cannotConnect, phase: .connect, request: nil, wasSent: .no))))
+                to: StubTransport(Stub().responds(.failure(TransportError(.cannotConnect, phase: .connect, request: nil, delivery: .notSent))))
             )
             .validateStatus().timeout(.seconds(30), clock: clock).profile().events(to: events).server("https://a.example")
     }
@@ -36,7 +36,7 @@ import Testing
     }
 
     @Test(arguments: [true, false]) func theRequestOfAResponseIsTheCallers(_ hasOption: Bool) async throws {
-        let stack = layered(StubTransport(Stub().answers(.status(.ok))))
+        let stack = layered(StubTransport(Stub().responds(.status(.ok))))
         try expectNothingLeft(try await stack.send(request(hasOption)).request)
     }
 
@@ -47,16 +47,16 @@ import Testing
     }
 
     @Test(arguments: [true, false]) func theRequestOfAFailureIsTheCallers(_ hasOption: Bool) async throws {
-        let plain = StubTransport(Stub().answers(.status(.ok)))
+        let plain = StubTransport(Stub().responds(.status(.ok)))
         let breaker = CircuitBreaker()
         breaker.isolate("https://a.example")
         let rate = RateLimitMiddleware(.perSecond(1, burst: 1), maxWait: .zero, clock: clock)
         _ = try await plain.wrapped(by: rate).send(Request(.get, url: "https://a.example/"))
         let stacks: [HTTPStack] = [
             plain.circuitBreaker(breaker), plain.wrapped(by: rate),
-            HTTPStack(StubTransport(Stub().answers(.status(.notFound)))),
-            HTTPStack(StubTransport(Stub().answers(.redirect(to: "ftp://b.example")))),
-            plain.wrapped(by: Failing(label: "lost") { TransportError(.connectionLost, phase: .response, request: $0, wasSent: .yes) }),
+            HTTPStack(StubTransport(Stub().responds(.status(.notFound)))),
+            HTTPStack(StubTransport(Stub().responds(.redirect(to: "ftp://b.example")))),
+            plain.wrapped(by: Failing(label: "lost") { TransportError(.connectionLost, phase: .response, request: $0, delivery: .sent) }),
         ]
         for stack in stacks {
             let failure = await #expect(throws: (any Error).self) { try await self.layered(stack).send(self.request(hasOption)) }
@@ -72,22 +72,22 @@ import Testing
     @Test func thoseWhoJoinAnExchangeHaveTheirOwnRequest() async throws {
         let breaker = CircuitBreaker()
         breaker.isolate("https://a.example")
-        let stack = layered(StubTransport(Stub().answers(.status(.ok))).circuitBreaker(breaker).coalesce())
+        let stack = layered(StubTransport(Stub().responds(.status(.ok))).circuitBreaker(breaker).coalesce())
         let requests = [try request(true), try request(true)]
         for request in requests {
-            let failure = await #expect(throws: CircuitOpen.self) { try await stack.send(request) }
+            let failure = await #expect(throws: CircuitOpenError.self) { try await stack.send(request) }
             #expect(failure?.request?.id == request.id)
             try expectNothingLeft(failure?.request)
         }
     }
 
     @Test func layersWithASenderOfTheirOwnLeaveNothing() async throws {
-        let failing = StubTransport(Stub().answers(.status(.serviceUnavailable)))
-        let other = StubTransport(Stub().answers(.status(.ok)))
+        let failing = StubTransport(Stub().responds(.status(.serviceUnavailable)))
+        let other = StubTransport(Stub().responds(.status(.ok)))
         // With a layer outside that takes its own changes back, and without.
         let plain = failing.fallback(to: other, statuses: [503])
         try expectNothingLeft(try await plain.send(Request(.get, url: "https://a.example/")).request)
-        let stack = plain.timeouts(firstByte: .seconds(9), clock: clock)
+        let stack = plain.phaseTimeouts(firstByte: .seconds(9), clock: clock)
         let response = try await stack.send(Request(.get, url: "https://a.example/"))
         try expectNothingLeft(response.request)
         // Sent again, its options are checked, and the limits are those of the stack that it goes to.
@@ -100,7 +100,7 @@ import Testing
     @Test func anotherRequestKeepsWhatItHas() throws {
         var other = Request(head: HTTPRequest(method: .get, scheme: "https", authority: "a.example", path: "/token"))
         other.deadline = Deadline(after: .seconds(1), clock: clock)
-        let failure = TransportError(.tls, phase: .connect, request: other, wasSent: .no)
+        let failure = TransportError(.tls, phase: .connect, request: other, delivery: .notSent)
         let restored = try #require(failure.restoringCall(of: request(true)) as? TransportError)
         #expect(restored.request?.deadline != nil)
         var response = Response(head: HTTPResponse(status: .ok), request: other)
@@ -121,16 +121,16 @@ import Testing
     }
 
     @Test(arguments: [true, false]) func aLayerThatSendsTheRequestAgainBeginsAnAttempt(_ hasLayer: Bool) async throws {
-        let plain = StubTransport(Stub().answers(.status(.ok)))
+        let plain = StubTransport(Stub().responds(.status(.ok)))
         var request = try Request(.get, url: "https://a.example/")
         if !hasLayer { request.options.attemptTimeout = .use(.milliseconds(50)) }
-        let inner = hasLayer ? plain.timeouts(attempt: .seconds(5), clock: clock) : HTTPStack(plain)
+        let inner = hasLayer ? plain.phaseTimeouts(attempt: .seconds(5), clock: clock) : HTTPStack(plain)
         let response = try await inner.wrapped(by: SendsAgain(clock: clock)).send(request)
         #expect(response.status == .ok && response.request.deadline == nil)
     }
 
     @Test func anEarlierDeadlineOfAFallbackEndsWithItsAttempt() async throws {
-        let stack = HTTPStack(StubTransport(Stub().answers(.status(.ok)))).fallback(to: StubTransport(Stub().answers(.status(.ok))))
+        let stack = HTTPStack(StubTransport(Stub().responds(.status(.ok)))).fallback(to: StubTransport(Stub().responds(.status(.ok))))
         var request = try Request(.get, url: "https://a.example/")
         request.deadline = Deadline(after: .seconds(100), clock: clock)
         #expect(try await stack.send(request).request.deadline?.remaining == .seconds(100))

@@ -76,8 +76,8 @@ import Testing
 
     @Test func everyStepOfACallIsTakenOnTheCallersExecutor() async throws {
         let (steps, executor) = (Steps(), OneQueue())
-        var stack = Wire(steps: steps).wrapped(by: Stepping(steps: steps)).timeouts(idleRead: .seconds(60), attempt: .seconds(60))
-            .limitConcurrency(to: 1).circuitBreaker().redirect().retry().validateStatus().timeout(.seconds(60)).profile()
+        var stack = Wire(steps: steps).wrapped(by: Stepping(steps: steps)).phaseTimeouts(idleRead: .seconds(60), attempt: .seconds(60))
+            .concurrencyLimit(1).circuitBreaker().redirect().retry().validateStatus().timeout(.seconds(60)).profile()
         #if Telemetry
         stack = stack.log(to: recordingLogger().0, detail: .body())
         #endif

@@ -5,7 +5,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct ServerMiddlewareTests {
     private func url(_ request: Request, through stack: (StubTransport) -> HTTPStack) async throws -> String {
-        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.ok)))
         _ = try await stack(stub).send(request)
         let head = try #require(stub.requests.first).request.head
         return "\(head.scheme ?? "?")://\(head.authority ?? "?")\(head.path ?? "?")"
@@ -25,7 +25,7 @@ import Testing
             let result: String?
             do {
                 result = try await url(try Request(.get, PathTemplate(verbatim: join.path))) { $0.server(join.base) }
-            } catch is InvalidURL {
+            } catch is InvalidURLError {
                 result = nil
             }
             #expect(result == join.expect, "\(join.base) and \(join.path): \(join.why)")
@@ -41,7 +41,7 @@ import Testing
     }
 
     @Test func fieldsOfAPathNeverReachAnotherOrigin() async throws {
-        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.ok)))
         let stack = stub.server("https://a.example").server(path: "/v1", headers: [.authorization: "Bearer secret"])
         _ = try await stack.send(Request(.get, url: "https://evil.example/x"))
         _ = try await stack.send(Request(.get, "/x"))
@@ -57,7 +57,7 @@ import Testing
     }
 
     @Test func addsDefaultFieldsWhereTheRequestHasNone() async throws {
-        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.ok)))
         let stack = stub.server("https://a.example", headers: [.accept: "inner", .userAgent: "inner"]).server(headers: [.accept: "outer"])
         var request = try Request(.get, "/")
         request.head.headerFields[.contentLanguage] = "de"
@@ -69,7 +69,7 @@ import Testing
     }
 
     @Test func keepsRepeatedDefaultFields() async throws {
-        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.ok)))
         var headers = HTTPFields()
         headers.append(HTTPField(name: .accept, value: "a"))
         headers.append(HTTPField(name: .accept, value: "b"))
@@ -78,7 +78,7 @@ import Testing
     }
 
     @Test func givesItsFieldsToNoOtherOrigin() async throws {
-        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.ok)))
         let stack = stub.server("https://a.example", headers: [.authorization: "Bearer s3cret"])
         _ = try await stack.send(try Request(.get, url: "https://b.example/x"))
         _ = try await stack.send(try Request(.get, url: "http://a.example/x"))
@@ -89,8 +89,8 @@ import Testing
 
     @Test(arguments: ["ftp://a.example", "https://user:pw@a.example", "https://", "no url", "https://a.example:99999"])
     func aBadBaseURLFailsEachRequestWithAClearError(base: String) async throws {
-        let stub = StubTransport(Stub().answers(.status(.ok)))
-        let error = await #expect(throws: InvalidURL.self) { try await stub.server(base).send(try Request(.get, "/x")) }
+        let stub = StubTransport(Stub().responds(.status(.ok)))
+        let error = await #expect(throws: InvalidURLError.self) { try await stub.server(base).send(try Request(.get, "/x")) }
         #expect(error?.description.contains("pw") == false)
         #expect(stub.requests.isEmpty)
     }

@@ -5,7 +5,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct NumberMiddlewareTests {
     @Test func numbersTheRequestsOfOneStackFromOne() async throws {
-        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.ok)))
         let (first, second) = (stub.number(), stub.number())
         for expected in 1...3 { #expect(try await first.send(try request()).metadata.requestNumber == expected) }
         #expect(try await second.send(try request()).metadata.requestNumber == 1)
@@ -13,7 +13,7 @@ import Testing
     }
 
     @Test func neverGivesANumberTwice() async throws {
-        let stack = StubTransport(Stub().answers(.status(.ok))).number()
+        let stack = StubTransport(Stub().responds(.status(.ok))).number()
         let numbers = try await withThrowingTaskGroup(of: Int?.self) { group in
             for _ in 0..<500 { group.addTask { try await stack.send(try request()).metadata.requestNumber } }
             return try await group.reduce(into: []) { $0.append($1 ?? 0) }
@@ -22,7 +22,7 @@ import Testing
     }
 
     @Test func attemptsOfOneCallShareItsNumber() async throws {
-        let stub = StubTransport(Stub().answers(.status(.serviceUnavailable), .status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.serviceUnavailable), .status(.ok)))
         let clock = ManualClock()
         let stack = stub.retry(clock: clock, random: { 0 }).number()
         #expect(try await stack.send(try request()).status == .ok)
@@ -33,7 +33,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct TimeoutMiddlewareTests {
     @Test func failsACallThatIsNotAnswered() async throws {
         let clock = ManualClock()
-        let stack = StubTransport(Stub().answers(.never)).timeout(.seconds(30), clock: clock)
+        let stack = StubTransport(Stub().responds(.never)).timeout(.seconds(30), clock: clock)
         let response = Task { try await stack.send(try request()) }
         try await clock.sleepers(atLeast: 1)
         clock.advance(by: .seconds(30))
@@ -45,7 +45,7 @@ import Testing
 
     @Test func holdsForTheWaitsOfARetryInside() async throws {
         let (waits, deadlines) = (ManualClock(), ManualClock())  // two, as the transport's boundary sleeps on the deadline's
-        let stub = StubTransport(Stub().answers(.status(.serviceUnavailable)))
+        let stub = StubTransport(Stub().responds(.status(.serviceUnavailable)))
         let policy = RetryPolicy(maxAttempts: 100, base: .seconds(4), cap: .seconds(4))
         let stack = stub.retry(policy, clock: waits, random: { 0.999 }).timeout(.seconds(10), clock: deadlines)
         let response = Task { try await stack.send(try request()) }
@@ -60,7 +60,7 @@ import Testing
 
     @Test func theEarlierOfTwoDeadlinesHolds() async throws {
         let clock = ManualClock()
-        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.ok)))
         let stack = stub.timeout(.seconds(5), clock: clock).timeout(.seconds(30), clock: clock)
         _ = try await stack.send(try request())
         _ = try await stub.timeout(.seconds(30), clock: clock).timeout(.seconds(5), clock: clock).send(try request())
@@ -69,7 +69,7 @@ import Testing
 
     @Test func aRequestHasATimeoutOfItsOwn() async throws {
         let clock = ManualClock()
-        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.ok)))
         var request = try request()
         request.options.timeout = .use(.seconds(90))
         _ = try await stub.timeout(.seconds(30), clock: clock).send(request)
@@ -78,7 +78,7 @@ import Testing
 
     @Test func aTimeoutInsideRetryBoundsEachAttempt() async throws {
         let clock = ManualClock()
-        let stub = StubTransport(Stub().answers(.never, .status(.ok)))
+        let stub = StubTransport(Stub().responds(.never, .status(.ok)))
         let stack = stub.timeout(.seconds(2), clock: clock).retry(clock: clock, random: { 0 })
         let response = Task { try await stack.send(try request()) }
         try await clock.sleepers(atLeast: 1)

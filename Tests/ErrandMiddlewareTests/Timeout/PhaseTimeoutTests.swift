@@ -17,7 +17,7 @@ import Testing
             case answer
         }
 
-        var capabilities: Capabilities = [.phaseEvents]
+        var capabilities: Capabilities = []
         let clock: ManualClock
         let steps: [Step]
 
@@ -39,11 +39,11 @@ import Testing
     }
 
     private func failure(
-        of steps: [ScriptedTransport.Step], capabilities: Capabilities = [.phaseEvents], body: RequestBody = .empty,
+        of steps: [ScriptedTransport.Step], capabilities: Capabilities = [], body: RequestBody = .empty,
         _ limits: PhaseTimeouts
     ) async throws -> TransportError? {
         let stack = HTTPStack(ScriptedTransport(capabilities: capabilities, clock: clock, steps: steps))
-            .wrapped(by: PhaseTimeoutMiddleware(limits))
+            .wrapped(by: PhaseTimeoutsMiddleware(limits))
         let call = try request(.post, body: body)
         let task = Task { try await stack.send(call) }
         let error = await clock.advancingToSleepers { await #expect(throws: TransportError.self) { try await task.value } }
@@ -59,20 +59,20 @@ import Testing
 
     @Test func connectingIsBounded() async throws {
         let error = try await failure(of: [.tell(.start)], limits(connect: .seconds(5), firstByte: .seconds(1)))
-        #expect(error?.phase == .connect && error?.wasSent == .maybe && error?.elapsed == .seconds(5))
+        #expect(error?.phase == .connect && error?.delivery == .unknown && error?.elapsed == .seconds(5))
     }
 
     @Test func aTurnAndAConnectionShareTheirTime() async throws {
         let error = try await failure(of: [.tell(.start)], limits(queue: .seconds(2), connect: .seconds(5)))
         #expect(error?.phase == .connect && error?.elapsed == .seconds(7))
         let queue = try await failure(of: [.tell(.start)], limits(queue: .seconds(2)))
-        #expect(queue?.phase == .queue && queue?.wasSent == .maybe && queue?.elapsed == .seconds(2))
+        #expect(queue?.phase == .queue && queue?.delivery == .unknown && queue?.elapsed == .seconds(2))
     }
 
     @Test func theFirstByteIsBoundedFromTheEndOfTheRequest() async throws {
         let steps: [ScriptedTransport.Step] = [.wait(.seconds(4)), .tell(.requestHeadSent), .wait(.seconds(30)), .tell(.requestSent)]
         let error = try await failure(of: steps, limits(connect: .seconds(5), firstByte: .seconds(3)))
-        #expect(error?.phase == .response && error?.wasSent == .maybe && error?.elapsed == .seconds(37))
+        #expect(error?.phase == .response && error?.delivery == .unknown && error?.elapsed == .seconds(37))
     }
 
     @Test func aConnectionThatTakesNothingIsBoundedAndASlowBodyIsNot() async throws {
@@ -82,12 +82,12 @@ import Testing
         }
         // The body takes its time for each piece; the connection takes three of them, and then no more.
         let error = try await failure(of: [.tell(.requestHeadSent), .take(3)], body: slow, limits(idleWrite: .seconds(10)))
-        #expect(error?.phase == .send && error?.wasSent == .maybe && error?.elapsed == .seconds(310))
+        #expect(error?.phase == .send && error?.delivery == .unknown && error?.elapsed == .seconds(310))
     }
 
     @Test func withoutEventsTheFirstByteIsBoundedFromTheStart() async throws {
         let error = try await failure(of: [], capabilities: [], limits(connect: .seconds(1), firstByte: .seconds(3)))
-        #expect(error?.phase == .response && error?.wasSent == .maybe && error?.elapsed == .seconds(3))
+        #expect(error?.phase == .response && error?.delivery == .unknown && error?.elapsed == .seconds(3))
     }
 
     @Test func whatIsInTimeIsAnswered() async throws {
@@ -99,7 +99,7 @@ import Testing
         var call = try request()
         call.options.eventSink = sink
         let stack = HTTPStack(ScriptedTransport(clock: clock, steps: steps))
-            .timeouts(connect: .seconds(1), firstByte: .seconds(1), idleRead: .seconds(1), idleWrite: .seconds(1), clock: clock)
+            .phaseTimeouts(connect: .seconds(1), firstByte: .seconds(1), idleRead: .seconds(1), idleWrite: .seconds(1), clock: clock)
         let sent = call
         let response = try await clock.advancingToSleepers { try await stack.send(sent) }
         #expect(response.status == .ok && clock.sleeperCount == 0)
@@ -110,11 +110,11 @@ import Testing
     @Test func eachPieceOfTheResponseIsBounded() async throws {
         let clock = clock
         let stub = StubTransport(
-            Stub().answers(
+            Stub().responds(
                 .streaming { _, _ in
                     (HTTPResponse(status: .ok), PacedSource(pieces: 3, hangsThen: true) { try await clock.sleep(for: .seconds(9)) })
                 }))
-        let response = try await stub.timeouts(idleRead: .seconds(10), clock: clock).send(try request())
+        let response = try await stub.phaseTimeouts(idleRead: .seconds(10), clock: clock).send(try request())
         let body = response.body
         let read = Task {
             var count = 0
@@ -128,21 +128,21 @@ import Testing
         let (count, error) = await clock.advancingToSleepers { await read.value }
         #expect(count == 3, "27 seconds in all, nine for each")
         let failure = error as? TransportError
-        #expect(failure?.code == .timedOut && failure?.phase == .body && failure?.wasSent == .yes && failure?.elapsed == .seconds(10))
+        #expect(failure?.code == .timedOut && failure?.phase == .body && failure?.delivery == .sent && failure?.elapsed == .seconds(10))
         #expect(stub.openBodyCount == 0 && clock.sleeperCount == 0)
     }
 
     @Test func nobodyWhoReadsIsNotBounded() async throws {
-        let stub = StubTransport(Stub().answers(.stream(streamed)))
-        let response = try await stub.timeouts(idleRead: .seconds(1), clock: clock).send(try request())
+        let stub = StubTransport(Stub().responds(.stream(streamed)))
+        let response = try await stub.phaseTimeouts(idleRead: .seconds(1), clock: clock).send(try request())
         clock.advance(by: .seconds(100))
         #expect(clock.sleeperCount == 0)
         #expect(try await response.body.collect() == Data("onetwothree".utf8))
     }
 
     @Test func aRequestHasLimitsOfItsOwnOrNone() async throws {
-        let stub = StubTransport(Stub().answers(.never))
-        let stack = stub.timeouts(firstByte: .seconds(10), clock: clock)
+        let stub = StubTransport(Stub().responds(.never))
+        let stack = stub.phaseTimeouts(firstByte: .seconds(10), clock: clock)
         var own = try request()
         own.options.phaseTimeouts = .use(limits(firstByte: .seconds(2)))
         let sent = own
@@ -160,18 +160,18 @@ import Testing
     }
 
     @Test func theTimeOfAnAttemptCanBeSwitchedOff() async throws {
-        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.ok)))
         var off = try request()
         off.options.attemptTimeout = .off
-        let stack = stub.timeouts(attempt: .seconds(3), clock: clock)
+        let stack = stub.phaseTimeouts(attempt: .seconds(3), clock: clock)
         _ = try await stack.send(off)
         _ = try await stack.send(try request())
         #expect(stub.requests.map { $0.request.deadline == nil } == [true, false])
     }
 
     @Test func eachAttemptHasATimeOfItsOwn() async throws {
-        let stub = StubTransport(Stub().answers(.never))
-        let stack = stub.timeouts(attempt: .seconds(3), clock: clock)
+        let stub = StubTransport(Stub().responds(.never))
+        let stack = stub.phaseTimeouts(attempt: .seconds(3), clock: clock)
             .retry(RetryPolicy(maxAttempts: 3, backoff: .constant(.seconds(1)), jitter: .none), clock: clock)
         let call = try request()
         let task = Task { try await stack.send(call) }
@@ -181,8 +181,8 @@ import Testing
     }
 
     @Test func cancellingEndsTheWatch() async throws {
-        let stub = StubTransport(Stub().answers(.never))
-        let stack = stub.timeouts(connect: .seconds(1), firstByte: .seconds(10), clock: clock)
+        let stub = StubTransport(Stub().responds(.never))
+        let stack = stub.phaseTimeouts(connect: .seconds(1), firstByte: .seconds(10), clock: clock)
         let call = try request()
         let task = Task { try await stack.send(call) }
         try await clock.sleepers(atLeast: 1)
@@ -192,10 +192,10 @@ import Testing
     }
 
     @Test func theDescriptionNamesTheLimitsThatAreSet() {
-        let stack = StubTransport().timeouts(connect: .seconds(5), idleRead: .seconds(30), attempt: .seconds(60))
+        let stack = StubTransport().phaseTimeouts(connect: .seconds(5), idleRead: .seconds(30), attempt: .seconds(60))
         #expect(
             stack.description
-                == "timeouts(connect: 5.0 seconds, idleRead: 30.0 seconds, attempt: 60.0 seconds) > StubTransport")
+                == "phaseTimeouts(connect: 5.0 seconds, idleRead: 30.0 seconds, attempt: 60.0 seconds) > StubTransport")
     }
 
     // MARK: - Two of them
@@ -206,18 +206,18 @@ import Testing
     }
 
     @Test func whereTwoStandAroundEachOtherTheShorterOfEachLimitHolds() async throws {
-        let stub = StubTransport(Stub().answers(.status(.ok)))
-        let inner = stub.timeouts(connect: .seconds(2), firstByte: .seconds(1), clock: clock)
-        let stack = inner.timeouts(connect: .seconds(1), firstByte: .seconds(3), idleRead: .seconds(5), clock: clock)
-            .timeouts(idleWrite: .seconds(7), clock: clock)
+        let stub = StubTransport(Stub().responds(.status(.ok)))
+        let inner = stub.phaseTimeouts(connect: .seconds(2), firstByte: .seconds(1), clock: clock)
+        let stack = inner.phaseTimeouts(connect: .seconds(1), firstByte: .seconds(3), idleRead: .seconds(5), clock: clock)
+            .phaseTimeouts(idleWrite: .seconds(7), clock: clock)
         _ = try await stack.send(try request())
         let sent = stub.requests.first?.request
         #expect(limits(of: sent) == [nil, .seconds(1), .seconds(1), .seconds(5), .seconds(7)])
     }
 
     @Test func whatTheRequestItselfHasReplacesAll() async throws {
-        let stub = StubTransport(Stub().answers(.status(.ok)))
-        let stack = stub.timeouts(firstByte: .seconds(1), clock: clock).timeouts(idleRead: .seconds(5), clock: clock)
+        let stub = StubTransport(Stub().responds(.status(.ok)))
+        let stack = stub.phaseTimeouts(firstByte: .seconds(1), clock: clock).phaseTimeouts(idleRead: .seconds(5), clock: clock)
         var own = try request()
         own.options.phaseTimeouts = .use(PhaseTimeouts(firstByte: .seconds(60), clock: clock))
         _ = try await stack.send(own)

@@ -7,7 +7,7 @@ import Testing
     private struct Mistake: Error {}
 
     @Test func changesTheRequestBeforeItIsSent() async throws {
-        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.ok)))
         let stack = stub.transformRequest {
             $0.head.headerFields[.acceptLanguage] = "de"
             $0.body = .text("another")
@@ -21,7 +21,7 @@ import Testing
     }
 
     @Test func changesTheResponseOnItsWayOut() async throws {
-        let stub = StubTransport(Stub().answers(.status(.notFound, text: "gone")))
+        let stub = StubTransport(Stub().responds(.status(.notFound, text: "gone")))
         let response = try await stub.transformResponse {
             $0.head.status = .ok
             $0.body = ResponseBody(try await $0.body.collect() + Data(" for good".utf8))
@@ -32,7 +32,7 @@ import Testing
 
     @Test func mayWait() async throws {
         let clock = ManualClock()
-        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.ok)))
         let stack = stub.transformRequest { _ in try await clock.sleep(for: .seconds(1)) }
             .transformResponse { _ in try await clock.sleep(for: .seconds(2)) }
         let response = Task { try await stack.send(try request()) }
@@ -47,7 +47,7 @@ import Testing
 
     @Test func severalSeeEachOthersWork() async throws {
         let passage = Passage()
-        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.ok)))
         let stack = stub.transformRequest { _ in passage.note("inner request") }.transformResponse { _ in passage.note("inner response") }
             .transformRequest { _ in passage.note("outer request") }.transformResponse { _ in passage.note("outer response") }
         _ = try await stack.send(try request())
@@ -55,26 +55,26 @@ import Testing
     }
 
     @Test func whatItThrowsForARequestSendsNothing() async throws {
-        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.ok)))
         await #expect(throws: Mistake.self) { try await stub.transformRequest { _ in throw Mistake() }.send(try request()) }
         #expect(stub.requests.isEmpty)
     }
 
     @Test func whatItThrowsForAResponseReleasesTheBody() async throws {
-        let stub = StubTransport(Stub().answers(.stream(streamed)))
+        let stub = StubTransport(Stub().responds(.stream(streamed)))
         await #expect(throws: Mistake.self) { try await stub.transformResponse { _ in throw Mistake() }.send(try request()) }
         #expect(stub.requests.count == 1 && stub.openBodyCount == 0)
     }
 
     @Test func aBodyThatItReplacesUnreadIsReleased() async throws {
-        let stub = StubTransport(Stub().answers(.stream(streamed)))
+        let stub = StubTransport(Stub().responds(.stream(streamed)))
         let response = try await stub.transformResponse { $0.body = ResponseBody(Data("other".utf8)) }.send(try request())
         #expect(stub.openBodyCount == 0)
         #expect(try await response.body.collect() == Data("other".utf8))
     }
 
     @Test func aBodyMadeOfTheOldOneStreamsOn() async throws {
-        let stub = StubTransport(Stub().answers(.stream(streamed)))
+        let stub = StubTransport(Stub().responds(.stream(streamed)))
         let response = try await stub.transformResponse { $0.body = $0.body.transformed(by: Shouting()) }.send(try request())
         #expect(stub.openBodyCount == 1)
         #expect(try await response.body.collect() == Data("ONETWOTHREE".utf8))
@@ -84,7 +84,7 @@ import Testing
     @Test func aCancelledCallEndsInCancellationErrorWhateverTheClosureThrows() async throws {
         for isRequest in [true, false] {
             let clock = ManualClock()
-            let stub = StubTransport(Stub().answers(.stream(streamed)))
+            let stub = StubTransport(Stub().responds(.stream(streamed)))
             @Sendable func work() async throws {
                 do {
                     try await clock.sleep(for: .seconds(1))

@@ -11,7 +11,7 @@ import Testing
     @Test func sendsAgainOnceSomeWorkIsDone() async throws {
         let token = Mutex("old")
         let stub = StubTransport(
-            Stub().header(.authorization, "new").answers(.status(.ok)), Stub().answers(.stream(streamed, status: .unauthorized)))
+            Stub().header(.authorization, "new").responds(.status(.ok)), Stub().responds(.stream(streamed, status: .unauthorized)))
         let stack = stub.transformRequest { $0.head.headerFields[.authorization] = token.withLock { $0 } }
             .validate(
                 again(
@@ -27,8 +27,8 @@ import Testing
 
     @Test func workIsDoneOnceOnly() async throws {
         let passage = Passage()
-        let stub = StubTransport(Stub().answers(.status(.unauthorized)))
-        let error = await #expect(throws: ValidationFailure.self) {
+        let stub = StubTransport(Stub().responds(.status(.unauthorized)))
+        let error = await #expect(throws: ResponseValidationError.self) {
             try await stub.validate(again(on: .unauthorized, .retryAfter { passage.note("work") })).send(try request())
         }
         #expect(error?.reason == .retriesUsedUp && error?.retries == 1)
@@ -37,7 +37,7 @@ import Testing
     }
 
     @Test func workThatFailsFailsTheCall() async throws {
-        let stub = StubTransport(Stub().answers(.stream(streamed, status: .unauthorized)))
+        let stub = StubTransport(Stub().responds(.stream(streamed, status: .unauthorized)))
         await #expect(throws: Refused(why: "work")) {
             try await stub.validate(again(on: .unauthorized, .retryAfter { throw Refused(why: "work") })).send(try request())
         }
@@ -46,7 +46,7 @@ import Testing
 
     @Test func workEndsWithTheDeadline() async throws {
         let (clock, deadlines) = (ManualClock(), ManualClock())
-        let stub = StubTransport(Stub().answers(.status(.unauthorized)))
+        let stub = StubTransport(Stub().responds(.status(.unauthorized)))
         let stack = stub.validate(again(on: .unauthorized, .retryAfter { try await clock.sleep(for: .seconds(3_600)) }))
         let task = Task {
             var request = try request()
@@ -65,12 +65,12 @@ import Testing
         let passage = Passage()
         let isAwake = Mutex(false)
         let stub = StubTransport(
-            Stub(.post, "/wake").answers(
+            Stub(.post, "/wake").responds(
                 .custom { _ in
                     isAwake.withLock { $0 = true }
                     return (HTTPResponse(status: .ok), Data(repeating: 1, count: 200_000))
                 }),
-            Stub(.get, "/x").answers(
+            Stub(.get, "/x").responds(
                 .custom { _ in (HTTPResponse(status: isAwake.withLock { $0 } ? .ok : .unauthorized), Data("x".utf8)) }))
         let wake = try Request(.post, url: "https://a.example/wake")
         let stack = stub.wrapped(by: RecordingMiddleware(name: "inner", passage: passage)).validate(
@@ -86,9 +86,9 @@ import Testing
 
     @Test func anotherRequestThatFailsFailsTheCallByItsOwnFailure() async throws {
         let stub = StubTransport(
-            Stub(.post, "/wake").answers(
-                .failure(TransportError(.cannotConnect, phase: .connect, message: "the other", request: nil, wasSent: .no))),
-            Stub(.get, "/x").answers(.stream(streamed, status: .unauthorized)))
+            Stub(.post, "/wake").responds(
+                .failure(TransportError(.cannotConnect, phase: .connect, message: "the other", request: nil, delivery: .notSent))),
+            Stub(.get, "/x").responds(.stream(streamed, status: .unauthorized)))
         let wake = try Request(.post, url: "https://a.example/wake")
         let error = await #expect(throws: TransportError.self) {
             try await stub.validate(again(on: .unauthorized, .retryAfterSending(wake))).send(try request())
@@ -99,7 +99,7 @@ import Testing
 
     @Test func anotherRequestWhoseBodyBreaksOffFailsTheCall() async throws {
         let stub = StubTransport(
-            Stub(.post, "/wake").answers(.stream(streamed).breaking(afterBytes: 4)), Stub(.get, "/x").answers(.status(.unauthorized)))
+            Stub(.post, "/wake").responds(.stream(streamed).breaking(afterBytes: 4)), Stub(.get, "/x").responds(.status(.unauthorized)))
         let wake = try Request(.post, url: "https://a.example/wake")
         let error = await #expect(throws: TransportError.self) {
             try await stub.validate(again(on: .unauthorized, .retryAfterSending(wake))).send(try request())
@@ -110,8 +110,8 @@ import Testing
     // MARK: Attempts
 
     @Test func attemptsAreNumberedThroughWithThoseOfRetry() async throws {
-        let busy = StubAnswer.status(.serviceUnavailable)
-        let stub = StubTransport(Stub().answers(busy, .status(.unauthorized), busy, .status(.ok)))
+        let busy = StubResponse.status(.serviceUnavailable)
+        let stub = StubTransport(Stub().responds(busy, .status(.unauthorized), busy, .status(.ok)))
         let stack = stub.retry(clock: ManualClock(), random: { 0 }).validate(again(on: .unauthorized, .retry(.immediate, atMost: 1)))
         let response = try await stack.send(try request())
         #expect(response.metadata.attempts.map(\.number) == [1, 2, 3])
@@ -120,8 +120,8 @@ import Testing
     }
 
     @Test func aFailureAfterARetryKnowsTheAttempts() async throws {
-        let lost = TransportError(.connectionLost, phase: .response, request: nil, wasSent: .maybe)
-        let stub = StubTransport(Stub().answers(.status(.unauthorized), .failure(lost)))
+        let lost = TransportError(.connectionLost, phase: .response, request: nil, delivery: .unknown)
+        let stub = StubTransport(Stub().responds(.status(.unauthorized), .failure(lost)))
         let error = await #expect(throws: TransportError.self) {
             try await stub.validate(again(on: .unauthorized, .retry(.immediate, atMost: 1))).send(try request())
         }
@@ -129,7 +129,7 @@ import Testing
     }
 
     @Test func anAcceptedAnswerOfItsOwnMakingKnowsTheAttempts() async throws {
-        let stub = StubTransport(Stub().answers(.status(.unauthorized), .status(.notFound)))
+        let stub = StubTransport(Stub().responds(.status(.unauthorized), .status(.notFound)))
         let empty = ResponseValidator("empty") { request, response, _ in
             response.status == .notFound ? .accept(Response(head: HTTPResponse(status: .ok), request: request)) : .next
         }
@@ -141,7 +141,7 @@ import Testing
 
     @Test func cancellingEndsItDuringAWait() async throws {
         let clock = ManualClock()
-        let stub = StubTransport(Stub().answers(.stream(streamed, status: .unauthorized)))
+        let stub = StubTransport(Stub().responds(.stream(streamed, status: .unauthorized)))
         let slow: @Sendable () async throws -> Void = {
             do {
                 try await clock.sleep(for: .seconds(60))

@@ -17,7 +17,7 @@ import Testing
 
     @Test func validatorsAreAskedInOrderUntilOneRules() async throws {
         let passage = Passage()
-        let stub = StubTransport(Stub().answers(.stream(streamed)))
+        let stub = StubTransport(Stub().responds(.stream(streamed)))
         let accepting = ResponseValidator("b") { _, response, _ in
             passage.note("b")
             return .accept(response)
@@ -29,7 +29,7 @@ import Testing
 
     @Test func anAnswerThatNobodyObjectsToIsReturned() async throws {
         let passage = Passage()
-        let stub = StubTransport(Stub().answers(.stream(streamed, status: .notFound)))
+        let stub = StubTransport(Stub().responds(.stream(streamed, status: .notFound)))
         let response = try await stub.validate(noting("a", passage), noting("b", passage)).send(try request())
         #expect(response.status == .notFound && passage.all == ["a", "b"])
         #expect(try await response.body.collect() == Data("onetwothree".utf8))
@@ -37,19 +37,19 @@ import Testing
 
     @Test func theRequestsOwnValidatorsAreAskedFirst() async throws {
         let passage = Passage()
-        let stack = StubTransport(Stub().answers(.status(.ok))).validate(noting("stack", passage))
+        let stack = StubTransport(Stub().responds(.status(.ok))).validate(noting("stack", passage))
         var request = try request()
         request.options.validators = [noting("own 1", passage), noting("own 2", passage)]
         _ = try await stack.send(request)
         #expect(passage.all == ["own 1", "own 2", "stack"])
-        request.options.validation = .off
+        request.options.validate = .off
         _ = try await stack.send(request)
         #expect(passage.all.count == 3, "off asks none")
     }
 
     @Test func aValidatorSeesTheRequestAsItWasSent() async throws {
         let passage = Passage()
-        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.ok)))
         let validator = ResponseValidator("look") { request, response, _ in
             passage.note("\(request.head.path ?? "") \(request.head.headerFields[.acceptLanguage] ?? "") \(response.status.code)")
             return .next
@@ -69,7 +69,7 @@ import Testing
     // MARK: Accept and fail
 
     @Test func anAnswerIsAcceptedWithAChangedBody() async throws {
-        let stub = StubTransport(Stub().answers(.stream([Data(#"{"ok":true,"#.utf8), Data(#""data":7}"#.utf8)])))
+        let stub = StubTransport(Stub().responds(.stream([Data(#"{"ok":true,"#.utf8), Data(#""data":7}"#.utf8)])))
         let unwrapping = ResponseValidator("envelope") { _, response, _ in
             struct Envelope: Decodable { let ok: Bool, data: Int }
             var response = try await response.buffered(upTo: 1_000)
@@ -85,7 +85,7 @@ import Testing
     }
 
     @Test func anAnswerAcceptedInPlaceOfAnotherReleasesItsBody() async throws {
-        let stub = StubTransport(Stub().answers(.stream(streamed, status: .notFound)))
+        let stub = StubTransport(Stub().responds(.stream(streamed, status: .notFound)))
         let response = try await stub.validate(
             ResponseValidator("empty") { request, _, _ in .accept(Response(head: HTTPResponse(status: .ok), request: request)) }
         ).send(try request())
@@ -93,7 +93,7 @@ import Testing
     }
 
     @Test func aBodyOverTheLimitFailsTheCall() async throws {
-        let stub = StubTransport(Stub().answers(.stream(streamed)))
+        let stub = StubTransport(Stub().responds(.stream(streamed)))
         let error = await #expect(throws: TransportError.self) {
             try await stub.validate(ResponseValidator("read") { _, response, _ in .accept(try await response.buffered(upTo: 5)) }).send(
                 try request())
@@ -102,7 +102,7 @@ import Testing
     }
 
     @Test func whatItFailsWithOrThrowsIsThrownAndTheBodyReleased() async throws {
-        let stub = StubTransport(Stub().answers(.stream(streamed)))
+        let stub = StubTransport(Stub().responds(.stream(streamed)))
         let validators = [
             ResponseValidator("fail") { _, _, _ in .fail(Refused(why: "a")) },
             ResponseValidator("throw") { _, _, _ in throw Refused(why: "a") },
@@ -122,8 +122,8 @@ import Testing
     ])
     func waitsAsTheStrategySays(_ backoff: Backoff, seconds: [Double]) async throws {
         let clock = ManualClock()
-        let busy = StubAnswer.stream(streamed, status: .serviceUnavailable)
-        let stub = StubTransport(Stub().answers(busy, busy, busy, busy, .status(.ok)))
+        let busy = StubResponse.stream(streamed, status: .serviceUnavailable)
+        let stub = StubTransport(Stub().responds(busy, busy, busy, busy, .status(.ok)))
         let stack = stub.validate(again(on: .serviceUnavailable, .retry(backoff, atMost: 4)), clock: clock)
         let task = Task { try await stack.send(try request()) }
         for wait in seconds {
@@ -138,7 +138,7 @@ import Testing
     }
 
     @Test func anImmediateRetryDoesNotWait() async throws {
-        let stub = StubTransport(Stub().answers(.status(.serviceUnavailable), .status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.serviceUnavailable), .status(.ok)))
         let stack = stub.validate(again(on: .serviceUnavailable, .retry(.immediate, atMost: 1)), clock: ManualClock())
         #expect(try await stack.send(try request(.post, body: .text("x"))).status == .ok)
         #expect(stub.requests.map(\.text) == ["x", "x"])
@@ -146,8 +146,8 @@ import Testing
 
     @Test func aValidatorKnowsHowOftenItHadTheCallSentAgain() async throws {
         let passage = Passage()
-        let busy = StubAnswer.status(.serviceUnavailable)
-        let stub = StubTransport(Stub().answers(busy, .status(.badGateway), busy, .status(.ok)))
+        let busy = StubResponse.status(.serviceUnavailable)
+        let stub = StubTransport(Stub().responds(busy, .status(.badGateway), busy, .status(.ok)))
         func counting(_ status: HTTPResponse.Status) -> ResponseValidator {
             ResponseValidator("\(status.code)") { _, response, retries in
                 passage.note("\(status.code):\(retries)")
@@ -159,15 +159,15 @@ import Testing
     }
 
     @Test func usedUpRetriesFailTheCall() async throws {
-        let stub = StubTransport(Stub().answers(.stream(streamed, status: .serviceUnavailable, headers: [.retryAfter: "9"])))
+        let stub = StubTransport(Stub().responds(.stream(streamed, status: .serviceUnavailable, headers: [.retryAfter: "9"])))
         let stack = stub.validate(again(on: .serviceUnavailable, .retry(.immediate, atMost: 2), named: "not busy"))
         var request = try Request(.get, url: "https://a.example/x?token=s3cr3t")
         request.head.headerFields[.authorization] = "Bearer s3cr3t"
         let sent = request
-        let error = try #require(await #expect(throws: ValidationFailure.self) { try await stack.send(sent) })
+        let error = try #require(await #expect(throws: ResponseValidationError.self) { try await stack.send(sent) })
         #expect(error.name == "not busy" && error.retries == 2 && error.reason == .retriesUsedUp)
         #expect(error.response?.status == .serviceUnavailable && error.response?.headerFields[.retryAfter] == "9")
-        #expect(error.request?.id == request.id && error.phase == .response && error.wasSent == .yes && error.bodyPrefix.isEmpty)
+        #expect(error.request?.id == request.id && error.phase == .response && error.delivery == .sent && error.bodyPrefix.isEmpty)
         #expect(error.attempts.map(\.number) == [1, 2])
         #expect(
             "\(error)"
@@ -180,8 +180,8 @@ import Testing
     }
 
     @Test func noneAtMostIsARefusalAtOnce() async throws {
-        let stub = StubTransport(Stub().answers(.status(.serviceUnavailable)))
-        let error = await #expect(throws: ValidationFailure.self) {
+        let stub = StubTransport(Stub().responds(.status(.serviceUnavailable)))
+        let error = await #expect(throws: ResponseValidationError.self) {
             try await stub.validate(again(on: .serviceUnavailable, .retry(.immediate, atMost: 0))).send(try request())
         }
         #expect(error?.retries == 0 && error?.attempts.isEmpty == true && stub.requests.count == 1)
@@ -189,7 +189,7 @@ import Testing
     }
 
     @Test func aBodyThatCanBeReadOnceIsSentOnce() async throws {
-        let stub = StubTransport(Stub().answers(.stream(streamed, status: .serviceUnavailable)))
+        let stub = StubTransport(Stub().responds(.stream(streamed, status: .serviceUnavailable)))
         let chunks = AsyncThrowingStream<Data, any Error> {
             $0.yield(Data("x".utf8)); $0.finish()
         }
@@ -197,7 +197,7 @@ import Testing
             .retry(.immediate, atMost: 3), .retryAfter { Issue.record("nothing to be done") }, .retryAfterSending(try request()),
         ] {
             let before = stub.requests.count
-            let error = await #expect(throws: ValidationFailure.self) {
+            let error = await #expect(throws: ResponseValidationError.self) {
                 try await stub.validate(again(on: .serviceUnavailable, verdict)).send(try request(.put, body: .stream(chunks)))
             }
             #expect(error?.reason == .bodyCannotBeReplayed && error?.retries == 0)
@@ -208,7 +208,7 @@ import Testing
     @Test func aWaitThatWouldPassTheDeadlineIsNotBegun() async throws {
         for (left, sent) in [(Duration.seconds(5), 1), (.seconds(6), 2), (.seconds(11), 3)] {
             let (waits, deadlines) = (ManualClock(), ManualClock())
-            let stub = StubTransport(Stub().answers(.stream(streamed, status: .serviceUnavailable)))
+            let stub = StubTransport(Stub().responds(.stream(streamed, status: .serviceUnavailable)))
             let stack = stub.validate(again(on: .serviceUnavailable, .retry(.constant(.seconds(5)), atMost: 9)), clock: waits)
             let task = Task {
                 var request = try request()
@@ -220,7 +220,7 @@ import Testing
                 deadlines.advance(by: .seconds(5))
                 waits.advanceToNextSleeper()
             }
-            let error = await #expect(throws: ValidationFailure.self) { try await task.value }
+            let error = await #expect(throws: ResponseValidationError.self) { try await task.value }
             #expect(error?.reason == .deadlineTooNear && error?.retries == sent - 1 && stub.requests.count == sent)
             #expect(stub.openBodyCount == 0 && waits.sleeperCount == 0)
         }
@@ -229,7 +229,7 @@ import Testing
     @Test func countersAreOfOneCall() async throws {
         let calls = Mutex<[String: Int]>([:])
         let stub = StubTransport(
-            Stub().answers(
+            Stub().responds(
                 .custom { recorded in
                     let count = calls.withLock { calls in
                         calls[recorded.path, default: 0] += 1

@@ -4,15 +4,15 @@ import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct ValidateStatusMiddlewareTests {
-    private func error(_ answer: StubAnswer, rule: StatusRule = .successful) async throws -> StatusError? {
-        let stack = StubTransport(Stub().answers(answer)).validateStatus(rule)
+    private func error(_ answer: StubResponse, rule: StatusRule = .successful) async throws -> StatusError? {
+        let stack = StubTransport(Stub().responds(answer)).validateStatus(rule)
         return await #expect(throws: StatusError.self) { try await stack.send(try request()) }
     }
 
     @Test(arguments: [
         (200, true), (204, true), (299, true), (300, false), (304, false), (400, false), (404, false), (500, false), (599, false),
     ]) func accepts2xxByDefault(code: Int, isAccepted: Bool) async throws {
-        let stack = StubTransport(Stub().answers(.status(.init(code: code)))).validateStatus()
+        let stack = StubTransport(Stub().responds(.status(.init(code: code)))).validateStatus()
         if isAccepted {
             #expect(try await stack.send(try request()).status.code == code)
         } else {
@@ -27,13 +27,13 @@ import Testing
         #expect(try error?.decode([String: String].self) == ["reason": "gone"])
         #expect(error?.bodyIsWhole == true)
         #expect(error?.retryAfter == .seconds(7))
-        #expect(error?.wasSent == .yes)
+        #expect(error?.delivery == .sent)
         #expect(error?.problem == nil)
     }
 
     @Test func theBodyIsBoundedAndTheRestAbandoned() async throws {
         let chunk = Data(repeating: 0x61, count: 40 * 1024)
-        let stub = StubTransport(Stub().answers(.stream([chunk, chunk, chunk], status: .internalServerError)))
+        let stub = StubTransport(Stub().responds(.stream([chunk, chunk, chunk], status: .internalServerError)))
         let error = await #expect(throws: StatusError.self) { try await stub.validateStatus().send(try request()) }
         #expect(error?.bodyPrefix.count == 64 * 1024)
         #expect(error?.bodyIsWhole == false)
@@ -41,7 +41,7 @@ import Testing
     }
 
     @Test func aBodyThatBreaksOffDoesNotHideTheStatus() async throws {
-        let failure = TransportError(.connectionLost, phase: .body, request: nil, wasSent: .yes)
+        let failure = TransportError(.connectionLost, phase: .body, request: nil, delivery: .sent)
         let error = try await error(.stream(streamed, status: .badGateway, failure: failure))
         #expect(error?.status == .badGateway)
         #expect(error?.bodyPrefix == Data("onetwothree".utf8) && error?.bodyIsWhole == false, "kept as far as it came")
@@ -75,7 +75,7 @@ import Testing
 
     @Test func noSecretIsShown() async throws {
         let stub = StubTransport(
-            Stub().answers(.data(Data(#"{"password":"s3cret"}"#.utf8), status: .unauthorized, headers: [.setCookie: "id=s3cret"])))
+            Stub().responds(.data(Data(#"{"password":"s3cret"}"#.utf8), status: .unauthorized, headers: [.setCookie: "id=s3cret"])))
         let request = try Request(.get, url: "https://a.example/?token=s3cret", headers: [.authorization: "Bearer s3cret"])
         let error = await #expect(throws: StatusError.self) { try await stub.validateStatus().send(request) }
         var dumped = ""
@@ -84,7 +84,7 @@ import Testing
     }
 
     @Test func aRequestHasARuleOfItsOwn() async throws {
-        let stack = StubTransport(Stub().answers(.status(.notFound))).validateStatus()
+        let stack = StubTransport(Stub().responds(.status(.notFound))).validateStatus()
         var request = try request()
         request.options.validateStatus = .use(.statuses([200, 404]))
         #expect(try await stack.send(request).status == .notFound)
@@ -92,7 +92,7 @@ import Testing
 
     @Test func theDeadlineHoldsWhileTheErrorsBodyIsRead() async throws {
         let clock = ManualClock()
-        let stub = StubTransport(Stub().answers(.stream([Data("x".utf8)], status: .badRequest)))
+        let stub = StubTransport(Stub().responds(.stream([Data("x".utf8)], status: .badRequest)))
         let stalling = stub.wrapped(by: StallingBodies()).validateStatus()
         var request = try request()
         request.deadline = Deadline(after: .seconds(5), clock: clock)
@@ -117,7 +117,7 @@ private struct StallingBodies: HTTPMiddleware {
         let request: Request
         func next() async throws -> Data? {
             try await request.deadline?.wait()
-            throw TransportError(.timedOut, phase: .body, request: request, wasSent: .yes)
+            throw TransportError(.timedOut, phase: .body, request: request, delivery: .sent)
         }
         func abandon() {}
     }

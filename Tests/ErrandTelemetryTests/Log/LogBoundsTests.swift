@@ -11,7 +11,7 @@ import Testing
         let (logger, lines) = recordingLogger()
         let type = "multipart/form-data; boundary=" + String(repeating: "-", count: length)
         let body = Data(repeating: UInt8(ascii: "-"), count: 64_000)
-        let stub = StubTransport(Stub().answers(.data(body, headers: [.contentType: type])))
+        let stub = StubTransport(Stub().responds(.data(body, headers: [.contentType: type])))
         let response = try await stub.log(to: logger, detail: .body(limitBytes: body.count)).send(try request())
         #expect(try await response.body.collect() == body)
         #expect(lines.everything.contains("of 64000 bytes"))
@@ -22,7 +22,7 @@ import Testing
         let body =
             String(repeating: "[", count: 40) + Array(repeating: "1", count: 8_000).joined(separator: ",")
             + String(repeating: "]", count: 40)
-        let stub = StubTransport(Stub().answers(.status(.ok, headers: [.contentType: "application/json"], text: body)))
+        let stub = StubTransport(Stub().responds(.status(.ok, headers: [.contentType: "application/json"], text: body)))
         let response = try await stub.log(to: logger, detail: .body(limitBytes: 1 << 20), style: .pretty).send(try request())
         _ = try await response.body.collect()
         let longest = try #require(lines.all.map(\.text.utf8.count).max())

@@ -12,10 +12,10 @@ import Testing
 
     /// The texts that are logged of one exchange whose body is collected.
     private static func texts(
-        _ request: Request, _ answer: StubAnswer, detail: LogDetail, style: LogStyle = .oneLine
+        _ request: Request, _ answer: StubResponse, detail: LogDetail, style: LogStyle = .oneLine
     ) async throws -> [String] {
         let (logger, lines) = recordingLogger()
-        let stack = StubTransport(Stub().answers(answer)).log(to: logger, detail: detail, style: style, clock: ManualClock())
+        let stack = StubTransport(Stub().responds(answer)).log(to: logger, detail: detail, style: style, clock: ManualClock())
         _ = try await stack.send(request).body.collect()
         return lines.all.map(\.text)
     }
@@ -24,8 +24,8 @@ import Testing
 
     @Test func nothingIsLoggedAtTheLevelNone() async throws {
         let (logger, lines) = recordingLogger()
-        let failure = TransportError(.cannotConnect, phase: .connect, request: nil, wasSent: .no)
-        let stack = StubTransport(Stub().answers(.status(.ok), .failure(failure))).log(to: logger, detail: .none)
+        let failure = TransportError(.cannotConnect, phase: .connect, request: nil, delivery: .notSent)
+        let stack = StubTransport(Stub().responds(.status(.ok), .failure(failure))).log(to: logger, detail: .none)
         _ = try await stack.send(try request())
         await #expect(throws: TransportError.self) { try await stack.send(try request()) }
         #expect(lines.all.isEmpty)
@@ -55,7 +55,7 @@ import Testing
     @Test func bodyShowsWhatIsSentAndWhatIsRead() async throws {
         var request = try request(.post, body: .text(#"{ "a": 1, "password": "x" }"#))
         request.head.headerFields = Self.json
-        let answer = StubAnswer.stream([Data("one\n".utf8), Data("two".utf8)])
+        let answer = StubResponse.stream([Data("one\n".utf8), Data("two".utf8)])
         #expect(
             try await Self.texts(request, answer, detail: .body()) == [
                 #"POST https://a.example/x | Content-Type: application/json | body of 27 bytes: {"a":1,"password":"REDACTED"}"#,
@@ -93,7 +93,7 @@ import Testing
 
     @Test func aBodyIsShownUpToTheLimitAndHandedOnWhole() async throws {
         let (logger, lines) = recordingLogger()
-        let stub = StubTransport(Stub().answers(.stream([Data("ab€".utf8), Data("cdef".utf8)])))
+        let stub = StubTransport(Stub().responds(.stream([Data("ab€".utf8), Data("cdef".utf8)])))
         let stack = stub.log(to: logger, detail: .body(limitBytes: 4), clock: ManualClock())
         let response = try await stack.send(try request(.put, body: .text("123456")))
         #expect(try await response.body.collect() == Data("ab€cdef".utf8))
@@ -114,7 +114,7 @@ import Testing
 
     @Test func aRequestHasADetailOfItsOwn() async throws {
         let (logger, lines) = recordingLogger()
-        let stack = StubTransport(Stub().answers(.status(.ok))).log(to: logger, detail: .none)
+        let stack = StubTransport(Stub().responds(.status(.ok))).log(to: logger, detail: .none)
         var (loud, silent) = (try Request(.get, url: "https://a.example/x", headers: [.accept: "a"]), try request())
         loud.options.logDetail = .use(.headers)
         silent.options.logDetail = .off
@@ -155,7 +155,7 @@ import Testing
             $0.finish()
         }
         let (logger, lines) = recordingLogger()
-        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.ok)))
         _ = try await stub.log(to: logger, detail: .body()).send(try request(.post, body: .stream(chunks, length: 4)))
         #expect(lines.all[0].text == "POST https://a.example/x | body: stream, 4 bytes, oneShot")
         #expect(stub.requests.first?.body == Data("once".utf8))
@@ -168,11 +168,11 @@ import Testing
 
     @Test func aBodyThatNobodyReadsIsLoggedAsUnread() async throws {
         let (logger, lines) = recordingLogger()
-        let stub = StubTransport(Stub().answers(.stream(streamed)))
+        let stub = StubTransport(Stub().responds(.stream(streamed)))
         let stack = stub.log(to: logger, detail: .body(), clock: ManualClock())
         func sendAndDrop() async throws {
             let response = try await stack.send(try request())
-            #expect(stub.openBodyCount == 1 && response.exchange.ended == nil)
+            #expect(stub.openBodyCount == 1 && response.exchange.outcome == nil)
         }
         try await sendAndDrop()
         #expect(lines.all.map(\.text).last == "GET https://a.example/x: 200 | body unread after 0.0 s")
@@ -182,7 +182,7 @@ import Testing
 
     @Test func aBodyThatIsReadInPartIsLoggedAsFar() async throws {
         let (logger, lines) = recordingLogger()
-        let stub = StubTransport(Stub().answers(.stream(streamed)))
+        let stub = StubTransport(Stub().responds(.stream(streamed)))
         let response = try await stub.log(to: logger, detail: .body(), clock: ManualClock()).send(try request())
         for try await _ in response.body { break }
         #expect(lines.all.map(\.text).last == "GET https://a.example/x: 200 | body given up after 3 bytes in 0.0 s: one")
@@ -195,9 +195,9 @@ import Testing
         struct Foreign: Error, CustomStringConvertible { let description = "s3cret" }
         let (logger, lines) = recordingLogger()
         let stub = StubTransport(
-            Stub().answers(
+            Stub().responds(
                 .stream([Data("one".utf8)], failure: Foreign()),
-                .stream([Data("one".utf8)], failure: TransportError(.connectionLost, phase: .body, request: nil, wasSent: .yes))))
+                .stream([Data("one".utf8)], failure: TransportError(.connectionLost, phase: .body, request: nil, delivery: .sent))))
         let stack = stub.log(to: logger, detail: .body(), clock: ManualClock())
         await #expect(throws: Foreign.self) { try await stack.send(try request()).body.collect() }
         await #expect(throws: TransportError.self) { try await stack.send(try request()).body.collect() }
@@ -209,7 +209,7 @@ import Testing
 
     @Test func aCancelledReadIsNoWarning() async throws {
         let (logger, lines) = recordingLogger()
-        let stub = StubTransport(Stub().answers(.stream([Data("one".utf8)], failure: CancellationError())))
+        let stub = StubTransport(Stub().responds(.stream([Data("one".utf8)], failure: CancellationError())))
         let stack = stub.log(to: logger, detail: .body(), clock: ManualClock())
         await #expect(throws: CancellationError.self) { try await stack.send(try request()).body.collect() }
         #expect(lines.all.map(\.text).last == "GET https://a.example/x: 200 | body cancelled after 3 bytes in 0.0 s: one")
@@ -217,16 +217,16 @@ import Testing
     }
 
     @Test func trailersAndLengthComeThrough() async throws {
-        let stub = StubTransport(Stub().answers(.stream(streamed, headers: [.contentLength: "11"]).trailers([.server: "t"])))
+        let stub = StubTransport(Stub().responds(.stream(streamed, headers: [.contentLength: "11"]).trailers([.server: "t"])))
         let body = try await stub.log(to: recordingLogger().0, detail: .body()).send(try request()).body
         #expect(body.expectedLength == 11)
         #expect(try await body.collect() == Data("onetwothree".utf8))
         #expect(body.trailers?[.server] == "t")
-        await #expect(throws: BodyAlreadyUsed.self) { try await body.collect() }
+        await #expect(throws: BodyAlreadyUsedError.self) { try await body.collect() }
     }
 
-    @Test(arguments: MiddlewareBehaviour.all) func conformsWithBodiesOn(to behaviour: MiddlewareBehaviour) async throws {
-        try await behaviour.check(
+    @Test(arguments: MiddlewareBehavior.all) func conformsWithBodiesOn(to behavior: MiddlewareBehavior) async throws {
+        try await behavior.check(
             MiddlewareUnderTest("log with bodies", switchOff: { $0.options.logDetail = .off }) {
                 $0.log(to: recordingLogger().0, detail: .body(), style: .pretty, curl: true)
             })
@@ -251,8 +251,8 @@ import Testing
 
     @Test func aFailureCarriesTheRequestForCURL() async throws {
         let (logger, lines) = recordingLogger()
-        let failure = TransportError(.cannotConnect, phase: .connect, request: nil, wasSent: .no)
-        let stack = StubTransport(Stub().answers(.failure(failure), .status(.ok))).log(to: logger, curl: true)
+        let failure = TransportError(.cannotConnect, phase: .connect, request: nil, delivery: .notSent)
+        let stack = StubTransport(Stub().responds(.failure(failure), .status(.ok))).log(to: logger, curl: true)
         var request = try request()
         request.head.headerFields[.authorization] = "Bearer s3cret"
         await #expect(throws: TransportError.self) { try await stack.send(request) }
@@ -267,7 +267,7 @@ import Testing
         let described = Mutex(0)
         let failure = CountingFailure { described.withLock { $0 += 1 } }
         let (logger, lines) = recordingLogger(level: .error)
-        let stub = StubTransport(Stub().answers(.failure(failure), .stream(streamed)))
+        let stub = StubTransport(Stub().responds(.failure(failure), .stream(streamed)))
         let stack = stub.log(to: logger, detail: .body(), curl: true)
         let isFailure: Bool
         do {
@@ -297,7 +297,7 @@ private struct CountingFailure: RequestFailure {
     var attempts: [AttemptRecord] = []
     var request: Request?
     var phase: ExchangePhase { .send }
-    var wasSent: WasSent { .maybe }
+    var delivery: Delivery { .unknown }
     var description: String {
         isDescribed()
         return "described"

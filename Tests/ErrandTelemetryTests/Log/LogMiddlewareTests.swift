@@ -8,7 +8,7 @@ import Testing
     @Test func writesALineForTheRequestAndOneForTheResponse() async throws {
         let (logger, lines) = recordingLogger()
         let clock = ManualClock()
-        let stack = StubTransport(Stub().answers(.status(.ok))).log(to: logger, clock: clock).number().server("https://a.example")
+        let stack = StubTransport(Stub().responds(.status(.ok))).log(to: logger, clock: clock).number().server("https://a.example")
         _ = try await stack.send(try Request(.get, "/users/\(7, "id")"))
         #expect(lines.all.map(\.text) == ["#1 GET https://a.example/users/7", "#1 GET https://a.example/users/7: 200 in 0.0 s"])
         #expect(lines.all.map(\.level) == [.info, .info])
@@ -20,8 +20,8 @@ import Testing
 
     @Test func aFailureIsAWarningAndACancellationIsNot() async throws {
         let (logger, lines) = recordingLogger()
-        let failure = TransportError(.cannotConnect, phase: .connect, request: try request(), wasSent: .no)
-        let stub = StubTransport(Stub().answers(.failure(failure), .failure(CancellationError())))
+        let failure = TransportError(.cannotConnect, phase: .connect, request: try request(), delivery: .notSent)
+        let stub = StubTransport(Stub().responds(.failure(failure), .failure(CancellationError())))
         let stack = stub.log(to: logger)
         await #expect(throws: TransportError.self) { try await stack.send(try request()) }
         await #expect(throws: CancellationError.self) { try await stack.send(try request()) }
@@ -39,7 +39,7 @@ import Testing
             headers: [.authorization: "Bearer s3cret", .cookie: "id=s3cret", declared: "s3cret"])
         request.options.sensitivity = Sensitivity(fields: [declared], queryNames: ["q2"])
         let stub = StubTransport(
-            Stub().answers(.status(.ok, headers: [.setCookie: "id=s3cret"], text: "s3cret"), .failure(Foreign()), .status(.notFound)))
+            Stub().responds(.status(.ok, headers: [.setCookie: "id=s3cret"], text: "s3cret"), .failure(Foreign()), .status(.notFound)))
         let stack = stub.retry().log(to: logger, level: .trace)
         _ = try await stack.send(request)
         await #expect(throws: Foreign.self) { try await stack.send(request) }
@@ -50,8 +50,8 @@ import Testing
 
     @Test func aLoggerThatWantsNoInformationStillGetsFailures() async throws {
         let (logger, lines) = recordingLogger(level: .warning)
-        let failure = TransportError(.cannotConnect, phase: .connect, request: nil, wasSent: .no)
-        let stack = StubTransport(Stub().answers(.status(.ok), .failure(failure))).log(to: logger)
+        let failure = TransportError(.cannotConnect, phase: .connect, request: nil, delivery: .notSent)
+        let stack = StubTransport(Stub().responds(.status(.ok), .failure(failure))).log(to: logger)
         _ = try await stack.send(try request())
         await #expect(throws: TransportError.self) { try await stack.send(try request()) }
         #expect(lines.all.map(\.level) == [.warning])
@@ -60,7 +60,7 @@ import Testing
     @Test(arguments: [(Logger.Level.warning, true), (.error, false)])
     func theBodyOfATypedCallIsCopiedForALineAlone(level: Logger.Level, isCopied: Bool) async throws {
         let (logger, lines) = recordingLogger(level: level)
-        let stack = StubTransport(Stub().answers(.stream([Data("{".utf8)]))).log(to: logger, detail: .body())
+        let stack = StubTransport(Stub().responds(.stream([Data("{".utf8)]))).log(to: logger, detail: .body())
         var request = try request()
         request.options.call.awaitsDecoding = true
         let response = try await stack.send(request)
@@ -74,7 +74,7 @@ import Testing
         let (logger, lines) = recordingLogger()
         var request = try request()
         request.options.log = .use(.error)
-        _ = try await StubTransport(Stub().answers(.status(.ok))).log(to: logger).send(request)
+        _ = try await StubTransport(Stub().responds(.status(.ok))).log(to: logger).send(request)
         #expect(lines.all.map(\.level) == [.error, .error])
     }
 }

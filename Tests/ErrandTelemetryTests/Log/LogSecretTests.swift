@@ -16,7 +16,7 @@ import Testing
             let fields: HTTPFields = type.map { [.contentType: $0] } ?? [:]
             request.head.headerFields = fields
             request.options.sensitivity = Sensitivity(fields: [], queryNames: ["tenant"])
-            let stub = StubTransport(Stub().answers(.stream([bytes.prefix(7), bytes.dropFirst(7)], headers: fields)))
+            let stub = StubTransport(Stub().responds(.stream([bytes.prefix(7), bytes.dropFirst(7)], headers: fields)))
             let stack = stub.log(to: logger, detail: .body(limitBytes: limitBytes), style: style)
             #expect(try await stack.send(request).body.collect() == bytes)
             #expect(lines.all.count == 3)
@@ -38,7 +38,7 @@ import Testing
         var fields = HTTPFields([marked])
         fields[.location] = "https://b.example/?token=s3cr3t"
         fields[declared] = "s3cr3t"
-        let stub = StubTransport(Stub().answers(.status(.found, headers: fields), .failure(Refusal(request: request))))
+        let stub = StubTransport(Stub().responds(.status(.found, headers: fields), .failure(Refusal(request: request))))
         let stack = stub.log(to: logger, detail: .body(), style: .pretty, curl: true)
         _ = try await stack.send(request)
         await #expect(throws: Refusal.self) { try await stack.send(request) }
@@ -69,6 +69,6 @@ private struct Refusal: RequestFailure {
     var request: Request?
     var attempts: [AttemptRecord] = []
     var phase: ExchangePhase { .send }
-    var wasSent: WasSent { .maybe }
+    var delivery: Delivery { .unknown }
     var description: String { "refused" }
 }

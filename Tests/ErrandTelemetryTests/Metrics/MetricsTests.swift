@@ -23,7 +23,7 @@ import Testing
     }
 
     @Test func theTextFormatIsAsTheConventionsHaveIt() async throws {
-        let stub = StubTransport(Stub().answers(.data(Data(count: 300), status: .ok).delayed(by: .milliseconds(300))), clock: clock)
+        let stub = StubTransport(Stub().responds(.data(Data(count: 300), status: .ok).delayed(by: .milliseconds(300))), clock: clock)
         let stack = stub.transformResponse { $0.metadata.httpVersion = "2" }.metrics(factory: metrics, clock: clock)
         _ = try await clock.advancingToSleepers { try await stack.send(try request(.post, body: .data(Data(count: 20)))) }
         let server = #"server_address="a.example",server_port="443""#
@@ -42,7 +42,7 @@ import Testing
     }
 
     @Test func aDurationLastsToTheEndOfTheBody() async throws {
-        let stub = StubTransport(Stub().answers(.stream(streamed)))
+        let stub = StubTransport(Stub().responds(.stream(streamed)))
         let response = try await stub.metrics(factory: metrics, clock: clock).send(try request())
         clock.advance(by: .seconds(2))
         #expect(metrics.values(Self.duration).isEmpty && metrics.level(Self.active) == 1)
@@ -61,7 +61,7 @@ import Testing
     // MARK: - Sizes
 
     @Test func sizesAreCountedWhereNoneIsDeclared() async throws {
-        let stub = StubTransport(Stub().answers(.stream(streamed)))
+        let stub = StubTransport(Stub().responds(.stream(streamed)))
         let chunks = AsyncStream<Data> { continuation in
             for chunk in streamed { continuation.yield(chunk) }
             continuation.finish()
@@ -71,7 +71,7 @@ import Testing
     }
 
     @Test func anExchangeThatDidNotComeToItsEndHasNoSizes() async throws {
-        let stub = StubTransport(Stub().answers(.data(Data(count: 10)).breaking(afterBytes: 5), .stream(streamed), .never))
+        let stub = StubTransport(Stub().responds(.data(Data(count: 10)).breaking(afterBytes: 5), .stream(streamed), .never))
         let stack = stub.metrics(factory: metrics)
         let body = RequestBody.data(Data(count: 7))
         await #expect(throws: TransportError.self) { try await stack.send(try request(.post, body: body)).body.collect() }
@@ -80,14 +80,14 @@ import Testing
     }
 
     @Test func aRequestWithoutABodyHasNoSize() async throws {
-        _ = try await StubTransport(Stub().answers(.status(.noContent))).metrics(factory: metrics).send(try request())
+        _ = try await StubTransport(Stub().responds(.status(.noContent))).metrics(factory: metrics).send(try request())
         #expect(metrics.values(Self.sent).isEmpty && metrics.values(Self.received) == [0])
     }
 
     // MARK: - What is sent again
 
     @Test func eachAttemptIsMeasured() async throws {
-        let stub = StubTransport(Stub().answers(.status(.serviceUnavailable), TelemetryCase.transport(.cannotConnect), .status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.serviceUnavailable), TelemetryCase.transport(.cannotConnect), .status(.ok)))
         let stack = stub.metrics(factory: metrics, clock: clock).retry(clock: clock)
         _ = try await clock.advancingToSleepers { try await stack.send(try request()) }
         #expect(metrics.values(Self.duration) == [0, 0, 0], "the waits are nobody's")
@@ -98,7 +98,7 @@ import Testing
 
     @Test func eachHopIsItsOwnServers() async throws {
         let stub = StubTransport(
-            Stub(.get, "/x").answers(.redirect(to: "http://b.example:8080/y")), Stub(.get, "/y").answers(.status(.ok)))
+            Stub(.get, "/x").responds(.redirect(to: "http://b.example:8080/y")), Stub(.get, "/y").responds(.status(.ok)))
         _ = try await stub.metrics(factory: metrics).redirect().send(try request())
         #expect(metrics.values(Self.duration, ["server.address": "a.example", "server.port": "443"]).count == 1)
         #expect(metrics.values(Self.duration, ["server.address": "b.example", "server.port": "8080"]).count == 1)
@@ -107,7 +107,7 @@ import Testing
     // MARK: - Attributes on demand
 
     @Test func schemeAndTemplateAreThereOnDemandAndThePathNever() async throws {
-        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.ok)))
         let call = try Request(.get, "/users/\(4711, "id")")
         _ = try await stub.metrics(factory: metrics).server("https://a.example").send(call)
         #expect(!metrics.names.joined().contains("4711") && !metrics.names.joined().contains("url.template"))
@@ -119,7 +119,7 @@ import Testing
     }
 
     @Test func aPathThatAServerSentIsNoTemplate() async throws {
-        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.ok)))
         let call = try Request(.get, PathTemplate(verbatim: "/next/4711"))
         _ = try await stub.metrics(factory: metrics, attributes: .urlTemplate).server("https://a.example").send(call)
         #expect(!metrics.names.joined().contains("4711"))
@@ -127,7 +127,7 @@ import Testing
 
     @Test func methodsCanBeMadeKnown() async throws {
         let purge = try #require(HTTPRequest.Method("PURGE"))
-        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.ok)))
         let stack = stub.wrapped(by: MetricsMiddleware(factory: metrics, knownMethods: [purge]))
         _ = try await stack.send(try request(purge))
         _ = try await stack.send(try request(.get))
@@ -138,7 +138,7 @@ import Testing
     // MARK: - Open connections
 
     @Test func openConnectionsAreReportedWhereSomebodyCountsThem() async throws {
-        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.ok)))
         let open = Mutex(MetricsMiddleware.ConnectionCount(active: 1, idle: 2))
         let stack = stub.metrics(factory: metrics, openConnections: { $0 == "https://a.example" ? open.withLock { $0 } : nil })
         _ = try await stack.send(try request())
@@ -154,21 +154,21 @@ import Testing
     }
 
     @Test func theyAreNotReportedOtherwise() async throws {
-        _ = try await StubTransport(Stub().answers(.status(.ok))).metrics(factory: metrics).send(try request())
+        _ = try await StubTransport(Stub().responds(.status(.ok))).metrics(factory: metrics).send(try request())
         #expect(!metrics.names.contains { $0.hasPrefix("http.client.open_connections") })
     }
 
     // MARK: - Bounds
 
     @Test func aBackEndIsAskedOnceForEachInstrument() async throws {
-        let stack = StubTransport(Stub().answers(.status(.ok))).metrics(factory: metrics)
+        let stack = StubTransport(Stub().responds(.status(.ok))).metrics(factory: metrics)
         for _ in 0..<100 { _ = try await stack.send(try request()) }
         #expect(metrics.madeCount == 3 && metrics.values(Self.duration).count == 100)
     }
 
     /// A back end keeps what was made for ever.
     @Test func serversBeyondTheBoundAreCountedTogether() async throws {
-        let stack = StubTransport(Stub().answers(.status(.ok))).metrics(factory: metrics)
+        let stack = StubTransport(Stub().responds(.status(.ok))).metrics(factory: metrics)
         for number in 0..<1_000 { _ = try await stack.send(try Request(.get, url: "https://\(number).example/")) }
         _ = try await stack.send(try Request(.get, url: "https://1000.example:8443/"))
         let made = metrics.madeCount
@@ -184,7 +184,7 @@ import Testing
     @Test func statusesBeyondTheBoundAreCountedTogether() async throws {
         let codes = Mutex(199)
         let stub = StubTransport(
-            Stub().answers(
+            Stub().responds(
                 .custom { _ in
                     let code = codes.withLock { code in
                         code += 1
@@ -203,13 +203,13 @@ import Testing
     @Test func aRequestThatIsSwitchedOffIsNotMeasured() async throws {
         var call = try request()
         call.options.metrics = .off
-        _ = try await StubTransport(Stub().answers(.status(.ok))).metrics(factory: metrics).send(call)
+        _ = try await StubTransport(Stub().responds(.status(.ok))).metrics(factory: metrics).send(call)
         #expect(metrics.names.isEmpty)
     }
 
     @Test func whatStandsOutsideItsPlaceIsNamed() {
         let stub = StubTransport()
-        #expect(stub.metrics(factory: metrics).limitConcurrency(to: 1).redirect().retry().server("https://a.example").orderProblems.isEmpty)
+        #expect(stub.metrics(factory: metrics).concurrencyLimit(1).redirect().retry().server("https://a.example").orderProblems.isEmpty)
         #expect(
             stub.retry().metrics(factory: metrics).orderProblems
                 == ["metrics stands outside retry: what is sent again would be counted once"])

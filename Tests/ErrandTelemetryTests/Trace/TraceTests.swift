@@ -28,13 +28,13 @@ import Tracing
     }
 
     @Test func aFailureSaysInWordsWhatItWas() async throws {
-        let stub = StubTransport(Stub().answers(TelemetryCase.transport(.cannotConnect)))
+        let stub = StubTransport(Stub().responds(TelemetryCase.transport(.cannotConnect)))
         await #expect(throws: TransportError.self) { try await stub.trace(tracer: tracer).send(try request()) }
         #expect(tracer.spans.first?.status == SpanStatus(code: .error, message: "cannot connect in connect (not sent)"))
     }
 
     @Test func aSpanEndsWithTheBody() async throws {
-        let response = try await StubTransport(Stub().answers(.stream(streamed))).trace(tracer: tracer).send(try request())
+        let response = try await StubTransport(Stub().responds(.stream(streamed))).trace(tracer: tracer).send(try request())
         #expect(tracer.ended.isEmpty)
         _ = try await response.body.collect()
         #expect(tracer.ended.count == 1)
@@ -50,7 +50,7 @@ import Tracing
     // MARK: - What is told
 
     @Test func theNameIsTheTemplateAndNeverThePath() async throws {
-        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.ok)))
         let stack = stub.trace(tracer: tracer).server("https://a.example")
         _ = try await stack.send(try Request(.get, "/users/\(4711, "id")/posts/\(5)", query: ["page": 2]))
         _ = try await stack.send(try Request(.get, PathTemplate(verbatim: "/next/4711")))
@@ -61,7 +61,7 @@ import Tracing
     }
 
     @Test func aTypedCallNamesItsSpan() async throws {
-        let stub = StubTransport(Stub().answers(.status(.noContent)))
+        let stub = StubTransport(Stub().responds(.status(.noContent)))
         let client = APIClient(stub.trace(tracer: tracer).server("https://a.example"))
         try await client.value(Endpoint<Void>.delete("/orgs/\("apple", "owner")/repos"))
         #expect(tracer.spans.map(\.operationName) == ["DELETE /orgs/{owner}/repos"])
@@ -74,26 +74,26 @@ import Tracing
     ]) func aSecretOfTheURLIsNotShown(_ name: String) async throws {
         var call = try Request(.get, url: "https://a.example/x?color=blue&\(name)=t0ps3cret&page=2")
         call.options.sensitivity = Sensitivity(fields: [], queryNames: ["own_name"])
-        _ = try await StubTransport(Stub().answers(.status(.ok))).trace(tracer: tracer).send(call)
+        _ = try await StubTransport(Stub().responds(.status(.ok))).trace(tracer: tracer).send(call)
         #expect(tracer.spans.first?.texts["url.full"] == "https://a.example/x?color=blue&\(name)=REDACTED&page=2")
     }
 
     @Test func credentialsOfTheURLAreNotShown() async throws {
         let head = HTTPRequest(method: .get, scheme: "https", authority: "user:t0ps3cret@a.example", path: "/x")
-        await #expect(throws: InvalidURL.self) { try await StubTransport().trace(tracer: tracer).send(Request(head: head)) }
+        await #expect(throws: InvalidURLError.self) { try await StubTransport().trace(tracer: tracer).send(Request(head: head)) }
         let texts = try #require(tracer.spans.first?.texts)
         #expect(texts["url.full"] == "https://REDACTED:REDACTED@a.example/x" && texts["server.address"] == "a.example")
-        #expect(texts["error.type"] == "InvalidURL" && tracer.ended.count == 1)
+        #expect(texts["error.type"] == "InvalidURLError" && tracer.ended.count == 1)
     }
 
     @Test func aRequestWithoutAServerHasNone() async throws {
-        await #expect(throws: InvalidURL.self) { try await StubTransport().trace(tracer: tracer).send(try Request(.get, "/x")) }
+        await #expect(throws: InvalidURLError.self) { try await StubTransport().trace(tracer: tracer).send(try Request(.get, "/x")) }
         let texts = try #require(tracer.spans.first?.texts)
         #expect(texts["server.address"] == nil && texts["url.full"] == nil)
     }
 
     @Test func theVersionIsToldWhereItIsKnown() async throws {
-        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.ok)))
         _ = try await stub.transformResponse { $0.metadata.httpVersion = "1.1" }.trace(tracer: tracer).send(try request())
         #expect(tracer.spans.first?.texts["network.protocol.version"] == "1.1")
         #expect(tracer.spans.first?.texts["network.protocol.name"] == nil)
@@ -113,7 +113,7 @@ import Tracing
         }
         let options = TraceOptions(
             requestHeaders: [.authorization, .accept, .userAgent, .age], responseHeaders: [.setCookie, .location, .via, .age])
-        let stub = StubTransport(Stub().answers(.status(.ok, headers: answer)))
+        let stub = StubTransport(Stub().responds(.status(.ok, headers: answer)))
         _ = try await stub.trace(tracer: tracer, options: options).send(call)
         let texts = try #require(tracer.spans.first?.texts).filter { $0.key.contains(".header.") }
         #expect(
@@ -124,7 +124,7 @@ import Tracing
     }
 
     @Test func sizesAreToldOnDemand() async throws {
-        let stub = StubTransport(Stub().answers(.stream(streamed)))
+        let stub = StubTransport(Stub().responds(.stream(streamed)))
         var call = try request(.post, body: .data(Data(count: 7)))
         _ = try await stub.trace(tracer: tracer).send(call).body.collect()
         call.options.trace = .use(TraceOptions(bodySizes: true))
@@ -137,7 +137,7 @@ import Tracing
         let (logger, lines) = recordingLogger()
         var call = try request()
         call.options.tags = ["tenant": "a", "api_key": "t0ps3cret"]
-        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.ok)))
         _ = try await stub.trace(tracer: tracer).log(to: logger).traceCall(tracer: tracer).number().send(call)
         let expected = [
             "errand.request.id": "\(call.id)", "errand.request.number": "1", "errand.tag.tenant": "a", "errand.tag.api_key": "<redacted>",
@@ -148,14 +148,14 @@ import Tracing
     }
 
     @Test func aNumberThatIsGivenFurtherInIsTold() async throws {
-        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.ok)))
         _ = try await stub.number().traceCall(tracer: tracer).send(try request())
         #expect(tracer.spans.first?.texts["errand.request.number"] == "1")
     }
 
     @Test func logsNameAFailureAsSpansDo() async throws {
         let (logger, lines) = recordingLogger()
-        let stub = StubTransport(Stub().answers(.never))
+        let stub = StubTransport(Stub().responds(.never))
         let stack = stub.trace(tracer: tracer).log(to: logger, clock: clock).timeout(.seconds(1), clock: clock)
         await #expect(throws: TransportError.self) {
             try await clock.advancingToSleepers { _ = try await stack.send(try request()) }
@@ -166,7 +166,7 @@ import Tracing
     // MARK: - What is sent again
 
     @Test func eachAttemptHasASpanWithItsCount() async throws {
-        let stub = StubTransport(Stub().answers(.status(.serviceUnavailable), TelemetryCase.transport(.cannotConnect), .status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.serviceUnavailable), TelemetryCase.transport(.cannotConnect), .status(.ok)))
         let stack = stub.trace(tracer: tracer).retry(clock: clock).traceCall(tracer: tracer)
         _ = try await clock.advancingToSleepers { try await stack.send(try request()) }
         let (call, attempts) = (try #require(tracer.spans.first), tracer.spans.dropFirst())
@@ -181,8 +181,8 @@ import Tracing
 
     @Test func redirectsWithinRetriesAreCountedTogether() async throws {
         let stub = StubTransport(
-            Stub(.get, "/x").answers(.redirect(to: "/y")),
-            Stub(.get, "/y").answers(.status(.serviceUnavailable), .status(.ok)))
+            Stub(.get, "/x").responds(.redirect(to: "/y")),
+            Stub(.get, "/y").responds(.status(.serviceUnavailable), .status(.ok)))
         _ = try await clock.advancingToSleepers {
             try await stub.trace(tracer: tracer).redirect().retry(clock: clock).send(try request())
         }
@@ -191,7 +191,7 @@ import Tracing
     }
 
     @Test func whatAValidatorSendsAgainIsCounted() async throws {
-        let stub = StubTransport(Stub().answers(.status(.unauthorized), .status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.unauthorized), .status(.ok)))
         let again = ResponseValidator("again") { _, response, _ in
             response.status == .unauthorized ? .retry(.immediate, atMost: 1) : .next
         }
@@ -200,7 +200,7 @@ import Tracing
     }
 
     @Test func aCallThatFailsIsAnError() async throws {
-        let stub = StubTransport(Stub().answers(.status(.notFound)))
+        let stub = StubTransport(Stub().responds(.status(.notFound)))
         await #expect(throws: StatusError.self) { try await stub.validateStatus().traceCall(tracer: tracer).send(try request()) }
         #expect(tracer.spans.first?.status?.code == .error && tracer.spans.first?.texts["error.type"] == "404")
     }
@@ -213,7 +213,7 @@ import Tracing
     }
 
     @Test func eachAttemptSendsItsOwnContext() async throws {
-        let stub = StubTransport(Stub().answers(.status(.serviceUnavailable), .status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.serviceUnavailable), .status(.ok)))
         var context = ServiceContext.topLevel
         context.trace = TraceContext(trace: String(repeating: "a", count: 32), span: String(repeating: "b", count: 16), state: "v=1")
         try await ServiceContext.withValue(context) {
@@ -230,7 +230,7 @@ import Tracing
 
     @Test func whatRunsWithinASpanSeesIt() async throws {
         let stub = StubTransport(
-            Stub().answers(.custom { _ in (HTTPResponse(status: .ok), Data((ServiceContext.current?.trace?.span ?? "").utf8)) }))
+            Stub().responds(.custom { _ in (HTTPResponse(status: .ok), Data((ServiceContext.current?.trace?.span ?? "").utf8)) }))
         let response = try await stub.trace(tracer: tracer).send(try request())
         #expect(try await response.body.collect() == Data((tracer.spans.first?.id ?? "none").utf8))
         #expect(ServiceContext.current == nil)
@@ -238,7 +238,7 @@ import Tracing
 
     @Test func aSpanThatIsNotSampledIsPropagatedAndTellsNothing() async throws {
         let tracer = RecordingTracer(isSampling: false)
-        let stub = StubTransport(Stub().answers(.status(.notFound)))
+        let stub = StubTransport(Stub().responds(.status(.notFound)))
         _ = try await stub.trace(tracer: tracer).send(try request())
         #expect(try field("traceparent", stub.requests[0])?.hasSuffix("-00") == true)
         #expect(tracer.spans.first?.texts == [:] && tracer.ended.count == 1)
@@ -248,7 +248,7 @@ import Tracing
         var call = try request()
         call.head.headerFields[try #require(HTTPField.Name("traceparent"))] = "00-\(String(repeating: "c", count: 32))-dddddddddddddddd-01"
         call.head.headerFields[try #require(HTTPField.Name("tracestate"))] = "old=1"
-        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.ok)))
         _ = try await stub.trace(tracer: tracer).send(call)
         _ = try await stub.trace(tracer: NoOpTracer()).send(call)
         _ = try await stub.trace().send(call)
@@ -267,8 +267,8 @@ import Tracing
         ] as [(TraceOptions.BaggageScope, [String?])])
     func baggageGoesAsFarAsItsScope(_ scope: TraceOptions.BaggageScope, _ expected: [String?]) async throws {
         let stub = StubTransport(
-            Stub(.get, "/x").answers(.redirect(to: "/y")), Stub(.get, "/y").answers(.redirect(to: "https://b.example/z")),
-            Stub(.get, "/z").answers(.redirect(to: "https://a.example/back")), Stub(.get, "/back").answers(.status(.ok)))
+            Stub(.get, "/x").responds(.redirect(to: "/y")), Stub(.get, "/y").responds(.redirect(to: "https://b.example/z")),
+            Stub(.get, "/z").responds(.redirect(to: "https://a.example/back")), Stub(.get, "/back").responds(.status(.ok)))
         var context = ServiceContext.topLevel
         context.baggage = "k=v"
         try await ServiceContext.withValue(context) {
@@ -283,14 +283,14 @@ import Tracing
     @Test func aRequestThatIsSwitchedOffHasNoSpan() async throws {
         var call = try request()
         call.options.trace = .off
-        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.ok)))
         _ = try await stub.trace(tracer: tracer).traceCall(tracer: tracer).send(call)
         #expect(tracer.spans.isEmpty && stub.requests[0].request.head.headerFields.isEmpty)
     }
 
     @Test func whatStandsOutsideItsPlaceIsNamed() {
         let stub = StubTransport()
-        let sound = stub.metrics().trace().limitConcurrency(to: 1).redirect().retry().timeout(.seconds(1)).traceCall()
+        let sound = stub.metrics().trace().concurrencyLimit(1).redirect().retry().timeout(.seconds(1)).traceCall()
         #expect(sound.server("https://a.example").orderProblems.isEmpty)
         #expect(stub.trace().traceCall().retry().orderProblems == ["retry stands outside traceCall: each attempt would pass for a call"])
         #expect(stub.redirect().trace().orderProblems == ["trace stands outside redirect: what is sent again would have one span for all"])

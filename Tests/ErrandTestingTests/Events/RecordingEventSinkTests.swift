@@ -14,26 +14,26 @@ import Testing
 
     @Test func everyEventIsKeptInOrder() async throws {
         let request = try request()
-        _ = try await StubTransport(Stub().answers(.status(.ok))).send(request)
+        _ = try await StubTransport(Stub().responds(.status(.ok))).send(request)
         #expect(sink.kinds.first == .start && sink.kinds.last == .end)
         #expect(sink.kinds == sink.events.map(\.kind) && sink.events.allSatisfy { $0.request == request.id })
     }
 
     @Test func decisionsOfACallAreCounted() async throws {
-        let stub = StubTransport(Stub().answers(.status(.serviceUnavailable), .status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.serviceUnavailable), .status(.ok)))
         let request = try Request(.get, url: "https://a.example/x")
         _ = try await stub.retry(RetryPolicy(backoff: .immediate)).events(to: sink).send(request)
         #expect(sink.kinds.count { $0 == .retryDecision } == 2)
     }
 
     @Test func whatIsRecordedIsNotWaitedFor() async throws {
-        _ = try await StubTransport(Stub().answers(.status(.ok))).send(try request())
+        _ = try await StubTransport(Stub().responds(.status(.ok))).send(try request())
         try await sink.wait(for: .start)
     }
 
     @Test func aWaitEndsWithItsEventAlone() async throws {
-        let body = StubAnswer.streaming { _, _ in (HTTPResponse(status: .ok), StillBodySource()) }
-        let stub = StubTransport(Stub().answers(body))
+        let body = StubResponse.streaming { _, _ in (HTTPResponse(status: .ok), StillBodySource()) }
+        let stub = StubTransport(Stub().responds(body))
         let hasEnded = Watched(false)
         let waiting = Task { [sink] in
             try await sink.wait(for: .end)

@@ -109,13 +109,13 @@ import Testing
 
     @Test func aStubIsNarrowedAndWidened() async throws {
         let stub = StubTransport(
-            Stub(.get, "/a").or(.path("/b") && .method(.post)).answers(.status(.ok)), Stub().and(.query("x")).answers(.status(.accepted)))
+            Stub(.get, "/a").or(.path("/b") && .method(.post)).responds(.status(.ok)), Stub().and(.query("x")).responds(.status(.accepted)))
         for (method, target, code) in [
             (HTTPRequest.Method.get, "/a", 200), (.post, "/b", 200), (.post, "/a?x=1", 202), (.get, "/b?x", 202),
         ] {
             #expect(try await stub.send(Request(method, url: "https://a.example" + target)).status.code == code)
         }
-        await #expect(throws: UnmatchedRequest.self) { try await stub.send(Request(.delete, url: "https://a.example/")) }
+        await #expect(throws: UnmatchedRequestError.self) { try await stub.send(Request(.delete, url: "https://a.example/")) }
     }
 
     @Test func descriptionsHoldNoSecret() {

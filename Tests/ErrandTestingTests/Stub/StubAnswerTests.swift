@@ -15,7 +15,7 @@ import Testing
         try Data("from a file".utf8).write(to: URL(fileURLWithPath: path))
         defer { try? FileManager.default.removeItem(atPath: path) }
         let stub = StubTransport(
-            Stub(.get, "/file").answers(.file(atPath: path, contentType: "text/plain")), Stub().answers(.file(atPath: path + ".none")))
+            Stub(.get, "/file").responds(.file(atPath: path, contentType: "text/plain")), Stub().responds(.file(atPath: path + ".none")))
         let response = try await stub.send(request(.get, "/file"))
         #expect(response.headers[.contentType] == "text/plain" && response.body.expectedLength == 11 && response.body.bufferedData == nil)
         #expect(try await response.body.collect() == Data("from a file".utf8))
@@ -24,7 +24,7 @@ import Testing
 
     @Test func aRedirectIsInTheFieldsAndFollowed() async throws {
         let stub = StubTransport(
-            Stub(.post, "/a").answers(.redirect(to: "/b", status: .temporaryRedirect)), Stub(.post, "/b").answers(.echo))
+            Stub(.post, "/a").responds(.redirect(to: "/b", status: .temporaryRedirect)), Stub(.post, "/b").responds(.echo))
         let first = try await stub.send(request(.post, "/a"))
         #expect(first.status == .temporaryRedirect && first.headers[.location] == "/b")
         let response = try await stub.redirect().send(request(.post, "/a", body: .text("kept")))
@@ -32,7 +32,7 @@ import Testing
     }
 
     @Test func anEchoHasTheBodyItsTypeAndItsTrailers() async throws {
-        let stub = StubTransport(Stub().answers(.echo))
+        let stub = StubTransport(Stub().responds(.echo))
         let response = try await stub.send(request(.post, headers: [.contentType: "a/b"], body: .text("again")))
         #expect(response.headers[.contentType] == "a/b")
         #expect(try await response.body.collect() == Data("again".utf8))
@@ -40,7 +40,7 @@ import Testing
     }
 
     @Test func theLastOfSeveralAnswersStaysWhereItIsToldTo() async throws {
-        let stub = StubTransport(Stub().answers(.status(.serviceUnavailable), .status(.ok), repeatingLast: true))
+        let stub = StubTransport(Stub().responds(.status(.serviceUnavailable), .status(.ok), repeatingLast: true))
         var codes: [Int] = []
         for _ in 0..<4 { codes.append(try await stub.send(request()).status.code) }
         #expect(codes == [503, 200, 200, 200])
@@ -48,15 +48,15 @@ import Testing
 
     @Test func aClosureSeesTheValuesInThePath() async throws {
         let stub = StubTransport(
-            Stub(.get, "/users/{id}/posts/{post}").answers(.custom { (HTTPResponse(status: .ok), Data("\($0.pathValues)".utf8)) }))
+            Stub(.get, "/users/{id}/posts/{post}").responds(.custom { (HTTPResponse(status: .ok), Data("\($0.pathValues)".utf8)) }))
         let body = try await stub.send(request(.get, "/users/a%2Fb/posts/7")).body.collect()
         #expect([#"["id": "a/b", "post": "7"]"#, #"["post": "7", "id": "a/b"]"#].contains(String(decoding: body, as: UTF8.self)))
     }
 
     @Test func whatDoesNotMatchPassesThrough() async throws {
-        let below = StubTransport(Stub().answers(.status(.ok, text: "below")))
+        let below = StubTransport(Stub().responds(.status(.ok, text: "below")))
         let above = StubTransport(
-            Stub(.get, "/stubbed").answers(.status(.ok, text: "above")), Stub(.get, "/sent").answers(.passThrough(to: below)),
+            Stub(.get, "/stubbed").responds(.status(.ok, text: "above")), Stub(.get, "/sent").responds(.passThrough(to: below)),
             unmatched: .passesThrough(to: below))
         var texts: [String] = []
         for target in ["/stubbed", "/sent", "/other"] {
@@ -67,8 +67,8 @@ import Testing
     }
 
     @Test func aBodyThatWasReadToMatchPassesThroughWhole() async throws {
-        let below = StubTransport(Stub().answers(.echo))
-        let above = StubTransport(Stub().json(["a": 1]).answers(.status(.ok)), unmatched: .passesThrough(to: below))
+        let below = StubTransport(Stub().responds(.echo))
+        let above = StubTransport(Stub().json(["a": 1]).responds(.status(.ok)), unmatched: .passesThrough(to: below))
         let once = RequestBody.stream(
             AsyncStream { continuation in
                 continuation.yield(Data("read once".utf8))
@@ -78,7 +78,7 @@ import Testing
     }
 
     @Test func rawBytesNeedAWire() async throws {
-        let stub = StubTransport(Stub().answers(.raw("HTTP/1.1 200 OK\r\n\r\n")))
+        let stub = StubTransport(Stub().responds(.raw("HTTP/1.1 200 OK\r\n\r\n")))
         let failure = await #expect(throws: TransportError.self) { try await stub.send(request()) }
         #expect(failure?.code == .unsupported)
     }
@@ -104,7 +104,7 @@ import Testing
 
     @Test func aDelayIsWaitedForOnTheClock() async throws {
         let clock = ManualClock()
-        let stub = StubTransport(Stub().answers(.status(.ok).delayed(by: .seconds(60))), clock: clock)
+        let stub = StubTransport(Stub().responds(.status(.ok).delayed(by: .seconds(60))), clock: clock)
         let task = Task { try await stub.send(request()).status }
         try await clock.sleepers(atLeast: 1)
         clock.advance(by: .seconds(59))
@@ -120,7 +120,7 @@ import Testing
         ] as [(NetworkConditions, Int)])
     func aDownloadTakesAsLongAsTheNetworkHasIt(_ conditions: NetworkConditions, milliseconds: Int) async throws {
         let clock = ManualClock()
-        let stub = StubTransport(Stub().answers(.data(Data(count: 60_000))), conditions: conditions, clock: clock)
+        let stub = StubTransport(Stub().responds(.data(Data(count: 60_000))), conditions: conditions, clock: clock)
         let (count, took) = try await timed(on: clock) { try await stub.send(request()).body.collect().count }
         #expect(count == 60_000)
         #expect(abs(took / .milliseconds(1) - Double(milliseconds)) < 2, "\(took)")
@@ -128,7 +128,7 @@ import Testing
 
     @Test func anUploadTakesAsLongAsTheNetworkHasItAndTellsItsProgress() async throws {
         let clock = ManualClock()
-        let stub = StubTransport(Stub().answers(.status(.ok).over(.edge)), clock: clock)
+        let stub = StubTransport(Stub().responds(.status(.ok).over(.edge)), clock: clock)
         let sink = RecordingEventSink()
         var made = try request(.post, body: .data(Data(count: 100_000)))
         made.options.eventSink = sink
@@ -143,15 +143,15 @@ import Testing
 
     @Test func anAnswersOwnConditionsCount() async throws {
         let clock = ManualClock()
-        let stub = StubTransport(Stub().answers(.status(.ok).over(NetworkConditions())), conditions: .edge, clock: clock)
+        let stub = StubTransport(Stub().responds(.status(.ok).over(NetworkConditions())), conditions: .edge, clock: clock)
         #expect(try await timed(on: clock) { try await stub.send(request()).status }.took == .zero)
     }
 
     @Test func cancellingEndsADelayAndAPacedBody() async throws {
         let clock = ManualClock()
         let stub = StubTransport(
-            Stub(.get, "/late").answers(.status(.ok).delayed(by: .seconds(60))),
-            Stub().answers(.data(Data(count: 1_000_000)).over(NetworkConditions(downloadBytesPerSecond: 10))), clock: clock)
+            Stub(.get, "/late").responds(.status(.ok).delayed(by: .seconds(60))),
+            Stub().responds(.data(Data(count: 1_000_000)).over(NetworkConditions(downloadBytesPerSecond: 10))), clock: clock)
         for target in ["/late", "/slow"] {
             let task = Task { try await stub.send(request(.get, target)).body.collect() }
             try await clock.sleepers(atLeast: 1)
@@ -165,25 +165,25 @@ import Testing
 
     @Test(arguments: [0, 1, 5, 9, 10, 11])
     func aBodyBreaksOffBehindTheByteThatIsNamed(_ count: Int) async throws {
-        let stub = StubTransport(Stub().answers(.stream(["four", "more", "ok"].map { Data($0.utf8) }).breaking(afterBytes: count)))
+        let stub = StubTransport(Stub().responds(.stream(["four", "more", "ok"].map { Data($0.utf8) }).breaking(afterBytes: count)))
         let response = try await stub.send(request())
         var found = Data()
         let failure = await #expect(throws: TransportError.self) { () async throws -> Void in
             for try await chunk in response.body { found.append(chunk) }
         }
         #expect(found == Data("fourmoreok".utf8).prefix(count))
-        #expect(failure?.code == .connectionLost && failure?.phase == .body && failure?.wasSent == .yes && stub.openBodyCount == 0)
+        #expect(failure?.code == .connectionLost && failure?.phase == .body && failure?.delivery == .sent && stub.openBodyCount == 0)
     }
 
     @Test func itBreaksWithTheErrorThatIsNamed() async throws {
-        let stub = StubTransport(Stub().answers(.data(Data(count: 10)).breaking(afterBytes: 3, with: Broken())))
+        let stub = StubTransport(Stub().responds(.data(Data(count: 10)).breaking(afterBytes: 3, with: Broken())))
         await #expect(throws: Broken.self) { try await stub.send(request()).body.collect() }
     }
 
     @Test func stubsThatWereNotPlayedToTheirEndAreTold() async throws {
         let stub = StubTransport(
-            Stub(.get, "/a").answers(.status(.ok)), Stub(.get, "/b").answers(.status(.ok), .status(.gone)),
-            Stub(.get, "/c").answers(.status(.ok)))
+            Stub(.get, "/a").responds(.status(.ok)), Stub(.get, "/b").responds(.status(.ok), .status(.gone)),
+            Stub(.get, "/c").responds(.status(.ok)))
         _ = try await stub.send(request(.get, "/a"))
         _ = try await stub.send(request(.get, "/b"))
         #expect(stub.unusedStubs.map(\.description) == ["method GET, path /b", "method GET, path /c"])
@@ -195,8 +195,8 @@ import Testing
     @Test(arguments: 0..<1_000)
     func aThousandTestsSideBySideDoNotInterfere(_ number: Int) async throws {
         let stub = StubTransport(
-            Stub(.get, "/items/{id}").query("page").answers(.status(.serviceUnavailable), .json(["number": number])),
-            Stub(.put, "/items/{id}").answers(.echo))
+            Stub(.get, "/items/{id}").query("page").responds(.status(.serviceUnavailable), .json(["number": number])),
+            Stub(.put, "/items/{id}").responds(.echo))
         let client = APIClient(stub.retry(clock: ImmediateClock()).server("https://a.example"))
         let value: [String: Int] = try await client.get("/items/\(number)", query: ["page": number])
         #expect(value == ["number": number])

@@ -17,19 +17,19 @@ struct StubTransportBodyTests {
     }
 
     @Test func aBodyThatWasReadForMatchingAndIsTooLongToKeepIsNotPassedOnCut() async throws {
-        let server = StubTransport(Stub().answers(.status(.ok)))
-        let stub = StubTransport(Stub(.post).body("other").answers(.status(.created)), unmatched: .passesThrough(to: server))
+        let server = StubTransport(Stub().responds(.status(.ok)))
+        let stub = StubTransport(Stub(.post).body("other").responds(.status(.created)), unmatched: .passesThrough(to: server))
         let (body, _) = oneShot(bytes: 17 * 1024 * 1024)
         let failure = try #require(
             await #expect(throws: TransportError.self) { _ = try await stub.send(post("/", body)) })
-        #expect(failure.code == .bodyTooLarge && failure.wasSent == .no)
+        #expect(failure.code == .bodyTooLarge && failure.delivery == .notSent)
         #expect(failure.message.contains("16777216 bytes"))
         #expect(server.requests.isEmpty)
     }
 
     @Test func aBodyThatWasReadForMatchingIsPassedOnWholeWithItsTrailers() async throws {
-        let server = StubTransport(Stub().answers(.status(.ok)))
-        let stub = StubTransport(Stub(.post).body("other").answers(.status(.created)), unmatched: .passesThrough(to: server))
+        let server = StubTransport(Stub().responds(.status(.ok)))
+        let stub = StubTransport(Stub(.post).body("other").responds(.status(.created)), unmatched: .passesThrough(to: server))
         let (body, _) = oneShot(bytes: 3 * 1024 * 1024, trailers: [.init("X-Checksum")!: "abc"])
         #expect(try await stub.send(post("/", body)).status == .ok)
         #expect(server.requests.first?.body.count == 3 * 1024 * 1024)
@@ -41,7 +41,7 @@ struct StubTransportBodyTests {
 
     @Test func aBodyIsAbandonedWhereAStreamingAnswerThrows() async throws {
         let (body, source) = oneShot(bytes: 10)
-        let stub = StubTransport(Stub(.post).answers(.streaming { _, _ in throw AppBroke() }))
+        let stub = StubTransport(Stub(.post).responds(.streaming { _, _ in throw AppBroke() }))
         await #expect(throws: AppBroke.self) { _ = try await stub.send(post("/", body)) }
         #expect(source.abandoned.value > 0)
     }
@@ -49,7 +49,7 @@ struct StubTransportBodyTests {
     @Test func aBodyIsAbandonedWhereAnEchoIsCancelledBeforeItsHead() async throws {
         let clock = ManualClock()
         let (body, source) = oneShot(bytes: 10)
-        let stub = StubTransport(Stub(.post).answers(.echo.delayed(by: .seconds(1))), clock: clock)
+        let stub = StubTransport(Stub(.post).responds(.echo.delayed(by: .seconds(1))), clock: clock)
         let call = Task { _ = try await stub.send(post("/", body)) }
         try await clock.sleepers(atLeast: 1)
         call.cancel()
@@ -61,7 +61,7 @@ struct StubTransportBodyTests {
         let (body, source) = oneShot(bytes: 10)
         let answered = ScriptedBody([{ Data("late".utf8) }])
         let stub = StubTransport(
-            Stub(.post).answers(
+            Stub(.post).responds(
                 .streaming { _, _ in
                     withUnsafeCurrentTask { $0?.cancel() }
                     return (HTTPResponse(status: .ok), answered)
@@ -75,14 +75,14 @@ struct StubTransportBodyTests {
     @Test(arguments: [true, false]) func aBodyIsAbandonedWithTheEndOfAnAnswerThatDoesNotReadIt(isRead: Bool) async throws {
         let (body, source) = oneShot(bytes: 10)
         let stub = StubTransport(
-            Stub(.post).answers(.streaming { _, _ in (HTTPResponse(status: .ok), ScriptedBody([{ Data("a".utf8) }])) }))
+            Stub(.post).responds(.streaming { _, _ in (HTTPResponse(status: .ok), ScriptedBody([{ Data("a".utf8) }])) }))
         let response = try await stub.send(post("/", body))
         if isRead { _ = try await response.body.collect() } else { response.body.abandon() }
         #expect(source.abandoned.value > 0)
     }
 
     @Test func whatTheAppsOwnErrorSaysIsNotInTheFailure() async throws {
-        let stub = StubTransport(Stub(.post).answers(.status(.ok)))
+        let stub = StubTransport(Stub(.post).responds(.status(.ok)))
         let body = RequestBody.stream { _ in ScriptedBody([{ throw AppBroke() }]) }
         let failure = try #require(await #expect(throws: TransportError.self) { _ = try await stub.send(post("/", body)) })
         #expect(failure.code == .requestBody && failure.underlying is AppBroke)
@@ -92,8 +92,8 @@ struct StubTransportBodyTests {
     @Test func hugeDelaysAreWaitedForAndDoNotOverflow() async throws {
         let clock = ManualClock()
         let huge = Duration(attoseconds: .max)
-        let answer = StubAnswer.status(.ok).delayed(by: huge).delayed(by: huge).over(NetworkConditions(latency: huge))
-        let stub = StubTransport(Stub().answers(answer), clock: clock)
+        let answer = StubResponse.status(.ok).delayed(by: huge).delayed(by: huge).over(NetworkConditions(latency: huge))
+        let stub = StubTransport(Stub().responds(answer), clock: clock)
         let call = Task { try await stub.send(get("/")).status }
         try await clock.sleepers(atLeast: 1)
         clock.advance(by: .seconds(86_400 * 365))

@@ -16,9 +16,9 @@ import Testing
     /// The body of the answer; nil where no stub matches.
     private func answer(_ stub: Stub, _ request: Request) async throws -> String? {
         do {
-            let response = try await HTTPStack(StubTransport(stub.answers(.status(.ok, text: "yes")))).send(request)
+            let response = try await HTTPStack(StubTransport(stub.responds(.status(.ok, text: "yes")))).send(request)
             return String(decoding: try await response.body.collect(), as: UTF8.self)
-        } catch is UnmatchedRequest {
+        } catch is UnmatchedRequestError {
             return nil
         }
     }
@@ -82,15 +82,15 @@ import Testing
     }
 
     @Test func theFirstThatMatchesAnswersAndAddedOnesComeLast() async throws {
-        let stub = StubTransport(Stub(.get, "/a/{id}").answers(.status(.ok)), Stub(.get, "/a/7").answers(.status(.accepted)))
-        stub.add(Stub().answers(.status(.notFound)))
+        let stub = StubTransport(Stub(.get, "/a/{id}").responds(.status(.ok)), Stub(.get, "/a/7").responds(.status(.accepted)))
+        stub.add(Stub().responds(.status(.notFound)))
         let statuses = [try await stub.send(request(.get, "/a/7")).status, try await stub.send(request(.get, "/b")).status]
         #expect(statuses == [.ok, .notFound])
     }
 
     @Test func aStubForOneMethodNeverHidesAnothers() async throws {
         let stub = StubTransport(
-            Stub(.get, "/x").answers(.status(.ok)), Stub(.post, "/x").answers(.status(.created)), Stub(nil, "/x").answers(.status(.gone)))
+            Stub(.get, "/x").responds(.status(.ok)), Stub(.post, "/x").responds(.status(.created)), Stub(nil, "/x").responds(.status(.gone)))
         for (method, status) in [(HTTPRequest.Method.post, HTTPResponse.Status.created), (.get, .ok), (.delete, .gone), (.post, .created)] {
             #expect(try await stub.send(request(method, "/x")).status == status)
         }
@@ -98,29 +98,29 @@ import Testing
 
     @Test func oneAnswerServesForeverAndSeveralServeOnceEach() async throws {
         let stub = StubTransport(
-            Stub(.get, "/one").answers(.status(.ok)), Stub(.get, "/two").answers(.status(.serviceUnavailable), .status(.created)))
+            Stub(.get, "/one").responds(.status(.ok)), Stub(.get, "/two").responds(.status(.serviceUnavailable), .status(.created)))
         for _ in 0..<3 { #expect(try await stub.send(request(.get, "/one")).status == .ok) }
         #expect(try await stub.send(request(.get, "/two")).status == .serviceUnavailable)
         #expect(try await stub.send(request(.get, "/two")).status == .created)
-        let error = await #expect(throws: UnmatchedRequest.self) { try await stub.send(request(.get, "/two")) }
+        let error = await #expect(throws: UnmatchedRequestError.self) { try await stub.send(request(.get, "/two")) }
         #expect(error?.nearest == "'method GET, path /two' matches, but its 2 answers are used up")
-        stub.add(Stub(.get, "/two").answers(.status(.gone)))
+        stub.add(Stub(.get, "/two").responds(.status(.gone)))
         #expect(try await stub.send(request(.get, "/two")).status == .gone, "what is used up makes way for the next")
     }
 
     @Test func anUnmatchedRequestNamesTheNearestStub() async throws {
         let stub = StubTransport(
-            Stub(.post, "/orders").query("dry").answers(.status(.ok)), Stub(.get, "/users/{id}").header(.accept, "a").answers(.status(.ok)),
+            Stub(.post, "/orders").query("dry").responds(.status(.ok)), Stub(.get, "/users/{id}").header(.accept, "a").responds(.status(.ok)),
             Stub(.put, "/silent"))
-        let error = try #require(await #expect(throws: UnmatchedRequest.self) { try await stub.send(request(.get, "/users/7?token=S1")) })
+        let error = try #require(await #expect(throws: UnmatchedRequestError.self) { try await stub.send(request(.get, "/users/7?token=S1")) })
         #expect(
             error.description
                 == "GET https://a.example/users/7?token=REDACTED: no stub matches; the nearest, 'method GET, path /users/{id}, header Accept: a' differs in header Accept: a"
         )
-        #expect(error.wasSent == .no && error.phase == .request && error.request != nil)
-        let silent = await #expect(throws: UnmatchedRequest.self) { try await stub.send(request(.put, "/silent")) }
+        #expect(error.delivery == .notSent && error.phase == .request && error.request != nil)
+        let silent = await #expect(throws: UnmatchedRequestError.self) { try await stub.send(request(.put, "/silent")) }
         #expect(silent?.nearest == "'method PUT, path /silent' matches, but it has no answer")
-        let none = await #expect(throws: UnmatchedRequest.self) { try await StubTransport().send(request(.get, "/")) }
+        let none = await #expect(throws: UnmatchedRequestError.self) { try await StubTransport().send(request(.get, "/")) }
         #expect(none?.description == "GET https://a.example/: no stub matches; there are none")
     }
 
@@ -128,8 +128,8 @@ import Testing
         let stub = Stub(.get, "/x").header(.authorization, "Bearer S1").query("access_token", "S2").query("page", "2")
         #expect(stub.description == "method GET, path /x, header Authorization: <redacted>, query access_token=<redacted>, query page=2")
         #expect(Stub().description == "any request")
-        let error = await #expect(throws: UnmatchedRequest.self) {
-            try await StubTransport(stub.answers(.status(.ok))).send(request(.get, "/?token=S3", headers: [.cookie: "S4"]))
+        let error = await #expect(throws: UnmatchedRequestError.self) {
+            try await StubTransport(stub.responds(.status(.ok))).send(request(.get, "/?token=S3", headers: [.cookie: "S4"]))
         }
         var text = ""
         dump(error, to: &text)
@@ -138,7 +138,7 @@ import Testing
 
     @Test func whatWasAskedIsRecorded() async throws {
         struct Order: Codable, Equatable { var item: String }
-        let stub = StubTransport(Stub(.post).answers(.status(.ok)))
+        let stub = StubTransport(Stub(.post).responds(.status(.ok)))
         _ = try await stub.send(request(.post, "/a%20b?q=%41&r&s=1=2&t=%FF", body: .text(#"{"item":"tea"}"#)))
         _ = try? await stub.send(request(.get, "/none"))
         let stream = RequestBody.stream(
@@ -151,13 +151,13 @@ import Testing
         #expect(stub.requests.map { String(decoding: $0.body, as: UTF8.self) } == [#"{"item":"tea"}"#, "", "ab"])
         let first = try #require(stub.requests.first)
         let items: [(String, String?)] = [("q", "A"), ("r", nil), ("s", "1=2"), ("t", "%FF")]
-        #expect(first.queryItems == items.map { Query.Item(name: $0.0, value: $0.1) })
+        #expect(first.queryItems == items.map { URLQuery.Item(name: $0.0, value: $0.1) })
         #expect(try first.json(Order.self) == Order(item: "tea"))
         #expect(first.description == first.request.description)
     }
 
     @Test func answersHaveStatusFieldsAndBody() async throws {
-        let answers: [(StubAnswer, Int, String?, String)] = [
+        let answers: [(StubResponse, Int, String?, String)] = [
             (.status(.noContent), 204, nil, ""),
             (.status(.notFound, headers: [.contentType: "text/plain"], text: "no"), 404, "text/plain", "no"),
             (.data(Data("d".utf8), headers: [.contentType: "a/b"]), 200, "a/b", "d"),
@@ -167,7 +167,7 @@ import Testing
             (.custom { (HTTPResponse(status: .ok), Data($0.path.utf8)) }, 200, nil, "/x"),
         ]
         for (answer, status, contentType, body) in answers {
-            let stub = StubTransport(Stub().answers(answer))
+            let stub = StubTransport(Stub().responds(answer))
             let response = try await HTTPStack(stub).send(request(.get, "/x"))
             #expect(response.status.code == status && response.headers[.contentType] == contentType)
             #expect(try await response.body.collect() == Data(body.utf8))
@@ -176,27 +176,27 @@ import Testing
     }
 
     @Test func aFailureIsThrownAsItIs() async throws {
-        let stub = StubTransport(Stub().answers(.failure(SomeError()), .status(.ok)))
+        let stub = StubTransport(Stub().responds(.failure(SomeError()), .status(.ok)))
         await #expect(throws: SomeError()) { try await stub.send(request(.get, "/")) }
         #expect(try await stub.send(request(.get, "/")).status == .ok)
     }
 
     @Test func aBodyBreaksOffAfterItsLastChunk() async throws {
-        let stub = StubTransport(Stub().answers(.stream([Data("a".utf8)], failure: SomeError())))
+        let stub = StubTransport(Stub().responds(.stream([Data("a".utf8)], failure: SomeError())))
         let response = try await HTTPStack(stub).send(request(.get, "/"))
         var iterator = response.body.makeAsyncIterator()
         #expect(try await iterator.next() == Data("a".utf8))
-        #expect(stub.openBodyCount == 1 && response.exchange.ended == nil)
+        #expect(stub.openBodyCount == 1 && response.exchange.outcome == nil)
         await #expect(throws: SomeError()) { try await iterator.next() }
         #expect(stub.openBodyCount == 0)
-        guard case .failed(is SomeError) = response.exchange.ended else {
-            Issue.record("ended as \(String(describing: response.exchange.ended))")
+        guard case .failed(is SomeError) = response.exchange.outcome else {
+            Issue.record("ended as \(String(describing: response.exchange.outcome))")
             return
         }
     }
 
     @Test func openBodiesAreCountedUntilTheyAreReadAbandonedOrDropped() async throws {
-        let stub = StubTransport(Stub().answers(.stream([Data("a".utf8), Data("b".utf8)])))
+        let stub = StubTransport(Stub().responds(.stream([Data("a".utf8), Data("b".utf8)])))
         let (read, abandoned) = (try await stub.send(request(.get, "/")), try await stub.send(request(.get, "/")))
         #expect(stub.openBodyCount == 2)
         _ = try await stub.send(request(.get, "/"))
@@ -206,14 +206,14 @@ import Testing
         abandoned.body.abandon()
         abandoned.body.abandon()
         #expect(stub.openBodyCount == 0)
-        guard case .complete = read.exchange.ended, case .abandoned = abandoned.exchange.ended else {
+        guard case .complete = read.exchange.outcome, case .abandoned = abandoned.exchange.outcome else {
             Issue.record("ended otherwise")
             return
         }
     }
 
     @Test func readingABodySeesCancellation() async throws {
-        let stub = StubTransport(Stub().answers(.stream([Data("a".utf8)])))
+        let stub = StubTransport(Stub().responds(.stream([Data("a".utf8)])))
         let response = try await stub.send(request(.get, "/"))
         let task = Task {
             withUnsafeCurrentTask { $0?.cancel() }
@@ -224,7 +224,7 @@ import Testing
     }
 
     @Test func anAnswerThatNeverComesIsCancellable() async throws {
-        let stub = StubTransport(Stub().answers(.never))
+        let stub = StubTransport(Stub().responds(.never))
         let (request, hasArrived) = (try request(.get, "/"), RecordedArrival())
         let task = Task { try await HTTPStack(stub).send(request.reporting(to: hasArrived)) }
         try await hasArrived.arrived.wait("the request to arrive") { $0 }
@@ -233,11 +233,11 @@ import Testing
     }
 
     @Test func afterShutdownNothingIsSent() async throws {
-        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.ok)))
         try await stub.shutdown()
         try await stub.shutdown()
         let error = await #expect(throws: TransportError.self) { try await stub.send(request(.get, "/")) }
-        #expect(error?.code == .shutDown && error?.wasSent == .no && stub.requests.isEmpty)
+        #expect(error?.code == .shutDown && error?.delivery == .notSent && stub.requests.isEmpty)
         #expect(stub.description == "StubTransport" && stub.capabilities.contains([.streamingUpload, .streamingDownload]))
     }
 
@@ -246,7 +246,7 @@ import Testing
             for number in 0..<200 {
                 group.addTask {
                     let stub = StubTransport(
-                        Stub(.get, "/\(number)").answers(.status(.accepted, text: "a"), .status(.ok, text: "\(number)")))
+                        Stub(.get, "/\(number)").responds(.status(.accepted, text: "a"), .status(.ok, text: "\(number)")))
                     let stack = HTTPStack(stub)
                     _ = try await stack.send(request(.get, "/\(number)"))
                     let second = try await stack.send(request(.get, "/\(number)")).body.collect()
@@ -258,7 +258,7 @@ import Testing
     }
 
     @Test func eachOfSeveralAnswersServesOneOfManyCallers() async throws {
-        let stub = StubTransport(Stub().answers(.status(.ok), .status(.created), .status(.accepted)))
+        let stub = StubTransport(Stub().responds(.status(.ok), .status(.created), .status(.accepted)))
         let codes = await withTaskGroup(of: Int.self) { group in
             for _ in 0..<50 { group.addTask { (try? await stub.send(request(.get, "/")).status.code) ?? 0 } }
             return await group.reduce(into: []) { $0.append($1) }.sorted()

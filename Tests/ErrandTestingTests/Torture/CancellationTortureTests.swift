@@ -10,8 +10,8 @@ struct CancellationTortureTests {
     private func violation(
         _ torture: CancellationTorture = CancellationTorture(), accepts: (Int) -> Bool = { _ in true },
         check: (TortureRun<Int>) async throws -> Void = { _ in }, _ scenario: @escaping @Sendable () async throws -> Int
-    ) async throws -> TortureViolation {
-        try #require(await #expect(throws: TortureViolation.self) { _ = try await torture.run(scenario, accepts: accepts, check: check) })
+    ) async throws -> TortureError {
+        try #require(await #expect(throws: TortureError.self) { _ = try await torture.run(scenario, accepts: accepts, check: check) })
     }
 
     @Test func aScenarioIsCancelledBeforeAndAfterEachOfItsJobs() async throws {
@@ -28,7 +28,7 @@ struct CancellationTortureTests {
         let all = runs.withLock { $0 }
         let jobs = report.jobs
         #expect(report.value == 7 && jobs >= 4)
-        #expect(all.map(\.k) == (1...jobs + 1).flatMap { [$0, $0] })
+        #expect(all.map(\.jobNumber) == (1...jobs + 1).flatMap { [$0, $0] })
         #expect(all.map(\.moment) == (1...jobs + 1).flatMap { _ in [.before, .after] })
         // Only after its very last job does cancellation come too late; from the next on there is none.
         let names = all.map { "\($0)" }
@@ -80,7 +80,7 @@ struct CancellationTortureTests {
             return 1
         }
         #expect("\(violation)" == "cancelled before job 1: not CancellationError, but some error")
-        #expect(violation.underlying is SomeError && violation.k == 1 && violation.moment == .before)
+        #expect(violation.underlying is SomeError && violation.jobNumber == 1 && violation.moment == .before)
     }
 
     @Test func aWrongResultIsAViolation() async throws {
@@ -112,13 +112,13 @@ struct CancellationTortureTests {
             await Task { for await _ in never {} }.value
             return 1
         }
-        #expect(violation.k == 1 && violation.moment == .before)
+        #expect(violation.jobNumber == 1 && violation.moment == .before)
         #expect(violation.what == "no end within 0.1 seconds, after 1 jobs")
         stop.finish()
     }
 
     @Test func whatTheCheckFindsIsAViolationOfThatRun() async throws {
-        let violation = try await violation(check: { run in if run.k == 2 { throw SomeError() } }) {
+        let violation = try await violation(check: { run in if run.jobNumber == 2 { throw SomeError() } }) {
             await Task.yield()
             try Task.checkCancellation()
             return 1
@@ -160,14 +160,14 @@ struct CancellationTortureTests {
             for _ in 0..<30 { await Task.yield() }
             return 1
         }
-        #expect(finished.k == 1 && finished.what.contains(" jobs ran after the cancellation, 10 are allowed: "), "\(finished)")
+        #expect(finished.jobNumber == 1 && finished.what.contains(" jobs ran after the cancellation, 10 are allowed: "), "\(finished)")
         #expect("\(finished)".hasPrefix("cancelled before job 1: "), "\(finished)")
         let cancelled = try await violation(CancellationTorture(lateJobs: 10)) {
             for _ in 0..<30 { await Task.yield() }
             try Task.checkCancellation()
             return 1
         }
-        #expect(cancelled.k == 1 && cancelled.what.contains(" jobs ran after the cancellation, 10 are allowed: "), "\(cancelled)")
+        #expect(cancelled.jobNumber == 1 && cancelled.what.contains(" jobs ran after the cancellation, 10 are allowed: "), "\(cancelled)")
         let report = try await CancellationTorture(lateJobs: 10).run {
             for _ in 0..<30 {
                 try Task.checkCancellation()
@@ -190,7 +190,7 @@ struct CancellationTortureTests {
 
     @Test func theExecutorIsThatOfEveryLayer() async throws {
         let report = try await CancellationTorture().run {
-            let stub = StubTransport(Stub(.get, "/").answers(.stream([Data("a".utf8), Data("b".utf8)])))
+            let stub = StubTransport(Stub(.get, "/").responds(.stream([Data("a".utf8), Data("b".utf8)])))
             return try await stub.timeout(.seconds(3)).send(Request(.get, url: "https://a.example/")).body.collect()
         } accepts: {
             $0 == Data("ab".utf8)

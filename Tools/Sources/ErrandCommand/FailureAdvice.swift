@@ -20,7 +20,7 @@ enum FailureAdvice {
         case .timedOut where error.phase == .connect: "--connect-timeout with more seconds, or another address"
         case .timedOut: "--max-time with more seconds, or --retry"
         case .tls: "--cacert with the authority's certificate, if it is yours"
-        case .connectionLost where error.wasSent != .yes: "--retry, if doing it twice does no harm"
+        case .connectionLost where error.delivery != .sent: "--retry, if doing it twice does no harm"
         case .connectionLost: "--retry"
         case .proxy: "the credentials in --proxy"
         default: nil

@@ -5,10 +5,10 @@ import Foundation
 extension RequestArguments {
     /// What the arguments ask for.
     ///
-    /// - Throws: `ValidationError` for what can't be understood, which ends in the usage; ``InvalidURL``, `FileReadError`.
+    /// - Throws: `ValidationError` for what can't be understood, which ends in the usage; ``InvalidURLError``, `FileReadError`.
     func request(method: String?) throws -> Request {
         var body = try content()
-        var query = Query()
+        var query = URLQuery()
         for item in self.query {
             let (name, value) = split(item, at: "=")
             if let value { query.append(name, value) } else { query.appendFlag(name) }
@@ -118,8 +118,8 @@ extension RequestArguments {
 
     private func percentEncoded(_ text: String) -> String {
         let (name, value) = split(text, at: "=")
-        guard let value else { return Query([.init(name: text, value: nil)]).encoded }
-        let encoded = Query([.init(name: value, value: nil)]).encoded
+        guard let value else { return URLQuery([.init(name: text, value: nil)]).encoded }
+        let encoded = URLQuery([.init(name: value, value: nil)]).encoded
         return name.isEmpty ? encoded : name + "=" + encoded
     }
 

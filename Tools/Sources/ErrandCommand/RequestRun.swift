@@ -14,7 +14,7 @@ struct RequestRun {
         let request: Request
         do {
             request = try arguments.request(method: method)
-        } catch let error as InvalidURL {
+        } catch let error as InvalidURLError {
             throw ValidationError("\(error)")
         } catch let error as FileReadError {
             throw ValidationError("\(error)")
@@ -54,7 +54,7 @@ struct RequestRun {
         if let seconds = arguments.maxTime { stack = stack.timeout(.seconds(seconds)) }
         let start = ContinuousClock.now
         var request = request
-        let profile = Profile()
+        let profile = CallProfile()
         if arguments.profile {
             stack = stack.profile()
             request.options.profile = .use(profile)

@@ -173,23 +173,23 @@ enum Tour {
     private static func rehearse() async throws {
         step("An upload over a slow network, in no time", "StubTransport(…, conditions: .edge, clock: ManualClock())")
         let clock = ManualClock()
-        let stub = StubTransport(Stub(.put, "/file").answers(.status(.created)), conditions: .edge, clock: clock)
+        let stub = StubTransport(Stub(.put, "/file").responds(.status(.created)), conditions: .edge, clock: clock)
         let started = clock.now
         let upload = try Request(.put, url: "https://a.example/file", body: .data(Data(count: 1_000_000)))
         let response = try await clock.advancingToSleepers { try await stub.send(upload) }
         try expect(response.status == .created, "a megabyte took \(started.duration(to: clock.now)) on the clock that the test owns")
 
         step("A POST that is sent again, because it has a key", "request.options.idempotencyKey = .attached")
-        let lost = TransportError(.connectionLost, phase: .response, request: nil, wasSent: .maybe)
-        let orders = StubTransport(Stub(.post, "/orders").answers(.failure(lost), .status(.created)))
+        let lost = TransportError(.connectionLost, phase: .response, request: nil, delivery: .unknown)
+        let orders = StubTransport(Stub(.post, "/orders").responds(.failure(lost), .status(.created)))
         var order = try Request(.post, url: "https://a.example/orders", body: .text("tea"))
         order.options.idempotencyKey = .attached
         let sent = order
         let created = try await clock.advancingToSleepers { try await orders.retry(clock: clock).send(sent) }
         try expect(created.status == .created && orders.requests.count == 2, "\(created.status.code) after \(created.metadata.attempts)")
 
-        step("A server that says nothing", "stack.timeouts(firstByte: .seconds(2))")
-        let silent = StubTransport(Stub().answers(.never)).timeouts(firstByte: .seconds(2), clock: clock)
+        step("A server that says nothing", "stack.phaseTimeouts(firstByte: .seconds(2))")
+        let silent = StubTransport(Stub().responds(.never)).phaseTimeouts(firstByte: .seconds(2), clock: clock)
         do {
             _ = try await clock.advancingToSleepers { try await silent.send(Request(.get, url: "https://a.example/")) }
             try expect(false, "no error")
@@ -200,9 +200,9 @@ enum Tour {
 
     /// What keeps a client from doing too much, and a server from being done in.
     private static func control(_ url: String) async throws {
-        step("At most two at once, the urgent one first", "transport.limitConcurrency(to: 2)")
+        step("At most two at once, the urgent one first", "transport.concurrencyLimit(2)")
         try await withTransport(AsyncHTTPClientTransport()) { transport in
-            let middleware = LimitConcurrencyMiddleware(.fixed(2), per: .all)
+            let middleware = ConcurrencyLimitMiddleware(.fixed(2), per: .all)
             let stack = transport.wrapped(by: middleware).validateStatus()
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for number in 0..<6 {
@@ -219,21 +219,21 @@ enum Tour {
 
         step("An origin that fails is left alone", "stack.circuitBreaker(breaker)")
         let breaker = CircuitBreaker(CircuitPolicy(minimumCalls: 3))
-        let broken = StubTransport(Stub().answers(.status(.serviceUnavailable))).circuitBreaker(breaker)
+        let broken = StubTransport(Stub().responds(.status(.serviceUnavailable))).circuitBreaker(breaker)
         for _ in 0..<3 { _ = try await broken.send(Request(.get, url: "https://a.example/")) }
         do {
             _ = try await broken.send(Request(.get, url: "https://a.example/"))
             try expect(false, "no error")
-        } catch let error as CircuitOpen {
+        } catch let error as CircuitOpenError {
             result("\(error)")
         }
 
         step("What is slow by chance is sent once more", "stack.hedge(HedgePolicy(.fixed(.milliseconds(50))))")
         let clock = ManualClock()
-        let slow = StubTransport(Stub().answers(.never, .status(.ok)), clock: clock)
+        let slow = StubTransport(Stub().responds(.never, .status(.ok)), clock: clock)
             .hedge(HedgePolicy(.fixed(.milliseconds(50))), clock: clock)
         let hedged = try await clock.advancingToSleepers { try await slow.send(Request(.get, url: "https://a.example/")) }
-        try expect(hedged.metadata.hedge?.answeredBy == 2, "the second of \(hedged.metadata.hedge?.attempts ?? 0) attempts was answered")
+        try expect(hedged.metadata.hedge?.winner == 2, "the second of \(hedged.metadata.hedge?.attempts ?? 0) attempts was answered")
 
         step("Where the time went", "stack.profile()")
         try await withTransport(AsyncHTTPClientTransport()) { transport in
@@ -242,7 +242,7 @@ enum Tour {
             for line in (response.metadata.profile?.description ?? "").split(separator: "\n") { print("     \(line)") }
             try expect(
                 response.metadata.timings?.redirectCount == 1,
-                "one redirect, \(response.metadata.timings?.transactions.count ?? 0) requests")
+                "one redirect, \(response.metadata.timings?.exchanges.count ?? 0) requests")
         }
     }
 

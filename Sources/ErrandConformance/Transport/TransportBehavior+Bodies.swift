@@ -2,14 +2,14 @@ internal import ErrandCore
 internal import ErrandTesting
 internal import Testing
 
-extension TransportBehaviour {
+extension TransportBehavior {
     /// Bodies, both ways.
-    static let bodies: [TransportBehaviour] = [
-        TransportBehaviour("EchoString", "A text goes and comes.", [Stub(.post).answers(.echo)]) { subject in
+    static let bodies: [TransportBehavior] = [
+        TransportBehavior("EchoString", "A text goes and comes.", [Stub(.post).responds(.echo)]) { subject in
             let (_, body) = try await subject.exchange(.post, body: .text("Grüße, 世界"))
             #expect(String(decoding: body, as: UTF8.self) == "Grüße, 世界")
         },
-        TransportBehaviour("Echo1MBBody", "A mebibyte goes and comes, streamed both ways.", [Stub(.post).answers(.echo)]) { subject in
+        TransportBehavior("Echo1MBBody", "A mebibyte goes and comes, streamed both ways.", [Stub(.post).responds(.echo)]) { subject in
             let bytes = patternBytes(1024 * 1024)
             for body in [RequestBody.data(bytes), stream(of: bytes, pieceBytes: 10_000)] {
                 let (_, echoed) = try await subject.exchange(.post, body: body)
@@ -17,9 +17,9 @@ extension TransportBehaviour {
                 #expect(isEqual, "\(echoed.count) bytes came back of \(bytes.count)")
             }
         },
-        TransportBehaviour(
+        TransportBehavior(
             "EmptyChunkedBody", "A streamed body without a byte is a body, both ways.",
-            [Stub(.post).answers(.echo), Stub().answers(.stream([]))]
+            [Stub(.post).responds(.echo), Stub().responds(.stream([]))]
         ) { subject in
             let (response, body) = try await subject.exchange()
             #expect(response.status == .ok && body.isEmpty)
@@ -27,16 +27,16 @@ extension TransportBehaviour {
             #expect(echo.status == .ok && echoed.isEmpty)
             #expect(try await echo.end().isComplete)
         },
-        TransportBehaviour(
+        TransportBehavior(
             "DripRead", "A body that comes drop by drop comes whole.",
-            [Stub().answers(.data(Data("drop by drop".utf8)).over(NetworkConditions(downloadBytesPerSecond: 200)))]
+            [Stub().responds(.data(Data("drop by drop".utf8)).over(NetworkConditions(downloadBytesPerSecond: 200)))]
         ) { subject in
             let (_, body) = try await subject.exchange()
             #expect(body == Data("drop by drop".utf8))
         },
-        TransportBehaviour(
+        TransportBehavior(
             "UnderRead", "A body that is read in part lets go of the rest, and the next request is served.",
-            [Stub(.get, "/large").answers(.stream(Array(repeating: Data(count: 64 * 1024), count: 64))), Stub().answers(.status(.ok))]
+            [Stub(.get, "/large").responds(.stream(Array(repeating: Data(count: 64 * 1024), count: 64))), Stub().responds(.status(.ok))]
         ) { subject in
             let first = try await subject.send(.get, "/large")
             for try await chunk in first.body {
@@ -46,9 +46,9 @@ extension TransportBehaviour {
             _ = try await first.end()
             #expect(try await subject.exchange().response.status == .ok)
         },
-        TransportBehaviour(
+        TransportBehavior(
             "DroppedUnread", "A body that nobody reads is released with the response.",
-            [Stub(.get, "/large").answers(.stream(Array(repeating: Data(count: 64 * 1024), count: 64))), Stub().answers(.status(.ok))]
+            [Stub(.get, "/large").responds(.stream(Array(repeating: Data(count: 64 * 1024), count: 64))), Stub().responds(.status(.ok))]
         ) { subject in
             let exchange = try await subject.send(.get, "/large").exchange
             let ended = Signal()
@@ -56,15 +56,15 @@ extension TransportBehaviour {
             try await withDeadline("the exchange to end") { try await ended.wait() }
             #expect(try await subject.exchange().response.status == .ok)
         },
-        TransportBehaviour(
+        TransportBehavior(
             "SmallUnreadEnds", "A small body is received, and its exchange over, before anybody reads it.",
-            [Stub().answers(.status(.ok, text: "small"))]
+            [Stub().responds(.status(.ok, text: "small"))]
         ) { subject in
             let response = try await subject.send()
             #expect(try await response.end().isComplete)
             #expect(try await response.body.collect() == Data("small".utf8))
         },
-        TransportBehaviour("StressTest", "Two hundred exchanges at once don't mix.", [Stub(.post, "/{number}").answers(.echo)]) { subject in
+        TransportBehavior("StressTest", "Two hundred exchanges at once don't mix.", [Stub(.post, "/{number}").responds(.echo)]) { subject in
             let wrong = try await withThrowingTaskGroup(of: Bool.self) { group in
                 for number in 0..<200 {
                     group.addTask {
@@ -77,9 +77,9 @@ extension TransportBehaviour {
             }
             #expect(wrong == 0, "\(wrong) of 200 requests at once got a body that is not their own")
         },
-        TransportBehaviour(
+        TransportBehavior(
             "RequestBodyFailure", "A request's body that breaks fails the request, and never passes for whole.",
-            [Stub(.post).answers(.status(.ok)), Stub().answers(.status(.ok))]
+            [Stub(.post).responds(.status(.ok)), Stub().responds(.status(.ok))]
         ) { subject in
             let body = RequestBody.stream { _ in ClosureSource { throw SourceBroke() } }
             let failure = try await subject.failure(.post, body: body)
@@ -92,16 +92,16 @@ extension TransportBehaviour {
             }
             #expect(try await subject.exchange().response.status == .ok)
         },
-        TransportBehaviour("TrailerRead", "Trailer fields come behind the body (RFC 9110, 6.5).", [Stub().answers(trailing)]) { subject in
+        TransportBehavior("TrailerRead", "Trailer fields come behind the body (RFC 9110, 6.5).", [Stub().responds(trailing)]) { subject in
             let response = try await subject.send()
             #expect(response.body.trailers == nil)
             #expect(try await response.body.collect() == Data("body".utf8))
             #expect(response.body.trailers?[field("X-Checksum")] == "abc")
         },
-        TransportBehaviour(
+        TransportBehavior(
             "TrailerWrite", "Trailer fields go behind the request's body.",
             [
-                Stub(.post).answers(
+                Stub(.post).responds(
                     .custom { request in (HTTPResponse(status: .ok), Data((request.trailers?[field("X-Checksum")] ?? "none").utf8)) })
             ]
         ) { subject in
@@ -116,7 +116,7 @@ extension TransportBehaviour {
         },
     ]
 
-    private static let trailing = StubAnswer.stream([Data("bo".utf8), Data("dy".utf8)], headers: [field("Trailer"): "X-Checksum"])
+    private static let trailing = StubResponse.stream([Data("bo".utf8), Data("dy".utf8)], headers: [field("Trailer"): "X-Checksum"])
         .trailers([field("X-Checksum"): "abc"])
 
     /// A stream over `bytes` that can be opened again.
@@ -136,12 +136,12 @@ extension TransportBehaviour {
         ("Brotli", "br", "G+8A+I1Utb8GCYOTUzp0Lcgg4EymW5gjHoGYvfm7cQYA"),
     ]
 
-    static let contentCodings: [TransportBehaviour] =
+    static let contentCodings: [TransportBehavior] =
         coded.map { name, coding, bytes in
-            TransportBehaviour(
+            TransportBehavior(
                 name, "A body in the coding '\(coding)' is asked for, and decoded (RFC 9110, 8.4).",
                 [
-                    Stub().header(.acceptEncoding, matching: "(^|[ ,])\(coding)($|[ ,;])").answers(
+                    Stub().header(.acceptEncoding, matching: "(^|[ ,])\(coding)($|[ ,;])").responds(
                         .data(Data(base64Encoded: bytes) ?? Data(), headers: [.contentEncoding: coding]))
                 ]
             ) { subject in
@@ -151,8 +151,8 @@ extension TransportBehaviour {
                 #expect(response.headers[.contentEncoding] == nil)
             }
         } + [
-            TransportBehaviour(
-                "Identity", "A body in no coding is left as it is.", [Stub().answers(.status(.ok, text: "plain"))]
+            TransportBehavior(
+                "Identity", "A body in no coding is left as it is.", [Stub().responds(.status(.ok, text: "plain"))]
             ) { subject in
                 let response = try await subject.stack(with: .decompress).send(subject.request(headers: [.acceptEncoding: "identity"]))
                 #expect(try await response.body.collect() == Data("plain".utf8))

@@ -2,14 +2,14 @@ internal import ErrandCore
 internal import ErrandTesting
 internal import Testing
 
-extension TransportBehaviour {
+extension TransportBehavior {
     /// Where an exchange ends, and how much of it is held before that.
-    static let toTheEnd: [TransportBehaviour] = [
-        TransportBehaviour(
+    static let toTheEnd: [TransportBehavior] = [
+        TransportBehavior(
             "BrokenStream", "A body without a declared length that breaks off never passes for whole (RFC 9112, 8).",
             [
-                Stub(.get, "/broken").answers(.stream([Data("one".utf8), Data("two".utf8)], failure: brokenOff)),
-                Stub().answers(.status(.ok)),
+                Stub(.get, "/broken").responds(.stream([Data("one".utf8), Data("two".utf8)], failure: brokenOff)),
+                Stub().responds(.status(.ok)),
             ]
         ) { subject in
             let response = try await subject.send(.get, "/broken")
@@ -17,37 +17,37 @@ extension TransportBehaviour {
             let failure = await #expect(throws: TransportError.self) { () async throws -> Void in
                 for try await chunk in response.body { read.append(chunk) }
             }
-            #expect(failure?.wasSent == .yes)
+            #expect(failure?.delivery == .sent)
             #expect(Data("onetwo".utf8).starts(with: read))
             let isComplete = try await response.end().isComplete
             #expect(!isComplete, "the exchange ended as if it were whole")
             #expect(try await subject.exchange().response.status == .ok)
         },
-        TransportBehaviour("EndComesWithTheBody", "The end of an exchange is reported with the end of the body, not with the head.") {
+        TransportBehavior("EndComesWithTheBody", "The end of an exchange is reported with the end of the body, not with the head.") {
             let written = WrittenBody()
             written.write("first")
-            return Check([Stub().answers(.streaming { _, _ in (HTTPResponse(status: .ok), written) })]) { subject in
+            return Check([Stub().responds(.streaming { _, _ in (HTTPResponse(status: .ok), written) })]) { subject in
                 defer { written.finish() }
                 let recorder = RecordingEventSink()
                 var request = try subject.request()
                 request.options.eventSink = recorder
                 let response = try await subject.stack.send(request)
-                #expect(response.exchange.ended == nil, "the body has not ended")
+                #expect(response.exchange.outcome == nil, "the body has not ended")
                 var iterator = response.body.makeAsyncIterator()
                 #expect(try await iterator.next() == Data("first".utf8))
-                #expect(response.exchange.ended == nil, "the body has not ended")
+                #expect(response.exchange.outcome == nil, "the body has not ended")
                 #expect(!recorder.kinds.contains(.end))
                 written.finish()
                 #expect(try await iterator.next() == nil)
                 #expect(try await response.end().isComplete)
             }
         },
-        TransportBehaviour(
+        TransportBehavior(
             "FailedExchangeEnds",
             "An exchange that fails, or is cancelled, has one event for its end, which is the last and has the failure."
         ) {
             let released = Signal()
-            let hanging = StubAnswer.streaming { _, _ in
+            let hanging = StubResponse.streaming { _, _ in
                 (
                     HTTPResponse(status: .ok),
                     ClosureSource {
@@ -57,9 +57,9 @@ extension TransportBehaviour {
                 )
             }
             let stubs = [
-                Stub(.get, "/lost").answers(.custom { _ in throw brokenOff }),
-                Stub(.get, "/broken").answers(.stream([Data("one".utf8)], failure: brokenOff)),
-                Stub(.get, "/hanging").answers(hanging),
+                Stub(.get, "/lost").responds(.custom { _ in throw brokenOff }),
+                Stub(.get, "/broken").responds(.stream([Data("one".utf8)], failure: brokenOff)),
+                Stub(.get, "/hanging").responds(hanging),
             ]
             return Check(stubs) { subject in
                 defer { released.signal() }
@@ -86,13 +86,13 @@ extension TransportBehaviour {
                 }
             }
         },
-        TransportBehaviour(
+        TransportBehavior(
             "ReadsAheadBounded",
             "Who has `streamingDownload` stops receiving while nobody reads: at most 24 MiB of 64, the system's buffers included."
         ) {
             let (produced, pieceBytes, pieces) = (Counter(), 64 * 1024, 1024)
             let piece = Data(count: pieceBytes)
-            let large = StubAnswer.streaming { _, _ in
+            let large = StubResponse.streaming { _, _ in
                 (
                     HTTPResponse(status: .ok),
                     ClosureSource {
@@ -102,7 +102,7 @@ extension TransportBehaviour {
                     }
                 )
             }
-            return Check([Stub().answers(large)]) { subject in
+            return Check([Stub().responds(large)]) { subject in
                 guard subject.transport.capabilities.contains(.streamingDownload) else { return }
                 let response = try await subject.send()
                 var iterator = response.body.makeAsyncIterator()
@@ -120,5 +120,5 @@ extension TransportBehaviour {
         },
     ]
 
-    private static let brokenOff = TransportError(.connectionLost, phase: .body, message: "on purpose", request: nil, wasSent: .yes)
+    private static let brokenOff = TransportError(.connectionLost, phase: .body, message: "on purpose", request: nil, delivery: .sent)
 }

@@ -1,7 +1,7 @@
 /// A key of ``ResponseMetadata``, with the type of its value and what holds where none is set.
 ///
 /// ```swift
-/// enum ServerKey: TypedKey { static var defaultValue: String? { nil } }
+/// enum ServerKey: MetadataKey { static var defaultValue: String? { nil } }
 ///
 /// extension ResponseMetadata {
 ///     var server: String? {
@@ -12,7 +12,7 @@
 /// ```
 ///
 /// The keys of ``RequestOptions`` say more: see ``OptionKey``.
-public protocol TypedKey {
+public protocol MetadataKey {
     associatedtype Value: Sendable
     /// What a reader gets where nothing was set.
     static var defaultValue: Value { get }
@@ -22,7 +22,7 @@ public protocol TypedKey {
 struct TypedValues: Sendable {
     private var storage: [ObjectIdentifier: any Sendable]?
 
-    subscript<Key: TypedKey>(_ key: Key.Type) -> Key.Value {
+    subscript<Key: MetadataKey>(_ key: Key.Type) -> Key.Value {
         get { storage == nil ? Key.defaultValue : stored(key) }
         set {
             if storage == nil { storage = [:] }
@@ -31,7 +31,7 @@ struct TypedValues: Sendable {
     }
 
     /// By itself, as it needs to know more of the type: most requests have no values, and every layer asks.
-    private func stored<Key: TypedKey>(_ key: Key.Type) -> Key.Value {
+    private func stored<Key: MetadataKey>(_ key: Key.Type) -> Key.Value {
         // Unwrapped first: no value at all would pass for the nil of an optional `Value`.
         guard let value = storage?[ObjectIdentifier(key)] else { return Key.defaultValue }
         return value as? Key.Value ?? Key.defaultValue

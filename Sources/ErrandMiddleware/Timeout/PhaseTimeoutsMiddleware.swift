@@ -8,7 +8,7 @@ public import ErrandCore
 ///
 /// **Per request:** `request.options.phaseTimeouts = .off`, or `.use(PhaseTimeouts(firstByte: .seconds(2)))`, which replaces all limits of the stack;
 /// `request.options.attemptTimeout` likewise. A stack without this middleware obeys them as well: an attempt then begins at the transport.
-public struct PhaseTimeoutMiddleware: HTTPMiddleware {
+public struct PhaseTimeoutsMiddleware: HTTPMiddleware {
     private let limits: PhaseTimeouts
     private let attempt: Duration?
     /// The limits, for each request.
@@ -25,7 +25,7 @@ public struct PhaseTimeoutMiddleware: HTTPMiddleware {
             ("queue", limits.queue), ("connect", limits.connect), ("firstByte", limits.firstByte), ("idleRead", limits.idleRead),
             ("idleWrite", limits.idleWrite), ("attempt", attempt),
         ]
-        return "timeouts(" + named.compactMap { name, limit in limit.map { "\(name): \($0)" } }.joined(separator: ", ") + ")"
+        return "phaseTimeouts(" + named.compactMap { name, limit in limit.map { "\(name): \($0)" } }.joined(separator: ", ") + ")"
     }
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
@@ -64,12 +64,12 @@ extension HTTPSender {
     /// them bounds.
     ///
     /// - Throws (when sending): ``TransportError`` with the code `timedOut`, its phase and how long it took.
-    public func timeouts(
+    public func phaseTimeouts(
         queue: Duration? = nil, connect: Duration? = nil, firstByte: Duration? = nil, idleRead: Duration? = nil,
         idleWrite: Duration? = nil, attempt: Duration? = nil, clock: any Clock<Duration> = ContinuousClock()
     ) -> HTTPStack {
         let limits = PhaseTimeouts(
             queue: queue, connect: connect, firstByte: firstByte, idleRead: idleRead, idleWrite: idleWrite, clock: clock)
-        return wrapped(by: PhaseTimeoutMiddleware(limits, attempt: attempt))
+        return wrapped(by: PhaseTimeoutsMiddleware(limits, attempt: attempt))
     }
 }

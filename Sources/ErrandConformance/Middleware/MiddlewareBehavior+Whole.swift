@@ -4,21 +4,21 @@ internal import Synchronization
 internal import Testing
 
 /// Something of the caller's own in a request's options and in a response's metadata.
-private enum MarkKey: TypedKey, OptionKey { static var defaultValue: String? { nil } }
+private enum MarkKey: MetadataKey, OptionKey { static var defaultValue: String? { nil } }
 
 /// Something of the caller's own in its task.
 private enum CallersTask { @TaskLocal static var mark: String? }
 
-extension MiddlewareBehaviour {
+extension MiddlewareBehavior {
     /// What goes in and what comes out is whole.
-    static let whole: [MiddlewareBehaviour] = [
-        MiddlewareBehaviour(
+    static let whole: [MiddlewareBehavior] = [
+        MiddlewareBehavior(
             "SendsTheWholeRequest", "Method, target, fields, body, trailers, options and event sink of a request reach the sender below."
         ) { subject in
             for method in [HTTPRequest.Method.get, .head, .post, .put, .delete] {
                 let body = method == .post ? ["one", "two", "three"] : []
                 let (request, recorder) = try marked(subject.request(), method, body: body)
-                let stub = StubTransport(Stub().answers(.custom { (HTTPResponse(status: .ok), $0.body) }))
+                let stub = StubTransport(Stub().responds(.custom { (HTTPResponse(status: .ok), $0.body) }))
                 let response = try await subject.wrap(stub).send(request)
                 _ = try await response.body.collect()
                 #expect(stub.requests.count == 1, "\(method)")
@@ -32,21 +32,21 @@ extension MiddlewareBehaviour {
                 }
                 if !subject.changes.contains(.requestBody), method == .post {
                     #expect(recorded.body == Data("onetwothree".utf8))
-                    #expect(recorded.trailers?[TransportBehaviour.field("X-Checksum")] == "abc", "trailers of the request")
+                    #expect(recorded.trailers?[TransportBehavior.field("X-Checksum")] == "abc", "trailers of the request")
                 }
                 let kinds = recorder.events.filter { $0.request == request.id }.map(\.kind)
                 #expect(kinds.contains(.start) && kinds.contains(.end), "the event sink of the request")
             }
         },
-        MiddlewareBehaviour(
+        MiddlewareBehavior(
             "ReturnsTheWholeResponse", "Fields, body, expected length, trailers and metadata of a response come back."
         ) { subject in
-            let name = TransportBehaviour.field("X-Own")
+            let name = TransportBehavior.field("X-Own")
             var fields: HTTPFields = [.eTag: "\"own\"", .contentLength: "6"]
             for value in ["one", "two"] { fields.append(HTTPField(name: name, value: value)) }
             let stub = StubTransport(
-                Stub().answers(
-                    .stream([Data("one".utf8), Data("two".utf8)], headers: fields).trailers([TransportBehaviour.field("X-Checksum"): "abc"])
+                Stub().responds(
+                    .stream([Data("one".utf8), Data("two".utf8)], headers: fields).trailers([TransportBehavior.field("X-Checksum"): "abc"])
                 ))
             let below = HTTPStack(stub)
             let stack = subject.wrap(
@@ -68,9 +68,9 @@ extension MiddlewareBehaviour {
             guard !subject.changes.contains(.responseBody) else { return response.body.abandon() }
             #expect(response.body.expectedLength == 6)
             #expect(try await response.body.collect() == Data("onetwo".utf8))
-            #expect(response.body.trailers?[TransportBehaviour.field("X-Checksum")] == "abc", "trailers of the response")
+            #expect(response.body.trailers?[TransportBehavior.field("X-Checksum")] == "abc", "trailers of the response")
         },
-        MiddlewareBehaviour("KeepsUpgrades", "The stream of a changed protocol comes back with its response.") { subject in
+        MiddlewareBehavior("KeepsUpgrades", "The stream of a changed protocol comes back with its response.") { subject in
             var request = try subject.request()
             request.options.upgrade = UpgradeRequest(protocolName: "own")
             let stack = subject.wrap(
@@ -82,12 +82,12 @@ extension MiddlewareBehaviour {
                 })
             #expect(try await stack.send(request).upgrade is NoStream)
         },
-        MiddlewareBehaviour(
+        MiddlewareBehavior(
             "KeepsStatuses", "A status comes back as it is, or in a failure; a refusal never becomes a success."
         ) { subject in
             guard !subject.changes.contains(.status) else { return }
             for status in [HTTPResponse.Status.created, .noContent, .found, .notModified, .notFound] {
-                let stub = StubTransport(Stub().answers(.status(status, text: "as it is")))
+                let stub = StubTransport(Stub().responds(.status(status, text: "as it is")))
                 do {
                     let response = try await subject.wrap(stub).send(subject.request())
                     #expect(response.status == status)
@@ -97,7 +97,7 @@ extension MiddlewareBehaviour {
                 }
             }
         },
-        MiddlewareBehaviour("KeepsTaskLocals", "Task-local values of the caller, such as its span, are there below.") { subject in
+        MiddlewareBehavior("KeepsTaskLocals", "Task-local values of the caller, such as its span, are there below.") { subject in
             // Looked at here: a task that lost them knows no test either.
             let seen = Mutex<String?>(nil)
             let stack = subject.wrap(
@@ -111,56 +111,56 @@ extension MiddlewareBehaviour {
     ]
 
     /// What fails, fails once, and an exchange is over when its body is.
-    static let failing: [MiddlewareBehaviour] = [
-        MiddlewareBehaviour("BrokenBody", "A body that breaks off never passes for whole.") { subject in
+    static let failing: [MiddlewareBehavior] = [
+        MiddlewareBehavior("BrokenBody", "A body that breaks off never passes for whole.") { subject in
             let pieces = ["one", "two"].map { Data($0.utf8) }
-            let stub = StubTransport(Stub().answers(.stream(pieces, failure: Refused())))
-            var end: ExchangeLifetime.End?
+            let stub = StubTransport(Stub().responds(.stream(pieces, failure: Refused())))
+            var end: ExchangeLifetime.Outcome?
             await #expect(throws: (any Error).self) { () async throws -> Void in
                 let response = try await subject.wrap(stub).send(subject.request())
                 do {
                     for try await _ in response.body {}
                 } catch {
-                    end = response.exchange.ended
+                    end = response.exchange.outcome
                     throw error
                 }
             }
             #expect(stub.openBodyCount == 0)
             if case .complete? = end { Issue.record("the exchange of a body that broke off has ended as complete") }
         },
-        MiddlewareBehaviour("EndsWithTheBody", "The exchange of a response goes on until its body has ended.") { subject in
+        MiddlewareBehavior("EndsWithTheBody", "The exchange of a response goes on until its body has ended.") { subject in
             let written = WrittenBody()
             defer { written.finish() }
-            let stub = StubTransport(Stub().answers(.streaming { _, _ in (HTTPResponse(status: .ok), written) }))
+            let stub = StubTransport(Stub().responds(.streaming { _, _ in (HTTPResponse(status: .ok), written) }))
             let response = try await subject.wrap(stub).send(subject.request())
-            #expect(response.exchange.ended == nil, "the body has not begun")
+            #expect(response.exchange.outcome == nil, "the body has not begun")
             var iterator = response.body.makeAsyncIterator()
             written.write("first")
             #expect(try await iterator.next() == Data("first".utf8))
-            #expect(response.exchange.ended == nil, "the body has not ended")
+            #expect(response.exchange.outcome == nil, "the body has not ended")
             written.finish()
             #expect(try await iterator.next() == nil)
             #expect(try await response.end().isComplete)
         },
-        MiddlewareBehaviour(
+        MiddlewareBehavior(
             "DoesNotRepeat",
             "A POST that may have reached the server is not sent again, whatever failed or was refused (RFC 9110, 9.2.2)."
         ) { subject in
             guard !subject.changes.contains(.resends) else { return }
             let failures: [any Error] = [
-                Refused(), TransportError(.connectionLost, phase: .response, request: nil, wasSent: .maybe),
-                TransportError(.timedOut, phase: .response, request: nil, wasSent: .yes),
+                Refused(), TransportError(.connectionLost, phase: .response, request: nil, delivery: .unknown),
+                TransportError(.timedOut, phase: .response, request: nil, delivery: .sent),
             ]
             for failure in failures {
-                let stub = StubTransport(Stub().answers(.failure(failure)))
+                let stub = StubTransport(Stub().responds(.failure(failure)))
                 let request = try marked(subject.request(), .post, body: ["tea"]).request
                 await #expect(throws: (any Error).self) { () async throws -> Void in _ = try await subject.wrap(stub).send(request) }
                 #expect(stub.requests.count == 1, "sent \(stub.requests.count) times after \(type(of: failure))")
             }
             for status in [HTTPResponse.Status.internalServerError, .badGateway, .serviceUnavailable, .gatewayTimeout] {
-                let stub = StubTransport(Stub().answers(.status(status)))
+                let stub = StubTransport(Stub().responds(.status(status)))
                 let request = try marked(subject.request(), .post, body: ["tea"]).request
-                // Whether the status comes back or a failure is another behaviour's.
+                // Whether the status comes back or a failure is another behavior's.
                 do { try await subject.wrap(stub).send(request).body.abandon() } catch is any RequestFailure {}
                 #expect(stub.requests.count == 1, "sent \(stub.requests.count) times after a \(status.code)")
             }
@@ -180,11 +180,11 @@ extension MiddlewareBehaviour {
         request.head.headerFields[.accept] = "application/x-own"
         request.head.headerFields[.authorization] = "Bearer own"
         for value in ["one", "two, three"] {
-            request.head.headerFields.append(HTTPField(name: TransportBehaviour.field("X-Own"), value: value))
+            request.head.headerFields.append(HTTPField(name: TransportBehavior.field("X-Own"), value: value))
         }
         if !body.isEmpty {
             request.body = .stream { _ in
-                let source = WrittenBody(trailers: [TransportBehaviour.field("X-Checksum"): "abc"])
+                let source = WrittenBody(trailers: [TransportBehavior.field("X-Checksum"): "abc"])
                 for piece in body { source.write(piece) }
                 source.finish()
                 return source
@@ -192,7 +192,7 @@ extension MiddlewareBehaviour {
         }
         request.options[MarkKey.self] = "kept"
         request.options.tags["own"] = "kept"
-        request.options.fallbackHeaders = [TransportBehaviour.field("X-Fallback"): "kept"]
+        request.options.fallbackHeaders = [TransportBehavior.field("X-Fallback"): "kept"]
         request.options.eventSink = recorder
         return (request, recorder)
     }
@@ -201,7 +201,7 @@ extension MiddlewareBehaviour {
 
     /// The fields that `request` has at a transport with nothing around it: some are added there.
     private static func namesAtABareTransport(_ request: Request) async throws -> Set<String> {
-        let stub = StubTransport(Stub().answers(.status(.ok)))
+        let stub = StubTransport(Stub().responds(.status(.ok)))
         var request = request
         request.options.eventSink = nil
         try await HTTPStack(stub).send(request).body.abandon()
@@ -220,7 +220,7 @@ extension MiddlewareBehaviour {
                 #expect(seen.head.headerFields[values: field.name] == sent.head.headerFields[values: field.name], "\(field.name)")
             }
         }
-        #expect(seen.head.headerFields[TransportBehaviour.field("X-Fallback")] == "kept", "the fallback fields of the request")
+        #expect(seen.head.headerFields[TransportBehavior.field("X-Fallback")] == "kept", "the fallback fields of the request")
         #expect(seen.options.priority == sent.options.priority, "the priority of the request")
         #expect(seen.options[MarkKey.self] == "kept" && seen.options.tags["own"] == "kept", "options of the request")
     }

@@ -1,5 +1,5 @@
 /// What one request says of a middleware's setting.
-public enum Override<Value: Sendable>: Sendable {
+public enum OptionOverride<Value: Sendable>: Sendable {
     /// As the stack has it. The default.
     case inherited
     /// Not for this request: the middleware passes it on untouched.
@@ -22,17 +22,17 @@ public enum Override<Value: Sendable>: Sendable {
     }
 }
 
-/// An ``Override`` of any value.
-protocol AnyOverride {
+/// An ``OptionOverride`` of any value.
+protocol AnyOptionOverride {
     var isInherited: Bool { get }
     var isOff: Bool { get }
 }
 
-extension Override: AnyOverride {
+extension OptionOverride: AnyOptionOverride {
     var isInherited: Bool {
         if case .inherited = self { true } else { false }
     }
 }
 
-extension Override: Equatable where Value: Equatable {}
-extension Override: Hashable where Value: Hashable {}
+extension OptionOverride: Equatable where Value: Equatable {}
+extension OptionOverride: Hashable where Value: Hashable {}

@@ -2,21 +2,21 @@ internal import ErrandCore
 internal import ErrandTesting
 internal import Testing
 
-extension TransportBehaviour {
+extension TransportBehavior {
     /// A request leaves once, and a failure does not hide that it left.
-    static let sentOnce: [TransportBehaviour] = [
-        TransportBehaviour("PostIsSentOnce", "A POST reaches the server once, and so does any other request, also one that is refused.") {
+    static let sentOnce: [TransportBehavior] = [
+        TransportBehavior("PostIsSentOnce", "A POST reaches the server once, and so does any other request, also one that is refused.") {
             let arrivals = Counter()
-            let counting = StubAnswer.custom { request in
+            let counting = StubResponse.custom { request in
                 arrivals.count()
                 return (HTTPResponse(status: .created), request.body)
             }
             let refused = Counter()
-            let refusing = StubAnswer.custom { _ in
+            let refusing = StubResponse.custom { _ in
                 refused.count()
                 return (HTTPResponse(status: .serviceUnavailable), Data())
             }
-            return Check([Stub(.get, "/busy").answers(refusing), Stub().answers(counting)]) { subject in
+            return Check([Stub(.get, "/busy").responds(refusing), Stub().responds(counting)]) { subject in
                 for method in [HTTPRequest.Method.get, .put, .delete] {
                     let before = arrivals.value
                     #expect(try await subject.exchange(method).response.status == .created)
@@ -33,43 +33,43 @@ extension TransportBehaviour {
                 }
             }
         },
-        TransportBehaviour(
+        TransportBehavior(
             "LostPostIsNotRepeated", "A POST whose connection is lost is not sent again, also over a kept connection (RFC 9110, 9.2.2)."
         ) {
             let arrivals = Counter()
-            return Check([Stub(.post).answers(lost(counting: arrivals)), Stub().answers(.status(.ok))]) { subject in
+            return Check([Stub(.post).responds(lost(counting: arrivals)), Stub().responds(.status(.ok))]) { subject in
                 for (index, body) in [RequestBody.text("tea"), stream(of: Data("tea".utf8), pieceBytes: 1)].enumerated() {
                     #expect(try await subject.exchange().response.status == .ok)
                     let failure = try await subject.failure(.post, body: body)
-                    #expect(failure?.wasSent != .no, "the server has it")
+                    #expect(failure?.delivery != .notSent, "the server has it")
                     #expect(arrivals.value == index + 1)
                 }
             }
         },
-        TransportBehaviour(
+        TransportBehavior(
             "LostBeforeHead", "A connection that is lost before the head is a failure, and the request may have been sent.",
-            [Stub(.get, "/lost").answers(lost(counting: Counter())), Stub().answers(.status(.ok))]
+            [Stub(.get, "/lost").responds(lost(counting: Counter())), Stub().responds(.status(.ok))]
         ) { subject in
             let failure = try await subject.failure(.get, "/lost")
-            #expect(failure?.wasSent != .no && failure?.response == nil)
+            #expect(failure?.delivery != .notSent && failure?.response == nil)
             #expect(try await subject.exchange().response.status == .ok)
         },
     ]
 
     /// No response, as the connection is lost.
-    private static func lost(counting arrivals: Counter) -> StubAnswer {
+    private static func lost(counting arrivals: Counter) -> StubResponse {
         .custom { _ in
             arrivals.count()
-            throw TransportError(.connectionLost, phase: .response, request: nil, wasSent: .maybe)
+            throw TransportError(.connectionLost, phase: .response, request: nil, delivery: .unknown)
         }
     }
 
     /// What the caller asked for is what is sent, and what comes back is what was sent back.
-    static let asTheyAre: [TransportBehaviour] = [
-        TransportBehaviour(
+    static let asTheyAre: [TransportBehavior] = [
+        TransportBehavior(
             "MethodsAsTheyAre", "Every method arrives as it is, with its body (RFC 9110, 9.1).",
             [
-                Stub().answers(
+                Stub().responds(
                     .custom { request in
                         (HTTPResponse(status: .ok, headerFields: [field("X-Method"): request.method.rawValue]), request.body)
                     })
@@ -83,10 +83,10 @@ extension TransportBehaviour {
                 #expect(body == Data((hasBody ? "by \(name)" : "").utf8), "\(name)")
             }
         },
-        TransportBehaviour(
+        TransportBehavior(
             "OwnFieldsStay", "Fields that the caller sets are not replaced: User-Agent, Accept, Accept-Language.",
             [
-                Stub().answers(
+                Stub().responds(
                     .custom { request in
                         let names: [HTTPField.Name] = [.userAgent, .accept, .acceptLanguage]
                         let values = names.map { request.headers[values: $0].joined(separator: ", ") }
@@ -98,15 +98,15 @@ extension TransportBehaviour {
                 headers: [.userAgent: "Own/1.0", .accept: "application/x-own", .acceptLanguage: "tlh"])
             #expect(String(decoding: body, as: UTF8.self) == "Own/1.0\napplication/x-own\ntlh")
         },
-        TransportBehaviour("RedirectIsAResponse", "The transport itself follows no redirect (RFC 9110, 15.4).") {
+        TransportBehavior("RedirectIsAResponse", "The transport itself follows no redirect (RFC 9110, 15.4).") {
             let arrivals = Counter()
-            let end = StubAnswer.custom { _ in
+            let end = StubResponse.custom { _ in
                 arrivals.count()
                 return (HTTPResponse(status: .ok), Data())
             }
             let codes = [301, 302, 303, 307, 308]
-            let starts = codes.map { Stub(.get, "/start/\($0)").answers(.redirect(to: "/end", status: .init(code: $0))) }
-            return Check(starts + [Stub(nil, "/end").answers(end)]) { subject in
+            let starts = codes.map { Stub(.get, "/start/\($0)").responds(.redirect(to: "/end", status: .init(code: $0))) }
+            return Check(starts + [Stub(nil, "/end").responds(end)]) { subject in
                 for code in codes {
                     let (response, _) = try await subject.exchange(.get, "/start/\(code)")
                     #expect(response.status.code == code && response.headers[.location] == "/end")
@@ -115,10 +115,10 @@ extension TransportBehaviour {
                 #expect(arrivals.value == 0)
             }
         },
-        TransportBehaviour(
+        TransportBehavior(
             "CredentialsStayApart", "Credentials of one request do not appear in another one, before it, after it or beside it.",
             [
-                Stub().answers(
+                Stub().responds(
                     .custom { request in
                         let fields = request.headers.map { "\($0.name.canonicalName): \($0.value)\n" }.joined()
                         return (HTTPResponse(status: .ok), Data(fields.utf8))
@@ -148,12 +148,12 @@ extension TransportBehaviour {
             }
             #expect(wrong == 0, "\(wrong) of 20 requests at once arrived with credentials that are not their own")
         },
-        TransportBehaviour(
+        TransportBehavior(
             "ExpectedLength", "A declared length is the expected length of the body; without one it is nil (RFC 9110, 8.6).",
             [
-                Stub(.get, "/whole").answers(.status(.ok, text: "twelve bytes")),
-                Stub(.get, "/declared").answers(.stream([Data("twelve ".utf8), Data("bytes".utf8)], headers: [.contentLength: "12"])),
-                Stub(.get, "/unknown").answers(.stream([Data("twelve ".utf8), Data("bytes".utf8)])),
+                Stub(.get, "/whole").responds(.status(.ok, text: "twelve bytes")),
+                Stub(.get, "/declared").responds(.stream([Data("twelve ".utf8), Data("bytes".utf8)], headers: [.contentLength: "12"])),
+                Stub(.get, "/unknown").responds(.stream([Data("twelve ".utf8), Data("bytes".utf8)])),
             ]
         ) { subject in
             for (path, length) in [("/whole", Int64(12)), ("/declared", 12), ("/unknown", nil)] as [(String, Int64?)] {

@@ -1,10 +1,10 @@
-extension Profile: CustomStringConvertible {
+extension CallProfile: CustomStringConvertible {
     /// The tree, a line for each layer and each phase: how long it took, and how much of that was its own.
     public var description: String {
         var lines: [String] = []
         for layer in layers { Self.add(layer, depth: 0, to: &lines) }
         let timings = timings
-        var last = "\(timings.transactions.count) \(timings.transactions.count == 1 ? "request" : "requests")"
+        var last = "\(timings.exchanges.count) \(timings.exchanges.count == 1 ? "request" : "requests")"
         if timings.redirectCount > 0 { last += ", \(timings.redirectCount) \(timings.redirectCount == 1 ? "redirect" : "redirects")" }
         if let total = timings.total { last += ", \(total.formattedMilliseconds) from the first request to the last byte" }
         if let duration, let result { last += ", \(duration.formattedMilliseconds) in all, \(result)" }
@@ -17,18 +17,18 @@ extension Profile: CustomStringConvertible {
         if let own = layer.own, !layer.children.isEmpty { line += "  own " + own.formattedMilliseconds.leftPadded(12) }
         if let result = layer.result { line += "  \(result)" }
         lines.append(line)
-        if let transaction = layer.transaction {
+        if let exchange = layer.exchange {
             let indent = String(repeating: "  ", count: depth + 1)
-            var what = "\(indent)\(transaction.method) \(transaction.url)"
-            if let version = transaction.httpVersion { what += ", HTTP/\(version)" }
-            if let connection = transaction.connection {
+            var what = "\(indent)\(exchange.method) \(exchange.url)"
+            if let version = exchange.httpVersion { what += ", HTTP/\(version)" }
+            if let connection = exchange.connection {
                 what += ", \(connection.isReused ? "kept" : "new") connection \(connection.number)"
             }
             lines.append(what)
-            for phase in transaction.phases {
+            for phase in exchange.phases {
                 var line = padded(indent + phase.name, 56) + phase.duration.formattedMilliseconds.leftPadded(12)
-                if phase.name == "send", transaction.sentBytes > 0 { line += "  \(transaction.sentBytes) bytes" }
-                if phase.name == "receive", transaction.receivedBytes > 0 { line += "  \(transaction.receivedBytes) bytes" }
+                if phase.name == "send", exchange.sentBytes > 0 { line += "  \(exchange.sentBytes) bytes" }
+                if phase.name == "receive", exchange.receivedBytes > 0 { line += "  \(exchange.receivedBytes) bytes" }
                 lines.append(line)
             }
         }

@@ -7,7 +7,7 @@ public import ErrandCore
 /// .file(atPath: path, contentType: "image/png").over(.edge)
 /// .data(bytes).breaking(afterBytes: 100)
 /// ```
-public struct StubAnswer: Sendable {
+public struct StubResponse: Sendable {
     package enum Content: Sendable {
         case data(Data)
         case source(any BodySource)
@@ -43,20 +43,20 @@ public struct StubAnswer: Sendable {
     // MARK: Answers
 
     /// A status alone, or with a text.
-    public static func status(_ status: HTTPResponse.Status, headers: HTTPFields = HTTPFields(), text: String = "") -> StubAnswer {
+    public static func status(_ status: HTTPResponse.Status, headers: HTTPFields = HTTPFields(), text: String = "") -> StubResponse {
         data(Data(text.utf8), status: status, headers: headers)
     }
 
-    public static func data(_ data: Data, status: HTTPResponse.Status = .ok, headers: HTTPFields = HTTPFields()) -> StubAnswer {
-        StubAnswer { _ in (HTTPResponse(status: status, headerFields: headers), .data(data)) }
+    public static func data(_ data: Data, status: HTTPResponse.Status = .ok, headers: HTTPFields = HTTPFields()) -> StubResponse {
+        StubResponse { _ in (HTTPResponse(status: status, headerFields: headers), .data(data)) }
     }
 
     /// A value as JSON, with its `Content-Type`.
     public static func json(
         _ value: some Encodable & Sendable, status: HTTPResponse.Status = .ok, headers: HTTPFields = HTTPFields(),
         encoder: JSONEncoder = JSONEncoder()
-    ) -> StubAnswer {
-        StubAnswer { _ in
+    ) -> StubResponse {
+        StubResponse { _ in
             var head = HTTPResponse(status: status, headerFields: headers)
             if head.headerFields[.contentType] == nil { head.headerFields[.contentType] = "application/json" }
             return (head, .data(try encoder.encode(value)))
@@ -66,8 +66,8 @@ public struct StubAnswer: Sendable {
     /// A file, read while it is taken. One that can't be opened fails the request with a ``FileReadError``.
     public static func file(
         atPath path: String, contentType: String? = nil, status: HTTPResponse.Status = .ok, headers: HTTPFields = HTTPFields()
-    ) -> StubAnswer {
-        StubAnswer { _ in
+    ) -> StubResponse {
+        StubResponse { _ in
             let body = try RequestBody.file(atPath: path)
             var head = HTTPResponse(status: status, headerFields: headers)
             if let contentType { head.headerFields[.contentType] = contentType }
@@ -79,15 +79,15 @@ public struct StubAnswer: Sendable {
     /// A body that comes chunk by chunk, each when it is read; with a failure, it breaks off after the last.
     public static func stream(
         _ chunks: [Data], status: HTTPResponse.Status = .ok, headers: HTTPFields = HTTPFields(), failure: (any Error)? = nil
-    ) -> StubAnswer {
-        StubAnswer { _ in (HTTPResponse(status: status, headerFields: headers), .source(ChunksBodySource(chunks, failure: failure))) }
+    ) -> StubResponse {
+        StubResponse { _ in (HTTPResponse(status: status, headerFields: headers), .source(ChunksBodySource(chunks, failure: failure))) }
     }
 
     /// No answer, but an error.
-    public static func failure(_ error: any Error) -> StubAnswer { StubAnswer { _ in throw error } }
+    public static func failure(_ error: any Error) -> StubResponse { StubResponse { _ in throw error } }
 
     /// Sends the caller elsewhere, with a `Location`: a URL or a reference (RFC 9110, 15.4).
-    public static func redirect(to location: String, status: HTTPResponse.Status = .found) -> StubAnswer {
+    public static func redirect(to location: String, status: HTTPResponse.Status = .found) -> StubResponse {
         .status(status, headers: [.location: location])
     }
 
@@ -99,7 +99,7 @@ public struct StubAnswer: Sendable {
     }
 
     /// No answer, ever, until the caller is cancelled or the deadline passes.
-    public static let never = StubAnswer { _ in
+    public static let never = StubResponse { _ in
         try await waitForCancellation()
         throw CancellationError()
     }
@@ -107,8 +107,8 @@ public struct StubAnswer: Sendable {
     /// Whatever you make of the request.
     public static func custom(
         _ answer: @escaping @Sendable (RecordedRequest) async throws -> (head: HTTPResponse, body: Data)
-    ) -> StubAnswer {
-        StubAnswer { request in
+    ) -> StubResponse {
+        StubResponse { request in
             let (head, body) = try await answer(request)
             return (head, .data(body))
         }
@@ -120,8 +120,8 @@ public struct StubAnswer: Sendable {
     /// Whoever reads or drops the response's body releases both.
     public static func streaming(
         _ answer: @escaping @Sendable (RecordedRequest, any BodySource) async throws -> (head: HTTPResponse, body: any BodySource)
-    ) -> StubAnswer {
-        StubAnswer(
+    ) -> StubResponse {
+        StubResponse(
             .atOnce { request, incoming in
                 let (head, body) = try await answer(request, incoming)
                 return (head, .source(body))
@@ -129,42 +129,42 @@ public struct StubAnswer: Sendable {
     }
 
     /// The answer of another sender, such as a real transport.
-    public static func passThrough(to sender: some HTTPSender) -> StubAnswer { StubAnswer(.passThrough(sender)) }
+    public static func passThrough(to sender: some HTTPSender) -> StubResponse { StubResponse(.passThrough(sender)) }
 
     /// Bytes as they go on the wire, status line included; the connection is closed behind them. For a mock server: a
     /// ``StubTransport`` has no wire, and fails with the code `unsupported`.
-    public static func raw(_ bytes: Data) -> StubAnswer { StubAnswer { _ in (HTTPResponse(status: .ok), .raw(bytes)) } }
+    public static func raw(_ bytes: Data) -> StubResponse { StubResponse { _ in (HTTPResponse(status: .ok), .raw(bytes)) } }
 
     /// Text as it goes on the wire. See ``raw(_:)-(Data)``.
-    public static func raw(_ text: String) -> StubAnswer { raw(Data(text.utf8)) }
+    public static func raw(_ text: String) -> StubResponse { raw(Data(text.utf8)) }
 
     // MARK: The same, but
 
     /// This answer, `delay` later: before its head.
-    public func delayed(by delay: Duration) -> StubAnswer {
+    public func delayed(by delay: Duration) -> StubResponse {
         precondition(delay >= .zero, "delay must be at least zero (is \(delay))")
         return changed { $0.delay = $0.delay.cappedSum(delay) }
     }
 
     /// This answer as it comes over a slow network. The latency is added to the delay.
-    public func over(_ conditions: NetworkConditions) -> StubAnswer { changed { $0.conditions = conditions } }
+    public func over(_ conditions: NetworkConditions) -> StubResponse { changed { $0.conditions = conditions } }
 
     /// This answer, broken off behind the first `count` bytes of its body.
     ///
     /// - Parameter failure: what reading on throws; nil stands for a ``TransportError`` with the code `connectionLost`.
-    public func breaking(afterBytes count: Int, with failure: (any Error)? = nil) -> StubAnswer {
+    public func breaking(afterBytes count: Int, with failure: (any Error)? = nil) -> StubResponse {
         precondition(count >= 0, "afterBytes must be at least 0 (is \(count))")
-        let failure = failure ?? TransportError(.connectionLost, phase: .body, message: "as the stub has it", request: nil, wasSent: .yes)
+        let failure = failure ?? TransportError(.connectionLost, phase: .body, message: "as the stub has it", request: nil, delivery: .sent)
         return changed { $0.breaking = (count, failure) }
     }
 
     /// This answer with trailer fields behind its body (RFC 9110, 6.5).
-    public func trailers(_ trailers: HTTPFields) -> StubAnswer { changed { $0.trailers = trailers } }
+    public func trailers(_ trailers: HTTPFields) -> StubResponse { changed { $0.trailers = trailers } }
 
     /// This answer behind informational ones (1xx), which are told as events.
-    public func informing(_ heads: HTTPResponse...) -> StubAnswer { changed { $0.informational += heads } }
+    public func informing(_ heads: HTTPResponse...) -> StubResponse { changed { $0.informational += heads } }
 
-    private func changed(_ change: (inout StubAnswer) -> Void) -> StubAnswer {
+    private func changed(_ change: (inout StubResponse) -> Void) -> StubResponse {
         var copy = self
         change(&copy)
         return copy

@@ -9,7 +9,7 @@ import Testing
     private final class Gate: HTTPSender {
         private struct State {
             var waiting: [(name: String, continuation: CheckedContinuation<Void, any Error>)] = []
-            var underWay = 0
+            var inFlight = 0
             var most = 0
             var order: [String] = []
         }
@@ -19,18 +19,18 @@ import Testing
 
         init(isOpen: Bool = false) { self.isOpen = isOpen }
 
-        var underWay: Int { state.withLock(\.underWay) }
+        var inFlight: Int { state.withLock(\.inFlight) }
         var most: Int { state.withLock(\.most) }
         var order: [String] { state.withLock(\.order) }
 
         func send(_ request: Request) async throws -> Response {
             let name = request.head.path ?? ""
             state.withLock { state in
-                state.underWay += 1
-                state.most = max(state.most, state.underWay)
+                state.inFlight += 1
+                state.most = max(state.most, state.inFlight)
                 state.order.append(name)
             }
-            defer { state.withLock { $0.underWay -= 1 } }
+            defer { state.withLock { $0.inFlight -= 1 } }
             if isOpen {
                 for _ in 0..<3 { await Task.yield() }
             } else {
@@ -69,57 +69,57 @@ import Testing
 
     @Test(arguments: [1, 3, 10]) func noMoreThanTheLimitAreUnderWay(_ limit: Int) async throws {
         let gate = Gate(isOpen: true)
-        let middleware = LimitConcurrencyMiddleware(.fixed(limit), per: .all)
+        let middleware = ConcurrencyLimitMiddleware(.fixed(limit), per: .all)
         let stack = HTTPStack(gate).wrapped(by: middleware)
         try await withThrowingTaskGroup(of: Void.self) { group in
             for number in 0..<200 { group.addTask { _ = try await stack.send(call("/\(number)", host: "\(number % 7).example")) } }
             try await group.waitForAll()
         }
         #expect(gate.most <= limit && gate.order.count == 200)
-        #expect(middleware.load.underWay == 0 && middleware.load.waiting == 0)
+        #expect(middleware.state.inFlight == 0 && middleware.state.waiting == 0)
     }
 
     @Test func eachOriginHasALineOfItsOwn() async throws {
         let gate = Gate()
-        let stack = HTTPStack(gate).limitConcurrency(to: 1)
+        let stack = HTTPStack(gate).concurrencyLimit(1)
         let tasks = ["a.example", "b.example"].map { host in Task { try await stack.send(call("/", host: host)) } }
-        await eventually { gate.underWay >= 2 }
+        await eventually { gate.inFlight >= 2 }
         for _ in tasks { await gate.answerOne() }
         for task in tasks { _ = try await task.value }
     }
 
     @Test func aKeyOfOnesOwnLimitsAndNilDoesNot() async throws {
         let gate = Gate()
-        let stack = HTTPStack(gate).limitConcurrency(.fixed(1), per: .key { $0.head.path == "/free" ? nil : "all" })
+        let stack = HTTPStack(gate).concurrencyLimit(.fixed(1), per: .key { $0.head.path == "/free" ? nil : "all" })
         let tasks = ["/free", "/one", "/free"].map { path in Task { try await stack.send(call(path)) } }
-        await eventually { gate.underWay >= 3 }
+        await eventually { gate.inFlight >= 3 }
         for _ in tasks { await gate.answerOne() }
         for task in tasks { _ = try await task.value }
     }
 
     /// Starts a call, and returns when it waits in line.
     private func queued(
-        _ request: Request, on stack: HTTPStack, _ middleware: LimitConcurrencyMiddleware
+        _ request: Request, on stack: HTTPStack, _ middleware: ConcurrencyLimitMiddleware
     ) async -> Task<Response, any Error> {
-        let before = middleware.load(of: "https://a.example").waiting
+        let before = middleware.state(of: "https://a.example").waiting
         let task = Task { try await stack.send(request) }
-        await eventually { middleware.load(of: "https://a.example").waiting != before }
+        await eventually { middleware.state(of: "https://a.example").waiting != before }
         return task
     }
 
     @Test func turnsComeByPriorityAndThenByArrival() async throws {
         let gate = Gate()
-        let middleware = LimitConcurrencyMiddleware(.fixed(1))
+        let middleware = ConcurrencyLimitMiddleware(.fixed(1))
         let stack = HTTPStack(gate).wrapped(by: middleware)
         let first = Task { try await stack.send(call("/first")) }
-        await eventually { gate.underWay >= 1 }
+        await eventually { gate.inFlight >= 1 }
         var tasks: [Task<Response, any Error>] = []
         for (path, priority) in [
             ("/low", RequestPriority.low), ("/normal1", .normal), ("/background", .background), ("/normal2", .normal), ("/high", .high),
         ] {
             tasks.append(await queued(try call(path, priority), on: stack, middleware))
         }
-        #expect(middleware.load(of: "https://a.example").underWay == 1)
+        #expect(middleware.state(of: "https://a.example").inFlight == 1)
         for _ in 0..<6 { await gate.answerOne() }
         for task in tasks + [first] { _ = try await task.value }
         #expect(gate.order == ["/first", "/high", "/normal1", "/normal2", "/low", "/background"])
@@ -127,26 +127,26 @@ import Testing
 
     @Test func whoIsCancelledInLineLeavesAndTheOthersStay() async throws {
         let gate = Gate()
-        let middleware = LimitConcurrencyMiddleware(.fixed(1))
+        let middleware = ConcurrencyLimitMiddleware(.fixed(1))
         let stack = HTTPStack(gate).wrapped(by: middleware)
         let first = Task { try await stack.send(call("/first")) }
-        await eventually { gate.underWay >= 1 }
+        await eventually { gate.inFlight >= 1 }
         let leaving = await queued(try call("/leaving"), on: stack, middleware)
         let staying = await queued(try call("/staying"), on: stack, middleware)
         leaving.cancel()
         await #expect(throws: CancellationError.self) { try await leaving.value }
         for _ in 0..<2 { await gate.answerOne() }
         _ = try await (first.value, staying.value)
-        #expect(gate.order == ["/first", "/staying"] && middleware.load(of: "https://a.example").isIdle)
+        #expect(gate.order == ["/first", "/staying"] && middleware.state(of: "https://a.example").isIdle)
     }
 
     @Test func whoseDeadlinePassesInLineLeavesAlone() async throws {
         let clock = ManualClock()
         let gate = Gate()
-        let middleware = LimitConcurrencyMiddleware(.fixed(1))
+        let middleware = ConcurrencyLimitMiddleware(.fixed(1))
         let stack = HTTPStack(gate).wrapped(by: middleware)
         let first = Task { try await stack.send(call("/first")) }
-        await eventually { gate.underWay >= 1 }
+        await eventually { gate.inFlight >= 1 }
         var short = try call("/short")
         short.deadline = Deadline(after: .seconds(5), clock: clock)
         let leaving = await queued(short, on: stack, middleware)
@@ -154,7 +154,7 @@ import Testing
         try await clock.sleepers(atLeast: 1)
         clock.advance(by: .seconds(5))
         let error = await #expect(throws: TransportError.self) { try await leaving.value }
-        #expect(error?.code == .timedOut && error?.phase == .queue && error?.wasSent == .no)
+        #expect(error?.code == .timedOut && error?.phase == .queue && error?.delivery == .notSent)
         for _ in 0..<2 { await gate.answerOne() }
         _ = try await (first.value, staying.value)
         #expect(gate.order == ["/first", "/staying"] && clock.sleeperCount == 0)
@@ -162,15 +162,15 @@ import Testing
 
     @Test(arguments: [ConcurrencyLimit.fixed(.max), .adaptive(initial: .max, maximum: .max)])
     func aLimitWithoutABoundLetsEverythingGo(_ limit: ConcurrencyLimit) async throws {
-        let middleware = LimitConcurrencyMiddleware(limit, per: .all)
-        let stack = StubTransport(Stub().answers(.status(.ok))).wrapped(by: middleware)
+        let middleware = ConcurrencyLimitMiddleware(limit, per: .all)
+        let stack = StubTransport(Stub().responds(.status(.ok))).wrapped(by: middleware)
         for _ in 0..<3 { #expect(try await stack.send(call("/")).status == .ok) }
-        #expect(middleware.load == .init(underWay: 0, waiting: 0, limit: 1_000_000_000_000_000))
+        #expect(middleware.state == .init(inFlight: 0, waiting: 0, limit: 1_000_000_000_000_000))
     }
 
     @Test func aSlotIsFreedWhenTheExchangeEndsNotWhenItIsRead() async throws {
-        let stub = StubTransport(Stub(.get, "/small").answers(.status(.ok, text: "small")), Stub().answers(.stream(streamed)))
-        let stack = stub.limitConcurrency(to: 1)
+        let stub = StubTransport(Stub(.get, "/small").responds(.status(.ok, text: "small")), Stub().responds(.stream(streamed)))
+        let stack = stub.concurrencyLimit(1)
         // Two in one scope, neither read: small ones hold nothing.
         let (one, two) = (try await stack.send(call("/small")), try await stack.send(call("/small")))
         #expect(try await one.body.collect() == two.body.collect())
@@ -183,20 +183,20 @@ import Testing
     }
 
     @Test func aFailureFreesItsSlot() async throws {
-        let stub = StubTransport(Stub().answers(.failure(Broken()), .status(.ok)))
-        let stack = stub.limitConcurrency(to: 1)
+        let stub = StubTransport(Stub().responds(.failure(Broken()), .status(.ok)))
+        let stack = stub.concurrencyLimit(1)
         await #expect(throws: Broken.self) { try await stack.send(call("/")) }
         #expect(try await stack.send(call("/")).status == .ok)
     }
 
     @Test func aRequestThatIsSwitchedOffGoesPastTheLine() async throws {
         let gate = Gate()
-        let stack = HTTPStack(gate).limitConcurrency(to: 1)
+        let stack = HTTPStack(gate).concurrencyLimit(1)
         var off = try call("/off")
         off.options.concurrencyLimit = .off
         let sent = off
         let tasks = [Task { try await stack.send(call("/first")) }, Task { try await stack.send(sent) }]
-        await eventually { gate.underWay >= 2 }
+        await eventually { gate.inFlight >= 2 }
         for _ in tasks { await gate.answerOne() }
         for task in tasks { _ = try await task.value }
     }
@@ -204,7 +204,7 @@ import Testing
     /// Ten thousand calls, a third of them cancelled at any moment: nobody is lost, and no slot.
     @Test func manyWhoComeAndGoLoseNoSlot() async throws {
         let gate = Gate(isOpen: true)
-        let middleware = LimitConcurrencyMiddleware(.fixed(5))
+        let middleware = ConcurrencyLimitMiddleware(.fixed(5))
         let stack = HTTPStack(gate).wrapped(by: middleware)
         let ended = await withTaskGroup(of: Bool.self) { group in
             for number in 0..<10_000 {
@@ -223,25 +223,25 @@ import Testing
             return await group.reduce(into: 0) { $0 += $1 ? 1 : 0 }
         }
         #expect(ended == 10_000 && gate.most <= 5)
-        #expect(middleware.load(of: "https://a.example").isIdle)
+        #expect(middleware.state(of: "https://a.example").isIdle)
     }
 
     @Test func anExchangeThatIsCancelledFreesItsSlot() async throws {
         let gate = Gate()
-        let middleware = LimitConcurrencyMiddleware(.fixed(1))
+        let middleware = ConcurrencyLimitMiddleware(.fixed(1))
         let stack = HTTPStack(gate).wrapped(by: middleware)
         let first = Task { try await stack.send(call("/first")) }
-        await eventually { gate.underWay == 1 }
+        await eventually { gate.inFlight == 1 }
         first.cancel()
         await #expect(throws: CancellationError.self) { try await first.value }
-        #expect(middleware.load(of: "https://a.example").isIdle)
+        #expect(middleware.state(of: "https://a.example").isIdle)
     }
 
     /// The slot comes at the instant at which the deadlines of those who wait pass.
     @Test func aSlotThatComesTooLateIsNotLost() async throws {
         let simulation = Simulation()
         let clock = simulation.clock
-        let middleware = LimitConcurrencyMiddleware(.fixed(1))
+        let middleware = ConcurrencyLimitMiddleware(.fixed(1))
         let server = PacedServer(clock) { _ in PacedServer.Pace(time: .seconds(5)) }
         let stack = HTTPStack(server).wrapped(by: middleware)
         simulation.begin { [self] in try await stack.send(call("/first")).body.abandon() }
@@ -255,14 +255,14 @@ import Testing
         }
         simulation.run()
         for task in late { await #expect(throws: TransportError.self) { try await task.value } }
-        #expect(middleware.load(of: "https://a.example").isIdle)
+        #expect(middleware.state(of: "https://a.example").isIdle)
     }
 
     @Test func theLeastUrgentHasItsTurnUnderOverload() async throws {
         let simulation = Simulation()
         let clock = simulation.clock
         let server = PacedServer(clock) { _ in PacedServer.Pace(time: .seconds(1)) }
-        let stack = HTTPStack(server).limitConcurrency(to: 2)
+        let stack = HTTPStack(server).concurrencyLimit(2)
         for _ in 0..<6 {
             simulation.begin { [self] in
                 while simulation.elapsed < .seconds(100) { try await stack.send(call("/high", .high)).body.abandon() }
@@ -289,28 +289,28 @@ import Testing
     }
 
     @Test func refusalsNarrowItAndAnswersWidenIt() async throws {
-        let stub = StubTransport(Stub(.get, "/busy").answers(.status(.serviceUnavailable)), Stub().answers(.status(.ok)))
-        let middleware = LimitConcurrencyMiddleware(.adaptive(initial: 10, minimum: 2), per: .all)
+        let stub = StubTransport(Stub(.get, "/busy").responds(.status(.serviceUnavailable)), Stub().responds(.status(.ok)))
+        let middleware = ConcurrencyLimitMiddleware(.adaptive(initial: 10, minimum: 2), per: .all)
         let stack = stub.wrapped(by: middleware)
         for _ in 0..<50 { _ = try await stack.send(call("/busy")) }
-        #expect(middleware.load.limit == 2)
+        #expect(middleware.state.limit == 2)
         for _ in 0..<5 { _ = try await stack.send(call("/fine")) }
-        #expect(middleware.load.limit == 3, "one at a time uses half of two, and less than half of three")
+        #expect(middleware.state.limit == 3, "one at a time uses half of two, and less than half of three")
     }
 
     @Test func anAdaptiveLimitForgetsKeysThatAreIdle() async throws {
-        let middleware = LimitConcurrencyMiddleware(.adaptive())
-        let stack = StubTransport(Stub().answers(.status(.ok))).wrapped(by: middleware)
+        let middleware = ConcurrencyLimitMiddleware(.adaptive())
+        let stack = StubTransport(Stub().responds(.status(.ok))).wrapped(by: middleware)
         for number in 0..<1_100 { _ = try await stack.send(call("/", host: "\(number).example")) }
         #expect(middleware.keyCount == 1_000)
     }
 
     @Test func anAdaptiveLimitKeepsEveryKeyInUse() async throws {
         let gate = Gate()
-        let middleware = LimitConcurrencyMiddleware(.adaptive())
+        let middleware = ConcurrencyLimitMiddleware(.adaptive())
         let stack = HTTPStack(gate).wrapped(by: middleware)
         let tasks = (0..<1_100).map { number in Task { try await stack.send(call("/", host: "\(number).example")) } }
-        await eventually { gate.underWay == 1_100 }
+        await eventually { gate.inFlight == 1_100 }
         #expect(middleware.keyCount == 1_100)
         for task in tasks { task.cancel() }
         for task in tasks { _ = await task.result }
@@ -318,27 +318,27 @@ import Testing
     }
 
     @Test func failuresThatNoServerSawDoNotNarrowIt() async throws {
-        let middleware = LimitConcurrencyMiddleware(.adaptive(), per: .all)
+        let middleware = ConcurrencyLimitMiddleware(.adaptive(), per: .all)
         let refusing = CircuitBreaker()
         refusing.isolate("https://a.example")
         let inner: [any HTTPSender] = [
-            StubTransport(Stub().answers(.failure(TransportError(.invalidRequest, phase: .request, request: nil, wasSent: .no)))),
-            StubTransport(Stub().answers(.failure(TransportError(.cannotConnect, phase: .connect, request: nil, wasSent: .no)))),
-            StubTransport(Stub().answers(.failure(TransportError(.requestBody, phase: .send, request: nil, wasSent: .maybe)))),
-            StubTransport(Stub().answers(.failure(Broken()))), StubTransport(Stub().answers(.status(.ok))).circuitBreaker(refusing),
+            StubTransport(Stub().responds(.failure(TransportError(.invalidRequest, phase: .request, request: nil, delivery: .notSent)))),
+            StubTransport(Stub().responds(.failure(TransportError(.cannotConnect, phase: .connect, request: nil, delivery: .notSent)))),
+            StubTransport(Stub().responds(.failure(TransportError(.requestBody, phase: .send, request: nil, delivery: .unknown)))),
+            StubTransport(Stub().responds(.failure(Broken()))), StubTransport(Stub().responds(.status(.ok))).circuitBreaker(refusing),
         ]
         for sender in inner {
             for _ in 0..<10 { _ = try? await HTTPStack(sender).wrapped(by: middleware).send(call("/")) }
         }
-        #expect(middleware.load.limit == 20)
-        let lost = StubTransport(Stub().answers(.failure(TransportError(.connectionLost, phase: .response, request: nil, wasSent: .yes))))
+        #expect(middleware.state.limit == 20)
+        let lost = StubTransport(Stub().responds(.failure(TransportError(.connectionLost, phase: .response, request: nil, delivery: .sent))))
         _ = try? await lost.wrapped(by: middleware).send(call("/"))
-        #expect(middleware.load.limit == 18)
+        #expect(middleware.state.limit == 18)
     }
 
     private struct Broken: Error {}
 }
 
-extension LimitConcurrencyMiddleware.Load {
-    fileprivate var isIdle: Bool { underWay == 0 && waiting == 0 }
+extension ConcurrencyLimitMiddleware.State {
+    fileprivate var isIdle: Bool { inFlight == 0 && waiting == 0 }
 }

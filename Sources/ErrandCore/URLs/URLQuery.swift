@@ -1,13 +1,13 @@
 /// Names and values of a query, in order; a name may come more than once.
 ///
 /// ```swift
-/// let query: Query = ["q": "a+b", "page": 2, "tag": ["x", "y"], "after": nil as String?]
+/// let query: URLQuery = ["q": "a+b", "page": 2, "tag": ["x", "y"], "after": nil as String?]
 /// query.encoded   // q=a%2Bb&page=2&tag=x&tag=y
 /// ```
 ///
 /// Values are data: `+`, `&`, `=`, `;`, `%` and `#` are escaped, once; a space is `%20` (RFC 3986, 3.4). Nothing is sorted,
 /// merged or dropped, but for a value of nil, which leaves its name out.
-public struct Query: Sendable, Hashable, ExpressibleByDictionaryLiteral, CustomStringConvertible {
+public struct URLQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral, CustomStringConvertible {
     /// A name and its value; a value of nil is a name alone, without `=`.
     public struct Item: Sendable, Hashable {
         public var name: String
@@ -41,7 +41,7 @@ public struct Query: Sendable, Hashable, ExpressibleByDictionaryLiteral, CustomS
     /// Adds `name` alone, without `=`.
     public mutating func appendFlag(_ name: String) { items.append(Item(name: name, value: nil)) }
 
-    public static func + (first: Query, second: Query) -> Query { Query(first.items + second.items) }
+    public static func + (first: URLQuery, second: URLQuery) -> URLQuery { URLQuery(first.items + second.items) }
 
     /// Percent-encoded, without a question mark; empty where there are no items.
     public var encoded: String {
@@ -52,17 +52,17 @@ public struct Query: Sendable, Hashable, ExpressibleByDictionaryLiteral, CustomS
     public var description: String { Sensitivity.standard.redactedQuery(encoded) }
 }
 
-extension Query: CustomReflectable {
+extension URLQuery: CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: ["query": description]) }
 }
 
-extension Query.Item: CustomStringConvertible, CustomReflectable {
+extension URLQuery.Item: CustomStringConvertible, CustomReflectable {
     /// Name and value, percent-encoded; the value of a sensitive name is replaced.
     public var description: String { Sensitivity.standard.redactedQuery(encoded) }
     public var customMirror: Mirror { Mirror(self, children: ["item": description]) }
 }
 
-/// What can stand as a value in a ``Query``: text, numbers, truth values, optionals (nil leaves the name out) and arrays
+/// What can stand as a value in a ``URLQuery``: text, numbers, truth values, optionals (nil leaves the name out) and arrays
 /// (the name comes again for each element).
 public protocol QueryValue: Sendable {
     /// One text for each time that the name is sent.

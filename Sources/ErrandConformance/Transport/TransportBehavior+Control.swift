@@ -3,11 +3,11 @@ internal import ErrandTesting
 internal import Synchronization
 internal import Testing
 
-extension TransportBehaviour {
+extension TransportBehavior {
     /// The two directions take turns.
-    static let interleaved: [TransportBehaviour] = [
-        TransportBehaviour(
-            "EchoInterleave", "Each piece of the request's body comes back before the next is sent.", [Stub(.post).answers(.echo)]
+    static let interleaved: [TransportBehavior] = [
+        TransportBehavior(
+            "EchoInterleave", "Each piece of the request's body comes back before the next is sent.", [Stub(.post).responds(.echo)]
         ) { subject in
             let written = WrittenBody()
             written.write("piece 0")
@@ -22,10 +22,10 @@ extension TransportBehaviour {
             #expect(try await iterator.next() == nil)
             #expect(try await response.end().isComplete)
         },
-        TransportBehaviour(
+        TransportBehavior(
             "SpeakInterleave", "The server speaks first, and then answers each piece.",
             [
-                Stub(.post).answers(
+                Stub(.post).responds(
                     .streaming { _, incoming in
                         let hasGreeted = Mutex(false)
                         return (
@@ -68,11 +68,11 @@ extension TransportBehaviour {
     }
 
     /// Cancelling, deadlines, events, the end.
-    static let given: [TransportBehaviour] = [
-        TransportBehaviour("CancelPreHeaders", "Cancelled while it waits for the head, a call ends at once.") {
+    static let given: [TransportBehavior] = [
+        TransportBehavior("CancelPreHeaders", "Cancelled while it waits for the head, a call ends at once.") {
             let asked = [Signal(), Signal()]
-            let slow = asked.indices.map { Stub(.get, "/slow/\($0)").answers(signalling(asked[$0])) }
-            return Check(slow + [Stub().answers(.status(.ok))]) { subject in
+            let slow = asked.indices.map { Stub(.get, "/slow/\($0)").responds(signalling(asked[$0])) }
+            return Check(slow + [Stub().responds(.status(.ok))]) { subject in
                 for (index, isAsked) in asked.enumerated() {
                     let request = TransportUnderTest.withAndWithoutDeadline(try subject.request(.get, "/slow/\(index)"))[index]
                     try await expectCancellation(when: isAsked) { _ = try await subject.stack.send(request) }
@@ -80,8 +80,8 @@ extension TransportBehaviour {
                 }
             }
         },
-        TransportBehaviour(
-            "CancelPreBody", "Cancelled while it waits for the body, a call ends at once.", [Stub(.get, "/slow").answers(hanging), other]
+        TransportBehavior(
+            "CancelPreBody", "Cancelled while it waits for the body, a call ends at once.", [Stub(.get, "/slow").responds(hanging), other]
         ) { subject in
             for request in TransportUnderTest.withAndWithoutDeadline(try subject.request(.get, "/slow")) {
                 let hasHead = Signal()
@@ -93,9 +93,9 @@ extension TransportBehaviour {
                 #expect(try await subject.exchange().response.status == .ok)
             }
         },
-        TransportBehaviour(
+        TransportBehavior(
             "CancelInUpload", "Cancelled while its body is being sent, a call ends at once, and lets go of the body.",
-            [Stub(.post).answers(.status(.ok)), Stub().answers(.status(.ok))]
+            [Stub(.post).responds(.status(.ok)), Stub().responds(.status(.ok))]
         ) { subject in
             for hasDeadline in [true, false] {
                 let (isRead, isReleased) = (Signal(), Signal())
@@ -115,9 +115,9 @@ extension TransportBehaviour {
                 #expect(try await subject.exchange().response.status == .ok)
             }
         },
-        TransportBehaviour("CancelledBefore", "A task that is cancelled already sends nothing.") {
+        TransportBehavior("CancelledBefore", "A task that is cancelled already sends nothing.") {
             let asked = Signal()
-            return Check([Stub().answers(signalling(asked))]) { subject in
+            return Check([Stub().responds(signalling(asked))]) { subject in
                 let request = try subject.request()
                 let task = Task {
                     withUnsafeCurrentTask { $0?.cancel() }
@@ -129,23 +129,23 @@ extension TransportBehaviour {
                 #expect(!asked.hasCome)
             }
         },
-        TransportBehaviour("DeadlineBeforeHead", "A deadline ends the wait for the head.", [Stub(.get, "/slow").answers(.never), other]) {
+        TransportBehavior("DeadlineBeforeHead", "A deadline ends the wait for the head.", [Stub(.get, "/slow").responds(.never), other]) {
             let request = try $0.request(.get, "/slow", within: .milliseconds(300))
             let failure = try await timedOut { [stack = $0.stack] in _ = try await stack.send(request) }
-            #expect(failure?.code == .timedOut && failure?.wasSent != .no)
+            #expect(failure?.code == .timedOut && failure?.delivery != .notSent)
             #expect(try await $0.exchange().response.status == .ok)
         },
-        TransportBehaviour("DeadlineInBody", "A deadline ends the wait for the body.", [Stub(.get, "/slow").answers(hanging), other]) {
+        TransportBehavior("DeadlineInBody", "A deadline ends the wait for the body.", [Stub(.get, "/slow").responds(hanging), other]) {
             let request = try $0.request(.get, "/slow", within: .milliseconds(300))
             let failure = try await timedOut { [stack = $0.stack] in
                 let response = try await stack.send(request)
                 for try await _ in response.body {}
             }
-            #expect(failure?.code == .timedOut && failure?.phase == .body && failure?.wasSent == .yes)
+            #expect(failure?.code == .timedOut && failure?.phase == .body && failure?.delivery == .sent)
             #expect(try await $0.exchange().response.status == .ok)
         },
-        TransportBehaviour(
-            "EventsInOrder", "A sink is told of each step once and in order, and of the body's progress.", [Stub(.post).answers(.echo)]
+        TransportBehavior(
+            "EventsInOrder", "A sink is told of each step once and in order, and of the body's progress.", [Stub(.post).responds(.echo)]
         ) { subject in
             let recorder = RecordingEventSink()
             var request = try subject.request(.post, body: stream(of: patternBytes(100_000), pieceBytes: 10_000))
@@ -165,10 +165,10 @@ extension TransportBehaviour {
             let received = events.last { $0.kind == .responseBytesReceived }?.bytes
             #expect(received == nil || received == 100_000)
         },
-        TransportBehaviour(
+        TransportBehavior(
             "Informational", "Informational responses are told as events, before the answer (RFC 9110, 15.2).",
             [
-                Stub().answers(
+                Stub().responds(
                     .status(.ok, text: "final").informing(HTTPResponse(status: .init(code: 103), headerFields: [field("Link"): "</a.css>"]))
                 )
             ]
@@ -183,16 +183,16 @@ extension TransportBehaviour {
             #expect(informational.map(\.response?.status.code) == [103])
             #expect(informational.first?.response?.headerFields[field("Link")] == "</a.css>")
         },
-        TransportBehaviour("SendAfterShutdown", "After its shutdown a transport refuses, and a second shutdown does nothing.", [other]) {
+        TransportBehavior("SendAfterShutdown", "After its shutdown a transport refuses, and a second shutdown does nothing.", [other]) {
             subject in
             #expect(try await subject.exchange().response.status == .ok)
             try await subject.transport.shutdown()
             try await subject.transport.shutdown()
             let failure = try await subject.failure()
-            #expect(failure?.code == .shutDown && failure?.wasSent == .no)
+            #expect(failure?.code == .shutDown && failure?.delivery == .notSent)
         },
-        TransportBehaviour(
-            "ShutdownEndsExchanges", "A shutdown fails what is under way.", [Stub(.get, "/slow").answers(hanging)]
+        TransportBehavior(
+            "ShutdownEndsExchanges", "A shutdown fails what is under way.", [Stub(.get, "/slow").responds(hanging)]
         ) { subject in
             let response = try await subject.send(.get, "/slow")
             try await subject.transport.shutdown()
@@ -203,10 +203,10 @@ extension TransportBehaviour {
     ]
 
     /// A path that is fine.
-    private static let other = Stub(.get, "/").answers(.status(.ok))
+    private static let other = Stub(.get, "/").responds(.status(.ok))
 
     /// Says that it was asked, and answers never.
-    private static func signalling(_ signal: Signal) -> StubAnswer {
+    private static func signalling(_ signal: Signal) -> StubResponse {
         .custom { _ in
             signal.signal()
             while true { try await Task.sleep(for: .seconds(60)) }
@@ -214,7 +214,7 @@ extension TransportBehaviour {
     }
 
     /// A head, and then nothing.
-    private static let hanging = StubAnswer.streaming { _, incoming in
+    private static let hanging = StubResponse.streaming { _, incoming in
         (
             HTTPResponse(status: .ok),
             ClosureSource {

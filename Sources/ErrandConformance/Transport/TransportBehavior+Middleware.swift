@@ -2,12 +2,12 @@ internal import ErrandCore
 internal import ErrandTesting
 internal import Testing
 
-extension TransportBehaviour {
+extension TransportBehavior {
     /// What a middleware does on top of a transport.
-    static let followed: [TransportBehaviour] = [
-        TransportBehaviour(
+    static let followed: [TransportBehavior] = [
+        TransportBehavior(
             "BasicRedirect", "A redirect is followed, and the response says where to (RFC 9110, 15.4).",
-            [Stub(.get, "/start").answers(.redirect(to: "/end?x=1")), Stub(.get, "/end").answers(.status(.ok, text: "there"))]
+            [Stub(.get, "/start").responds(.redirect(to: "/end?x=1")), Stub(.get, "/end").responds(.status(.ok, text: "there"))]
         ) { subject in
             let response = try await subject.stack(with: .redirect).send(subject.request(.get, "/start"))
             let reason = subject.reason(without: .redirect)
@@ -16,8 +16,8 @@ extension TransportBehaviour {
             #expect(response.request.head.path == "/end?x=1", "the request of a response is the last one of the chain")
             #expect(try await response.body.collect() == Data("there".utf8))
         },
-        TransportBehaviour(
-            "InfiniteRedirect", "A circle of redirects ends in a failure.", [Stub(.get, "/loop").answers(.redirect(to: "/loop"))]
+        TransportBehavior(
+            "InfiniteRedirect", "A circle of redirects ends in a failure.", [Stub(.get, "/loop").responds(.redirect(to: "/loop"))]
         ) { subject in
             do {
                 _ = try await subject.stack(with: .redirect).send(subject.request(.get, "/loop"))
@@ -25,11 +25,11 @@ extension TransportBehaviour {
             } catch is any RequestFailure {
             }
         },
-        TransportBehaviour(
+        TransportBehavior(
             "BasicCookieSetAndUse", "A cookie that was set comes with the next request (RFC 6265, 5.4).",
             [
-                Stub(.get, "/set").answers(.status(.ok, headers: [.setCookie: "seen=yes; Path=/"])),
-                Stub(.get, "/use").answers(.custom { (HTTPResponse(status: .ok), Data(($0.headers[.cookie] ?? "").utf8)) }),
+                Stub(.get, "/set").responds(.status(.ok, headers: [.setCookie: "seen=yes; Path=/"])),
+                Stub(.get, "/use").responds(.custom { (HTTPResponse(status: .ok), Data(($0.headers[.cookie] ?? "").utf8)) }),
             ]
         ) { subject in
             let stack = subject.stack(with: .cookies)
@@ -38,18 +38,18 @@ extension TransportBehaviour {
             #expect(
                 cookies == Data("seen=yes".utf8), "the next request came without the cookie\(subject.reason(without: .cookies))")
         },
-        TransportBehaviour(
+        TransportBehavior(
             "ETag", "What a validator confirms comes from the cache (RFC 9111, 4.3)."
         ) {
             let (asked, confirmed) = (Counter(), Counter())
             let fields: HTTPFields = [.eTag: "\"v1\"", .cacheControl: "no-cache"]
             let stubs = [
-                Stub(.get).header(.ifNoneMatch, "\"v1\"").answers(
+                Stub(.get).header(.ifNoneMatch, "\"v1\"").responds(
                     .custom { _ in
                         confirmed.count()
                         return (HTTPResponse(status: .notModified, headerFields: [.eTag: "\"v1\""]), Data())
                     }),
-                Stub(.get).answers(
+                Stub(.get).responds(
                     .custom { _ in
                         asked.count()
                         return (HTTPResponse(status: .ok, headerFields: fields), Data("stored".utf8))

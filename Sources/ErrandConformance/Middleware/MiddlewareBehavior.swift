@@ -8,10 +8,10 @@ public import Testing
 /// ```swift
 /// static let mine = MiddlewareUnderTest("tenant", changes: .addedFields, switchOff: { $0.options.tenant = .off }) { $0.tenant("a") }
 ///
-/// @Test(arguments: MiddlewareBehaviour.all)
-/// func conforms(to behaviour: MiddlewareBehaviour) async throws { try await behaviour.check(Self.mine) }
+/// @Test(arguments: MiddlewareBehavior.all)
+/// func conforms(to behavior: MiddlewareBehavior) async throws { try await behavior.check(Self.mine) }
 /// ```
-public struct MiddlewareBehaviour: Sendable, CustomStringConvertible, CustomTestStringConvertible {
+public struct MiddlewareBehavior: Sendable, CustomStringConvertible, CustomTestStringConvertible {
     public let name: String
     /// What it shows, in a sentence.
     public let summary: String
@@ -42,7 +42,7 @@ public struct MiddlewareBehaviour: Sendable, CustomStringConvertible, CustomTest
 
 /// A middleware, as it is put around a sender, and how a request switches it off.
 public struct MiddlewareUnderTest: Sendable, CustomTestStringConvertible {
-    /// What a middleware changes on purpose: no behaviour asks that it stay. To add options, metadata or fields of the response needs no
+    /// What a middleware changes on purpose: no behavior asks that it stay. To add options, metadata or fields of the response needs no
     /// mention.
     public struct Changes: OptionSet, Sendable, Hashable {
         public let rawValue: UInt32
@@ -89,13 +89,13 @@ public struct MiddlewareUnderTest: Sendable, CustomTestStringConvertible {
     public var testDescription: String { name }
 }
 
-extension MiddlewareBehaviour {
+extension MiddlewareBehavior {
     private static let chunks = ["one", "two", "three"].map { Data($0.utf8) }
 
     /// What goes through.
-    static let passing: [MiddlewareBehaviour] = [
-        MiddlewareBehaviour("PassesOn", "A request reaches the sender once, and its answer comes back with status and body.") { subject in
-            let stub = StubTransport(Stub().answers(.stream(chunks)))
+    static let passing: [MiddlewareBehavior] = [
+        MiddlewareBehavior("PassesOn", "A request reaches the sender once, and its answer comes back with status and body.") { subject in
+            let stub = StubTransport(Stub().responds(.stream(chunks)))
             let request = try subject.request()
             let response = try await subject.wrap(stub).send(request)
             #expect(response.status == .ok)
@@ -103,9 +103,9 @@ extension MiddlewareBehaviour {
             #expect(stub.requests.map(\.request.id) == [request.id], "sent once, and under its own id")
             #expect(stub.openBodyCount == 0)
         },
-        MiddlewareBehaviour("Streams", "The first piece of a body can be read before the second exists.") { subject in
+        MiddlewareBehavior("Streams", "The first piece of a body can be read before the second exists.") { subject in
             let written = WrittenBody()
-            let stub = StubTransport(Stub().answers(.streaming { _, _ in (HTTPResponse(status: .ok), written) }))
+            let stub = StubTransport(Stub().responds(.streaming { _, _ in (HTTPResponse(status: .ok), written) }))
             let response = try await subject.wrap(stub).send(subject.request())
             var iterator = response.body.makeAsyncIterator()
             written.write("first")
@@ -115,8 +115,8 @@ extension MiddlewareBehaviour {
             written.finish()
             #expect(try await iterator.next() == nil)
         },
-        MiddlewareBehaviour("KeepsCallsApart", "A hundred calls at once get each its own answer.") { subject in
-            let stub = StubTransport(Stub().answers(.custom { (HTTPResponse(status: .ok), Data($0.request.id.description.utf8)) }))
+        MiddlewareBehavior("KeepsCallsApart", "A hundred calls at once get each its own answer.") { subject in
+            let stub = StubTransport(Stub().responds(.custom { (HTTPResponse(status: .ok), Data($0.request.id.description.utf8)) }))
             let stack = subject.wrap(stub)
             let wrong = try await withThrowingTaskGroup(of: Bool.self) { group in
                 for _ in 0..<100 {
@@ -124,7 +124,7 @@ extension MiddlewareBehaviour {
                         let request = try subject.request()
                         do {
                             return try await stack.send(request).body.collect() == Data(request.id.description.utf8)
-                        } catch is BodyAlreadyUsed {
+                        } catch is BodyAlreadyUsedError {
                             return false  // another call has the same response, and has read it
                         }
                     }
@@ -133,8 +133,8 @@ extension MiddlewareBehaviour {
             }
             #expect(wrong == 0, "\(wrong) of 100 calls at once got a response that is not their own")
         },
-        MiddlewareBehaviour("SwitchedOff", "A request that switches it off goes past it untouched, and so does the answer.") { subject in
-            let stub = StubTransport(Stub().answers(.status(.serviceUnavailable, text: "as it is")))
+        MiddlewareBehavior("SwitchedOff", "A request that switches it off goes past it untouched, and so does the answer.") { subject in
+            let stub = StubTransport(Stub().responds(.status(.serviceUnavailable, text: "as it is")))
             var request = try subject.request()
             subject.switchOff(&request)
             let before = request
@@ -149,8 +149,8 @@ extension MiddlewareBehaviour {
             #expect(
                 (seen.deadline == nil) == (before.deadline == nil), "the deadline of a request was changed although `switchOff` was called")
         },
-        MiddlewareBehaviour("ShowsNoSecret", "Neither it nor the stack shows what a request holds.") { subject in
-            let stub = StubTransport(Stub().answers(.failure(Refused())))
+        MiddlewareBehavior("ShowsNoSecret", "Neither it nor the stack shows what a request holds.") { subject in
+            let stub = StubTransport(Stub().responds(.failure(Refused())))
             var request = try subject.request()
             request.head.headerFields[.authorization] = "Bearer s3cr3t-token"
             request.head.headerFields[.cookie] = "id=s3cr3t-cookie"
@@ -167,8 +167,8 @@ extension MiddlewareBehaviour {
     ]
 
     /// What ends.
-    static let ending: [MiddlewareBehaviour] = [
-        MiddlewareBehaviour("CancelsTheWorkBelow", "Cancelling the caller stops the work below, and the caller gets CancellationError.") {
+    static let ending: [MiddlewareBehavior] = [
+        MiddlewareBehavior("CancelsTheWorkBelow", "Cancelling the caller stops the work below, and the caller gets CancellationError.") {
             subject in
             let (isBelow, hasStopped, release) = (Signal(), Signal(), Signal())
             defer { release.signal() }
@@ -183,8 +183,8 @@ extension MiddlewareBehaviour {
             try await expectCancellation(when: isBelow) { _ = try await stack.send(request) }
             try await withDeadline("the work below to stop") { try await hasStopped.wait() }
         },
-        MiddlewareBehaviour("CancelledBefore", "A caller that is cancelled already reaches nobody.") { subject in
-            let stub = StubTransport(Stub().answers(.status(.ok)))
+        MiddlewareBehavior("CancelledBefore", "A caller that is cancelled already reaches nobody.") { subject in
+            let stub = StubTransport(Stub().responds(.status(.ok)))
             let (stack, request) = (subject.wrap(stub), try subject.request())
             let task = Task {
                 withUnsafeCurrentTask { $0?.cancel() }
@@ -195,25 +195,25 @@ extension MiddlewareBehaviour {
             }
             #expect(stub.requests.isEmpty)
         },
-        MiddlewareBehaviour("KeepsCancellation", "A cancellation from below stays one.") { subject in
-            let stack = subject.wrap(StubTransport(Stub().answers(.failure(CancellationError()))))
+        MiddlewareBehavior("KeepsCancellation", "A cancellation from below stays one.") { subject in
+            let stack = subject.wrap(StubTransport(Stub().responds(.failure(CancellationError()))))
             await #expect(throws: CancellationError.self) { () async throws -> Void in _ = try await stack.send(subject.request()) }
         },
-        MiddlewareBehaviour("KeepsFailures", "An error that is not its business comes through as it is.") { subject in
-            let stack = subject.wrap(StubTransport(Stub().answers(.failure(Refused()))))
+        MiddlewareBehavior("KeepsFailures", "An error that is not its business comes through as it is.") { subject in
+            let stack = subject.wrap(StubTransport(Stub().responds(.failure(Refused()))))
             await #expect(throws: Refused.self) { () async throws -> Void in _ = try await stack.send(subject.request()) }
-            let lost = TransportError(.connectionLost, phase: .send, request: nil, wasSent: .maybe)
+            let lost = TransportError(.connectionLost, phase: .send, request: nil, delivery: .unknown)
             let failure = await #expect(throws: TransportError.self) { () async throws -> Void in
                 var request = try subject.request()
                 // Nobody may send it again.
                 request.head.method = .post
-                _ = try await subject.wrap(StubTransport(Stub().answers(.failure(lost)))).send(request)
+                _ = try await subject.wrap(StubTransport(Stub().responds(.failure(lost)))).send(request)
             }
             #expect(failure?.code == .connectionLost && failure?.phase == .send, "what failed, and where")
-            #expect(failure?.wasSent == .maybe, "whoever is told that nothing was sent sends it again")
+            #expect(failure?.delivery == .unknown, "whoever is told that nothing was sent sends it again")
         },
-        MiddlewareBehaviour("ReleasesUnread", "A body that is dropped unread is released.") { subject in
-            let stub = StubTransport(Stub().answers(.stream(chunks)))
+        MiddlewareBehavior("ReleasesUnread", "A body that is dropped unread is released.") { subject in
+            let stub = StubTransport(Stub().responds(.stream(chunks)))
             // The stack lives on beyond the response: what it keeps is not released by its own end.
             let stack = subject.wrap(stub)
             func sendAndDrop() async throws {
@@ -224,14 +224,14 @@ extension MiddlewareBehaviour {
             #expect(stub.openBodyCount == 0, "the middleware keeps a response, or its body")
             #expect(try await stack.send(subject.request()).body.collect() == Data("onetwothree".utf8), "the next request")
         },
-        MiddlewareBehaviour("ReleasesHalfRead", "A body that is read in part is released.") { subject in
-            let stub = StubTransport(Stub().answers(.stream(chunks)))
+        MiddlewareBehavior("ReleasesHalfRead", "A body that is read in part is released.") { subject in
+            let stub = StubTransport(Stub().responds(.stream(chunks)))
             let response = try await subject.wrap(stub).send(subject.request())
             for try await _ in response.body { break }
             #expect(stub.openBodyCount == 0)
-            #expect(response.exchange.ended != nil)
+            #expect(response.exchange.outcome != nil)
         },
-        MiddlewareBehaviour("CancelsReads", "Cancelling who reads the body ends the read with CancellationError.") { subject in
+        MiddlewareBehavior("CancelsReads", "Cancelling who reads the body ends the read with CancellationError.") { subject in
             let (hasFirst, release) = (Signal(), Signal())
             defer { release.signal() }
             let isFirst = Mutex(true)
@@ -244,7 +244,7 @@ extension MiddlewareBehaviour {
                 try await release.wait()
                 return nil
             }
-            let stub = StubTransport(Stub().answers(.streaming { _, _ in (HTTPResponse(status: .ok), source) }))
+            let stub = StubTransport(Stub().responds(.streaming { _, _ in (HTTPResponse(status: .ok), source) }))
             let (stack, request) = (subject.wrap(stub), try subject.request())
             try await expectCancellation(when: hasFirst) {
                 let response = try await stack.send(request)
@@ -254,11 +254,11 @@ extension MiddlewareBehaviour {
                 _ = try await iterator.next()
             }
         },
-        MiddlewareBehaviour("KeepsDeadlines", "A deadline ends the work below it in time.") { subject in
+        MiddlewareBehavior("KeepsDeadlines", "A deadline ends the work below it in time.") { subject in
             let clock = ManualClock()
             var request = try subject.request()
             request.deadline = Deadline(after: .seconds(1), clock: clock)
-            let (stack, bounded) = (subject.wrap(StubTransport(Stub().answers(.never))), request)
+            let (stack, bounded) = (subject.wrap(StubTransport(Stub().responds(.never))), request)
             let call = Task { _ = try await stack.send(bounded) }
             defer { call.cancel() }
             try await withDeadline("somebody to wait for the deadline") { try await clock.sleepers(atLeast: 1) }

@@ -10,9 +10,7 @@ public import ErrandCore
 /// Who waits can be cancelled at any time, and obeys its deadline: it fails with the code `timedOut`, in the phase `queue`.
 ///
 /// **Per request:** `request.options.concurrencyLimit = .off` goes past the line; `request.options.priority` moves it forward.
-public struct LimitConcurrencyMiddleware: HTTPMiddleware {
-    public typealias Scope = RequestScope
-
+public struct ConcurrencyLimitMiddleware: HTTPMiddleware {
     private let limiter: ConcurrencyLimiter
     private let scope: RequestScope
     private let clock: any Clock<Duration>
@@ -22,7 +20,7 @@ public struct LimitConcurrencyMiddleware: HTTPMiddleware {
         (limiter, self.scope, self.clock) = (ConcurrencyLimiter(limit), scope, clock)
     }
 
-    public var place: MiddlewarePlace? { .limitConcurrency }
+    public var place: MiddlewarePlace? { .concurrencyLimit }
 
     public var neighbors: [MiddlewareNeighbor] {
         [
@@ -33,7 +31,7 @@ public struct LimitConcurrencyMiddleware: HTTPMiddleware {
         ]
     }
 
-    public var label: String { "limitConcurrency(\(limiter.limit) per \(scope))" }
+    public var label: String { "concurrencyLimit(\(limiter.limit) per \(scope))" }
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         guard !request.options.concurrencyLimit.isOff, let key = scope.key(request) else { return try await next.send(request) }
@@ -57,7 +55,7 @@ public struct LimitConcurrencyMiddleware: HTTPMiddleware {
         switch error {
         case _ where Task.isCancelled: .cancelled
         case let error as StatusError: [429, 503].contains(error.status.code) ? .dropped : .cancelled
-        case let error as TransportError where error.wasSent != .no:
+        case let error as TransportError where error.delivery != .notSent:
             switch error.code {
             case .cannotFindHost, .cannotConnect, .connectionLost, .timedOut, .tls, .invalidResponse: .dropped
             default: .cancelled  // the request's own fault
@@ -67,50 +65,50 @@ public struct LimitConcurrencyMiddleware: HTTPMiddleware {
     }
 
     /// What goes on behind a key.
-    public struct Load: Sendable, Hashable {
+    public struct State: Sendable, Hashable {
         /// Exchanges.
-        public let underWay: Int
+        public let inFlight: Int
         public let waiting: Int
         /// As it is now, at most 10^15.
         public let limit: Int
 
-        package init(underWay: Int, waiting: Int, limit: Int) { (self.underWay, self.waiting, self.limit) = (underWay, waiting, limit) }
+        package init(inFlight: Int, waiting: Int, limit: Int) { (self.inFlight, self.waiting, self.limit) = (inFlight, waiting, limit) }
     }
 
     /// What goes on under the limit of an origin, for the scope ``ErrandCore/RequestScope/origin``. For a gauge.
-    public func load(of origin: Origin) -> Load { limiter.load(of: .origin(origin)) }
+    public func state(of origin: Origin) -> State { limiter.state(of: .origin(origin)) }
 
     /// What goes on under the limit of a key of the scope's closure. For a gauge.
-    public func load(ofKey key: String) -> Load { limiter.load(of: .named(key)) }
+    public func state(ofKey key: String) -> State { limiter.state(of: .named(key)) }
 
     /// What goes on under the one limit of the scope ``ErrandCore/RequestScope/all``. For a gauge.
-    public var load: Load { limiter.load(of: .all) }
+    public var state: State { limiter.state(of: .all) }
 
     /// How many keys are remembered now.
     package var keyCount: Int { limiter.keyCount }
 }
 
 private enum ConcurrencyLimitKey: OptionKey {
-    static var defaultValue: Override<Never> { .inherited }
+    static var defaultValue: OptionOverride<Never> { .inherited }
     static var crossesOrigins: Bool { true }
 }
 
 extension RequestOptions {
     /// `.off` goes past every line.
-    public var concurrencyLimit: Override<Never> {
+    public var concurrencyLimit: OptionOverride<Never> {
         get { self[ConcurrencyLimitKey.self] }
         set { self[ConcurrencyLimitKey.self] = newValue }
     }
 }
 
 extension HTTPSender {
-    /// Lets at most `count` exchanges be under way at once. See ``LimitConcurrencyMiddleware``.
-    public func limitConcurrency(to count: Int, per scope: RequestScope = .origin) -> HTTPStack {
-        limitConcurrency(.fixed(count), per: scope)
+    /// Lets at most `count` exchanges be under way at once. See ``ConcurrencyLimitMiddleware``.
+    public func concurrencyLimit(_ count: Int, per scope: RequestScope = .origin) -> HTTPStack {
+        concurrencyLimit(.fixed(count), per: scope)
     }
 
-    /// Lets as many exchanges be under way at once as the limit has it. See ``LimitConcurrencyMiddleware``.
-    public func limitConcurrency(
+    /// Lets as many exchanges be under way at once as the limit has it. See ``ConcurrencyLimitMiddleware``.
+    public func concurrencyLimit(
         _ limit: ConcurrencyLimit, per scope: RequestScope = .origin, clock: any Clock<Duration> = ContinuousClock()
-    ) -> HTTPStack { wrapped(by: LimitConcurrencyMiddleware(limit, per: scope, clock: clock)) }
+    ) -> HTTPStack { wrapped(by: ConcurrencyLimitMiddleware(limit, per: scope, clock: clock)) }
 }

@@ -3,7 +3,7 @@ internal import Synchronization
 /// Where the time of one call went: a tree of the layers that it passed, and under each exchange its phases.
 ///
 /// It goes on until the last exchange is over: read it when the body was read. ``HTTPSender/profile()`` makes one for each call, found in
-/// `response.metadata.profile`; to keep that of a call that fails, give the request one: `request.options.profile = .use(Profile())`. It is for
+/// `response.metadata.profile`; to keep that of a call that fails, give the request one: `request.options.profile = .use(CallProfile())`. It is for
 /// one call, whose beginning is when it was made.
 ///
 /// ```swift
@@ -11,20 +11,20 @@ internal import Synchronization
 /// let data = try await response.body.collect()
 /// print(response.metadata.profile?.description ?? "")
 /// ```
-public final class Profile: Sendable {
+public final class CallProfile: Sendable {
     private struct Entry {
         var name: String
         let parent: Int?
-        let began: Duration
-        var ended: Duration?
+        let start: Duration
+        var end: Duration?
         var result: String?
-        var transaction: Int?
+        var exchange: Int?
     }
 
     private struct State {
         var entries: [Entry] = []
-        var transactions: [TransactionTimings] = []
-        /// The transaction of each exchange, by the exchange's number.
+        var timings: [ExchangeTimings] = []
+        /// Where the timings of each exchange are, by the exchange's number.
         var exchanges: [Int: Int] = [:]
         var redirects = 0
         var end: (duration: Duration, result: String)?
@@ -43,7 +43,7 @@ public final class Profile: Sendable {
     package func begin(_ name: String, in parent: Int?) -> Int {
         let now = now
         return state.withLock { state in
-            state.entries.append(Entry(name: name, parent: parent, began: now))
+            state.entries.append(Entry(name: name, parent: parent, start: now))
             return state.entries.count - 1
         }
     }
@@ -51,7 +51,7 @@ public final class Profile: Sendable {
     package func end(_ layer: Int, _ result: String) {
         let now = now
         state.withLock { state in
-            state.entries[layer].ended = now
+            state.entries[layer].end = now
             state.entries[layer].result = result
         }
     }
@@ -86,19 +86,19 @@ public final class Profile: Sendable {
         let instant = start.duration(to: event.instant)
         state.withLock { state in
             guard let index = state.exchanges[exchange] else {
-                state.exchanges[exchange] = state.transactions.count
-                state.entries[layer].transaction = state.transactions.count
-                state.transactions.append(TransactionTimings(request, at: instant))
+                state.exchanges[exchange] = state.timings.count
+                state.entries[layer].exchange = state.timings.count
+                state.timings.append(ExchangeTimings(request, at: instant))
                 return
             }
-            state.transactions[index].record(event, at: instant)
+            state.timings[index].record(event, at: instant)
         }
     }
 
     package func answered(_ layer: Int, version: String?) {
         state.withLock { state in
-            guard let index = state.entries[layer].transaction else { return }
-            state.transactions[index].httpVersion = version
+            guard let index = state.entries[layer].exchange else { return }
+            state.timings[index].httpVersion = version
         }
     }
 
@@ -109,7 +109,7 @@ public final class Profile: Sendable {
         /// As the stack's description has it.
         public let name: String
         /// When the request came here, counted from the beginning of the call.
-        public let began: Duration
+        public let start: Duration
         /// From then to its answer or failure; nil while neither is there.
         public let duration: Duration?
         /// Of that, what no layer inside it took: its own work and its own waits.
@@ -119,25 +119,25 @@ public final class Profile: Sendable {
         /// The layers that it called, in order. Under a retry, one for each attempt.
         public let children: [Layer]
         /// What its exchange took, in phases; nil for middleware.
-        public let transaction: TransactionTimings?
+        public let exchange: ExchangeTimings?
     }
 
     /// The outermost layers, one as a rule.
     public var layers: [Layer] {
-        let (entries, transactions) = state.withLock { ($0.entries, $0.transactions) }
+        let (entries, timings) = state.withLock { ($0.entries, $0.timings) }
         let indices = Dictionary(grouping: entries.indices) { entries[$0].parent }
         func children(of parent: Int?) -> [Layer] {
             (indices[parent] ?? []).map { index in
                 let entry = entries[index]
                 let children = children(of: index)
-                let duration = entry.ended.map { $0 - entry.began }
+                let duration = entry.end.map { $0 - entry.start }
                 // Children may be under way at once: what any of them covers is not the layer's own.
                 let own = duration.map { duration in
-                    duration - Self.covered(children, until: entry.began + duration)
+                    duration - Self.covered(children, until: entry.start + duration)
                 }
                 return Layer(
-                    name: entry.name, began: entry.began, duration: duration, own: own, result: entry.result, children: children,
-                    transaction: entry.transaction.map { transactions[$0] })
+                    name: entry.name, start: entry.start, duration: duration, own: own, result: entry.result, children: children,
+                    exchange: entry.exchange.map { timings[$0] })
             }
         }
         return children(of: nil)
@@ -147,7 +147,7 @@ public final class Profile: Sendable {
         var covered = Duration.zero
         var reached = Duration.zero
         for layer in layers {
-            let (from, to) = (max(reached, layer.began), min(end, layer.duration.map { layer.began + $0 } ?? end))
+            let (from, to) = (max(reached, layer.start), min(end, layer.duration.map { layer.start + $0 } ?? end))
             if to > from { covered += to - from }
             reached = max(reached, to)
         }
@@ -156,20 +156,20 @@ public final class Profile: Sendable {
 
     /// What each exchange took, and how many redirects were followed.
     public var timings: CallTimings {
-        state.withLock { CallTimings(transactions: $0.transactions, redirectCount: $0.redirects) }
+        state.withLock { CallTimings(exchanges: $0.timings, redirectCount: $0.redirects) }
     }
 }
 
 /// Where a request is in a profile.
 package struct ProfilePosition: Sendable {
-    package let profile: Profile
+    package let profile: CallProfile
     package let layer: Int?
 
-    package init(_ profile: Profile, _ layer: Int?) { (self.profile, self.layer) = (profile, layer) }
+    package init(_ profile: CallProfile, _ layer: Int?) { (self.profile, self.layer) = (profile, layer) }
 }
 
 /// Tells a profile what the transport tells.
-struct TransactionSink: EventSink {
+struct ExchangeSink: EventSink {
     let position: ProfilePosition
     let request: Request
 

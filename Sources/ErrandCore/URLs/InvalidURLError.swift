@@ -1,5 +1,5 @@
 /// Text that is no URL, path or query that this library sends. Thrown when a request is built, before anything is sent.
-public struct InvalidURL: LocalizedError, Sendable, Hashable, CustomStringConvertible {
+public struct InvalidURLError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
     /// What was wrong. An open set: new reasons may come.
     public struct Reason: Sendable, Hashable, CustomStringConvertible {
         public let description: String

@@ -2,85 +2,85 @@ internal import ErrandCore
 internal import ErrandTesting
 internal import Testing
 
-extension TransportBehaviour {
+extension TransportBehavior {
     /// What a message must be like, and where it ends (RFC 9112).
-    static let messages: [TransportBehaviour] = [
-        TransportBehaviour("Ok", "A status and a body come back.", [Stub(.get, "/").answers(.status(.ok, text: "fine"))]) { subject in
+    static let messages: [TransportBehavior] = [
+        TransportBehavior("Ok", "A status and a body come back.", [Stub(.get, "/").responds(.status(.ok, text: "fine"))]) { subject in
             let (response, body) = try await subject.exchange()
             #expect(response.status == .ok && body == Data("fine".utf8))
             #expect(try await response.end().isComplete)
         },
-        TransportBehaviour("NotFound", "A refusal is an answer, not an error.", [Stub().answers(.status(.notFound, text: "no"))]) {
+        TransportBehavior("NotFound", "A refusal is an answer, not an error.", [Stub().responds(.status(.notFound, text: "no"))]) {
             let (response, body) = try await $0.exchange()
             #expect(response.status == .notFound && body == Data("no".utf8))
         },
-        TransportBehaviour(
+        TransportBehavior(
             "StatusOutOfRangeButValid", "A status of three digits outside 1xx to 5xx is handed on (RFC 9110, 15).",
-            [Stub().answers(.status(.init(code: 999, reasonPhrase: "Beyond"), text: "x"))]
+            [Stub().responds(.status(.init(code: 999, reasonPhrase: "Beyond"), text: "x"))]
         ) { subject in
             let (response, body) = try await subject.exchange()
             #expect(response.status.code == 999 && body == Data("x".utf8))
         },
-        TransportBehaviour(
+        TransportBehavior(
             "NoReason", "A status line needs no reason phrase (RFC 9112, 4).",
-            [Stub().answers(.raw("HTTP/1.1 200 \r\nContent-Length: 2\r\n\r\nok"))]
+            [Stub().responds(.raw("HTTP/1.1 200 \r\nContent-Length: 2\r\n\r\nok"))]
         ) { subject in
             let (response, body) = try await subject.exchange()
             #expect(response.status.code == 200 && body == Data("ok".utf8))
         },
-        TransportBehaviour(
-            "NotHTTP", "What is no HTTP is a failure.", [Stub().answers(.raw("220 mail.example at your service\r\n\r\n"))]
+        TransportBehavior(
+            "NotHTTP", "What is no HTTP is a failure.", [Stub().responds(.raw("220 mail.example at your service\r\n\r\n"))]
         ) { subject in
             let failure = try await subject.failure()
             #expect(failure?.code == .invalidResponse || failure?.code == .connectionLost)
         },
-        TransportBehaviour(
+        TransportBehavior(
             "BadHTTPCase", "The name of the protocol is in capitals (RFC 9112, 2.3).",
-            [Stub().answers(.raw("hTtP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"))]
+            [Stub().responds(.raw("hTtP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"))]
         ) { subject in
             expectItCame(try await subject.failure())
         },
-        TransportBehaviour(
+        TransportBehavior(
             "ConflictingContentLength", "Two lengths that differ are refused (RFC 9112, 6.3).",
-            [Stub().answers(.raw("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nabc"))]
+            [Stub().responds(.raw("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nabc"))]
         ) { subject in
             expectItCame(try await subject.failure())
         },
-        TransportBehaviour(
+        TransportBehavior(
             "204WithContentLength", "A 204 has no body, whatever its length says (RFC 9112, 6.3).",
-            [Stub().answers(.raw("HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n"))]
+            [Stub().responds(.raw("HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n"))]
         ) { subject in
             let (response, body) = try await subject.exchange()
             #expect(response.status == .noContent && body.isEmpty)
             #expect(try await response.end().isComplete)
         },
-        TransportBehaviour(
+        TransportBehavior(
             "304WithContentLength", "A 304 has no body; its length is that of another answer (RFC 9110, 8.6).",
-            [Stub().answers(.raw("HTTP/1.1 304 Not Modified\r\nETag: \"a\"\r\nContent-Length: 5\r\n\r\n"))]
+            [Stub().responds(.raw("HTTP/1.1 304 Not Modified\r\nETag: \"a\"\r\nContent-Length: 5\r\n\r\n"))]
         ) { subject in
             let (response, body) = try await subject.exchange(headers: [.ifNoneMatch: "\"a\""])
             #expect(response.status == .notModified && body.isEmpty)
             #expect(try await response.end().isComplete)
         },
-        TransportBehaviour(
+        TransportBehavior(
             "HeadWithContentLength", "An answer to HEAD has no body, whatever its length says (RFC 9110, 9.3.2).",
-            [Stub(.head).answers(.status(.ok, headers: [.contentLength: "1000"]))]
+            [Stub(.head).responds(.status(.ok, headers: [.contentLength: "1000"]))]
         ) { subject in
             let (response, body) = try await subject.exchange(.head)
             #expect(response.status == .ok && body.isEmpty && response.headers[.contentLength] == "1000")
             #expect(try await response.end().isComplete)
         },
-        TransportBehaviour(
+        TransportBehavior(
             "IncompleteBody", "A body that is shorter than declared never passes for whole (RFC 9112, 8).",
-            [Stub().answers(.raw("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nonly this"))]
+            [Stub().responds(.raw("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nonly this"))]
         ) { subject in
             let failure = try await subject.failure()
-            #expect(failure?.wasSent == .yes)
+            #expect(failure?.delivery == .sent)
             expectItCame(failure)
         },
-        TransportBehaviour(
+        TransportBehavior(
             "NoLengthHint", "Without a length, the body ends with the connection (RFC 9112, 6.3).",
-            [Stub().answers(.raw("HTTP/1.1 200 OK\r\n\r\nto the very end"))]
+            [Stub().responds(.raw("HTTP/1.1 200 OK\r\n\r\nto the very end"))]
         ) { subject in
             let (response, body) = try await subject.exchange()
             #expect(body == Data("to the very end".utf8) && response.body.expectedLength == nil)
@@ -89,15 +89,15 @@ extension TransportBehaviour {
 
     /// Records an issue for the failure of a server that has no socket to put its bytes on: it says nothing of the transport.
     private static func expectItCame(_ failure: TransportError?) {
-        #expect(failure?.code != .unsupported, "the server could not send its bytes: see `TransportBehaviour.needsWire`")
+        #expect(failure?.code != .unsupported, "the server could not send its bytes: see `TransportBehavior.needsWire`")
     }
 
     /// What stands in a head comes through as it is.
-    static let fields: [TransportBehaviour] = [
-        TransportBehaviour(
+    static let fields: [TransportBehavior] = [
+        TransportBehavior(
             "CustomHeader", "A field of one's own goes and comes.",
             [
-                Stub().answers(
+                Stub().responds(
                     .custom { request in
                         (
                             HTTPResponse(status: .ok, headerFields: [field("X-Answer"): request.headers[field("X-Question")] ?? "none"]),
@@ -109,15 +109,15 @@ extension TransportBehaviour {
             let (response, _) = try await subject.exchange(headers: [field("X-Question"): "what? \"this\", (that); a=b"])
             #expect(response.headers[field("X-Answer")] == "what? \"this\", (that); a=b")
         },
-        TransportBehaviour(
-            "ClientSendsEmptyHeaderValue", "A field with an empty value is sent (RFC 9110, 5.5).", [Stub().answers(listing("X-Empty"))]
+        TransportBehavior(
+            "ClientSendsEmptyHeaderValue", "A field with an empty value is sent (RFC 9110, 5.5).", [Stub().responds(listing("X-Empty"))]
         ) { subject in
             let (_, body) = try await subject.exchange(headers: [field("X-Empty"): ""])
             #expect(body == Data("[]".utf8))
         },
-        TransportBehaviour(
+        TransportBehavior(
             "ClientSendsMultiValueHeader", "Several fields of one name keep their order (RFC 9110, 5.3).",
-            [Stub().answers(listing("X-Many"))]
+            [Stub().responds(listing("X-Many"))]
         ) { subject in
             var headers = HTTPFields()
             for value in ["one", "two, three", "four"] { headers.append(HTTPField(name: field("X-Many"), value: value)) }
@@ -126,33 +126,33 @@ extension TransportBehaviour {
             let text = String(decoding: body, as: UTF8.self).replacing("][", with: ", ")
             #expect(text == "[one, two, three, four]")
         },
-        TransportBehaviour(
+        TransportBehavior(
             "ServerSendsMultiValueHeader", "Several fields of one name come back in their order.",
-            [Stub().answers(.status(.ok, headers: many))]
+            [Stub().responds(.status(.ok, headers: many))]
         ) { subject in
             let (response, _) = try await subject.exchange()
             #expect(response.headers[values: .setCookie] == ["a=1", "b=2; Path=/"])
             #expect(response.headers[values: field("X-Many")].joined(separator: ", ") == "one, two, three")
         },
-        TransportBehaviour(
+        TransportBehavior(
             "URLParams", "Path and query are sent octet for octet.",
-            [Stub().answers(.custom { (HTTPResponse(status: .ok), Data(($0.request.head.path ?? "").utf8)) })]
+            [Stub().responds(.custom { (HTTPResponse(status: .ok), Data(($0.request.head.path ?? "").utf8)) })]
         ) { subject in
             for target in ["/?a=1&a=2&b", "/a%2Fb/c?q=a%2Bb&r=%20&s=+", "/?", "/x?q=%C3%A9&u=http://a.example/?x", "/a;b=c/d:e@f"] {
                 let (_, body) = try await subject.exchange(.get, target)
                 #expect(String(decoding: body, as: UTF8.self) == target)
             }
         },
-        TransportBehaviour(
-            "GetConvenience", "A GET in a line, and its body within a block.", [Stub(.get, "/items/7").answers(.status(.ok, text: "tea"))]
+        TransportBehavior(
+            "GetConvenience", "A GET in a line, and its body within a block.", [Stub(.get, "/items/7").responds(.status(.ok, text: "tea"))]
         ) { subject in
             let text = try await subject.stack.withResponse(to: subject.request(.get, "/items/7")) { response in
                 String(decoding: try await response.body.collect(upTo: 100), as: UTF8.self)
             }
             #expect(text == "tea")
         },
-        TransportBehaviour(
-            "PostConvenience", "A POST in a line.", [Stub(.post, "/items").body("tea").answers(.status(.created))]
+        TransportBehavior(
+            "PostConvenience", "A POST in a line.", [Stub(.post, "/items").body("tea").responds(.status(.created))]
         ) { subject in
             let status = try await subject.stack.withResponse(to: subject.request(.post, "/items", body: .text("tea"))) { $0.status }
             #expect(status == .created)
@@ -172,7 +172,7 @@ extension TransportBehaviour {
     }()
 
     /// The values of a request's fields with this name, each in brackets.
-    private static func listing(_ name: String) -> StubAnswer {
+    private static func listing(_ name: String) -> StubResponse {
         .custom { request in
             let values = request.headers[values: field(name)]
             return (HTTPResponse(status: .ok), Data(values.map { "[\($0)]" }.joined().utf8))

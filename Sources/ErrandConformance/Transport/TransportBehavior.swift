@@ -5,9 +5,9 @@ public import Testing
 /// One thing that every transport must do, with the server side that shows it and a check.
 ///
 /// ```swift
-/// @Test(arguments: TransportBehaviour.all(excluding: ["Brotli": "this transport decodes gzip alone"]))
-/// func conforms(to behaviour: TransportBehaviour) async throws {
-///     let check = behaviour.prepared()
+/// @Test(arguments: TransportBehavior.all(excluding: ["Brotli": "this transport decodes gzip alone"]))
+/// func conforms(to behavior: TransportBehavior) async throws {
+///     let check = behavior.prepared()
 ///     try await withMockServer(serving: check.stubs) { server in
 ///         try await withTransport(MyTransport()) { transport in
 ///             try await check(TransportUnderTest(transport, at: server.url("")))
@@ -17,12 +17,12 @@ public import Testing
 /// ```
 ///
 /// The server side is a list of stubs: a mock server serves them over a real socket, and a `StubTransport` is its own server. A transport
-/// without a socket, such as one that wraps another, is checked over such a stub; the behaviours that need a socket are left out:
+/// without a socket, such as one that wraps another, is checked over such a stub; the behaviors that need a socket are left out:
 ///
 /// ```swift
-/// @Test(arguments: TransportBehaviour.all(excluding: TransportBehaviour.needsWire))
-/// func conforms(to behaviour: TransportBehaviour) async throws {
-///     let check = behaviour.prepared()
+/// @Test(arguments: TransportBehavior.all(excluding: TransportBehavior.needsWire))
+/// func conforms(to behavior: TransportBehavior) async throws {
+///     let check = behavior.prepared()
 ///     let transport = MyTransport(over: StubTransport(check.stubs))
 ///     try await check(TransportUnderTest(transport, at: "http://stub.example", middleware: [.redirect: { $0.redirect() }]))
 /// }
@@ -30,8 +30,8 @@ public import Testing
 ///
 /// Content codings, redirects, cookies and caching are a middleware's work here: what neither the transport nor one that is given does is
 /// left out as well, by its name.
-public struct TransportBehaviour: Sendable, CustomStringConvertible, CustomTestStringConvertible {
-    /// A behaviour that is about to be checked once: what the server answers, and the check.
+public struct TransportBehavior: Sendable, CustomStringConvertible, CustomTestStringConvertible {
+    /// A behavior that is about to be checked once: what the server answers, and the check.
     public struct Check: Sendable {
         public let stubs: [Stub]
         fileprivate var name = ""
@@ -51,7 +51,7 @@ public struct TransportBehaviour: Sendable, CustomStringConvertible, CustomTestS
         /// The same, with another limit for what must come.
         ///
         /// - Parameter patience: how long to wait for one thing, such as the end of what was cancelled; the whole check may take twice as
-        ///   long. What does not end by then is an issue, and is left to itself. 20 seconds by default; more than zero. Some behaviours
+        ///   long. What does not end by then is an issue, and is left to itself. 20 seconds by default; more than zero. Some behaviors
         ///   take half a second by themselves: with a patience below one second, they may fail transports that are right.
         public func callAsFunction(_ subject: TransportUnderTest, patience: Duration) async throws {
             try await Patience.bounded(name, patience) { [run] in try await run(subject) }
@@ -84,10 +84,10 @@ public struct TransportBehaviour: Sendable, CustomStringConvertible, CustomTestS
     public var testDescription: String { name }
 
     /// All of them, in the order of an exchange.
-    public static let all: [TransportBehaviour] =
+    public static let all: [TransportBehavior] =
         messages + fields + bodies + contentCodings + followed + interleaved + given + sentOnce + asTheyAre + toTheEnd
 
-    /// The behaviours whose server sends bytes that only a socket can carry, since they break the rules of HTTP/1.1 or end with the
+    /// The behaviors whose server sends bytes that only a socket can carry, since they break the rules of HTTP/1.1 or end with the
     /// connection. The value is the reason.
     ///
     /// For ``all(excluding:)``, where a transport has no socket or its server no HTTP/1.1. To leave out more:
@@ -100,25 +100,25 @@ public struct TransportBehaviour: Sendable, CustomStringConvertible, CustomTestS
 
     /// All but the ones named here. Each needs a reason, which must not be empty.
     ///
-    /// - Precondition: each name is one of a behaviour, and no reason is empty.
-    public static func all(excluding reasons: [String: String]) -> [TransportBehaviour] {
+    /// - Precondition: each name is one of a behavior, and no reason is empty.
+    public static func all(excluding reasons: [String: String]) -> [TransportBehavior] {
         let names = all.map(\.name)
         for (name, reason) in reasons {
             precondition(
                 names.contains(name),
-                "excluding must name behaviours (is '\(name)'; the nearest is '\(nearest(to: name, among: names) ?? "")')")
+                "excluding must name behaviors (is '\(name)'; the nearest is '\(nearest(to: name, among: names) ?? "")')")
             precondition(!reason.isEmpty, "excluding must give a reason for '\(name)' (is empty)")
         }
         return all.filter { reasons[$0.name] == nil }
     }
 }
 
-/// A transport, where its server is, and what stands around it for behaviours that are a middleware's here.
+/// A transport, where its server is, and what stands around it for behaviors that are a middleware's here.
 public struct TransportUnderTest: Sendable {
     public let transport: any HTTPTransport
     /// Scheme and authority, without a slash at the end.
     public let origin: String
-    /// By place: `redirect`, `cookies`, `cache`, `decompress`. A behaviour whose middleware is missing records an issue.
+    /// By place: `redirect`, `cookies`, `cache`, `decompress`. A behavior whose middleware is missing records an issue.
     public let middleware: [MiddlewarePlace: @Sendable (HTTPStack) -> HTTPStack]
 
     public init(
@@ -139,7 +139,7 @@ public struct TransportUnderTest: Sendable {
     /// The transport with the middleware for `place` around it; the bare one where the transport does that work by itself.
     func stack(with place: MiddlewarePlace) -> HTTPStack { middleware[place].map { $0(stack) } ?? stack }
 
-    /// For the issue of a behaviour that may fail as there is no middleware for `place`.
+    /// For the issue of a behavior that may fail as there is no middleware for `place`.
     func reason(without place: MiddlewarePlace) -> String {
         middleware[place] == nil ? ": no middleware for `\(place)` was given, and the transport does not do it by itself" : ""
     }
