@@ -138,7 +138,7 @@ struct Scenario: Sendable, CustomTestStringConvertible {
                 .transformResponse { $0.body = $0.body.transformed(by: Capitals()) }
         },
         Scenario(name: "a body that passes a transform and a race", expected: "200 ONETWOTHREE", lateJobs: 40) {
-            $0.stub.transformResponse { $0.body = $0.body.transformed(by: Capitals()) }.timeouts(
+            $0.stub.transformResponse { $0.body = $0.body.transformed(by: Capitals()) }.phaseTimeouts(
                 idleRead: .seconds(60), clock: $0.stillClock)
         },
         Scenario(name: "delay") { $0.stub.delay(by: .zero, clock: $0.stillClock) },

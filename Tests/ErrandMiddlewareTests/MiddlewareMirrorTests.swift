@@ -40,7 +40,7 @@ import Testing
             Stub().responds(
                 .custom { _ in
                     isBelow.change { $0 = true }
-                    try await goesOn.wait { $0 }
+                    try await continues.wait { $0 }
                     return (HTTPResponse(status: .ok, headerFields: [.setCookie: "id=\(Self.secret)"]), Data(Self.secret.utf8))
                 }))
         let stack = subject.wrap(stub).retry()
@@ -51,7 +51,7 @@ import Testing
         let task = Task { try await stack.send(sent) }
         try await isBelow.wait { $0 }
         for text in Self.texts(of: stack) { #expect(!text.contains(Self.secret), "\(text)") }
-        goesOn.change { $0 = true }
+        continues.change { $0 = true }
         let response = try await task.value
         for text in Self.texts(of: stack) + ["\(response)"] { #expect(!text.contains(Self.secret), "\(text)") }
     }

@@ -91,12 +91,12 @@ extension OptionRow {
         OptionRow("SharedRetryOptionKey", note) { $0.sharedRetry = SharedRetry() },
         OptionRow("TransformOptionKey", .value) { $0.transform = .off },
         OptionRow("ValidateStatusOptionKey", .value) { $0.validateStatus = .off },
-        OptionRow("ValidationKey", .value) { $0.validation = .off },
+        OptionRow("ValidationKey", .value) { $0.validate = .off },
         OptionRow("ValidatorsKey", outside, servedBy: .validate) { $0.validators = [ResponseValidator("own") { _, _, _ in .next }] },
     ]
 
     static let others: [OptionRow] = [
-        OptionRow("RecordingOptionKey", .value) { $0.recording = .off },
+        OptionRow("RecordingOptionKey", .value) { $0.record = .off },
         OptionRow("RawAnswersKey", .value) { $0.acceptsRawAnswers = true },
     ]
 

@@ -107,7 +107,7 @@ public final class NginxServer: Sendable {
                 folder: folder.path, ports: ports, certificates: certificates, token: token, haveUploads: haveUploads)
             let path = try folder.write(configuration, to: "nginx.conf")
             let child = try ChildServer(folder: folder.path, command: [program, "-p", folder.path, "-c", path])
-            if try await answers(with: token, port: ports[Listener.plain.rawValue], child: child) {
+            if try await responds(with: token, port: ports[Listener.plain.rawValue], child: child) {
                 return NginxServer(
                     folder: folder.path, certificates: certificates, ports: ports, child: child, haveUploads: haveUploads)
             }

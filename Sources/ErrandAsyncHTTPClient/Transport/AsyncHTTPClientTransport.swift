@@ -63,7 +63,7 @@ public struct AsyncHTTPClientTransport: HTTPTransport, ConnectionSource, CustomS
     }
 
     public var capabilities: Capabilities {
-        [.deadlines, .streamingDownload]
+        [.deadlines, .streamingDownload, .phaseEvents]
     }
 
     /// The connections of a client of its own that are open now; empty for a borrowed one.

@@ -9,7 +9,7 @@ extension ResponseBody {
     /// - Returns: what was read, at most ``drainLimitBytes``.
     /// - Throws: what reading the body throws.
     @discardableResult
-    package func drain() async throws -> Data { try await prefix(Self.drainLimitBytes).data }
+    package func drain() async throws -> Data { try await prefix(upTo: Self.drainLimitBytes).data }
 
     private static var briefDrainLimitBytes: Int { 16 * 1024 }
 
@@ -28,7 +28,7 @@ extension ResponseBody {
                     try await clock.sleep(for: limit)
                     return TransportError(.timedOut, phase: .response, request: nil, delivery: .sent)
                 },
-                onExpiry: { _ in abandon() }, discard: { _ in }, operation: { try await prefix(Self.briefDrainLimitBytes) })
+                onExpiry: { _ in abandon() }, discard: { _ in }, operation: { try await prefix(upTo: Self.briefDrainLimitBytes) })
         } catch {
             abandon()
             try Task.checkCancellation()

@@ -16,7 +16,7 @@ package struct CallState: Sendable {
     package var passedStatusRule: StatusRule?
     /// Where the request is in the profile of its call; nil, as a rule.
     package var profilePosition: ProfilePosition?
-    /// The limits of phases that the stack has set; nil without `timeouts`. A reference, as each request carries it.
+    /// The limits of phases that the stack has set; nil without `phaseTimeouts`. A reference, as each request carries it.
     package var phaseLimits: StackLimits?
 
     init() {}

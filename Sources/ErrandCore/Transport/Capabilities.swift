@@ -11,9 +11,13 @@ public struct Capabilities: OptionSet, Sendable, CustomStringConvertible {
     public static let phaseTimeouts = Capabilities(rawValue: 1 << 1)
     /// The transport reads a response body no faster than its reader does. The conformance suite tests back-pressure where this flag is set.
     public static let streamingDownload = Capabilities(rawValue: 1 << 2)
+    /// The transport reports ``ExchangeEvent/Kind/requestHeadSent`` and ``ExchangeEvent/Kind/requestSent`` to the event sink. Without this flag the
+    /// stack can't tell connecting from waiting for the response, and bounds both by ``PhaseTimeouts/firstByte``.
+    public static let phaseEvents = Capabilities(rawValue: 1 << 3)
 
     private static let names: [(Capabilities, String)] = [
         (.deadlines, "deadlines"), (.phaseTimeouts, "phaseTimeouts"), (.streamingDownload, "streamingDownload"),
+        (.phaseEvents, "phaseEvents"),
     ]
 
     /// The names of the flags, in a fixed order.

@@ -66,7 +66,7 @@ extension RequestOptions {
 
     /// Another timeout for each attempt of this request, or `.off`.
     ///
-    /// `timeouts(attempt:)` obeys it. Where the stack has none, `.use` still holds: each attempt has so long from where it reaches the transport,
+    /// `phaseTimeouts(attempt:)` obeys it. Where the stack has none, `.use` still holds: each attempt has so long from where it reaches the transport,
     /// body included, on the continuous clock.
     public var attemptTimeout: OptionOverride<Duration> {
         get { self[AttemptTimeoutKey.self] }

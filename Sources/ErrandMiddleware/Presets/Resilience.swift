@@ -95,7 +95,7 @@ extension HTTPSender {
         _ resilience: Resilience = .standard, budget: RetryBudget? = RetryBudget(), breaker: CircuitBreaker? = nil,
         clock: any Clock<Duration> = ContinuousClock()
     ) -> HTTPStack {
-        let guarded = timeouts(attempt: resilience.attempt, clock: clock)
+        let guarded = phaseTimeouts(attempt: resilience.attempt, clock: clock)
             .concurrencyLimit(resilience.concurrency, per: .origin, clock: clock)
             .circuitBreaker(breaker ?? CircuitBreaker(resilience.circuit, clock: clock))
         let hedged = resilience.hedge.map { guarded.hedge($0, budget: budget, clock: clock) } ?? guarded

@@ -130,7 +130,7 @@ private enum ValidatorsKey: OptionKey {
 
 extension RequestOptions {
     /// `.off` asks no validator of this request's answer.
-    public var validation: OptionOverride<Never> {
+    public var validate: OptionOverride<Never> {
         get { self[ValidationKey.self] }
         set { self[ValidationKey.self] = newValue }
     }

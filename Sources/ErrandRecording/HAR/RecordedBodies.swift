@@ -24,9 +24,9 @@ extension ResponseBody {
             switch event {
             case .opened: break
             case .chunk(let chunk): exchange.received(chunk)
-            case .end(.complete, let trailers): exchange.outcome(.complete, trailers: trailers)
-            case .end(.failed(let error), _): exchange.outcome(RecordedExchange.end(by: error, inBody: true))
-            case .end(.abandoned, _): exchange.outcome(.abandoned)
+            case .end(.complete, let trailers): exchange.ended(.complete, trailers: trailers)
+            case .end(.failed(let error), _): exchange.ended(RecordedExchange.end(by: error, inBody: true))
+            case .end(.abandoned, _): exchange.ended(.abandoned)
             }
         }
     }

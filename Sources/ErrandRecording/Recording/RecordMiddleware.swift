@@ -56,7 +56,7 @@ public struct RecordMiddleware: HTTPMiddleware {
             if request.body.bytes == nil { response.request.body = request.body }
             return response
         } catch {
-            exchange.outcome(RecordedExchange.end(by: error, inBody: false))
+            exchange.ended(RecordedExchange.end(by: error, inBody: false))
             throw error.restoringCall(of: request, restoresBody: request.body.bytes == nil)
         }
     }
@@ -81,7 +81,7 @@ private enum RecordingOptionKey: OptionKey {
 
 extension RequestOptions {
     /// `.off` neither records this request nor answers it from a recording.
-    public var recording: OptionOverride<Never> {
+    public var record: OptionOverride<Never> {
         get { self[RecordingOptionKey.self] }
         set { self[RecordingOptionKey.self] = newValue }
     }

@@ -75,7 +75,7 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
     }
 
     public var capabilities: Capabilities {
-        .streamingDownload
+        [.streamingDownload, .phaseEvents]
     }
     public var description: String { "StubTransport" }
 

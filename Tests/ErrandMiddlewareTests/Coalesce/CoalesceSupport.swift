@@ -154,9 +154,9 @@ final class HandBody: BodySource {
 
 extension CoalesceMiddleware {
     /// Returns when so many share an exchange.
-    func callers(_ count: Int) async { await eventually { load.callers == count } }
+    func callers(_ count: Int) async { await eventually { state.callers == count } }
 
-    func isIdle() async { await eventually { load.has(0, callers: 0) } }
+    func isIdle() async { await eventually { state.has(0, callers: 0) } }
 }
 
 extension CoalesceMiddleware.State {

@@ -17,7 +17,7 @@ import Testing
             case answer
         }
 
-        var capabilities: Capabilities = []
+        var capabilities: Capabilities = [.phaseEvents]
         let clock: ManualClock
         let steps: [Step]
 
@@ -39,7 +39,7 @@ import Testing
     }
 
     private func failure(
-        of steps: [ScriptedTransport.Step], capabilities: Capabilities = [], body: RequestBody = .empty,
+        of steps: [ScriptedTransport.Step], capabilities: Capabilities = [.phaseEvents], body: RequestBody = .empty,
         _ limits: PhaseTimeouts
     ) async throws -> TransportError? {
         let stack = HTTPStack(ScriptedTransport(capabilities: capabilities, clock: clock, steps: steps))

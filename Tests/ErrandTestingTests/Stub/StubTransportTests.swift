@@ -238,7 +238,7 @@ import Testing
         try await stub.shutdown()
         let error = await #expect(throws: TransportError.self) { try await stub.send(request(.get, "/")) }
         #expect(error?.code == .shutDown && error?.delivery == .notSent && stub.requests.isEmpty)
-        #expect(stub.description == "StubTransport" && stub.capabilities.contains([.streamingUpload, .streamingDownload]))
+        #expect(stub.description == "StubTransport" && stub.capabilities.contains([.phaseEvents, .streamingDownload]))
     }
 
     @Test func twoHundredStubsInParallelDoNotInterfere() async throws {
