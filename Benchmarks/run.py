@@ -37,14 +37,20 @@ def parse_arguments():
     parser.add_argument("--scratch-path", default=str(BENCHMARKS / ".build"), help="where everything is built")
     parser.add_argument("--results", default=str(BENCHMARKS / "RESULTS.md"), help="the file to write; empty for none")
     arguments = parser.parse_args()
+    # Before anything is built.
+    arguments.cases = chosen(arguments.cases, peers.CASES, "case")
+    arguments.peers = chosen(arguments.peers, [name for name, _, _ in peers.PEERS], "client")
+    if arguments.rounds is not None and arguments.rounds < 1:
+        sys.exit(f"run: --rounds must be at least 1 (is {arguments.rounds})")
     # Where it was built says nothing about the figures.
-    words = parser.parse_args([]).__dict__
+    words = dict(parser.parse_args([]).__dict__, cases=list(peers.CASES), peers=[name for name, _, _ in peers.PEERS])
     arguments.shown = []
     for name, default in words.items():
         value = getattr(arguments, name)
         if name in ("scratch_path", "results") or value == default:
             continue
-        arguments.shown += [f"--{name}"] if value is True else [f"--{name}", str(value)]
+        text = ",".join(value) if isinstance(value, list) else str(value)
+        arguments.shown += [f"--{name}"] if value is True else [f"--{name}", text]
     return arguments
 
 
@@ -74,8 +80,7 @@ def figures(command, case, count, url):
 
 def measure(arguments, builds, base):
     """The figures of each round, by case and peer, and why a peer has none."""
-    cases = chosen(arguments.cases, peers.CASES, "case")
-    names = chosen(arguments.peers, [name for name, _, _ in peers.PEERS], "client")
+    cases, names = arguments.cases, arguments.peers
     rounds = arguments.rounds or (8 if arguments.quick else 25)
     results, reasons = {}, {}
     for case in cases:
