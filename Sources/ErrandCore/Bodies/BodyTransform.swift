@@ -1,15 +1,20 @@
-/// Transforms a body chunk by chunk as it is read: decompression, a digest, another case.
+/// Transforms a body chunk by chunk as it is read: decompression, a checksum, another encoding.
+///
+/// A chunk ends anywhere, also within a character. This transform changes single bytes, so it needs no more than it has:
 ///
 /// ```swift
-/// struct Capitals: BodyTransform {
+/// struct Capitals: BodyTransform {                        // of ASCII letters; other bytes stay as they are
 ///     mutating func next(_ input: inout Data) -> Data? {
 ///         defer { input = Data() }
-///         return input.isEmpty ? nil : Data(String(decoding: input, as: UTF8.self).uppercased().utf8)
+///         return input.isEmpty ? nil : Data(input.map { (0x61...0x7A).contains($0) ? $0 - 0x20 : $0 })
 ///     }
 /// }
 ///
-/// let loud = response.body.transformed(by: Capitals())
+/// response.body = response.body.transformed(by: Capitals())
 /// ```
+///
+/// The head stays as it is. A middleware that transforms the body of a response removes or replaces the fields that describe the old bytes:
+/// `Content-Length`, `Content-Encoding`, `ETag` and digests.
 ///
 /// It is a value: each body has a copy of its own, which its only reader changes, without a lock or a task. Copies must not share a reference
 /// that they change: bytes in memory are tried with one copy first, and a request's body has a copy for each time that it is sent. What a
@@ -30,10 +35,25 @@ public protocol BodyTransform: Sendable {
     /// It is called until it returns nil; no bytes count as nil, unless it has taken some of `input`. A transform that needs more than there was
     /// throws here.
     ///
-    /// - Parameter input: what ``next(_:)`` has left. What is left of it in the end is dropped.
+    /// - Parameter input: what ``next(_:)`` has left. A transform takes all of it: what is still there at the end fails the body with
+    ///   ``UnconsumedInputError``. To drop it, set `input` to empty data.
     mutating func finish(_ input: inout Data) throws -> Data?
 }
 
 extension BodyTransform {
+    /// Returns nil, and takes nothing: a body whose last bytes ``next(_:)`` has left fails with ``UnconsumedInputError``.
     public mutating func finish(_ input: inout Data) throws -> Data? { nil }
+}
+
+/// A body ended, and its ``BodyTransform`` left some of its bytes.
+public struct UnconsumedInputError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
+    /// How many bytes the transform left; at least 1.
+    public let byteCount: Int
+
+    package init(byteCount: Int) { self.byteCount = byteCount }
+
+    public var description: String {
+        "the body ended, and its transform left \(byteCount) \(byteCount == 1 ? "byte" : "bytes"); take them in finish(_:), or set input to empty data there"
+    }
+    public var errorDescription: String? { description }
 }

@@ -40,6 +40,7 @@ struct BodyTransformation: Sendable {
             // Nothing came of it: as long as it takes from the input, it may still get on.
             if input.count == before { break }
         }
+        if isAtEnd, !input.isEmpty { throw UnconsumedInputError(byteCount: input.count) }
         isOver = isAtEnd
         return nil
     }
