@@ -1,13 +1,29 @@
 internal import Synchronization
 
-/// What an observer of a body sees.
+/// What an observer of a body sees. Its description shows sizes and names of fields, never their contents.
 public enum BodyEvent: Sendable {
-    /// A request's body is sent, from this offset on: each time anew. A response's body has no such event.
+    /// The body of a request is about to be sent, from this offset on. Each attempt opens it anew. The body of a response has no such event.
     case opened(at: Int64)
     /// The next bytes, never empty, as they are handed on.
     case chunk(Data)
-    /// The body has come to its end, has failed, or nobody reads on. Trailer fields come with a complete body alone, where there were any.
+    /// The body has ended, has failed, or nobody reads on. Only a complete body has trailer fields, if there were any.
+    ///
+    /// A read that was cancelled fails the body with `CancellationError`; a body that nobody read is abandoned.
     case end(ExchangeLifetime.Outcome, trailers: HTTPFields?)
+}
+
+extension BodyEvent: CustomStringConvertible, CustomReflectable {
+    /// The event, with the number of bytes of a chunk and the names of trailer fields.
+    public var description: String {
+        switch self {
+        case .opened(let offset): "opened at \(offset)"
+        case .chunk(let chunk): "chunk of \(chunk.count) \(chunk.count == 1 ? "byte" : "bytes")"
+        case .end(let outcome, nil): "end: \(outcome)"
+        case .end(let outcome, let trailers?): "end: \(outcome), trailers \(trailers.map(\.name.rawName).joined(separator: ", "))"
+        }
+    }
+
+    public var customMirror: Mirror { Mirror(self, children: ["event": description]) }
 }
 
 /// Tells a closure of one reading of a body: one event at a time, the end exactly once, and nothing after it.
