@@ -1,21 +1,31 @@
 internal import Synchronization
 
-/// Bytes in memory, given in one chunk.
+/// Bytes in memory, in one chunk or in several.
 final class DataBodySource: BodySource {
     private let rest: Mutex<Data?>
+    private let chunkLimitBytes: Int
     let trailers: HTTPFields?
 
-    init(_ data: Data, trailers: HTTPFields? = nil) {
+    /// - Parameter chunkLimitBytes: the longest chunk; by default all bytes are one.
+    init(_ data: Data, trailers: HTTPFields? = nil, chunkLimitBytes: Int = .max) {
         rest = Mutex(data.isEmpty ? nil : data)
-        self.trailers = trailers
+        (self.trailers, self.chunkLimitBytes) = (trailers, chunkLimitBytes)
     }
 
     func next() async throws -> Data? {
         rest.withLock { rest in
-            defer { rest = nil }
-            return rest
+            guard let all = rest, all.count > chunkLimitBytes else { return rest.take() }
+            let chunk = Data(all.prefix(chunkLimitBytes))
+            rest = all.dropFirst(chunk.count)
+            return chunk
         }
     }
 
     func abandon() { rest.withLock { $0 = nil } }
+
+    /// The bytes that are left, in chunks of at most 64 KiB. This source has none any more.
+    func inChunks() -> DataBodySource {
+        let left = rest.withLock { $0.take() } ?? Data()
+        return DataBodySource(left, trailers: trailers, chunkLimitBytes: BodyPipeline.chunkLimitBytes)
+    }
 }

@@ -6,7 +6,8 @@ extension RequestBody {
     /// Each time that it is sent, a copy of `transform` begins anew, so it can be sent again if this body can, but from its first byte alone.
     /// Bytes in memory are transformed at once and stay in memory, unless that fails or makes more than 1 MiB of them.
     ///
-    /// - Parameter length: of the new body, in bytes; nil where it is not known.
+    /// - Parameter length: of the new body, in bytes; nil where it is not known. Bytes in memory have the length of what was made of them, whatever
+    ///   `length` says; a stream of another length fails the request.
     public func transformed(by transform: some BodyTransform, length: Int64? = nil) -> RequestBody {
         if let bytes, let output = transform.output(of: bytes, upTo: ResponseBody.transformedInMemoryLimitBytes) { return .data(output) }
         return replacingSource(length: length, replay: replay.canRestart ? .restartable : .oneShot) { source, _ in
@@ -16,14 +17,27 @@ extension RequestBody {
 
     /// Returns this body, and reports to `observe` each time that it is opened, its chunks, and the end once for each opening.
     ///
-    /// It is as long, and can be sent again in the same ways. Bytes in memory become a stream, so that `coalesce` does not share such a request.
+    /// ```swift
+    /// let total = body.length
+    /// request.body = body.observed { event in
+    ///     switch event {
+    ///     case .opened: sent.reset()                                  // a retry begins anew
+    ///     case .chunk(let chunk): sent.add(chunk.count, of: total)
+    ///     case .end: break
+    ///     }
+    /// }
+    /// ```
+    ///
+    /// It is as long, and can be sent again in the same ways. Bytes in memory become a stream of chunks of at most 64 KiB, so that `coalesce` does
+    /// not share such a request. Two openings overlap where a request is sent twice at once, by `hedge` or by two calls: their events mix.
     ///
     /// - Parameter observe: is called in the task that sends the body, and must not block.
     public func observed(_ observe: @escaping @Sendable (BodyEvent) -> Void) -> RequestBody {
         replacingSource(length: length, replay: replay) { source, offset in
             let observer = BodyObserver(observe)
             observer.opened(at: offset)
-            return StagedBodySource(source, [.observe(observer)], observer: observer)
+            // Whoever shows progress wants more than the beginning and the end of bytes in memory.
+            return StagedBodySource((source as? DataBodySource)?.inChunks() ?? source, [.observe(observer)], observer: observer)
         }
     }
 }

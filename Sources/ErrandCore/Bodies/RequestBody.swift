@@ -140,6 +140,7 @@ public struct RequestBody: Sendable {
 
     /// A source of the body's bytes from `offset` on: what a transport reads.
     ///
+    /// - Precondition: `offset` is 0, unless ``replay`` is ``Replay/seekable``; then it is at most the body's length.
     /// - Throws: ``BodyAlreadyUsedError`` if it can be read once only and was; what opening a file or a stream throws.
     public func open(from offset: Int64 = 0) async throws -> any BodySource {
         precondition(offset == 0 || replay.canSeek, "offset must be 0 for a body that can't seek, whose replay is \(replay) (is \(offset))")

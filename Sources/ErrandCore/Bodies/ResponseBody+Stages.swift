@@ -8,7 +8,8 @@ extension ResponseBody {
     /// Bytes in memory are transformed at once and stay in memory, unless that fails or makes more than 1 MiB of them: then they
     /// become a stream.
     ///
-    /// - Parameter length: of the new body, in bytes. Nil and negative numbers mean that it is not known.
+    /// - Parameter length: of the new body, in bytes, for ``expectedLength``; it is not checked. Nil and negative numbers mean that it is not known.
+    ///   Bytes in memory have the length of what was made of them, whatever `length` says.
     public consuming func transformed(by transform: some BodyTransform, length: Int64? = nil) -> ResponseBody {
         let length = length.flatMap { $0 >= 0 ? $0 : nil }
         switch storage {

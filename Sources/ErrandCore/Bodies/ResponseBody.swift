@@ -49,6 +49,15 @@ public struct ResponseBody: Sendable, AsyncSequence {
         self.expectedLength = expectedLength
     }
 
+    /// A stream of the chunks of `sequence`, such as an `AsyncStream` of data. The sequence's iterator goes when nobody can read the body any more.
+    ///
+    /// - Parameter length: in bytes, for ``expectedLength``; nil where it is not known.
+    public static func stream<Chunks: AsyncSequence & Sendable>(
+        _ sequence: Chunks, length: Int64? = nil
+    ) -> ResponseBody where Chunks.Element == Data {
+        ResponseBody(SequenceBodySource(sequence), expectedLength: length.flatMap { $0 >= 0 ? $0 : nil })
+    }
+
     /// The bytes, where they are in memory; nil for a stream. Looking at them is not reading.
     public var bufferedData: Data? {
         if case .buffered(let bytes) = storage { bytes.data } else { nil }
@@ -118,8 +127,8 @@ public struct ResponseBody: Sendable, AsyncSequence {
         }
     }
 
-    /// Gives up what was not read, because what it goes through has failed: the exchange ends as failed.
-    func fail(with error: any Error) {
+    /// Gives up what was not read, because what it goes through has failed: the exchange ends as failed. For a ``BodySource`` over this body.
+    public func fail(with error: any Error) {
         switch storage {
         case .buffered(let bytes): bytes.abandon()
         case .stream(let owner, _): owner.readerFailed(error)

@@ -1,5 +1,6 @@
 import Errand
 import ErrandTesting
+import Foundation
 import Synchronization
 import TestSupport
 import Testing
@@ -192,10 +193,71 @@ private final class Seen: Sendable {
         #expect(try await iterator.next() == nil)
     }
 
-    @Test(arguments: [true, false]) func aTransformThatReturnsNothingEnds(_ returnsEmpty: Bool) async throws {
+    @Test func aTransformThatReturnsNothingEnds() async throws {
         for body in bodies("abc") {
-            #expect(try await text(body.transformed(by: Swallowing(returnsEmpty: returnsEmpty))) == "")
+            #expect(try await text(body.transformed(by: Swallowing(returnsEmpty: false))) == "")
         }
+    }
+
+    @Test func bytesThatATransformLeavesAreAFailure() async throws {
+        for body in bodies("abc") {
+            let error = await #expect(throws: UnconsumedInputError.self) {
+                try await text(body.transformed(by: Swallowing(returnsEmpty: true)))
+            }
+            #expect(error?.byteCount == 3)
+        }
+        // Blocks of four, by a transform that has no finish(_:) of its own.
+        for body in bodies("0123456789abc") {
+            let error = await #expect(throws: UnconsumedInputError.self) { try await text(body.transformed(by: Blocks())) }
+            #expect(error?.byteCount == 1)
+            #expect(error?.localizedDescription == error?.description)
+        }
+        for body in bodies("01234567") { #expect(try await text(body.transformed(by: Blocks())) == "01234567") }
+        let upload = RequestBody.text("0123456789abc").transformed(by: Blocks())
+        let source = try await upload.open()
+        await #expect(throws: UnconsumedInputError.self) { while try await source.next() != nil {} }
+    }
+
+    private struct Blocks: BodyTransform {
+        mutating func next(_ input: inout Data) -> Data? {
+            guard input.count >= 4 else { return nil }
+            defer { input = Data(input.dropFirst(4)) }
+            return Data(input.prefix(4))
+        }
+    }
+
+    @Test func anObserverOfBytesInMemorySeesThemGo() async throws {
+        let sizes = Mutex<[Int]>([])
+        let body = RequestBody.data(Data(count: 10_000_000)).observed { event in
+            if case .chunk(let chunk) = event { sizes.withLock { $0.append(chunk.count) } }
+        }
+        let source = try await body.open()
+        var sent = 0
+        while let chunk = try await source.next() { sent += chunk.count }
+        let seen = sizes.withLock { $0 }
+        #expect(sent == 10_000_000 && seen.reduce(0, +) == sent && seen.count == 153 && seen.allSatisfy { $0 <= 65_536 })
+    }
+
+    @Test func anEventShowsNoContents() {
+        let trailers: HTTPFields = [.authorization: "Bearer s3cret"]
+        for event in [BodyEvent.chunk(Data("s3cret".utf8)), .end(.complete, trailers: trailers), .opened(at: 7)] {
+            var dumped = ""
+            dump(event, to: &dumped)
+            for text in ["\(event)", String(reflecting: event), dumped] {
+                #expect(!text.contains("s3cret") && !text.contains("115"), "\(text)")
+            }
+        }
+        #expect("\(BodyEvent.chunk(Data(count: 1)))" == "chunk of 1 byte" && "\(BodyEvent.opened(at: 7))" == "opened at 7")
+        #expect("\(BodyEvent.end(.complete, trailers: trailers))" == "end: complete, trailers Authorization")
+    }
+
+    @Test func aResponseBodyCanBeMadeOfASequence() async throws {
+        let (sequence, continuation) = AsyncStream.makeStream(of: Data.self)
+        for text in ["ab", "", "c"] { continuation.yield(Data(text.utf8)) }
+        continuation.finish()
+        let body = ResponseBody.stream(sequence, length: 3)
+        #expect(body.expectedLength == 3 && ResponseBody.stream(sequence, length: -1).expectedLength == nil)
+        #expect(try await text(body) == "abc")
     }
 
     // MARK: Ends
@@ -477,6 +539,11 @@ private final class Seen: Sendable {
             let taken = Data(input.prefix(100))
             input = input[(start + 100)...]
             return taken
+        }
+
+        mutating func finish(_ input: inout Data) -> Data? {
+            input = Data()
+            return nil
         }
     }
 
