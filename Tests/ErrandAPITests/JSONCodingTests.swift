@@ -52,7 +52,7 @@ import Testing
     @Test func anErrorThatNestsDeepIsRefusedToo() async throws {
         let body = lists(100_000)
         let stub = StubTransport(
-            Stub().responds(.data(body.prefix(upTo: 60_000), status: .notFound, headers: [.contentType: "application/problem+json"])))
+            Stub().responds(.data(body.prefix(60_000), status: .notFound, headers: [.contentType: "application/problem+json"])))
         let error = await #expect(throws: StatusError.self) { try await APIClient(stub).send(try Request(.get, url: "https://a.example/")) }
         #expect(error?.problem == nil)
         #expect(throws: DecodingError.self) { try error?.decode(JSONValue.self) }

@@ -110,7 +110,7 @@ extension AsyncHTTPClientTransportTests {
         @Test(arguments: [-3, -12, 1, 40])
         func aBodyThatIsCutOffOrGoesOnIsAnInvalidResponse(change: Int) async throws {
             var body = try await gzipped("echo hello")
-            if change < 0 { body.removeLast(-change) } else { body.append(body.prefix(upTo: change)) }
+            if change < 0 { body.removeLast(-change) } else { body.append(body.prefix(change)) }
             let changed = body
             try await serving(changed) { transport, url, _ in
                 let failure = try await transportError { _ = try await transport.send(Request(.get, url: url)).body.collect() }

@@ -138,7 +138,8 @@ extension AsyncHTTPClientTransportTests {
             try await withAHC {
                 $0.maxConnectionsPerHost = 1
             } _: { transport in
-                #expect(transport.openConnections.isEmpty)
+                let before = transport.openConnections.count
+                #expect(before == 0)
                 for _ in 0..<3 {
                     _ = try await transport.send(Request(.get, url: server.url()).telling(sink)).body.collect()
                 }
@@ -147,7 +148,7 @@ extension AsyncHTTPClientTransportTests {
                 #expect(connections.allSatisfy { $0.peerAddress == "127.0.0.1" && $0.peerPort == server.port })
                 // Told on an event loop, which may be a moment behind the reader.
                 try await poll("an idle connection", value: { transport.openConnections }) {
-                    $0 == [OpenConnection(number: 1, authority: "127.0.0.1:\(server.port)", exchanges: 0, begun: 3)]
+                    $0 == [OpenConnection(number: 1, authority: "127.0.0.1:\(server.port)", exchanges: 0, exchangesStarted: 3)]
                 }
                 server.stop()
                 try await poll("no connection", value: { transport.openConnections }) { $0.isEmpty }

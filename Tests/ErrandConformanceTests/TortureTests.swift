@@ -37,7 +37,8 @@ struct TortureTests {
         let random = SeededRandom(seed: 5)
         let report = try await CancellationTorture().run { [stubs] in
             let stub = stubs.make(
-                Stub(.get, "/").responds(.status(503, text: "busy"), .stream([Data("bu".utf8), Data("sy".utf8)], status: 503), .status(200)))
+                Stub(.get, "/").responds(
+                    .status(503, text: "busy"), .stream([Data("bu".utf8), Data("sy".utf8)], status: 503), .status(200)))
             let stack = stub.retry(RetryPolicy(base: .seconds(60), cap: .seconds(600)), clock: clock, random: random.next)
             return try await clock.advancingToSleepers {
                 try await stack.send(Request(.get, url: "https://a.example/"))

@@ -151,7 +151,9 @@ extension Request {
     ///
     /// - Throws: ``InvalidURLError`` if the whole is longer than 65,535 octets.
     package mutating func setTarget(_ origin: Origin, checkedPath path: String) throws(InvalidURLError) {
-        guard let target = RequestTarget(origin, checkedPath: path) else { throw InvalidURLError(options.urlTemplate ?? path, .tooManyOctets) }
+        guard let target = RequestTarget(origin, checkedPath: path) else {
+            throw InvalidURLError(options.urlTemplate ?? path, .tooManyOctets)
+        }
         head.scheme = origin.scheme
         head.authority = origin.authority
         head.path = path

@@ -49,7 +49,9 @@ final class InboundHandler<Incoming: Sendable>: ChannelDuplexHandler {
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        if let closed = event as? StreamClosedEvent, closed.reason != nil { inbound.finish(BrokenRequestError("the client reset the stream")) }
+        if let closed = event as? StreamClosedEvent, closed.reason != nil {
+            inbound.finish(BrokenRequestError("the client reset the stream"))
+        }
         context.fireUserInboundEventTriggered(event)
     }
 }

@@ -114,7 +114,8 @@ final class RecordedExchange: Sendable {
                     isUnprocessed: error.isUnprocessed), error.recordedDescription)
         case let error as any RequestFailure:
             return .failed(
-                HARFailure(code: "\(type(of: error))", phase: error.phase.description, delivery: error.delivery.rawValue), error.description)
+                HARFailure(code: "\(type(of: error))", phase: error.phase.description, delivery: error.delivery.rawValue), error.description
+            )
         default:
             let phase = inBody ? ExchangePhase.body : .response
             let sent = inBody ? Delivery.sent : .unknown

@@ -110,7 +110,8 @@ public struct CancellationTorture: Sendable {
             }
         }
         throw TortureError(
-            jobNumber: limit, moment: .after, what: "the scenario has more than \(limit) jobs, the limit", underlying: nil, isOfOneRun: false)
+            jobNumber: limit, moment: .after, what: "the scenario has more than \(limit) jobs, the limit", underlying: nil,
+            isOfOneRun: false)
     }
 
     private func once<Value: Sendable>(

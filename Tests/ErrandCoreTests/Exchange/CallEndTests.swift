@@ -108,7 +108,9 @@ import Testing
             (.inherited, nil, 404, nil), (.inherited, .successful, 404, false), (.inherited, .successful, 204, true),
             (.use(.statuses([404])), .successful, 404, true), (.use(.statuses([404])), nil, 200, false), (.off, .successful, 404, nil),
         ] as [(OptionOverride<StatusRule>, StatusRule?, Int, Bool?)])
-    private func aStatusIsJudgedByTheRequestsOwnRule(_ own: OptionOverride<StatusRule>, _ passed: StatusRule?, _ code: Int, _ expected: Bool?) {
+    private func aStatusIsJudgedByTheRequestsOwnRule(
+        _ own: OptionOverride<StatusRule>, _ passed: StatusRule?, _ code: Int, _ expected: Bool?
+    ) {
         var request = Request.sample()
         request.options.validateStatus = own
         request.options.call.passedStatusRule = passed

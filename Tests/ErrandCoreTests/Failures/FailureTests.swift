@@ -66,8 +66,8 @@ import Testing
         #expect(Delivery.notSent < .unknown && Delivery.unknown < .sent)
     }
 
-    @Test func whetherItWasSentHasThreeAnswers() {
-        #expect([Delivery.notSent, .unknown, .sent].map(\.rawValue) == ["no", "maybe", "yes"])
+    @Test func whetherItWasSentHasThreeValues() {
+        #expect([Delivery.notSent, .unknown, .sent].map(\.rawValue) == ["notSent", "unknown", "sent"])
     }
 
     @Test func anAttemptShowsOfAForeignErrorOnlyItsType() throws {

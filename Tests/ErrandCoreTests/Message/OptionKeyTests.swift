@@ -145,7 +145,8 @@ import Testing
         #expect(try await stub.hedge().retry().send(request).status == .ok)
     }
 
-    @Test(arguments: [OptionOverride<RetryPolicy>.off, .inherited]) func aSwitchThatIsOffNeedsNobody(_ retry: OptionOverride<RetryPolicy>) async throws
+    @Test(arguments: [OptionOverride<RetryPolicy>.off, .inherited]) func aSwitchThatIsOffNeedsNobody(_ retry: OptionOverride<RetryPolicy>)
+        async throws
     {
         #expect(try await HTTPStack(stub).send(request { $0.retry = retry }).status == .ok)
     }
@@ -172,7 +173,8 @@ import Testing
 
     @Test func aFallbackIsNotCheckedAgain() async throws {
         let mirror = StubTransport(Stub().responds(.status(.ok)))
-        let failing = StubTransport(Stub().responds(.failure(TransportError(.connectionLost, phase: .connect, request: nil, delivery: .notSent))))
+        let failing = StubTransport(
+            Stub().responds(.failure(TransportError(.connectionLost, phase: .connect, request: nil, delivery: .notSent))))
         let stack = failing.hedge().fallback(to: mirror.number())
         #expect(try await stack.send(request { $0.hedge = .use(HedgePolicy(.fixed(.seconds(60)))) }).metadata.isFallback)
         #expect(mirror.requests.count == 1)
@@ -188,7 +190,8 @@ import Testing
     }
 
     @Test func whatALayerSetsIsNotCheckedInAFallbackEither() async throws {
-        let failing = StubTransport(Stub().responds(.failure(TransportError(.connectionLost, phase: .connect, request: nil, delivery: .notSent))))
+        let failing = StubTransport(
+            Stub().responds(.failure(TransportError(.connectionLost, phase: .connect, request: nil, delivery: .notSent))))
         let stack = failing.hedge().fallback(to: HTTPStack(stub)).wrapped(by: Asking())
         #expect(try await stack.send(.sample()).metadata.isFallback)
     }

@@ -29,7 +29,8 @@ import Testing
     }
 
     @Test(arguments: [
-        ("https://a.example/", InvalidURLError.Reason.notAnOrigin), ("https://a.example/x", .notAnOrigin), ("https://a.example?", .notAnOrigin),
+        ("https://a.example/", InvalidURLError.Reason.notAnOrigin), ("https://a.example/x", .notAnOrigin),
+        ("https://a.example?", .notAnOrigin),
         ("https://a.example#x", .fragment), ("a.example", .missingScheme), ("a.example:443", .unsupportedScheme("a.example")),
         ("", .missingScheme), ("https://", .missingHost), ("ftp://a.example", .unsupportedScheme("ftp")),
         ("https://u:p@a.example", .credentials), ("https://a.example:0", .invalidPort("0")), ("https://:443", .missingHost),

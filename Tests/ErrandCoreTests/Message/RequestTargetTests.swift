@@ -98,7 +98,9 @@ import Testing
                 await #expect(throws: InvalidURLError.self) { try await stack.send(request) }
             }
         }
-        await #expect(throws: InvalidURLError.self) { try await stub.server("https://a.example").server(path: "//b").send(Request(.get, "/x")) }
+        await #expect(throws: InvalidURLError.self) {
+            try await stub.server("https://a.example").server(path: "//b").send(Request(.get, "/x"))
+        }
         #expect(stub.requests.isEmpty)
         request.head.path = "/y?z"
         _ = try await stub.server("https://a.example/v1").send(request)

@@ -23,7 +23,9 @@ import Testing
     /// Outermost first.
     private func problems(_ middleware: any HTTPMiddleware...) -> [String] { problems(middleware) }
 
-    private func problems(_ middleware: [any HTTPMiddleware]) -> [String] { StubTransport().wrapped { Array(middleware.reversed()) }.orderProblems }
+    private func problems(_ middleware: [any HTTPMiddleware]) -> [String] {
+        StubTransport().wrapped { Array(middleware.reversed()) }.orderProblems
+    }
 
     @Test func aPlaceIsItsName() {
         #expect(Self.a == MiddlewarePlace("com.example.a") && Self.a != Self.b && Self.a.description == "com.example.a")

@@ -76,7 +76,8 @@ import Testing
             Holder("URLReference", isPlain: true, try URLReference("//joe:\(secret)@h/?token=\(secret)#access_token=\(secret)")),
             Holder("Origin", url.origin), Holder("InvalidURLError", InvalidURLError("https://joe:\(secret)@h", .credentials)),
             Holder("TransportError", failure),
-            Holder("ResponseDecodingError", ResponseDecodingError(Int.self, underlying: SecretError(), body: Data(secret.utf8), of: response)),
+            Holder(
+                "ResponseDecodingError", ResponseDecodingError(Int.self, underlying: SecretError(), body: Data(secret.utf8), of: response)),
             Holder("ProxySettings", ProxySettings.http(host: "proxy.example", port: 3128, credentials: (user: secret, password: secret))),
             Holder("ProxySettings.Credentials", ProxySettings.Credentials(user: secret, password: secret)),
             Holder("AttemptRecord", record), Holder("AttemptRecord.Outcome", record.outcome),
@@ -133,7 +134,8 @@ import Testing
         )
         let endpoint = Endpoint<Int>.get("/users/\("S", "id")", query: ["page": 2, "token": "S"])
         #expect("\(endpoint)" == "GET /users/{id}?page=2&token=REDACTED")
-        #expect("\(ExchangeLifetime())" == "in progress" && "\(ExchangeLifetime.Outcome.failed(SomeError(secret: "S")))" == "failed: SomeError")
+        #expect(
+            "\(ExchangeLifetime())" == "in progress" && "\(ExchangeLifetime.Outcome.failed(SomeError(secret: "S")))" == "failed: SomeError")
         #expect(
             "\(AttemptRecord.Outcome.failure(SomeError(secret: "S")))" == "SomeError" && "\(AttemptRecord.Outcome.status(.ok))" == "200")
         #expect("\(APIClient(StubTransport(Stub().responds(.status(.ok)))))" == "APIClient(StubTransport)")

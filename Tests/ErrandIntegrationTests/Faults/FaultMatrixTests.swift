@@ -66,7 +66,8 @@ extension IntegrationTests {
             for attempt in 0... {
                 let next = await FaultOutcome.of(try Request(.get, url: server.url("/fine")).within(.seconds(15)), by: transport)
                 if case .whole = next { break }
-                guard attempt < 5, case .failure(let failure, _) = next, failure.delivery == .notSent || expected.leavesBrokenConnection else {
+                guard attempt < 5, case .failure(let failure, _) = next, failure.delivery == .notSent || expected.leavesBrokenConnection
+                else {
                     Issue.record("\(row): \(outcome), and then \(next)")
                     return
                 }

@@ -101,7 +101,8 @@ import Tracing
         try await withMockServer { server in
             server.enqueue(.chunks([Data("one".utf8), Data("two".utf8)]).fault(.stall, at: .responseBody))
             try await withAHC { transport async throws in
-                let stack = isIdle ? observed(transport).phaseTimeouts(idleRead: .milliseconds(300)) : observed(transport).timeout(.seconds(1))
+                let stack =
+                    isIdle ? observed(transport).phaseTimeouts(idleRead: .milliseconds(300)) : observed(transport).timeout(.seconds(1))
                 await #expect(throws: TransportError.self) { () async throws -> Void in
                     _ = try await stack.send(Request(.get, url: server.url("/x"))).body.collect()
                 }

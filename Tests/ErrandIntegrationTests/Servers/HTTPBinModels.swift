@@ -23,7 +23,9 @@ struct Order: Codable, Sendable, Equatable {
 }
 
 enum HTTPBin {
-    static func get(_ query: URLQuery, headers: HTTPFields = HTTPFields()) -> Endpoint<Echo> { .get("/get", query: query, headers: headers) }
+    static func get(_ query: URLQuery, headers: HTTPFields = HTTPFields()) -> Endpoint<Echo> {
+        .get("/get", query: query, headers: headers)
+    }
 
     static func anything(_ name: String) -> Endpoint<Echo> { .get("/anything/\(name, "name")") }
 

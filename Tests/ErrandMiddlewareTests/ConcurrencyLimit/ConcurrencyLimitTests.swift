@@ -331,7 +331,8 @@ import Testing
             for _ in 0..<10 { _ = try? await HTTPStack(sender).wrapped(by: middleware).send(call("/")) }
         }
         #expect(middleware.state.limit == 20)
-        let lost = StubTransport(Stub().responds(.failure(TransportError(.connectionLost, phase: .response, request: nil, delivery: .sent))))
+        let lost = StubTransport(
+            Stub().responds(.failure(TransportError(.connectionLost, phase: .response, request: nil, delivery: .sent))))
         _ = try? await lost.wrapped(by: middleware).send(call("/"))
         #expect(middleware.state.limit == 18)
     }

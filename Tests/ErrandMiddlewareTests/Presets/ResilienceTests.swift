@@ -9,7 +9,7 @@ import Testing
         let stack = StubTransport().standardResilience(try Resilience(hedge: .standard))
         #expect(
             stack.layers.map { $0.label.prefix { $0 != "(" } } == [
-                "timeout", "retry", "hedge", "circuitBreaker", "concurrencyLimit", "timeouts", "StubTransport",
+                "timeout", "retry", "hedge", "circuitBreaker", "concurrencyLimit", "phaseTimeouts", "StubTransport",
             ])
         #expect(stack.orderProblems.isEmpty)
         #expect(!StubTransport().standardResilience().contains(.hedge))

@@ -244,7 +244,8 @@ import Testing
 
     @Test func theServersQuotaIsNotExceededBeforeItsTime() async throws {
         let stub = StubTransport(
-            Stub().responds(.status(.ok, headers: [HTTPField.Name("RateLimit")!: #""default";r=2;t=30"#]), .status(.ok), repeatingLast: true)
+            Stub().responds(
+                .status(.ok, headers: [HTTPField.Name("RateLimit")!: #""default";r=2;t=30"#]), .status(.ok), repeatingLast: true)
         )
         let middleware = RateLimitMiddleware(clock: clock)
         let stack = stub.wrapped(by: middleware)

@@ -12,11 +12,13 @@ import Testing
 
     /// Everything that changes a request for those inside it.
     private func layered(_ sender: some HTTPSender) -> HTTPStack {
-        HTTPStack(sender).phaseTimeouts(firstByte: .seconds(9), attempt: .seconds(5), clock: clock).redirect().retry(RetryPolicy(maxAttempts: 1))
-            .fallback(
-                to: StubTransport(Stub().responds(.failure(TransportError(.cannotConnect, phase: .connect, request: nil, delivery: .notSent))))
-            )
-            .validateStatus().timeout(.seconds(30), clock: clock).profile().events(to: events).server("https://a.example")
+        HTTPStack(sender).phaseTimeouts(firstByte: .seconds(9), attempt: .seconds(5), clock: clock).redirect().retry(
+            RetryPolicy(maxAttempts: 1)
+        )
+        .fallback(
+            to: StubTransport(Stub().responds(.failure(TransportError(.cannotConnect, phase: .connect, request: nil, delivery: .notSent))))
+        )
+        .validateStatus().timeout(.seconds(30), clock: clock).profile().events(to: events).server("https://a.example")
     }
 
     private func expectNothingLeft(_ request: Request?) throws {

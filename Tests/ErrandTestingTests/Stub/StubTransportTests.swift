@@ -90,7 +90,8 @@ import Testing
 
     @Test func aStubForOneMethodNeverHidesAnothers() async throws {
         let stub = StubTransport(
-            Stub(.get, "/x").responds(.status(.ok)), Stub(.post, "/x").responds(.status(.created)), Stub(nil, "/x").responds(.status(.gone)))
+            Stub(.get, "/x").responds(.status(.ok)), Stub(.post, "/x").responds(.status(.created)), Stub(nil, "/x").responds(.status(.gone))
+        )
         for (method, status) in [(HTTPRequest.Method.post, HTTPResponse.Status.created), (.get, .ok), (.delete, .gone), (.post, .created)] {
             #expect(try await stub.send(request(method, "/x")).status == status)
         }
@@ -110,9 +111,11 @@ import Testing
 
     @Test func anUnmatchedRequestNamesTheNearestStub() async throws {
         let stub = StubTransport(
-            Stub(.post, "/orders").query("dry").responds(.status(.ok)), Stub(.get, "/users/{id}").header(.accept, "a").responds(.status(.ok)),
+            Stub(.post, "/orders").query("dry").responds(.status(.ok)),
+            Stub(.get, "/users/{id}").header(.accept, "a").responds(.status(.ok)),
             Stub(.put, "/silent"))
-        let error = try #require(await #expect(throws: UnmatchedRequestError.self) { try await stub.send(request(.get, "/users/7?token=S1")) })
+        let error = try #require(
+            await #expect(throws: UnmatchedRequestError.self) { try await stub.send(request(.get, "/users/7?token=S1")) })
         #expect(
             error.description
                 == "GET https://a.example/users/7?token=REDACTED: no stub matches; the nearest, 'method GET, path /users/{id}, header Accept: a' differs in header Accept: a"
