@@ -1,28 +1,29 @@
 /// A first-in, first-out queue of chunks that counts the bytes in it.
 ///
-/// A chunk is released as soon as it is taken. Appending and taking cost constant time on average, and storage that is free is reused.
-package struct ChunkQueue<Chunk: Sendable>: Sendable {
-    private var slots: [(chunk: Chunk, bytes: Int)?] = []
+/// Its methods are compiled for the chunks of each user: unspecialized they cost thousands of instructions. A chunk is released as soon as it is
+/// taken. Appending and taking cost constant time on average, and storage that is free is reused.
+@usableFromInline package struct ChunkQueue<Chunk: Sendable>: Sendable {
+    @usableFromInline var slots: [(chunk: Chunk, bytes: Int)?] = []
     /// The index of the first chunk that was not taken.
-    private var first = 0
+    @usableFromInline var first = 0
     /// How many bytes the queued chunks have together.
-    package private(set) var bytes = 0
+    @usableFromInline package internal(set) var bytes = 0
 
-    package init() {}
+    @inlinable package init() {}
 
-    package var isEmpty: Bool { first == slots.count }
+    @inlinable package var isEmpty: Bool { first == slots.count }
 
     /// How many chunks are queued.
-    package var count: Int { slots.count - first }
+    @inlinable package var count: Int { slots.count - first }
 
     /// - Parameter bytes: how many bytes the chunk counts for.
-    package mutating func append(_ chunk: Chunk, bytes: Int) {
+    @inlinable package mutating func append(_ chunk: Chunk, bytes: Int) {
         slots.append((chunk, bytes))
         self.bytes += bytes
     }
 
     /// Takes the oldest chunk; nil if the queue is empty.
-    package mutating func popFirst() -> Chunk? {
+    @inlinable package mutating func popFirst() -> Chunk? {
         guard first < slots.count, let (chunk, bytes) = slots[first] else { return nil }
         slots[first] = nil
         first += 1
@@ -38,10 +39,10 @@ package struct ChunkQueue<Chunk: Sendable>: Sendable {
         return chunk
     }
 
-    package mutating func removeAll() { self = ChunkQueue() }
+    @inlinable package mutating func removeAll() { self = ChunkQueue() }
 }
 
 extension ChunkQueue where Chunk: Collection {
     /// Appends `chunk`, which counts for its elements.
-    package mutating func append(_ chunk: Chunk) { append(chunk, bytes: chunk.count) }
+    @inlinable package mutating func append(_ chunk: Chunk) { append(chunk, bytes: chunk.count) }
 }
