@@ -20,6 +20,10 @@ public struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
     /// - Throws: ``InvalidURLError``: another scheme, no host, credentials, a fragment, a port outside 1 to 65535, an octet that
     ///   must be escaped. Nothing is repaired.
     public init(_ text: String) throws(InvalidURLError) {
+        if let plain = PlainURL(text) {
+            self.init(plain, text)
+            return
+        }
         let reference = try URLReference(text)
         guard reference.fragment == nil else { throw InvalidURLError(text, .fragment) }
         try self.init(checked: reference, text: text)
@@ -46,6 +50,17 @@ public struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
         self.origin = try Origin(scheme: scheme, authority: reference.authority ?? "", in: text)
         self.path = reference.path
         self.query = reference.query
+    }
+
+    private init(_ plain: PlainURL, _ text: String) {
+        let hostStart = plain.schemeBytes + 3
+        let origin = Origin(
+            scheme: plain.schemeBytes == 5 ? "https" : "http", normalHost: text.slice(hostStart, plain.hostEnd), port: plain.port,
+            authority: text.slice(hostStart, plain.pathStart))
+        let count = text.utf8.count
+        self.init(
+            origin: origin, path: text.slice(plain.pathStart, plain.pathEnd),
+            query: plain.pathEnd < count ? text.slice(plain.pathEnd + 1, count) : nil)
     }
 
     init(origin: Origin, path: String, query: String?) {

@@ -18,9 +18,8 @@ public struct Origin: Sendable {
         let port: Int?
         let authority: String
 
-        init(scheme: String, host: String, port: Int?) {
-            (self.scheme, self.host, self.port) = (scheme, host, port)
-            authority = port.map { "\(host):\($0)" } ?? host
+        init(scheme: String, host: String, port: Int?, authority: String) {
+            (self.scheme, self.host, self.port, self.authority) = (scheme, host, port, authority)
         }
     }
 
@@ -44,9 +43,18 @@ public struct Origin: Sendable {
     init(scheme: String, authority: String, in text: String) throws(InvalidURLError) {
         guard !authority.isEmpty else { throw InvalidURLError(text, .missingHost) }
         guard !authority.utf8.contains(UInt8(ascii: "@")) else { throw InvalidURLError(text, .credentials) }
-        let (host, port) = try Self.split(authority, in: text)
-        parts = Parts(
-            scheme: scheme, host: try Host.normalized(host, in: text), port: port == Self.defaultPort(of: scheme) ? nil : port)
+        let (written, number) = try Self.split(authority, in: text)
+        let host = try Host.normalized(written, in: text)
+        let port = number == Self.defaultPort(of: scheme) ? nil : number
+        parts = Parts(scheme: scheme, host: host, port: port, authority: port.map { "\(host):\($0)" } ?? host)
+    }
+
+    /// - Parameters:
+    ///   - host: in its normal form.
+    ///   - authority: host and port; read only where the port is not the scheme's own.
+    init(scheme: String, normalHost host: String, port: Int?, authority: @autoclosure () -> String) {
+        let port = port == Self.defaultPort(of: scheme) ? nil : port
+        parts = Parts(scheme: scheme, host: host, port: port, authority: port == nil ? host : authority())
     }
 
     private static func split(_ authority: String, in text: String) throws(InvalidURLError) -> (Substring, Int?) {

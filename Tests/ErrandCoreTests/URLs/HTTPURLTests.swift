@@ -18,6 +18,34 @@ import Testing
         #expect(try HTTPURL(text).description == expected)
     }
 
+    /// What is read in one pass is read as by its components.
+    @Test(arguments: [
+        "http://a.example", "http://a.example/", "https://a.example:443/x", "http://a.example:443/x", "http://a.example:80?x", "http://a",
+        "https://a-b.example.:8443/a/b?c=d&e", "http://127.0.0.1:65535/?", "http://127.0.0.1:65536/", "http://127.0.0.1:/", "http://a:0/",
+        "http://a:080/", "http://a:123456/", "http://a.example?", "http://a.example??/?", "http://a..b/", "http://.a/", "http://a./",
+        "http://./",
+        "http:///a", "http://a:8o/", "http://a/b c", "http://a/%41", "http://a/%4", "http://a?%", "http://a/é", "http://é/", "http://a?é",
+        "http://A/", "HTTP://a/", "http://a@b/", "http://a:b@c/", "http://[::1]/", "http://a_b/", "http://a\\b", "httpx://a", "http:/a",
+        "http//a",
+        "http://", "https:/", "https://", "http", "", "http://a/;x=1,2:3@4!$&'()*+~", "http://a/|", "http://a?|", "http://a/?/?:@",
+        "http://" + String(repeating: "a", count: 63) + "/", "http://" + String(repeating: "a", count: 64) + "/",
+        "http://" + String(repeating: "a.", count: 126) + "a/", "http://" + String(repeating: "a.", count: 127) + "a/",
+        "http://a/" + String(repeating: "b", count: 65_526), "http://a/" + String(repeating: "b", count: 65_527),
+    ])
+    func aPlainURLIsReadAsAnyOther(_ text: String) throws {
+        func read(_ body: () throws -> HTTPURL) -> Result<HTTPURL, InvalidURLError> {
+            Result(catching: body).mapError { $0 as? InvalidURLError ?? InvalidURLError("", .missingHost) }
+        }
+        let (plain, general) = (read { try HTTPURL(text) }, read { try HTTPURL(try URLReference(text)) })
+        switch (plain, general) {
+        case (.success(let plain), .success(let general)):
+            #expect(plain == general)
+            #expect(plain.authority == general.authority)
+        case (.failure(let plain), .failure(let general)): #expect(plain.reason == general.reason)
+        default: Issue.record("\(plain), but \(general)")
+        }
+    }
+
     @Test(arguments: [
         ("a.example/x", InvalidURLError.Reason.missingScheme), ("//a.example/x", .missingScheme), ("", .missingScheme),
         ("ftp://a.example", .unsupportedScheme("ftp")), ("file:///etc/passwd", .unsupportedScheme("file")),

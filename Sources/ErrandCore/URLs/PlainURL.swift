@@ -1,0 +1,81 @@
+/// Where the parts of an absolute URL stand that is written as most are: with a lower-case scheme, a host of lower-case letters, digits, hyphens
+/// and dots, and no escapes.
+///
+/// Such a URL is read in one pass, as it needs no change. All others, and all that are invalid, are for ``URLReference`` to read, or to refuse.
+struct PlainURL {
+    /// `http` or `https`.
+    let schemeBytes: Int
+    let hostEnd: Int
+    let port: Int?
+    /// Where the authority ends.
+    let pathStart: Int
+    /// Where the query's question mark stands, or the text's end.
+    let pathEnd: Int
+
+    /// Nil for a URL that is written otherwise.
+    init?(_ text: String) {
+        guard text.utf8.count <= RequestTarget.limitBytes,
+            let read = text.utf8.withContiguousStorageIfAvailable({ PlainURL(reading: $0) }), let read
+        else { return nil }
+        self = read
+    }
+
+    private init?(reading text: UnsafeBufferPointer<UInt8>) {
+        let (colon, slash, dot) = (UInt8(ascii: ":"), UInt8(ascii: "/"), UInt8(ascii: "."))
+        guard text.count > 8, text.starts(with: "http".utf8) else { return nil }
+        schemeBytes = text[4] == UInt8(ascii: "s") ? 5 : 4
+        guard text[schemeBytes] == colon, text[schemeBytes + 1] == slash, text[schemeBytes + 2] == slash else { return nil }
+
+        let hostStart = schemeBytes + 3
+        var (index, label) = (hostStart, hostStart)
+        while index < text.count {
+            let byte = text[index]
+            if byte == dot {
+                guard (1...63).contains(index - label) else { return nil }
+                label = index + 1
+            } else if !((0x61...0x7A).contains(byte) || (0x30...0x39).contains(byte) || byte == UInt8(ascii: "-")) {
+                break
+            }
+            index += 1
+        }
+        guard (1...63).contains(index - label), index - hostStart <= 253 else { return nil }
+        hostEnd = index
+
+        if index < text.count, text[index] == colon {
+            index += 1
+            guard index < text.count, text[index] != UInt8(ascii: "0") else { return nil }
+            var number = 0
+            while index < text.count, index - hostEnd <= 5, (0x30...0x39).contains(text[index]) {
+                number = number * 10 + Int(text[index] - 0x30)
+                index += 1
+            }
+            guard (1...65_535).contains(number) else { return nil }
+            port = number
+        } else {
+            port = nil
+        }
+
+        pathStart = index
+        let question = UInt8(ascii: "?")
+        let path = URLCharacterSet.path
+        if index < text.count, text[index] != slash, text[index] != question { return nil }
+        while index < text.count, text[index] != question {
+            guard path.contains(text[index]) else { return nil }
+            index += 1
+        }
+        pathEnd = index
+        let query = URLCharacterSet.query
+        index += 1
+        while index < text.count {
+            guard query.contains(text[index]) else { return nil }
+            index += 1
+        }
+    }
+}
+
+extension String {
+    /// The octets from one offset to another.
+    func slice(_ start: Int, _ end: Int) -> String {
+        String(self[utf8.index(startIndex, offsetBy: start)..<utf8.index(startIndex, offsetBy: end)])
+    }
+}
