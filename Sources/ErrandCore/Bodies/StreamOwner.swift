@@ -146,12 +146,15 @@ final class StreamOwner: Sendable {
 final class StreamReader: Sendable, BodyInput {
     private let owner: StreamOwner
     private let source: (any BodySource)?
+    /// Whether there is one: to look at it would copy it.
+    private let hasSource: Bool
     /// How often a pipeline has read.
     private let turns = Atomic(0)
 
     init(_ owner: StreamOwner) {
         self.owner = owner
         source = owner.claim()
+        hasSource = source != nil
     }
 
     /// The next chunk; nil at the end, which is that of the body.
@@ -167,8 +170,8 @@ final class StreamReader: Sendable, BodyInput {
     var isOver: Bool {
         get throws {
             switch owner.phase {
-            case .open where source != nil: false
-            case .over where source != nil: true
+            case .open where hasSource: false
+            case .over where hasSource: true
             case .open, .over, .givenUp: throw BodyAlreadyUsedError()
             }
         }
@@ -218,5 +221,5 @@ final class StreamReader: Sendable, BodyInput {
         turns.compareExchange(expected: turn, desired: turn + 1, ordering: .acquiringAndReleasing).exchanged
     }
 
-    deinit { if source != nil { owner.abandon() } }
+    deinit { if hasSource { owner.abandon() } }
 }
