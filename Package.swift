@@ -212,6 +212,7 @@ let package = Package(
                 "Errand", "ErrandConformance", "ErrandMockServer", "ErrandTesting", "TestSupport",
                 .product(
                     name: "AsyncHTTPClient", package: "async-http-client", condition: .when(traits: ["AsyncHTTPClient"])),
+                .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
             ]
         ),
         // More than one module over sockets: faults, the servers of Tests/Servers/stand.py, load.

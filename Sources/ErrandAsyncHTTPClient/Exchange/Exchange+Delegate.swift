@@ -37,19 +37,19 @@ extension Exchange: HTTPClientResponseDelegate {
             return task.eventLoop.makeFailedFuture(error)
         }
         let coding = isDecompressing ? received.removeDecodedCoding(of: request.method) : nil
+        let lengths = received.bodyLengths(answering: request.method)
         let (delivery, upload) = machine.withLock { [received] machine in
-            let length = received.bodyLength(answering: request.method)
-            return (machine.received(received, bodyLength: length, isDecoded: coding != nil), machine.held?.upload)
+            (machine.received(received, bodyLength: lengths.onTheWire, isDecoded: coding != nil), machine.held?.upload)
         }
         guard let delivery else { return task.eventLoop.makeSucceededVoidFuture() }
         // The client sends no more of it either, and closes the connection after the response.
         if delivery.stopsUpload { upload?.cancel() }
         events?.record(.responseHead, response: received)
-        let body = ResponseBody(self, expectedLength: received.expectedLength(answering: request.method), request: request)
+        let body = ResponseBody(self, expectedLength: lengths.expected, request: request)
         var response = ErrandCore.Response(head: received, body: body, request: request, exchange: lifetime)
         response.metadata.httpVersion = head.version.major == 2 ? "2" : "\(head.version.major).\(head.version.minor)"
         response.metadata.contentCoding = coding
-        delivery.waiter.resume(returning: response)
+        delivery.waiter.continuation.resume(returning: response)
         return task.eventLoop.makeSucceededVoidFuture()
     }
 
@@ -66,7 +66,7 @@ extension Exchange: HTTPClientResponseDelegate {
         switch machine.withLock({ $0.received(chunk) { task.eventLoop.makePromise(of: Void.self) } }) {
         case .ignored, .queued: break
         case .holdBack(let demand): return demand.futureResult
-        case .deliver(let reader): reader.resume(returning: chunk)
+        case .deliver(let reader): reader.continuation.resume(returning: chunk)
         }
         return task.eventLoop.makeSucceededVoidFuture()
     }

@@ -11,8 +11,17 @@ internal import Synchronization
 /// after the lock is released.
 final class Exchange: ReadyBodySource {
     struct Handles: ExchangeHandles {
-        typealias HeadWaiter = CheckedContinuation<ErrandCore.Response, any Error>
-        typealias ChunkWaiter = CheckedContinuation<Data?, any Error>
+        /// A reference, as the layout of a continuation is known at run time only.
+        final class HeadWaiter: Sendable {
+            let continuation: CheckedContinuation<ErrandCore.Response, any Error>
+            init(_ continuation: CheckedContinuation<ErrandCore.Response, any Error>) { self.continuation = continuation }
+        }
+
+        final class ChunkWaiter: Sendable {
+            let continuation: CheckedContinuation<Data?, any Error>
+            init(_ continuation: CheckedContinuation<Data?, any Error>) { self.continuation = continuation }
+        }
+
         typealias Demand = EventLoopPromise<Void>
 
         struct Held: Sendable {
@@ -37,20 +46,26 @@ final class Exchange: ReadyBodySource {
     let machine: Mutex<Machine>
     /// How much of the response's body `events` has heard of; counted only for it.
     let reportedBytes = Atomic<Int64>(0)
-    private let started = ContinuousClock.now
+    /// Since ``base``. Of a type whose layout is known when this is compiled, which that of an instant is not.
+    private let started: Duration
+    private static let base = ContinuousClock.now
 
     /// - Parameter isDecompressing: whether the client decodes the body.
     init(_ request: Request, isDecompressing: Bool = false, owner: ClientOwner) {
         self.request = request
         self.isDecompressing = isDecompressing
         events = request.options.eventSink.map { ExchangeEventLog($0, request: request.id) }
+        started = Self.base.duration(to: .now)
         machine = Mutex(Machine(holding: Handles.Held(owner: owner)))
     }
 
     // MARK: - Sending
 
     /// Returns when the head of the response is there.
-    func run(on client: HTTPClient) async throws -> ErrandCore.Response {
+    ///
+    /// - Parameter eventLoop: where the client is to report its events: that of the connection which it will use, as far as that is known.
+    ///   On another one, each event would wake two threads.
+    func run(on client: HTTPClient, preferring eventLoop: (any EventLoop)?) async throws -> ErrandCore.Response {
         var message = try HTTPClient.Request(request, body: clientBody(on: client.eventLoopGroup))
         if request.deadline?.hasPassed == true {
             throw TransportError(.timedOut, phase: .queue, elapsed: .zero, request: request, delivery: .notSent)
@@ -63,8 +78,11 @@ final class Exchange: ReadyBodySource {
         let complete = message
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
-                guard machine.withLock({ $0.begin(continuation) }) else { return continuation.resume(throwing: CancellationError()) }
-                attach(client.execute(request: complete, delegate: self), of: client.eventLoopGroup)
+                let waiter = Handles.HeadWaiter(continuation)
+                guard machine.withLock({ $0.begin(waiter) }) else { return continuation.resume(throwing: CancellationError()) }
+                let task = client.execute(
+                    request: complete, delegate: self, eventLoop: eventLoop.map { .delegate(on: $0) } ?? .indifferent)
+                attach(task, of: client.eventLoopGroup)
             }
         } onCancel: {
             cancel()
@@ -97,11 +115,13 @@ final class Exchange: ReadyBodySource {
     // MARK: - Reading
 
     func next() async throws -> Data? {
-        try await withTaskCancellationHandler {
+        // Who finds something has nothing to wait for.
+        if !Task.isCancelled, let read = read() { return try read.get() }
+        return try await withTaskCancellationHandler {
             try Task.checkCancellation()
             if let read = read() { return try read.get() }
             return try await withCheckedThrowingContinuation { continuation in
-                if let read = read(orWait: continuation) { continuation.resume(with: read) }
+                if let read = read(orWait: Handles.ChunkWaiter(continuation)) { continuation.resume(with: read) }
             }
         } onCancel: {
             cancel()
@@ -186,7 +206,7 @@ final class Exchange: ReadyBodySource {
             return event(&machine) { position in
                 FailureMapping(
                     request: request, phase: position.phase, delivery: position.delivery, head: position.head,
-                    elapsed: started.duration(to: .now), isShutDown: owner?.clients == nil
+                    elapsed: Self.base.duration(to: .now) - started, isShutDown: owner?.clients == nil
                 ).failure(for: error)
             }
         }
@@ -212,10 +232,10 @@ final class Exchange: ReadyBodySource {
         events?.record(.end, failure: error)
         lifetime.end(ending.end, sizes: ending.sizes)
         if let error {
-            ending.headWaiter?.resume(throwing: error)
-            ending.chunkWaiter?.resume(throwing: error)
+            ending.headWaiter?.continuation.resume(throwing: error)
+            ending.chunkWaiter?.continuation.resume(throwing: error)
         } else {
-            ending.chunkWaiter?.resume(returning: nil)
+            ending.chunkWaiter?.continuation.resume(returning: nil)
         }
     }
 }

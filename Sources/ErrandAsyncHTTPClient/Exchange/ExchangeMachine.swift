@@ -3,6 +3,9 @@ internal import ErrandCore
 
 /// The kinds of handles that an ``ExchangeMachine`` keeps for its transport. It stores them and gives them back, and does nothing else
 /// with them.
+///
+/// Their layout should be known when this is compiled, which that of a `CheckedContinuation` is not: with one of them in it, a state is copied
+/// by asking the runtime for the type of each of its parts.
 protocol ExchangeHandles {
     /// Waits for the head of the response.
     associatedtype HeadWaiter: Sendable
@@ -115,7 +118,7 @@ struct ExchangeMachine<Handles: ExchangeHandles>: Sendable {
 
     /// Changes what is held. False, and nothing is changed, after the end.
     mutating func hold(_ change: (inout Handles.Held) -> Void) -> Bool {
-        guard var changed = held else { return false }
+        guard var changed = held.take() else { return false }
         change(&changed)
         held = changed
         return true

@@ -16,17 +16,19 @@ extension HTTPClient.Request {
                 delivery: .notSent)
         }
         let url = try request.urlText()
-        guard request.head.headerFields.lazy.filter({ $0.name.canonicalName == "host" }).prefix(2).count < 2 else {
-            throw TransportError(
-                .invalidRequest, phase: .request, message: "there is more than one Host field (RFC 9112, 3.2)", request: request,
-                delivery: .notSent)
-        }
-        var headers = HTTPHeaders()
-        headers.reserveCapacity(request.head.headerFields.count)
-        for field in request.head.headerFields {
+        let fields = request.head.headerFields
+        var (headers, hosts) = (HTTPHeaders(), 0)
+        headers.reserveCapacity(fields.count + 1)  // the client adds a Host
+        for field in fields {
+            if field.name.canonicalName == "host" { hosts += 1 }
             // How the body is framed is decided by the body.
             if field.name == .contentLength || field.name == .transferEncoding { continue }
             headers.add(name: field.name.rawName, value: field.value)
+        }
+        guard hosts < 2 else {
+            throw TransportError(
+                .invalidRequest, phase: .request, message: "there is more than one Host field (RFC 9112, 3.2)", request: request,
+                delivery: .notSent)
         }
         do {
             try self.init(url: url, method: HTTPMethod(rawValue: request.method.rawValue), headers: headers, body: body)
@@ -45,10 +47,36 @@ extension HTTPResponse {
         var fields = HTTPFields()
         fields.reserveCapacity(head.headers.count)
         for (name, value) in head.headers {
-            guard let name = HTTPField.Name(name) else { continue }  // the parser lets only tokens through
+            guard let name = UsualNames.name(name) ?? HTTPField.Name(name) else { continue }  // the parser lets only tokens through
             fields.append(HTTPField(name: name, value: value))
         }
         self.init(status: Status(code: Int(head.status.code), reasonPhrase: head.status.reasonPhrase), headerFields: fields)
+    }
+}
+
+/// The names of fields that most responses have, as they are written most often: they need no check, and no second text in lower case.
+enum UsualNames {
+    /// By their length in octets.
+    private static let byLength: [[HTTPField.Name]] = {
+        let names = [
+            "Accept-Ranges", "Access-Control-Allow-Origin", "Age", "Alt-Svc", "Cache-Control", "Connection", "Content-Encoding",
+            "Content-Length", "Content-Security-Policy", "Content-Type", "Date", "ETag", "Expires", "Keep-Alive", "Last-Modified", "Link",
+            "Location", "Server", "Set-Cookie", "Strict-Transport-Security", "Transfer-Encoding", "Vary", "Via", "X-Content-Type-Options",
+            "X-Frame-Options", "X-Request-Id",
+        ]
+        var byLength: [[HTTPField.Name]] = []
+        for name in (names + names.map { $0.lowercased() }).compactMap({ HTTPField.Name($0) }) {
+            let count = name.rawName.utf8.count
+            while byLength.count <= count { byLength.append([]) }
+            byLength[count].append(name)
+        }
+        return byLength
+    }()
+
+    /// Nil for a name that is not among them, or is written otherwise.
+    static func name(_ text: String) -> HTTPField.Name? {
+        let (names, count) = (byLength, text.utf8.count)
+        return count < names.count ? names[count].first { $0.rawName == text } : nil
     }
 }
 
@@ -67,18 +95,26 @@ extension HTTPResponse {
 }
 
 extension HTTPResponse {
-    /// The length of the body behind this head, in bytes; nil where only its end tells, or where the client may decode it
-    /// (RFC 9112, 6.3).
-    func bodyLength(answering method: HTTPRequest.Method) -> Int64? {
-        if method == .head || status.code == 204 || status.code == 304 { return 0 }
-        guard headerFields[.transferEncoding] == nil, headerFields[.contentEncoding] == nil else { return nil }
-        return headerFields[.contentLength].flatMap { Int64($0) }
-    }
-
-    /// How many bytes a reader may expect; nil also where the declared length is not that of this body (RFC 9110, 8.6).
-    func expectedLength(answering method: HTTPRequest.Method) -> Int64? {
-        if method == .head || status.code == 204 || status.code == 304 { return nil }
-        return headerFields[.contentLength].flatMap { Int64($0) }
+    /// The length of the body behind this head, in bytes.
+    ///
+    /// - Returns: `onTheWire` is nil where only its end tells, or where the client may decode it (RFC 9112, 6.3). `expected` is how many a reader
+    ///   may expect; nil also where the declared length is not that of this body (RFC 9110, 8.6).
+    func bodyLengths(answering method: HTTPRequest.Method) -> (onTheWire: Int64?, expected: Int64?) {
+        if method == .head || status.code == 204 || status.code == 304 { return (0, nil) }
+        var declared: String?
+        var (declarations, isCoded) = (0, false)
+        // One pass, by length first: a search for each of the three costs more than all the rest of a head.
+        for field in headerFields {
+            switch field.name.canonicalName.utf8.count {
+            case 14 where field.name == .contentLength: (declared, declarations) = (field.value, declarations + 1)
+            case 16 where field.name == .contentEncoding: isCoded = true
+            case 17 where field.name == .transferEncoding: isCoded = true
+            default: break
+            }
+        }
+        // Several are no number, not even where they are equal.
+        let length = declarations == 1 ? declared.flatMap { Int64($0) } : nil
+        return (isCoded ? nil : length, length)
     }
 }
 #endif

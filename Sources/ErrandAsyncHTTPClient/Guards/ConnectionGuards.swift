@@ -58,7 +58,7 @@ final class ResponseGuard: ChannelDuplexHandler {
     private func rest() {
         guard isBusy else { return }
         isBusy = false
-        record?.end()
+        if let record { watch.ended(on: record) }
     }
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
@@ -67,10 +67,10 @@ final class ResponseGuard: ChannelDuplexHandler {
             (isSending, isRefused, progress) = (true, false, .awaited)
             boundary?.requestBegan()
             rest()
-            let info = record?.begin(head)
-            isBusy = info != nil
+            let isReused = record.map { [head] in watch.began(head.headers.first(name: "host"), on: $0) }
+            isBusy = isReused != nil
             if let taken = watch.take(&head) {
-                if let info { taken.exchange?.acquired(info) }
+                if let record, let isReused { taken.exchange?.acquired(record.info(isReused: isReused)) }
                 return context.write(wrapOutboundOut(.head(head)), promise: promise)
             }
         case .body: break
@@ -168,7 +168,8 @@ extension HTTPClient.Configuration {
         http1_1ConnectionDebugInitializer = Self.guardingConnections(then: http1_1ConnectionDebugInitializer) { channel, pipeline, _ in
             let boundary = ResponseBoundary()
             let decoder = try pipeline.handler(type: ByteToMessageHandler<HTTPResponseDecoder>.self)
-            let own = ResponseGuard(watch.opened(channel), watch, coding: try Self.guardCoding(pipeline), boundary: boundary)
+            let own = ResponseGuard(
+                watch.opened(channel, isMultiplexed: false), watch, coding: try Self.guardCoding(pipeline), boundary: boundary)
             if let decompressor = try? pipeline.handler(type: NIOHTTPResponseDecompressor.self) {
                 try pipeline.addHandler(own, position: .after(decompressor))
             } else {
@@ -180,7 +181,7 @@ extension HTTPClient.Configuration {
         http2ConnectionDebugInitializer = Self.guardingConnections(then: http2ConnectionDebugInitializer) { channel, pipeline, ready in
             let frames = HTTP2FrameGuard()
             try pipeline.addHandler(frames, position: .after(pipeline.handler(type: NIOHTTP2Handler.self)))
-            try pipeline.addHandler(HTTP2ConnectionGuard(watch.opened(channel), settings: ready))
+            try pipeline.addHandler(HTTP2ConnectionGuard(watch.opened(channel, isMultiplexed: true), settings: ready))
             return frames
         }
         http2StreamChannelDebugInitializer = Self.guardingStreams(then: http2StreamChannelDebugInitializer) { channel, pipeline in

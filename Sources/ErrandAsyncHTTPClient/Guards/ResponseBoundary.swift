@@ -99,14 +99,20 @@ struct ResponseEnds {
     mutating func pieceDecoded() { (piece, hasMore) = (nil, false) }
 
     private static func endOfHead(in bytes: UnsafeRawBufferPointer, matched: Int) -> (end: Int?, matched: Int) {
-        var matched = matched
-        for (index, byte) in bytes.enumerated() {
-            switch byte {
+        var (matched, index) = (matched, 0)
+        while index < bytes.count {
+            // Where the fourth octet from here is no part of an empty line, none begins before it.
+            if matched == 0, index + 3 < bytes.count, bytes[index + 3] > UInt8(ascii: "\r") {
+                index += 4
+                continue
+            }
+            switch bytes[index] {
             case UInt8(ascii: "\r"): matched = matched == 2 ? 3 : 1
             case UInt8(ascii: "\n") where matched == 1: matched = 2
             case UInt8(ascii: "\n") where matched == 3: return (index + 1, 0)
             default: matched = 0
             }
+            index += 1
         }
         return (nil, matched)
     }
@@ -129,8 +135,14 @@ final class ResponseBoundary {
     func headEnded(_ head: HTTPResponseHead) {
         guard head.status.code >= 200 || head.status == .switchingProtocols else { return }
         ends.headEnded(
-            length: head.headers[canonicalForm: "content-length"].first.flatMap { Int64($0) },
+            length: Self.length(head.headers),
             isChunked: head.headers.contains(name: "transfer-encoding"))
+    }
+
+    /// The declared length of a body; of several the first.
+    private static func length(_ headers: HTTPHeaders) -> Int64? {
+        guard let first = headers.first(name: "content-length") else { return nil }
+        return Int64(first) ?? headers[canonicalForm: "content-length"].first.flatMap { Int64($0) }
     }
 
     func responseEnded() { ends.responseEnded() }

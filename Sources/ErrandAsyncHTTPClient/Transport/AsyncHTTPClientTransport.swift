@@ -82,13 +82,14 @@ public struct AsyncHTTPClientTransport: HTTPTransport, ConnectionSource, CustomS
             throw TransportError(
                 .unsupported, phase: .request, message: "this transport can't change protocols", request: request, delivery: .notSent)
         }
+        let eventLoop = request.head.authority.flatMap { owner.watch?.takeEventLoop(for: $0) }
         let fields = request.head.headerFields
         guard let decompressing = clients.decompressing, fields[.acceptEncoding] == nil, fields[.range] == nil else {
-            return try await Exchange(request, owner: owner).run(on: clients.plain)
+            return try await Exchange(request, owner: owner).run(on: clients.plain, preferring: eventLoop)
         }
         var request = request
         request.head.headerFields[.acceptEncoding] = "gzip, deflate"
-        return try await Exchange(request, isDecompressing: true, owner: owner).run(on: decompressing)
+        return try await Exchange(request, isDecompressing: true, owner: owner).run(on: decompressing, preferring: eventLoop)
     }
 
     /// Shuts a client of its own down: connections are closed, and exchanges under way fail. A borrowed one is only let go of.

@@ -16,9 +16,18 @@ final class ConnectionWatch: Sendable {
         var lastConnection = 0
         var lastExchange = 0
         var open: [Int: ConnectionRecord] = [:]
+        /// Connections that can take a request, by their authority; the one that was used last stands last.
+        var idle: [String: [ConnectionRecord]] = [:]
         var expected: [Int: Exchange] = [:]
         /// A stream without a guard was seen: the field would be sent.
         var isBlind = false
+
+        mutating func removeIdle(_ record: ConnectionRecord) {
+            guard let authority = record.authority else { return }
+            idle[authority]?.removeAll { $0 === record }
+            if idle[authority]?.isEmpty == true { idle[authority] = nil }
+            record.isIdle.store(false, ordering: .releasing)
+        }
     }
 
     private let state = Mutex(State())
@@ -31,15 +40,53 @@ final class ConnectionWatch: Sendable {
 
     // MARK: Connections
 
-    func opened(_ channel: any Channel) -> ConnectionRecord {
-        let record = state.withLock { state in
+    /// - Parameter isMultiplexed: whether it takes several requests at once.
+    func opened(_ channel: any Channel, isMultiplexed: Bool) -> ConnectionRecord {
+        let record = opened(on: channel.eventLoop, to: channel.remoteAddress, isMultiplexed: isMultiplexed)
+        channel.closeFuture.whenComplete { [weak self] _ in self?.closed(record) }
+        return record
+    }
+
+    func opened(on eventLoop: any EventLoop, to address: SocketAddress? = nil, isMultiplexed: Bool) -> ConnectionRecord {
+        state.withLock { state in
             state.lastConnection += 1
-            let record = ConnectionRecord(state.lastConnection, channel.remoteAddress)
+            let record = ConnectionRecord(state.lastConnection, address, isMultiplexed: isMultiplexed, eventLoop: eventLoop)
             state.open[record.number] = record
             return record
         }
-        channel.closeFuture.whenComplete { [weak self] _ in _ = self?.state.withLock { $0.open.removeValue(forKey: record.number) } }
-        return record
+    }
+
+    /// A request is about to be written.
+    ///
+    /// - Parameter host: its field; read only for the first request.
+    /// - Returns: whether there was one before on this connection.
+    func began(_ host: @autoclosure () -> String?, on record: ConnectionRecord) -> Bool {
+        // As a rule it is not there any more, as the request was sent where it is.
+        if !record.isMultiplexed, record.isIdle.load(ordering: .acquiring) { state.withLock { $0.removeIdle(record) } }
+        return record.begin(host())
+    }
+
+    /// A response is over.
+    func ended(on record: ConnectionRecord) {
+        guard let authority = record.end() else { return }
+        state.withLock { state in
+            guard state.open[record.number] != nil, !record.isIdle.exchange(true, ordering: .acquiringAndReleasing) else { return }
+            state.idle[authority, default: []].append(record)
+        }
+    }
+
+    func closed(_ record: ConnectionRecord) {
+        // It is let go of outside the lock.
+        let closed = state.withLock { state in
+            state.removeIdle(record)
+            return state.open.removeValue(forKey: record.number)
+        }
+        _ = closed
+    }
+
+    /// The event loop of the connection that the client is most likely to use next; nil where none is known.
+    func takeEventLoop(for authority: String) -> (any EventLoop)? {
+        state.withLock { $0.idle[authority]?.takeLast() }
     }
 
     func foundStreamWithoutGuard() { state.withLock { $0.isBlind = true } }
@@ -71,6 +118,18 @@ final class ConnectionWatch: Sendable {
     }
 }
 
+extension [ConnectionRecord] {
+    /// The event loop of the last one, which takes one more request: it goes, unless it takes several at once.
+    fileprivate mutating func takeLast() -> (any EventLoop)? {
+        guard let last else { return nil }
+        if !last.isMultiplexed {
+            removeLast()
+            last.isIdle.store(false, ordering: .releasing)
+        }
+        return last.eventLoop
+    }
+}
+
 /// One connection, and what goes on on it.
 final class ConnectionRecord: Sendable {
     private struct State {
@@ -80,25 +139,44 @@ final class ConnectionRecord: Sendable {
     }
 
     let number: Int
+    let isMultiplexed: Bool
+    let eventLoop: any EventLoop
+    /// Whether it stands among those that can take a request. Written by whoever changes their list, under its lock.
+    let isIdle = Atomic(false)
     private let address: SocketAddress?
     private let state = Mutex(State())
 
-    init(_ number: Int, _ address: SocketAddress?) { (self.number, self.address) = (number, address) }
+    init(_ number: Int, _ address: SocketAddress?, isMultiplexed: Bool, eventLoop: any EventLoop) {
+        (self.number, self.address, self.isMultiplexed, self.eventLoop) = (number, address, isMultiplexed, eventLoop)
+    }
+
+    /// Nil before the first request.
+    var authority: String? { state.withLock(\.authority) }
 
     var shown: OpenConnection {
         state.withLock { OpenConnection(number: number, authority: $0.authority, exchanges: $0.exchanges, exchangesStarted: $0.begun) }
     }
 
-    func begin(_ head: HTTPRequestHead) -> ConnectionInfo {
-        let isReused = state.withLock { state in
-            if state.authority == nil { state.authority = head.headers.first(name: "host") }
+    /// - Returns: whether there was a request before.
+    func begin(_ host: @autoclosure () -> String?) -> Bool {
+        state.withLock { state in
+            if state.authority == nil { state.authority = host() }
             state.exchanges += 1
             state.begun += 1
             return state.begun > 1
         }
-        return ConnectionInfo(number: number, isReused: isReused, peerAddress: address?.ipAddress, peerPort: address?.port)
     }
 
-    func end() { state.withLock { $0.exchanges -= 1 } }
+    func info(isReused: Bool) -> ConnectionInfo {
+        ConnectionInfo(number: number, isReused: isReused, peerAddress: address?.ipAddress, peerPort: address?.port)
+    }
+
+    /// - Returns: the authority.
+    func end() -> String? {
+        state.withLock { state in
+            state.exchanges -= 1
+            return state.authority
+        }
+    }
 }
 #endif
