@@ -47,7 +47,9 @@ extension Exchange: HTTPClientResponseDelegate {
         events?.record(.responseHead, response: received)
         let body = ResponseBody(self, expectedLength: lengths.expected, request: request)
         var response = ErrandCore.Response(head: received, body: body, request: request, exchange: lifetime)
-        response.metadata.httpVersion = head.version.major == 2 ? "2" : "\(head.version.major).\(head.version.minor)"
+        let version = head.version
+        response.metadata.httpVersion =
+            version == .http1_1 ? "1.1" : version.major == 2 ? "2" : "\(version.major).\(version.minor)"
         response.metadata.contentCoding = coding
         delivery.waiter.continuation.resume(returning: response)
         return task.eventLoop.makeSucceededVoidFuture()

@@ -156,6 +156,11 @@ final class ResponseBoundary {
                 return isSending  // the end of the response waits for that of the request
             }
             let count = rest.withUnsafeReadableBytes { ends.piece(of: $0) }
+            if count == rest.readableBytes {
+                decode(rest)
+                ends.pieceDecoded()
+                return true
+            }
             guard let piece = rest.readSlice(length: count) else { return false }
             decode(piece)
             ends.pieceDecoded()

@@ -221,5 +221,5 @@ final class StreamReader: Sendable, BodyInput {
         turns.compareExchange(expected: turn, desired: turn + 1, ordering: .acquiringAndReleasing).exchanged
     }
 
-    deinit { if hasSource { owner.abandon() } }
+    deinit { if source != nil { owner.abandon() } }
 }

@@ -59,7 +59,15 @@ package struct RequestTarget: Sendable {
 
     /// The absolute URL as text; `nil` while there is no origin.
     var urlText: String? {
-        origin.map { origin in "\(origin.scheme)://\(origin.authority)\(path.utf8.first == UInt8(ascii: "/") ? "" : "/")\(path)" }
+        guard let origin else { return nil }
+        var text = ""
+        text.reserveCapacity(origin.scheme.utf8.count + 4 + origin.authority.utf8.count + path.utf8.count)
+        text += origin.scheme
+        text += "://"
+        text += origin.authority
+        if path.utf8.first != UInt8(ascii: "/") { text += "/" }
+        text += path
+        return text
     }
 
     // MARK: - Paths before a base URL is known
