@@ -5,21 +5,44 @@ internal import Testing
 
 /// What is read of the head of a response.
 @Suite(.timeLimit(.minutes(5))) struct ResponseHeadTests {
-    @Test(arguments: [
-        (200, [("Content-Length", "5")], Int64?(5), Int64?(5)), (200, [], nil, nil), (200, [("content-length", "0")], 0, 0),
-        (200, [("Content-Length", "5"), ("Content-Length", "5")], nil, nil), (200, [("Content-Length", "5, 5")], nil, nil),
-        (200, [("Content-Length", "five")], nil, nil), (200, [("Content-Length", "5"), ("Content-Encoding", "gzip")], nil, 5),
-        (200, [("Transfer-Encoding", "chunked"), ("Content-Length", "5")], nil, 5),
-        (200, [("Content-Lengths", "5"), ("Content-Length-", "5"), ("X-ontent-Length", "5")], nil, nil),
-        (204, [("Content-Length", "5")], 0, nil), (304, [("Content-Length", "5")], 0, nil),
-    ])
-    func theLengthsOfABody(status: Int, fields: [(String, String)], onTheWire: Int64?, expected: Int64?) throws {
-        var head = HTTPResponse(status: .init(code: status))
-        for (name, value) in fields { head.headerFields.append(HTTPField(name: try #require(HTTPField.Name(name)), value: value)) }
+    struct Case: Sendable, CustomTestStringConvertible {
+        let status: Int
+        /// `Name: value`, one a line.
+        let fields: String
+        let onTheWire: Int64?
+        let expected: Int64?
+
+        init(_ status: Int, _ fields: String, _ onTheWire: Int64?, _ expected: Int64?) {
+            (self.status, self.fields, self.onTheWire, self.expected) = (status, fields, onTheWire, expected)
+        }
+
+        var testDescription: String { "\(status) \(fields)" }
+    }
+
+    static let cases: [Case] = [
+        Case(200, "", nil, nil),
+        Case(200, "Content-Length: 5", 5, 5),
+        Case(200, "content-length: 0", 0, 0),
+        Case(200, "Content-Length: 5\nContent-Length: 5", nil, nil),
+        Case(200, "Content-Length: 5, 5", nil, nil),
+        Case(200, "Content-Length: five", nil, nil),
+        Case(200, "Content-Length: 5\nContent-Encoding: gzip", nil, 5),
+        Case(200, "Transfer-Encoding: chunked\nContent-Length: 5", nil, 5),
+        Case(200, "Content-Lengths: 5\nContent-Length-: 5\nX-ntent-Length: 5", nil, nil),
+        Case(204, "Content-Length: 5", 0, nil),
+        Case(304, "Content-Length: 5", 0, nil),
+    ]
+
+    @Test(arguments: cases) func theLengthsOfABody(example: Case) throws {
+        var head = HTTPResponse(status: .init(code: example.status))
+        for line in example.fields.split(separator: "\n") {
+            let parts = line.split(separator: ": ")
+            head.headerFields.append(HTTPField(name: try #require(HTTPField.Name(String(parts[0]))), value: String(parts[1])))
+        }
         let lengths = head.bodyLengths(answering: .get)
-        #expect(lengths.onTheWire == onTheWire && lengths.expected == expected)
-        let answeringHead = head.bodyLengths(answering: .head)
-        #expect(answeringHead.onTheWire == 0 && answeringHead.expected == nil)
+        #expect(lengths.onTheWire == example.onTheWire && lengths.expected == example.expected)
+        let toHead = head.bodyLengths(answering: .head)
+        #expect(toHead.onTheWire == 0 && toHead.expected == nil)
     }
 
     @Test(arguments: ["Content-Type", "content-type", "ETag", "Strict-Transport-Security", "x-content-type-options"])
