@@ -18,7 +18,7 @@ extension HTTPClient.Request {
         let url = try request.urlText()
         let fields = request.head.headerFields
         var (headers, hosts) = (HTTPHeaders(), 0)
-        headers.reserveCapacity(fields.count + 1)  // the client adds a Host
+        headers.reserveCapacity(fields.count)
         for field in fields {
             if field.name.canonicalName == "host" { hosts += 1 }
             // How the body is framed is decided by the body.
