@@ -1,16 +1,17 @@
 internal import ErrandCore
 
-/// When a circuit opens and closes: a pure state machine. It is told of calls, and says whether one may go.
+/// Decides when a circuit opens and closes: a pure state machine. It is notified when calls begin and end.
 ///
-/// Closed, it counts within a window. It opens when there were ``CircuitPolicy/minimumCalls`` and the share of those that failed, or were slow,
-/// is too large. Open, it refuses for ``CircuitPolicy/breakTime``, or for as long as the server asked. Then a few probes go: all must succeed, or it opens
-/// again. A probe without an outcome for ``CircuitPolicy/breakTime`` does not block the circuit: one more may go.
+/// Closed, it counts calls within a window. It opens when there were at least ``CircuitPolicy/minimumCalls`` calls, and the share of failed
+/// or slow ones reaches its limit. Open, it refuses calls for ``CircuitPolicy/breakTime``, or for as long as the server asked. Half-open,
+/// it allows ``CircuitPolicy/probes`` probes: it closes when all of them succeed, and opens again when one fails. A probe without an
+/// outcome for ``CircuitPolicy/breakTime`` does not block the circuit: one more probe is allowed.
 package struct CircuitMachine: Sendable {
     package enum State: Sendable, Hashable {
         case closed
         case open(until: Duration)
         case halfOpen(inFlight: Int, succeeded: Int)
-        /// By hand, until it is closed by hand.
+        /// Opened by hand, until it is closed by hand.
         case isolated
     }
 
@@ -23,29 +24,29 @@ package struct CircuitMachine: Sendable {
         var pausedUntil: Duration?
     }
 
-    /// The window is counted in so many parts.
+    /// The number of parts that the window is divided into.
     private static let slotCount = 10
 
     let policy: CircuitPolicy
     package private(set) var state = State.closed
-    /// Told apart so that what was begun before a change does not count after it.
+    /// The number of state changes. A call that began before a change does not count after it.
     private(set) var generation = 0
     private var slots: [Slot] = []
-    /// When the last probe went.
+    /// When the last probe began.
     private var lastProbe = Duration.zero
 
-    /// Whether anything is known but calls that succeeded.
+    /// Whether anything but successful calls is known.
     var isTroubled: Bool { state != .closed || slots.contains { $0.failed > 0 || $0.slow > 0 } }
 
     package init(_ policy: CircuitPolicy) { self.policy = policy }
 
     package enum Entry: Sendable, Hashable {
         case go(generation: Int)
-        /// Refused, and for how long yet; nil where nobody knows.
+        /// Refused, and the remaining duration; `nil` if it is unknown.
         case refused(for: Duration?)
     }
 
-    /// Whether a call may go at the instant `now`, counted from any fixed one.
+    /// Whether a call may begin at the instant `now`, which is counted from any fixed instant.
     package mutating func enter(at now: Duration) -> Entry {
         switch state {
         case .closed: return .go(generation: generation)
@@ -56,7 +57,7 @@ package struct CircuitMachine: Sendable {
             lastProbe = now
             return .go(generation: generation)
         case .halfOpen(let inFlight, let succeeded):
-            // Probes that hang, without a timeout inside, must not keep the circuit half-open for as long as they live.
+            // Probes that hang, without a timeout inside, must not keep the circuit half-open.
             guard inFlight + succeeded < policy.probes || now - lastProbe >= policy.breakTime else { return .refused(for: nil) }
             lastProbe = now
             state = .halfOpen(inFlight: inFlight + 1, succeeded: succeeded)
@@ -66,9 +67,9 @@ package struct CircuitMachine: Sendable {
 
     package enum Outcome: Sendable, Hashable {
         case succeeded(after: Duration)
-        /// And how long the server asked to be left alone.
+        /// With the duration that the server asked to wait, if any.
         case failed(retryAfter: Duration?)
-        /// By the caller: it says nothing about the server.
+        /// Cancelled by the caller: it is no evidence about the server.
         case cancelled
     }
 
@@ -132,26 +133,35 @@ package struct CircuitMachine: Sendable {
     }
 }
 
-/// The numbers of a circuit breaker.
+/// When a circuit breaker opens, how long it stays open, and when it closes.
+///
+/// ```swift
+/// let policy = CircuitPolicy(failureRatio: 0.3, minimumCalls: 50, breakTime: .seconds(10))
+/// let stack = transport.circuitBreaker(CircuitBreaker(policy))
+/// ```
 public struct CircuitPolicy: Sendable, Hashable, CustomStringConvertible {
-    /// The share of calls that fail at which it opens: 0.5 by default.
+    /// The share of failed calls at which the circuit opens: from 0 to 1, 0.5 by default.
     public var failureRatio: Double
-    /// Fewer calls than these within the window say nothing: 20 by default.
+    /// The number of calls within the window below which the circuit stays closed: at least 1, 20 by default.
     public var minimumCalls: Int
-    /// 30 s by default.
+    /// The period in which calls are counted: more than zero, 30 s by default.
     public var window: Duration
-    /// How long it refuses: 5 s by default. A longer `Retry-After` of any failure within the window counts instead. Half-open, it lets one more
-    /// probe go where the last one has had no outcome for so long.
+    /// How long the circuit stays open: more than zero, 5 s by default. A longer `Retry-After` of a failed call within the window replaces
+    /// it. While the circuit is half-open, one more probe is allowed when the last one has had no outcome for this duration.
     public var breakTime: Duration
-    /// The longest `Retry-After` that is believed: 60 s by default.
+    /// The longest `Retry-After` that is obeyed: at least ``breakTime``, 60 s by default.
     public var longestBreak: Duration
-    /// How many calls must succeed, one after the other or together, before it closes: 3 by default.
+    /// The number of calls that must succeed, in sequence or concurrently, before a half-open circuit closes: at least 1, 3 by default.
     public var probes: Int
-    /// From this on a call is slow: nil (the default) knows no slow ones.
+    /// The duration from which a call counts as slow; `nil`, the default: no call counts as slow.
     public var slowCall: Duration?
-    /// The share of slow calls at which it opens: 0.5 by default.
+    /// The share of slow calls at which the circuit opens: from 0 to 1, 0.5 by default.
     public var slowRatio: Double
 
+    /// Creates a policy. For each parameter, see the property of the same name.
+    ///
+    /// - Precondition: `failureRatio` and `slowRatio` are from 0 to 1, `minimumCalls` and `probes` are at least 1, `window` and `breakTime`
+    ///   are more than zero, and `longestBreak` is at least `breakTime`.
     public init(
         failureRatio: Double = 0.5, minimumCalls: Int = 20, window: Duration = .seconds(30), breakTime: Duration = .seconds(5),
         longestBreak: Duration = .seconds(60), probes: Int = 3, slowCall: Duration? = nil, slowRatio: Double = 0.5
@@ -167,7 +177,7 @@ public struct CircuitPolicy: Sendable, Hashable, CustomStringConvertible {
         (self.longestBreak, self.probes, self.slowCall, self.slowRatio) = (longestBreak, probes, slowCall, slowRatio)
     }
 
-    /// Half of at least 20 calls in 30 s failed: five seconds of rest, then three probes.
+    /// Opens for 5 s when half of at least 20 calls within 30 s fail, and closes after three successful probes.
     public static let standard = CircuitPolicy()
 
     public var description: String { "\(failureRatio) of \(minimumCalls) in \(window), \(breakTime)" }

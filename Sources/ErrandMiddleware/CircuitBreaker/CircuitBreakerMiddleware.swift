@@ -1,19 +1,26 @@
 public import ErrandCore
 internal import Synchronization
 
-/// Refuses at once what would likely fail: an origin that fails too often is left alone for a while, and then asked carefully.
+/// Fails requests immediately while their origin is failing: the origin is paused, then probed.
 ///
-/// **Place:** inside `retry`, so that it sees each attempt, outside the limits: what it refuses takes no slot. A refusal is a
-/// ``CircuitOpenError``, which never left and is not retried.
+/// ```swift
+/// let breaker = CircuitBreaker()
+/// let stack = transport.concurrencyLimit(6).circuitBreaker(breaker).retry()
+/// breaker.state(of: try Origin("https://a.example"))  // .closed, .open(for: 4.2 seconds), …
+/// ```
 ///
-/// A failure is no answer, or one of the statuses 429, 500, 502, 503 and 504. A caller who leaves says nothing about the server, and a request
-/// that can't be sent as it is, or gets no turn in time, doesn't either.
+/// **Place:** inside `retry`, so that it counts each attempt; outside the limits, so that a refused request takes no slot. A refused
+/// request fails with ``CircuitOpenError``: it was not sent, and it is not retried.
 ///
-/// **Per request:** `request.options.circuitBreaker = .off` goes past it, and does not count.
+/// A call fails if there is no response, or if the status is 429, 500, 502, 503 or 504. A call that its caller cancels is not counted, nor
+/// is a request that is invalid or that leaves a queue at its deadline: they are no evidence about the server.
+///
+/// **Per request:** `request.options.circuitBreaker = .off` bypasses the breaker; the request is not counted.
 public struct CircuitBreakerMiddleware: HTTPMiddleware {
     private static let failing: Set<Int> = [429, 500, 502, 503, 504]
     private let breaker: CircuitBreaker
 
+    /// Creates the middleware. Stacks that are given the same breaker share its circuits.
     public init(_ breaker: CircuitBreaker) { self.breaker = breaker }
 
     public var place: MiddlewarePlace? { .circuitBreaker }
@@ -50,7 +57,7 @@ public struct CircuitBreakerMiddleware: HTTPMiddleware {
 
     private static func outcome(of error: any Error, after elapsed: Duration) -> CircuitMachine.Outcome {
         if Task.isCancelled { return .cancelled }
-        // A turn that did not come in time, under a limit inside, says nothing about the server either.
+        // A timeout while queued, under a limit inside, is no evidence about the server either.
         guard let error = error as? TransportError, error.code != .timedOut || error.phase != .queue else { return .cancelled }
         switch error.code {
         case .cannotFindHost, .cannotConnect, .connectionLost, .timedOut, .tls, .invalidResponse: return .failed(retryAfter: nil)
@@ -59,27 +66,28 @@ public struct CircuitBreakerMiddleware: HTTPMiddleware {
     }
 }
 
-/// The circuits of the origins that a stack talks to: to be looked at, and to be set by hand.
+/// The circuits of the origins that a stack sends to. Use it to read a circuit's state, and to open or close a circuit by hand.
 ///
-/// It keeps at most 1,000 origins without a failure in the window, and 1,000 others; beyond that, the least recently used of its kind is forgotten,
-/// and counts anew. An origin that is isolated by hand is never forgotten. Requests that have no origin yet, as `server` stands further in, share a
-/// circuit, whose changes are not reported.
+/// It keeps at most 1,000 origins without a failure in the window, and 1,000 others. Beyond that, the least recently used origin of its
+/// kind is removed, and its count starts anew. An origin that is isolated by hand is never removed. Requests that have no origin yet,
+/// because `server` is further inside, share one circuit, whose changes are not reported.
 public final class CircuitBreaker: Sendable {
-    /// How a circuit is now.
+    /// The state of a circuit.
     public enum State: Sendable, Hashable {
-        /// Requests go.
+        /// Requests are allowed.
         case closed
-        /// Requests are refused, for so long yet.
+        /// Open: requests fail immediately for this remaining duration.
         case open(for: Duration)
-        /// A few requests go, to see.
+        /// Half-open: a limited number of probe requests is allowed.
         case halfOpen
-        /// Opened by hand.
+        /// Opened by hand, until it is closed by hand.
         case isolated
     }
 
-    /// Beyond 1,000 origins without a failure, and 1,000 with one, the least recently used of its kind is forgotten.
+    /// The number of origins that are kept of each kind: with a failure in the window, and without one.
     private static let originLimit = 1_000
 
+    /// When circuits open and close.
     public let policy: CircuitPolicy
     private let elapsed: @Sendable () -> Duration
     private let onChange: @Sendable (Origin, State) -> Void
@@ -88,17 +96,20 @@ public final class CircuitBreaker: Sendable {
             limit: originLimit, isImportant: \.isTroubled, isPinned: { $0.state == .isolated }))
     private let changes = Mutex(Changes())
 
-    /// What has to be told, in the order in which it happened.
+    /// The changes to report, in the order in which they happened.
     private struct Changes: Sendable {
         var untold: [(origin: Origin, state: State)] = []
-        /// Whether a thread is calling `onChange`; others only append.
+        /// Whether a thread is calling `onChange`; other threads only append.
         var isTelling = false
     }
 
+    /// Creates a breaker whose circuits are all closed.
+    ///
     /// - Parameters:
-    ///   - clock: what windows and breaks are measured by.
-    ///   - onChange: called for each origin whose circuit changes, with its new state: one call after the other, in the order of the changes, and
-    ///     not under a lock. It must return quickly.
+    ///   - policy: when circuits open and close; ``CircuitPolicy/standard`` by default.
+    ///   - clock: the clock that measures windows and breaks.
+    ///   - onChange: called when the circuit of an origin changes, with its new state. The calls come one at a time, in the order of the
+    ///     changes, and outside of any lock. It must return quickly.
     public init(
         _ policy: CircuitPolicy = .standard, clock: any Clock<Duration> = ContinuousClock(),
         onChange: @escaping @Sendable (_ origin: Origin, _ state: State) -> Void = { _, _ in }
@@ -107,23 +118,23 @@ public final class CircuitBreaker: Sendable {
         elapsed = stopwatch(clock)
     }
 
-    /// The circuit of an origin.
+    /// Returns the state of an origin's circuit: `.closed` for an origin that is not known.
     public func state(of origin: Origin) -> State {
         let now = elapsed()
         return machines.withLock { Self.shown($0[origin]?.state ?? .closed, at: now) }
     }
 
-    /// Refuses all requests to an origin, until ``close(_:)``.
+    /// Refuses all requests to an origin, until ``close(_:)`` is called.
     ///
     /// ```swift
     /// breaker.isolate(try Origin("https://a.example"))
     /// ```
     public func isolate(_ origin: Origin) { change(origin) { machine, _ in machine.isolate() } }
 
-    /// Lets requests go again, and forgets what was counted.
+    /// Allows requests to an origin again, and resets its counts.
     public func close(_ origin: Origin) { change(origin) { machine, _ in machine.close() } }
 
-    /// How many origins are kept now.
+    /// The number of origins that are kept.
     package var originCount: Int { machines.withLock(\.count) }
 
     var now: Duration { elapsed() }
@@ -147,7 +158,7 @@ public final class CircuitBreaker: Sendable {
                 let generation = machine.generation
                 let result = body(&machine, now)
                 guard machine.generation != generation, let origin else { return (result, false) }
-                // Under the lock, so that changes come in order.
+                // Under the lock, so that changes are reported in order.
                 let state = Self.shown(machine.state, at: now)
                 changes.withLock { $0.untold.append((origin, state)) }
                 return (result, true)
@@ -185,11 +196,13 @@ public final class CircuitBreaker: Sendable {
     }
 }
 
-/// A request was refused because its origin's circuit is open.
+/// The error of a request that was refused because the circuit of its origin is open. The request was not sent.
 public struct CircuitOpenError: RequestFailure {
+    /// The refused request.
     public var request: Request?
-    /// Until a request may go; nil where nobody knows.
+    /// The duration until a request may be sent; `nil` if it is unknown.
     public let retryAfter: Duration?
+    /// The attempts before this one; empty without `retry`.
     public var attempts: [AttemptRecord] = []
 
     public var phase: ExchangePhase { .queue }
@@ -214,7 +227,7 @@ private enum CircuitBreakerKey: OptionKey {
 }
 
 extension RequestOptions {
-    /// `.off` goes past the circuit breaker.
+    /// Whether the circuit breaker applies to this request: `.off` bypasses it.
     public var circuitBreaker: OptionOverride<Never> {
         get { self[CircuitBreakerKey.self] }
         set { self[CircuitBreakerKey.self] = newValue }
@@ -222,7 +235,14 @@ extension RequestOptions {
 }
 
 extension HTTPSender {
-    /// Refuses what would likely fail. See ``CircuitBreakerMiddleware``; keep a ``CircuitBreaker`` to look at it.
+    /// Fails requests immediately while their origin is failing. See ``CircuitBreakerMiddleware``.
+    ///
+    /// ```swift
+    /// let breaker = CircuitBreaker()
+    /// let stack = transport.circuitBreaker(breaker).retry()
+    /// ```
+    ///
+    /// - Parameter breaker: the circuits. Keep it to read their state.
     public func circuitBreaker(_ breaker: CircuitBreaker = CircuitBreaker()) -> HTTPStack {
         wrapped(by: CircuitBreakerMiddleware(breaker))
     }
