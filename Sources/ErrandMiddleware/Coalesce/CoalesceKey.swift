@@ -1,6 +1,7 @@
 public import ErrandCore
 
-/// What two requests must have in common to share an exchange. It holds secrets: it stays in memory, and shows none.
+/// The parts of two requests that must be equal for them to share an exchange. It contains secrets: it stays in memory, and its description
+/// shows none.
 struct CoalesceKey: Hashable, Sendable {
     private let method: HTTPRequest.Method
     private let url: [String?]
@@ -8,15 +9,15 @@ struct CoalesceKey: Hashable, Sendable {
     private let body: Data
     private let options: RequestOptions.Identity
     private let own: String?
-    /// Of the stack, where a condition may choose them.
+    /// The phase limits of the stack, because a condition may choose them.
     private let limits: [Duration?]?
 
-    /// Fields that make another answer of the same URL, or say what the content is: no choice leaves them out.
+    // Fields that select another response for the same URL, or describe the content: they always count.
     private static let decisive: Set<HTTPField.Name> = [
         .range, .ifRange, .ifMatch, .ifNoneMatch, .ifModifiedSince, .ifUnmodifiedSince, .contentType, .contentEncoding,
     ]
 
-    /// Nil for a request that has an exchange of its own.
+    /// Creates the key of a request; `nil` for a request that is sent on its own.
     init?(_ request: Request, by choice: CoalesceMiddleware.Fields, own: String?) {
         let options = request.options
         guard request.method.isSafe, request.head.authority != nil, let body = request.body.bytes, let identity = options.identity
@@ -45,18 +46,22 @@ extension CoalesceKey: CustomStringConvertible, CustomReflectable {
 }
 
 extension CoalesceMiddleware {
-    /// Which fields of two requests must be equal, in any order and whatever the case of their names.
+    /// The fields that must be equal in two requests, in any order and regardless of the case of their names.
     ///
-    /// Whatever is chosen, these always count: every field that is sensitive (by ``Sensitivity``'s names, those declared on the request, and the
-    /// never-index flag), so that no caller is answered with another's credentials; `Range` and the conditional fields; the `Content-Type` and
-    /// `Content-Encoding` of a body.
+    /// ```swift
+    /// stack.coalesce(by: .all(but: [HTTPField.Name("X-Client-Time")!]))
+    /// ```
+    ///
+    /// These fields always count, whatever is chosen: sensitive fields (by the names in ``Sensitivity``, those declared on the request, and
+    /// the never-index flag), so that no caller gets a response to another caller's credentials; `Range` and the conditional fields; and
+    /// the `Content-Type` and `Content-Encoding` of a body.
     public struct Fields: Sendable, CustomStringConvertible {
         private enum Choice: Sendable {
             case allBut(Set<HTTPField.Name>)
             case only(Set<HTTPField.Name>)
         }
 
-        /// Fields that every request has anew: trace contexts, and the usual names of a request's id.
+        /// Fields that have a new value in every request: trace contexts, and the usual names of a request's ID.
         public static let perRequest: [HTTPField.Name] =
             [
                 "traceparent", "tracestate", "baggage", "x-request-id", "request-id", "x-correlation-id", "correlation-id", "b3",
@@ -66,19 +71,20 @@ extension CoalesceMiddleware {
             ].compactMap { HTTPField.Name($0) }
 
         private let choice: Choice
+        /// The choice as text, for example `all fields but x-client-time`.
         public let description: String
 
-        /// All but those in ``perRequest``. The default.
+        /// All fields but those in ``perRequest``. The default.
         public static let all = all(but: [])
 
-        /// All but these and those in ``perRequest``.
+        /// All fields but `names` and those in ``perRequest``.
         public static func all(but names: [HTTPField.Name]) -> Fields {
             Fields(
                 choice: .allBut(Set(perRequest + names)),
                 description: "all fields" + (names.isEmpty ? "" : " but \(names.map(\.rawName).joined(separator: ", "))"))
         }
 
-        /// These alone.
+        /// Only the fields in `names`.
         public static func only(_ names: [HTTPField.Name]) -> Fields {
             Fields(choice: .only(Set(names)), description: "only \(names.map(\.rawName).joined(separator: ", "))")
         }

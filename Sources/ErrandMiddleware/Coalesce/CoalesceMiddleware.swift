@@ -1,38 +1,57 @@
 public import ErrandCore
 internal import Synchronization
 
-/// Lets concurrent equal requests share one exchange: the first is sent, and all are answered by its response.
+/// Shares one exchange among concurrent equal requests: the first is sent, and each caller gets its response.
 ///
-/// **Place:** inside the cache, so that a hit waits for nobody, and outside `circuitBreaker` and the limits: a shared exchange takes one slot.
-/// It stands inside `retry` and `authenticate`: each caller decides for itself what to do with the answer.
+/// ```swift
+/// let stack = transport.concurrencyLimit(6).coalesce().retry()
+/// async let first = stack.send(try Request("https://a.example/config"))
+/// async let second = stack.send(try Request("https://a.example/config"))  // no second exchange
+/// ```
 ///
-/// Only GET, HEAD, OPTIONS and QUERY (RFC 9110, 9.2.1; RFC 10008) are shared, with an authority, a body that is in memory, and no `Upgrade`. Two
-/// requests are equal if these are: method, URL, body, and fields, those to fall back on included (see ``Fields``; credentials always count); what
-/// `also` names; and their options, as each says of itself (``ErrandCore/OptionKey/identity(of:)``). Declared secret names, limits of phases and of an
-/// attempt, delay, hedging, redirects, options of your own and which middleware they switch off count; a request with an option that can't be
-/// compared shares with none. Deadline, timeout, retry policy, event sink, log, tags and URL template may differ, and so may the priority, with one
-/// exception: a caller that is more urgent than a request without a response so far sends its own, which later callers join.
+/// **Place:** inside the cache, so that a hit does not wait, and outside `circuitBreaker` and the limits: a shared exchange takes one slot.
+/// Inside `retry` and `authenticate`: each caller decides for itself what to do with the response.
 ///
-/// The exchange belongs to none of its callers. It is sent as the first one's request, with its options, priority and event sink, but without a
-/// deadline: each caller has its own. Who is cancelled, or whose deadline passes, leaves at once and alone; when the last one leaves, the exchange
-/// is cancelled, and a later caller begins anew. A cancellation that comes from below is the first one's alone: the others ask once more.
+/// Only the safe methods GET, HEAD, OPTIONS and QUERY ([RFC 9110, section 9.2.1](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.1), and
+/// [RFC 10008](https://www.rfc-editor.org/rfc/rfc10008)) are shared, with an authority, a body in memory, and no `Upgrade`. Two requests
+/// are equal if all of these are equal:
 ///
-/// Callers join until the first byte of the body is read, or the exchange has ended on the wire. Each reads the body by itself, at the pace of
-/// the fastest; for a slower one at most `viewLimitBytes` are kept, beyond which it fails with ``SlowReaderError``. A failure reaches every caller.
+/// - method, URL and body;
+/// - the fields, including fallback fields (see ``Fields``; credentials always count);
+/// - the value that `also` returns;
+/// - the options, as each key defines it (``ErrandCore/OptionKey/identity(of:)``). Declared secret names, phase and attempt limits, delay,
+///   hedging, redirects, options of your own, and the middleware that is switched off count. A request with an option that can't be
+///   compared is sent on its own. Deadline, timeout, retry policy, event sink, log, tags and URL template may differ.
 ///
-/// **Per request:** `request.options.coalesce = .off` is sent by itself. ``ErrandCore/ResponseMetadata/coalescedInto`` tells who has joined.
+/// The priority may differ too, with one exception: a caller with a higher priority than a shared request that has no response yet sends
+/// its own, which later callers join.
+///
+/// The exchange belongs to no single caller. It is sent as the request of the first caller, with its options, priority and event sink, but
+/// without a deadline: each caller keeps its own. A caller that is cancelled, or whose deadline passes, leaves alone and immediately. When
+/// the last caller leaves, the exchange is cancelled, and a later caller begins a new one. If an inner layer cancels the exchange, only the
+/// first caller gets the cancellation; the others send once more.
+///
+/// Callers can join until the first byte of the body is read, or until the exchange ends on the wire. Each caller reads the body
+/// independently, at the pace of the fastest. At most `viewLimitBytes` are buffered for a slower caller; beyond that, it fails with
+/// ``SlowReaderError``. A failure of the exchange reaches every caller.
+///
+/// **Per request:** `request.options.coalesce = .off` sends the request on its own. ``ErrandCore/ResponseMetadata/coalescedInto`` is set on
+/// the response of a caller that joined.
 public struct CoalesceMiddleware: HTTPMiddleware {
-    /// What is kept of a body for a slow caller, unless told: 5 MiB.
+    /// The default limit of the buffer for one slow caller: 5 MiB.
     public static let defaultViewLimitBytes = 5 * 1024 * 1024
 
     private let fields: Fields
     private let also: @Sendable (Request) -> String?
     private let table: SharedExchanges
 
+    /// Creates the middleware.
+    ///
     /// - Parameters:
-    ///   - fields: which of them must be equal.
-    ///   - viewLimitBytes: the most that is kept of a body for one caller that reads more slowly than another.
-    ///   - also: something else in which requests must be equal; nil is equal to nil.
+    ///   - fields: the fields that must be equal; all but those in ``Fields/perRequest`` by default.
+    ///   - viewLimitBytes: the largest number of body bytes that is buffered for one caller that reads more slowly than another: at least
+    ///     0, 5 MiB by default.
+    ///   - also: returns another value that must be equal; `nil` equals `nil`. By default, it returns `nil`.
     public init(
         by fields: Fields = .all, viewLimitBytes: Int = defaultViewLimitBytes, also: @escaping @Sendable (Request) -> String? = { _ in nil }
     ) {
@@ -65,7 +84,7 @@ public struct CoalesceMiddleware: HTTPMiddleware {
         try Task.checkCancellation()
         let caller = Caller(request)
         if caller.isTooLate { throw caller.timedOut(.queue, .notSent) }
-        // A sender that is cancelled by itself may be so again: no caller goes from one exchange to the next without end.
+        // A sender that cancels an exchange by itself may do so again: a caller must not change exchanges without end.
         for _ in 0..<2 {
             let seat = table.join(key, request)
             if seat.isFirst { seat.exchange.send(request, to: next) }
@@ -77,24 +96,24 @@ public struct CoalesceMiddleware: HTTPMiddleware {
         throw CancelledBelow().failure(of: request, .response)
     }
 
-    /// What goes on now. For a gauge, and for tests.
+    /// The current number of shared exchanges and callers, for gauges and tests.
     public struct State: Sendable, Hashable {
-        /// Exchanges that somebody waits for, or whose body somebody has not read yet.
+        /// The exchanges that a caller waits for, or whose body a caller has not read to its end.
         public let inFlight: Int
-        /// Those who share them.
+        /// The callers that share them.
         public let callers: Int
     }
 
-    /// What goes on now. It takes a moment for each exchange.
+    /// The current number of shared exchanges and callers. Reading it takes time proportional to the number of exchanges.
     public var state: State { table.counts }
 }
 
-/// The exchanges under way.
+/// The exchanges in progress.
 private final class SharedExchanges: Sendable {
     private struct State {
-        /// Those that can be joined.
+        /// The exchanges that can be joined.
         var open: [CoalesceKey: SharedExchange] = [:]
-        /// All.
+        /// All exchanges.
         var all: [Int: SharedExchange] = [:]
         var nextNumber = 0
     }
@@ -128,7 +147,7 @@ private final class SharedExchanges: Sendable {
     }
 
     private func close(_ key: CoalesceKey, _ number: Int) {
-        // It is let go of outside the lock.
+        // Released outside the lock.
         let closed = state.withLock { state in
             state.open[key]?.number == number ? state.open.removeValue(forKey: key) : nil
         }
@@ -136,7 +155,7 @@ private final class SharedExchanges: Sendable {
     }
 
     private func remove(_ number: Int) {
-        // It is let go of outside the lock.
+        // Released outside the lock.
         let removed = state.withLock { $0.all.removeValue(forKey: number) }
         _ = removed
     }
@@ -149,7 +168,7 @@ private enum CoalesceOptionKey: OptionKey {
 }
 
 extension RequestOptions {
-    /// `.off` has an exchange of its own.
+    /// Whether this request can share an exchange: `.off` sends it on its own.
     public var coalesce: OptionOverride<Never> {
         get { self[CoalesceOptionKey.self] }
         set { self[CoalesceOptionKey.self] = newValue }
@@ -157,12 +176,17 @@ extension RequestOptions {
 }
 
 extension HTTPSender {
-    /// Lets concurrent equal requests share one exchange. See ``CoalesceMiddleware``.
+    /// Shares one exchange among concurrent equal requests. See ``CoalesceMiddleware``.
+    ///
+    /// ```swift
+    /// let stack = transport.concurrencyLimit(6).coalesce().retry()
+    /// ```
     ///
     /// - Parameters:
-    ///   - fields: which of them must be equal; all but those that every request has anew.
-    ///   - viewLimitBytes: the most that is kept of a body for one caller that reads more slowly than another; 5 MiB.
-    ///   - also: something else in which requests must be equal; nil is equal to nil.
+    ///   - fields: the fields that must be equal; all but those that are new in every request by default.
+    ///   - viewLimitBytes: the largest number of body bytes that is buffered for one caller that reads more slowly than another: at least
+    ///     0, 5 MiB by default.
+    ///   - also: returns another value that must be equal; `nil` equals `nil`. By default, it returns `nil`.
     public func coalesce(
         by fields: CoalesceMiddleware.Fields = .all, viewLimitBytes: Int = CoalesceMiddleware.defaultViewLimitBytes,
         also: @escaping @Sendable (Request) -> String? = { _ in nil }

@@ -1,9 +1,9 @@
 public import ErrandCore
 
-/// A caller's request, and how long its deadline was off when it came.
+/// A caller's request, and the time that its deadline left when it arrived.
 struct Caller: Sendable {
     var request: Request
-    /// Once it is there.
+    /// The head of the response; `nil` until it arrives.
     var head: HTTPResponse?
     private let before: Duration?
 
@@ -16,7 +16,7 @@ struct Caller: Sendable {
             phase, after: (before ?? .zero) - (request.deadline?.remaining ?? .zero), request: request, response: head, delivery: delivery)
     }
 
-    /// What `operation` returns before the deadline.
+    /// Returns the result of `operation`, if it comes before the deadline.
     func race<Result: Sendable>(
         _ phase: ExchangePhase, _ delivery: Delivery, late: @escaping @Sendable (Result) -> Void = { _ in },
         _ operation: @escaping @Sendable () async throws -> Result
@@ -26,16 +26,16 @@ struct Caller: Sendable {
     }
 }
 
-/// A caller's place in a shared exchange.
+/// A caller's membership in a shared exchange.
 struct SharedSeat: Sendable {
     let exchange: SharedExchange
     let member: Int
     /// Whether the exchange was begun for this caller.
     let isFirst: Bool
 
-    /// The caller's own response.
+    /// Waits for the caller's own response.
     ///
-    /// - Throws: what the exchange failed by; ``CancelledBelow``; `CancellationError` when the task is cancelled.
+    /// - Throws: the failure of the exchange; ``CancelledBelow``; `CancellationError` when the task is cancelled.
     func response(to caller: Caller) async throws -> Response {
         let shared: Response
         let lifetime: ExchangeLifetime
@@ -67,7 +67,7 @@ struct SharedSeat: Sendable {
 
     func leave(_ end: ExchangeLifetime.Outcome?) { exchange.leave(member, end) }
 
-    /// The request as it was finally sent: the caller's own, where it was not sent elsewhere by then.
+    /// Returns the request as it was finally sent: the caller's own, unless an inner layer sent it elsewhere.
     private func own(_ sent: Request, _ request: Request) -> Request {
         if isFirst {
             var sent = sent
@@ -82,7 +82,7 @@ struct SharedSeat: Sendable {
         return own
     }
 
-    /// The failure, with the caller's own request in it where it can be.
+    /// Returns the failure, with the caller's own request in it if it is a ``RequestFailure``.
     fileprivate func own(_ error: any Error, _ request: Request) -> any Error {
         if error is CancellationError, !isFirst, !Task.isCancelled { return CancelledBelow() }
         guard var failure = error as? any RequestFailure else { return error }
@@ -92,7 +92,7 @@ struct SharedSeat: Sendable {
     }
 }
 
-/// The shared exchange was cancelled below, and by none of those who share it: for others than the first this is no cancellation of theirs.
+/// The shared exchange was cancelled by an inner layer. Only the first caller may surface it as `CancellationError`.
 struct CancelledBelow: Error {
     func failure(of request: Request, _ phase: ExchangePhase) -> TransportError {
         TransportError(
@@ -114,7 +114,7 @@ private final class BodyView: BodySource {
         do {
             guard caller.request.deadline != nil else { return try await seat.exchange.next(for: seat.member) }
             if caller.isTooLate { throw caller.timedOut(.body, .sent) }
-            // A race costs more than to look.
+            // Taking a chunk that is already here costs less than a race.
             if let chunk = seat.exchange.chunkAtHand(for: seat.member) { return chunk }
             return try await caller.race(.body, .sent) { [seat] in try await seat.exchange.next(for: seat.member) }
         } catch {
@@ -128,12 +128,16 @@ private final class BodyView: BodySource {
     func fail(with error: any Error) { seat.leave(.failed(error)) }
 }
 
-/// A caller read a shared body so much more slowly than another that it would have kept more than the limit. The others go on.
+/// The error of a caller that read a shared body so slowly that more than the limit would have been buffered for it. The other callers
+/// continue.
 public struct SlowReaderError: RequestFailure {
-    /// The most that is kept for one caller.
+    /// The largest number of bytes that is buffered for one caller.
     public let limitBytes: Int
+    /// The caller's request.
     public var request: Request?
+    /// The head of the response whose body was read.
     public let response: HTTPResponse?
+    /// The attempts before this one; empty without `retry`.
     public var attempts: [AttemptRecord] = []
 
     public var phase: ExchangePhase { .body }

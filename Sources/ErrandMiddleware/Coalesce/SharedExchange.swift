@@ -1,22 +1,22 @@
 internal import ErrandCore
 internal import Synchronization
 
-/// One exchange, and those who share it. It belongs to none of them: it goes on while one of them stays.
+/// One exchange and its members. It belongs to none of them: it continues while at least one of them stays.
 final class SharedExchange: Sendable {
-    /// Counts the exchanges of a middleware.
+    /// The number of the exchange within its middleware.
     let number: Int
-    /// Of the request that is sent for all.
+    /// The ID of the request that is sent for all members.
     let sent: RequestID
     private let priority: RequestPriority
-    /// For those who send it again.
+    /// The retry state that members share when they send the request again.
     let retry = SharedRetry()
     private let limitBytes: Int
-    /// Nobody can join any more.
+    /// Called when no caller can join any more.
     private let onClose: @Sendable () -> Void
-    /// Nobody stays.
+    /// Called when the last member has left.
     private let onOver: @Sendable () -> Void
     private let state = Mutex(SharedExchangeState())
-    /// The exchange itself is number 0; then come the reads of its body, of which one is under way at most.
+    /// The exchange itself is number 0. The reads of its body follow; at most one is in progress.
     private let work = SingleFlight<Int, Void>()
 
     init(
@@ -32,12 +32,13 @@ final class SharedExchange: Sendable {
 
     // MARK: Coming and going
 
-    /// The member's number; nil where it is too late, or where the caller would wait behind those who are less urgent than itself.
+    /// Returns the number of the new member; `nil` if the exchange can't be joined any more, or if the caller is more urgent than the
+    /// queued request.
     func join(_ priority: RequestPriority) -> Int? { state.withLock { $0.join(mayWait: priority <= self.priority) } }
 
-    /// Does nothing for a member that has left.
+    /// Removes a member. Does nothing for a member that has left.
     ///
-    /// - Parameter end: of its response's lifetime; nil lets that go on.
+    /// - Parameter end: the outcome of its response's lifetime; `nil` lets the lifetime continue.
     func leave(_ member: Int, _ end: ExchangeLifetime.Outcome?) {
         guard let left = state.withLock({ $0.leave(member) }) else { return }
         left.member.waiter?.resume()
@@ -70,11 +71,11 @@ final class SharedExchange: Sendable {
 
     // MARK: The head
 
-    /// Sends `request` for all. Called once, by the first member.
+    /// Sends `request` for all members. The first member calls it, once.
     func send(_ request: Request, to next: some HTTPSender) {
         var request = request
         request.deadline = nil  // each member has its own
-        request.options.call.awaitsDecoding = false  // and so it has its own end of the call
+        request.options.call.awaitsDecoding = false  // each member ends its own call
         let shared = request
         work.begin(0) { [self] in
             do {
@@ -91,16 +92,16 @@ final class SharedExchange: Sendable {
             if case .success(let response) = answer { response.body.abandon() }
             return
         }
-        // Weakly: an exchange whose sender never tells its end would keep itself.
+        // Weakly: an exchange whose sender never reports its end would otherwise retain itself.
         if case .success(let response) = answer { response.exchange.onEnd { [weak self] in self?.ended($0) } }
         act(on: wakes, lifetimes: .complete)
     }
 
     private func ended(_ end: ExchangeLifetime.Outcome) { act(on: state.withLock { $0.end(end) }, lifetimes: end) }
 
-    /// What came of the exchange, and the lifetime of the member's response.
+    /// Waits for the response to the exchange. Returns it with the lifetime of the member's own response.
     ///
-    /// - Throws: what the exchange failed by; `CancellationError` when the task is cancelled. Then the member has left.
+    /// - Throws: the failure of the exchange; `CancellationError` when the task is cancelled. The member has left when it throws.
     func answer(to member: Int) async throws -> (Response, ExchangeLifetime) {
         do {
             while true {
@@ -120,10 +121,10 @@ final class SharedExchange: Sendable {
 
     // MARK: The body
 
-    /// The member's next chunk; nil at the end. Whoever gets an error is to leave.
+    /// Returns the member's next chunk; `nil` at the end. A caller that gets an error must leave.
     ///
-    /// - Throws: what the body broke off by; ``SlowReaderError``; ``BodyAlreadyUsedError`` once the member has left; `CancellationError` when the
-    ///   task is cancelled.
+    /// - Throws: the error that ended the body; ``SlowReaderError``; ``BodyAlreadyUsedError`` once the member has left; `CancellationError`
+    ///   when the task is cancelled.
     func next(for member: Int) async throws -> Data? {
         while true {
             try Task.checkCancellation()
@@ -143,7 +144,7 @@ final class SharedExchange: Sendable {
                 do {
                     if let chunk = try await reader.next() { return chunk }
                 } catch {
-                    // Another task has given the view up.
+                    // Another task has abandoned the view.
                     if state.withLock({ $0.isGone(member) }) { throw BodyAlreadyUsedError() }
                     throw error
                 }
@@ -152,7 +153,7 @@ final class SharedExchange: Sendable {
         }
     }
 
-    /// The member's next chunk, if it is there.
+    /// Takes the member's next chunk, if one is buffered.
     func chunkAtHand(for member: Int) -> Data? { state.withLock { $0.takeChunk(member) } }
 
     private var fellBehind: SlowReaderError {
@@ -167,7 +168,7 @@ final class SharedExchange: Sendable {
                 act(on: state.withLock { $0.endBody(error) }, lifetimes: .failed(error))
             }
         }
-        // The last member may have left, from another task, before the read was known.
+        // The last member may have left, from another task, before the read was registered.
         if state.withLock(\.isOver) { work.cancelAll() }
     }
 
@@ -176,7 +177,7 @@ final class SharedExchange: Sendable {
             guard let chunk else { return state.endBody(nil) }
             return state.receive(chunk, limitBytes: limitBytes)
         }
-        // Those whose lifetime ends here are out.
+        // The members whose lifetime ends here were evicted.
         act(on: wakes, lifetimes: .failed(fellBehind))
     }
 }

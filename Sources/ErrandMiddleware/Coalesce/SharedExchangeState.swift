@@ -1,61 +1,61 @@
 internal import ErrandCore
 internal import ErrandFormats
 
-/// What an exchange knows of those who share it: decides, and leaves the doing to ``SharedExchange``.
+/// The state machine of a shared exchange and its members. It only decides; ``SharedExchange`` acts.
 struct SharedExchangeState: Sendable {
-    /// One caller, from the moment it joins to the moment it has what it wants, fails or leaves.
+    /// One caller, from when it joins until it is served, fails or leaves.
     struct Member: Sendable {
-        /// Who is to be woken.
+        /// The continuation to resume when something changes for the member.
         var waiter: CheckedContinuation<Void, Never>?
-        /// The end of its own response; nil until it has one.
+        /// The lifetime of its own response; `nil` until it has one.
         var lifetime: ExchangeLifetime?
-        /// Read and not yet taken.
+        /// The chunks that were read and that the member has not taken yet.
         var chunks = ChunkQueue<Data>()
-        /// It wants the next chunk, and has none.
+        /// Whether the member waits for the next chunk.
         var isAsking = false
     }
 
-    /// What a member is to do to get its next chunk.
+    /// What a member must do to get its next chunk.
     enum Step: Sendable {
         case chunk(Data)
         case end
         case failure(any Error)
-        /// It was so slow that it would have kept more than the limit.
+        /// The member was evicted: its buffer would have exceeded the limit.
         case fellBehind
-        /// It has left.
+        /// The member has left.
         case gone
-        /// The chunk is on its way.
+        /// Wait: the chunk is being read.
         case wait
-        /// Read it, for all.
+        /// Read the chunk for all members.
         case read(number: Int, ResponseBody.Reader)
-        /// Read it, for nobody else can want it.
+        /// Read the chunk for this member alone: no other member can want it.
         case readAlone(ResponseBody.Reader)
     }
 
-    /// What a member gets when the exchange is answered.
+    /// What a member gets when the exchange has a response or has failed.
     enum Answer: Sendable {
         case response(Response, ExchangeLifetime)
         case failure(any Error)
-        /// It was out before it took the answer.
+        /// The member was evicted before it took the response.
         case fellBehind
         case none
     }
 
-    /// One that has left.
+    /// A member that has left.
     struct Departure: Sendable {
         let member: Member
         let isLast: Bool
         var isClosing = false
-        /// To be released where it was the last, and not under the lock: letting go of a body tells its end.
+        /// Set if it was the last member. Release it outside the lock: releasing a body reports its end.
         var answer: Response?
         var reader: ResponseBody.Reader?
     }
 
-    /// Whom to wake, and whose exchange is over, once the lock is released.
+    /// The members to resume, and the lifetimes to end, after the lock is released.
     struct Wakes: Sendable {
         var waiters: [CheckedContinuation<Void, Never>] = []
         var lifetimes: [ExchangeLifetime] = []
-        /// From now on nobody can join. Told once.
+        /// Whether no caller can join from now on. Reported once.
         var isClosing = false
 
         func wake() { for waiter in waiters { waiter.resume() } }
@@ -65,24 +65,24 @@ struct SharedExchangeState: Sendable {
 
     private(set) var members = [firstMember: Member()]
     private var nextMember = firstMember
-    /// Whether somebody can join.
+    /// Whether a caller can join.
     private var isOpen = true
     private var hasToldClosing = false
-    /// The last one has left.
+    /// Whether the last member has left.
     private(set) var isOver = false
     private var answer: Result<Response, any Error>?
     private var reader: ResponseBody.Reader?
     private var ended: ExchangeLifetime.Outcome?
     private var reads = 0
     private var isReading = false
-    /// With the trailers.
+    /// The end of the body, with the trailers.
     private var bodyEnd: Result<HTTPFields?, any Error>?
-    /// Members that are out, and have not been told.
+    /// The members that were evicted and don't know it yet.
     private var behind: Set<Int> = []
 
     // MARK: Coming and going
 
-    /// Nil where it is too late, or there is no response yet and the caller does not want to wait for it.
+    /// Adds a member. Returns `nil` if the exchange is closed, or if there is no response yet and the caller must not wait for it.
     mutating func join(mayWait: Bool) -> Int? {
         guard isOpen, mayWait || answer != nil else { return nil }
         nextMember += 1
@@ -90,7 +90,7 @@ struct SharedExchangeState: Sendable {
         return nextMember
     }
 
-    /// Nil if it had left before.
+    /// Removes a member. Returns `nil` if it had left before.
     mutating func leave(_ id: Int) -> Departure? {
         behind.remove(id)
         guard let member = members.removeValue(forKey: id) else { return nil }
@@ -102,7 +102,7 @@ struct SharedExchangeState: Sendable {
 
     func isGone(_ id: Int) -> Bool { members[id] == nil }
 
-    /// Keeps who waits, unless there is something for it already.
+    /// Stores the continuation of a member, unless there is already something for it.
     mutating func wait(_ id: Int, _ waiter: CheckedContinuation<Void, Never>) -> Bool {
         guard let member = members[id], member.waiter == nil, !isReady(member) else { return false }
         members[id]?.waiter = waiter
@@ -135,13 +135,13 @@ struct SharedExchangeState: Sendable {
 
     // MARK: The head
 
-    /// Nil where everybody has left.
+    /// Records the response. Returns `nil` if every member has left.
     mutating func answer(_ answer: Result<Response, any Error>) -> Wakes? {
         guard !isOver else { return nil }
         self.answer = answer
         if case .success(let response) = answer {
             reader = response.body.bufferedData == nil ? response.body.makeReader() : nil
-            // What is whole in memory is not under way any more.
+            // A response that is whole in memory is no longer in progress.
             isOpen = reader != nil
         } else {
             isOpen = false
@@ -149,7 +149,7 @@ struct SharedExchangeState: Sendable {
         return wakes()
     }
 
-    /// The exchange has ended on the wire: what comes from now on is not concurrent with it.
+    /// Records the end of the exchange on the wire: requests from now on are not concurrent with it.
     mutating func end(_ end: ExchangeLifetime.Outcome) -> Wakes {
         ended = end
         isOpen = false
@@ -168,23 +168,23 @@ struct SharedExchangeState: Sendable {
         }
     }
 
-    /// The head, once it is there and while somebody stays.
+    /// The head of the response, while there is one and a member stays.
     var head: HTTPResponse? { (try? answer?.get())?.head }
 
     // MARK: The body
 
-    /// The trailers of a body that has come to its end.
+    /// The trailers of a body that was read to its end.
     var trailers: HTTPFields? {
         guard case .success(let trailers)? = bodyEnd else { return nil }
         return trailers
     }
 
-    /// A chunk that is there.
+    /// Takes a buffered chunk.
     mutating func takeChunk(_ id: Int) -> Data? { members[id]?.chunks.popFirst() }
 
     mutating func step(for id: Int) -> Step {
         if behind.remove(id) != nil { return .fellBehind }
-        // A second reader at a time is against the rules of a body. (A copy of the member would make its chunks be copied as well.)
+        // Two concurrent reads of one body are not allowed. (Don't copy the member: its chunks would be copied too.)
         guard !isGone(id), members[id]?.waiter == nil else { return .gone }
         members[id]?.isAsking = false
         if let chunk = members[id]?.chunks.popFirst() { return .chunk(chunk) }
@@ -194,7 +194,7 @@ struct SharedExchangeState: Sendable {
         case nil: break
         }
         guard let reader else { return .gone }
-        // Nobody can join any more: then a read that is torn by its caller's cancellation is nobody else's loss.
+        // No caller can join any more, so a read that the caller's cancellation interrupts affects no other member.
         if members.count == 1, !isOpen, !isReading { return .readAlone(reader) }
         members[id]?.isAsking = true
         guard !isReading else { return .wait }
@@ -203,7 +203,7 @@ struct SharedExchangeState: Sendable {
         return .read(number: reads, reader)
     }
 
-    /// What was read for all. Who would keep more than `limitBytes` is out, unless nobody has asked.
+    /// Delivers a chunk to every member. A member whose buffer would exceed `limitBytes` is evicted, unless no member is reading.
     mutating func receive(_ chunk: Data, limitBytes: Int) -> Wakes {
         (isReading, isOpen) = (false, false)
         let isAsked = members.values.contains(where: \.isAsking)
@@ -212,7 +212,7 @@ struct SharedExchangeState: Sendable {
             let hasRoom = members[id].map { $0.isAsking || !isAsked || $0.chunks.bytes + chunk.count <= limitBytes } ?? false
             if hasRoom {
                 members[id]?.chunks.append(chunk)
-                // The read is satisfied. Until the next one, this member's buffer is limited again.
+                // The read is served. Until its next read, this member's buffer is limited again.
                 members[id]?.isAsking = false
             } else {
                 if let lifetime = members.removeValue(forKey: id)?.lifetime { lifetimes.append(lifetime) }
@@ -224,7 +224,7 @@ struct SharedExchangeState: Sendable {
         return wakes
     }
 
-    /// The body is over: as a whole, or by the error.
+    /// Ends the body: complete, or with an error.
     mutating func endBody(_ error: (any Error)?) -> Wakes {
         (isReading, isOpen) = (false, false)
         if let error { bodyEnd = .failure(error) } else { bodyEnd = .success((try? answer?.get())?.body.trailers) }
