@@ -1,4 +1,4 @@
-/// How many exchanges may be under way at once: a number, or one that follows what the other side bears.
+/// The number of exchanges that may be in progress at once: fixed, or adapted to the server's responses.
 public struct ConcurrencyLimit: Sendable, Hashable, CustomStringConvertible {
     enum Kind: Sendable, Hashable {
         case fixed
@@ -6,18 +6,29 @@ public struct ConcurrencyLimit: Sendable, Hashable, CustomStringConvertible {
     }
 
     let kind: Kind
-    /// At first.
+    /// The limit at the start.
     let initial: Int
 
-    /// Always so many; at least 1.
+    /// A fixed limit.
+    ///
+    /// - Precondition: `count` is at least 1.
     public static func fixed(_ count: Int) -> ConcurrencyLimit {
         precondition(count >= 1, "count must be at least 1 (is \(count))")
         return ConcurrencyLimit(kind: .fixed, initial: count)
     }
 
-    /// Additive increase, multiplicative decrease: one more for each exchange that goes well while half of the limit or more is used; times
-    /// `decrease` for each that is refused (429, 503), fails, or takes longer than `slow` to its head. A failure before anything was sent, such as an
-    /// invalid URL or a refusal by a circuit breaker inside, says nothing about the server and changes nothing.
+    /// A limit that adapts by additive increase and multiplicative decrease.
+    ///
+    /// It grows by one for each exchange that succeeds while at least half of the limit is in use. It is multiplied by `decrease` for each
+    /// exchange that is refused (429, 503), fails, or whose response head takes longer than `slow`. A failure before anything was sent,
+    /// such as an invalid URL or an open circuit further inside, changes nothing.
+    ///
+    /// - Parameters:
+    ///   - initial: the limit at the start: from `minimum` to `maximum`, 20 by default.
+    ///   - minimum: the lowest limit: at least 1, which is the default.
+    ///   - maximum: the highest limit: at least `minimum`, 200 by default.
+    ///   - decrease: the factor of a decrease: more than 0 and less than 1, 0.9 by default.
+    ///   - slow: the time to the response head from which an exchange counts as slow: 5 s by default.
     public static func adaptive(
         initial: Int = 20, minimum: Int = 1, maximum: Int = 200, decrease: Double = 0.9, slow: Duration = .seconds(5)
     ) -> ConcurrencyLimit {
@@ -35,19 +46,19 @@ public struct ConcurrencyLimit: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// How an exchange went, as far as a limit looks at it.
+    /// The outcome of an exchange, as far as it changes the limit.
     package enum Outcome: Sendable, Hashable {
         case answered(after: Duration)
-        /// 429, 503, or no answer to what was sent.
+        /// Status 429 or 503, or no response to a request that was sent.
         case dropped
-        /// The caller left, or no server got the request: it says nothing.
+        /// The caller cancelled, or no server got the request: it is no evidence about the server.
         case cancelled
     }
 
-    /// A limit as a number of slots, at most 10^15: more is as good as none, and might not fit an `Int`.
+    /// A limit as a number of slots, at most 10^15: a larger one has no effect, and might not fit an `Int`.
     static func slots(_ limit: Double) -> Int { Int(min(limit, 1e15)) }
 
-    /// The limit after an exchange.
+    /// Returns the limit after an exchange.
     package func next(after outcome: Outcome, limit: Double, inUse: Int) -> Double {
         guard case .adaptive(let minimum, let maximum, let decrease, let slow) = kind else { return limit }
         switch outcome {

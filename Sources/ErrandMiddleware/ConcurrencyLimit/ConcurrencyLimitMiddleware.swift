@@ -1,21 +1,31 @@
 public import ErrandCore
 
-/// Limits how many exchanges are in progress. Other requests queue by ``RequestPriority``, then first in, first out; every tenth slot goes to the
-/// request that has queued longest, so that none queues for ever.
+/// Limits how many exchanges are in progress. Other requests queue by ``RequestPriority``, then first in, first out; every tenth slot goes
+/// to the request that has queued longest, so that none queues forever.
 ///
-/// **Place:** inside `retry` (a slot is not held during a backoff), the cache and `coalesce`; just around the transport. With N slots, at most
-/// N exchanges are on the wire. A slot is freed when the exchange ends there, whether or not its body has been read: a response of at most
-/// 64 KiB needs nobody to read it.
+/// ```swift
+/// let stack = transport.concurrencyLimit(6).retry()                    // at most 6 exchanges at each origin
+/// let gentle = transport.concurrencyLimit(.adaptive(maximum: 50)).retry()
+/// ```
 ///
-/// Who waits can be cancelled at any time, and obeys its deadline: it fails with the code `timedOut`, in the phase `queue`.
+/// **Place:** inside `retry` (no slot is held during a backoff), the cache and `coalesce`; next to the transport. With N slots, at most N
+/// exchanges are on the wire. A slot is freed when the exchange ends there, whether or not its body has been read: a response of at most 64
+/// KiB frees its slot without a reader.
 ///
-/// **Per request:** `request.options.concurrencyLimit = .off` goes past the line; `request.options.priority` moves it forward.
+/// A queued request can be cancelled at any time. If its deadline passes, it fails with the code `timedOut`, in the phase `queue`.
+///
+/// **Per request:** `request.options.concurrencyLimit = .off` bypasses the queue; `request.options.priority` sets the order.
 public struct ConcurrencyLimitMiddleware: HTTPMiddleware {
     private let limiter: ConcurrencyLimiter
     private let scope: RequestScope
     private let clock: any Clock<Duration>
 
-    /// - Parameter clock: what an adaptive limit measures answers by.
+    /// Creates the middleware.
+    ///
+    /// - Parameters:
+    ///   - limit: the number of exchanges that may be in progress at once.
+    ///   - scope: which requests share a limit; one for each origin by default.
+    ///   - clock: the clock by which an adaptive limit measures responses.
     public init(_ limit: ConcurrencyLimit, per scope: RequestScope = .origin, clock: any Clock<Duration> = ContinuousClock()) {
         (limiter, self.scope, self.clock) = (ConcurrencyLimiter(limit), scope, clock)
     }
@@ -50,7 +60,7 @@ public struct ConcurrencyLimitMiddleware: HTTPMiddleware {
         return response
     }
 
-    /// What a failure says of the server's load: nothing, if no server got the request.
+    /// What a failure means for the limit: nothing, if no server got the request.
     private static func outcome(of error: any Error) -> ConcurrencyLimit.Outcome {
         switch error {
         case _ where Task.isCancelled: .cancelled
@@ -64,27 +74,28 @@ public struct ConcurrencyLimitMiddleware: HTTPMiddleware {
         }
     }
 
-    /// What goes on behind a key.
+    /// The current use of the limit of one key.
     public struct State: Sendable, Hashable {
-        /// Exchanges.
+        /// The exchanges in progress.
         public let inFlight: Int
+        /// The queued requests.
         public let waiting: Int
-        /// As it is now, at most 10^15.
+        /// The current limit, at most 10^15.
         public let limit: Int
 
         package init(inFlight: Int, waiting: Int, limit: Int) { (self.inFlight, self.waiting, self.limit) = (inFlight, waiting, limit) }
     }
 
-    /// What goes on under the limit of an origin, for the scope ``ErrandCore/RequestScope/origin``. For a gauge.
+    /// Returns the current use of an origin's limit, for the scope ``ErrandCore/RequestScope/origin``. For gauges.
     public func state(of origin: Origin) -> State { limiter.state(of: .origin(origin)) }
 
-    /// What goes on under the limit of a key of the scope's closure. For a gauge.
+    /// Returns the current use of a limit by its key, for a scope that is a closure. For gauges.
     public func state(ofKey key: String) -> State { limiter.state(of: .named(key)) }
 
-    /// What goes on under the one limit of the scope ``ErrandCore/RequestScope/all``. For a gauge.
+    /// The current use of the one limit of the scope ``ErrandCore/RequestScope/all``. For gauges.
     public var state: State { limiter.state(of: .all) }
 
-    /// How many keys are remembered now.
+    /// The number of keys that are kept.
     package var keyCount: Int { limiter.keyCount }
 }
 
@@ -94,7 +105,7 @@ private enum ConcurrencyLimitKey: OptionKey {
 }
 
 extension RequestOptions {
-    /// `.off` goes past every line.
+    /// Whether concurrency limits apply to this request: `.off` bypasses every queue.
     public var concurrencyLimit: OptionOverride<Never> {
         get { self[ConcurrencyLimitKey.self] }
         set { self[ConcurrencyLimitKey.self] = newValue }
@@ -102,12 +113,29 @@ extension RequestOptions {
 }
 
 extension HTTPSender {
-    /// Lets at most `count` exchanges be under way at once. See ``ConcurrencyLimitMiddleware``.
+    /// Limits the number of exchanges in progress to `count`. See ``ConcurrencyLimitMiddleware``.
+    ///
+    /// ```swift
+    /// transport.concurrencyLimit(6)  // at most 6 at each origin
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - count: at least 1.
+    ///   - scope: which requests share a limit; one for each origin by default.
     public func concurrencyLimit(_ count: Int, per scope: RequestScope = .origin) -> HTTPStack {
         concurrencyLimit(.fixed(count), per: scope)
     }
 
-    /// Lets as many exchanges be under way at once as the limit has it. See ``ConcurrencyLimitMiddleware``.
+    /// Limits the number of exchanges in progress, by a fixed or an adaptive limit. See ``ConcurrencyLimitMiddleware``.
+    ///
+    /// ```swift
+    /// transport.concurrencyLimit(.adaptive(maximum: 50))
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - limit: the number of exchanges that may be in progress at once.
+    ///   - scope: which requests share a limit; one for each origin by default.
+    ///   - clock: the clock by which an adaptive limit measures responses.
     public func concurrencyLimit(
         _ limit: ConcurrencyLimit, per scope: RequestScope = .origin, clock: any Clock<Duration> = ContinuousClock()
     ) -> HTTPStack { wrapped(by: ConcurrencyLimitMiddleware(limit, per: scope, clock: clock)) }

@@ -1,7 +1,7 @@
 internal import ErrandCore
 internal import Synchronization
 
-/// Slots by key, and who waits for them.
+/// The slots of each key, and the requests that wait for them.
 final class ConcurrencyLimiter: Sendable {
     private struct Waiter: Sendable {
         let ticket: Ticket
@@ -13,12 +13,12 @@ final class ConcurrencyLimiter: Sendable {
         var inUse = 0
         var queue = WaitQueue<Waiter>()
 
-        /// If a slot is free, the queue is empty: whoever gives a slot back gives it to the next.
+        /// If a slot is free, the queue is empty: a slot that is given back goes to the next waiter.
         var hasRoom: Bool { inUse < ConcurrencyLimit.slots(limit) }
         var isIdle: Bool { inUse == 0 && queue.isEmpty }
     }
 
-    /// Beyond so many idle keys of an adaptive limit, the one that was used least recently is forgotten. Those in use are kept, however many.
+    /// The number of idle keys of an adaptive limit beyond which the least recently used is removed. Keys in use are kept, without a limit.
     private static let keyLimit = 1_000
 
     let limit: ConcurrencyLimit
@@ -35,7 +35,7 @@ final class ConcurrencyLimiter: Sendable {
         }
     }
 
-    /// Returns with a slot.
+    /// Returns when the request has a slot.
     ///
     /// - Throws: `CancellationError`; ``TransportError`` when the deadline passes first.
     func acquire(_ key: RequestScope.Key, for request: Request) async throws {
@@ -50,14 +50,14 @@ final class ConcurrencyLimiter: Sendable {
             discard: { self.release(key, .cancelled) }, operation: { try await self.wait(key, for: request) })
     }
 
-    /// Changes a line where it stands: a copy of a long one would cost its length.
+    /// Changes the state of a key in place: copying a long queue would cost its length.
     private func within<Result: Sendable>(_ key: RequestScope.Key, _ body: (inout Line) -> Result) -> Result {
         lines.withLock { lines in
             let (result, isIdle) = lines.update(key, default: Line(limit: Double(limit.initial))) { line in
                 let result = body(&line)
                 return (result, line.isIdle)
             }
-            // An adaptive limit is remembered, as long as there is room.
+            // The current value of an adaptive limit is kept, as long as there is room.
             if limit.kind == .fixed, isIdle { lines.removeValue(forKey: key) }
             return result
         }
@@ -91,7 +91,7 @@ final class ConcurrencyLimiter: Sendable {
         }
     }
 
-    /// Gives a slot back, to whoever is next.
+    /// Gives a slot back. It goes to the next waiter.
     func release(_ key: RequestScope.Key, _ outcome: ConcurrencyLimit.Outcome) {
         let next = within(key) { line -> [Waiter] in
             line.limit = limit.next(after: outcome, limit: line.limit, inUse: line.inUse)
@@ -99,7 +99,7 @@ final class ConcurrencyLimiter: Sendable {
             var next: [Waiter] = []
             while line.hasRoom, let waiter = line.queue.popNext() {
                 line.inUse += 1
-                waiter.ticket.place = nil  // another line may give the number again
+                waiter.ticket.place = nil  // another queue may issue the same number
                 next.append(waiter)
             }
             return next

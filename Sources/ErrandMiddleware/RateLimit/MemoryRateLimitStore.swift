@@ -2,17 +2,25 @@ internal import ErrandCore
 public import ErrandFormats
 internal import Synchronization
 
-/// A ``RateLimitStore`` for one process. Stacks that are given the same one hold a limit together.
+/// A ``RateLimitStore`` in the memory of one process. Stacks that are given the same store share a limit.
+///
+/// ```swift
+/// let store = MemoryRateLimitStore()
+/// let reads = transport.rateLimit(.perSecond(50), store: store)
+/// let writes = transport.rateLimit(.perSecond(50), store: store)  // 50 in total
+/// ```
 public final class MemoryRateLimitStore: RateLimitStore {
-    /// The number of keys that are kept of which the server said nothing; as many again are kept of which it did.
+    /// The number of keys that are kept without news from their server; the same number of keys is kept with news.
     public let maxKeys: Int
     private let elapsed: @Sendable () -> Duration
     private let machines: Mutex<TieredTable<String, RateLimitMachine>>
 
+    /// Creates an empty store.
+    ///
     /// - Parameters:
-    ///   - maxKeys: at least 1. Beyond it, the key that was used least recently is forgotten: one of which the server said nothing never
-    ///     takes the place of one of which it did.
-    ///   - clock: what windows are measured by; the same as the middleware's.
+    ///   - maxKeys: at least 1, 1,000 by default. Beyond it, the least recently used key is removed. A key without news from its server
+    ///     never replaces one with news.
+    ///   - clock: the clock that measures windows; the same as the middleware's.
     public init(maxKeys: Int = 1_000, clock: any Clock<Duration> = ContinuousClock()) {
         precondition(maxKeys >= 1, "maxKeys must be at least 1 (is \(maxKeys))")
         self.maxKeys = maxKeys
@@ -20,26 +28,29 @@ public final class MemoryRateLimitStore: RateLimitStore {
         machines = Mutex(TieredTable(limit: maxKeys, isImportant: \.hasNews))
     }
 
+    /// Takes a grant for one request if the limit and the server allow it now; see ``RateLimitStore/take(_:limit:)``.
     public func take(_ key: String, limit: RateLimit?) -> RateLimitDecision {
         within(key) { machine, now in machine.take(limit, at: now) }
     }
 
+    /// Records the rate-limit fields of a response; see ``RateLimitStore/observe(_:_:after:)``.
     public func observe(_ key: String, _ fields: RateLimitFields, after grant: RateLimitGrant?) {
         within(key) { machine, now in machine.observe(fields, after: grant, at: now) }
     }
 
+    /// Returns the number of requests that may be sent now; `nil` if nothing limits them.
     public func available(_ key: String, limit: RateLimit?) -> Int? {
         let now = elapsed()
         return machines.withLock { $0[key] ?? RateLimitMachine() }.available(limit, at: now)
     }
 
-    /// Forgets what went and what the server said: the next request of this key goes at once.
+    /// Removes a key's grants and the server's fields: its next request is sent immediately.
     ///
-    /// Those that wait already find out within a minute. A key is what the limit's scope makes of a request: `https://a.example` for
-    /// ``RequestScope/origin``, an empty text for ``RequestScope/all``.
+    /// Requests that are already queued are sent within a minute. A key is the text that the limit's scope makes of a request:
+    /// `https://a.example` for ``RequestScope/origin``, an empty text for ``RequestScope/all``.
     public func forget(_ key: String) { machines.withLock { $0.removeValue(forKey: key) } }
 
-    /// How long it is until a request may go, and for whose sake; nil where it may go now.
+    /// Returns how long the next request must wait, and why; `nil` if it may be sent now.
     func wait(_ key: String, limit: RateLimit?) -> (Duration, RateLimitDecision.Cause)? {
         let now = elapsed()
         return machines.withLock { machines in
@@ -48,13 +59,13 @@ public final class MemoryRateLimitStore: RateLimitStore {
         }
     }
 
-    /// How many keys are kept now.
+    /// The number of keys that are kept.
     package var keyCount: Int { machines.withLock(\.count) }
 
-    /// Changes a machine where it stands: a copy would cost the length of its ring.
+    /// Changes a machine in place: a copy would cost the length of its ring.
     private func within<Result: Sendable>(_ key: String, _ body: (inout RateLimitMachine, Duration) -> Result) -> Result {
         machines.withLock { machines in
-            // Under the lock, so that instants come in order.
+            // Under the lock, so that the instants are in order.
             let now = elapsed()
             return machines.update(key, default: RateLimitMachine()) { body(&$0, now) }
         }

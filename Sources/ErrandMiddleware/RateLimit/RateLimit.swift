@@ -1,21 +1,28 @@
 internal import ErrandCore
 
-/// How many requests may go: so many in any window of this length, and so many at once.
+/// How many requests may be sent in any window of this length, and how many of them at once.
 ///
-/// `burst` go at once after a rest; then one for each `window / count`. However that adds up, never more than `count` go in any
-/// window: of 50 a second with a burst of 10, there are 50 in the first second, and not 60.
+/// After a pause, `burst` requests may be sent at once, and then one for each `window / count`. In no window are more than `count` sent:
+/// with 50 in a second and a burst of 10, the first second has 50, not 60.
+///
+/// ```swift
+/// RateLimit(100, per: .seconds(10), burst: 20)
+/// RateLimit.perSecond(50)
+/// ```
 public struct RateLimit: Sendable, Hashable, CustomStringConvertible {
-    /// From 1 to 100,000.
+    /// The number of requests in a window: from 1 to 100,000.
     public let count: Int
-    /// At least a millisecond.
+    /// The length of the window: at least a millisecond.
     public let window: Duration
-    /// From 1 to `count`.
+    /// The number of requests that may be sent at once: from 1 to `count`.
     public let burst: Int
 
+    /// Creates a limit.
+    ///
     /// - Parameters:
-    ///   - count: from 1 to 100,000; the instants of so many are kept, sixteen bytes each.
-    ///   - window: at least a millisecond.
-    ///   - burst: how many may go at once; from 1 to `count`, which is what nil stands for.
+    ///   - count: from 1 to 100,000. Their instants are kept, sixteen bytes each.
+    ///   - window: at least a millisecond; more than 100 years count as 100 years.
+    ///   - burst: the number of requests that may be sent at once: from 1 to `count`. `nil`, the default, is `count`.
     public init(_ count: Int, per window: Duration, burst: Int? = nil) {
         precondition((1...100_000).contains(count), "count must be from 1 to 100,000 (is \(count))")
         precondition(window >= .milliseconds(1), "window must be at least a millisecond (is \(window))")
@@ -24,14 +31,14 @@ public struct RateLimit: Sendable, Hashable, CustomStringConvertible {
         (self.count, self.window, self.burst) = (count, window.bounded, burst)
     }
 
-    /// So many in any second.
+    /// Returns a limit of `count` requests in any second. For the bounds, see ``init(_:per:burst:)``.
     public static func perSecond(_ count: Int, burst: Int? = nil) -> RateLimit { RateLimit(count, per: .seconds(1), burst: burst) }
-    /// So many in any minute.
+    /// Returns a limit of `count` requests in any minute. For the bounds, see ``init(_:per:burst:)``.
     public static func perMinute(_ count: Int, burst: Int? = nil) -> RateLimit { RateLimit(count, per: .seconds(60), burst: burst) }
-    /// So many in any hour.
+    /// Returns a limit of `count` requests in any hour. For the bounds, see ``init(_:per:burst:)``.
     public static func perHour(_ count: Int, burst: Int? = nil) -> RateLimit { RateLimit(count, per: .seconds(3600), burst: burst) }
 
-    /// Between two where none is saved up.
+    /// The time between two requests when no burst is left.
     var interval: Duration { window / count }
 
     public var description: String { "\(count) per \(window), burst \(burst)" }

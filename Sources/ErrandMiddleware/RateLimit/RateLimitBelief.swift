@@ -3,30 +3,30 @@ internal import ErrandFormats
 
 /// Limits how long a server's wait is obeyed. After the limit, one probe request is sent.
 struct RateLimitBelief: Sendable {
-    /// That a server asked for more than it is believed.
+    /// The state of a server that asked for a longer wait than is obeyed.
     private struct Excess: Sendable {
-        /// Requests are refused until then; then one is a probe.
+        /// Requests are refused until this instant; the next one is a probe.
         var until: Duration
-        /// Whether it is on its way: requests are refused until its response is there.
+        /// Whether the probe is in progress: requests are refused until its response arrives.
         var isProbing = false
     }
 
     enum Entry: Sendable, Hashable {
         case go
-        /// It goes. The others are refused until it has a response.
+        /// The request is sent. Other requests are refused until it has a response.
         case probe
         case refused(for: Duration)
     }
 
-    /// The longest that a server is believed.
+    /// The longest wait that is obeyed.
     private let limit: Duration
     private var excesses = BoundedTable<String, Excess>(limit: 1_000)
 
     init(limit: Duration) { self.limit = limit.bounded }
 
-    /// Whether a request may go.
+    /// Decides whether a request may be sent.
     ///
-    /// - Parameter hasBetterNews: whether the server's wait is over by what is known otherwise.
+    /// - Parameter hasBetterNews: whether the server's wait has ended, as far as is known otherwise.
     mutating func enter(_ key: String, at now: Duration, hasBetterNews: () -> Bool) -> Entry {
         guard !excesses.isEmpty, let excess = excesses[key] else { return .go }
         if now >= excess.until {
@@ -40,16 +40,16 @@ struct RateLimitBelief: Sendable {
         return .refused(for: excess.until - now)
     }
 
-    /// How long requests are refused, because the server asked for more than it is believed; nil where they are not.
+    /// Returns how long requests are refused because the server asked for a longer wait than is obeyed; `nil` if they are not refused.
     func wait(_ key: String, at now: Duration) -> Duration? { excesses[key].map { max(.zero, $0.until - now) } }
 
-    /// A probe is over, and what its response said is known. One without a response makes room for another.
+    /// Ends a probe, after its response was observed. After a probe without a response, another one is sent.
     mutating func endProbe(_ key: String, isAnswered: Bool, at now: Duration) {
         guard excesses[key]?.isProbing == true else { return }
         if isAnswered { excesses.removeValue(forKey: key) } else { excesses.updateIfPresent(key) { $0 = Excess(until: now) } }
     }
 
-    /// The fields, as far as the server is believed.
+    /// Returns the fields with their waits shortened to the limit.
     mutating func believed(_ fields: RateLimitFields, _ key: String, at now: Duration) -> RateLimitFields {
         let asked = fields.quotas.reduce(fields.retryAfter ?? .zero) { $1.remaining > 0 ? $0 : max($0, $1.reset) }
         if asked > limit {

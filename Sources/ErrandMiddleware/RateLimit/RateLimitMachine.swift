@@ -1,9 +1,9 @@
 package import ErrandFormats
 
-/// When a request may go: a pure state machine. It knows when others went, and what the server said.
+/// Decides when a request may be sent: a pure state machine over earlier grants and the server's fields.
 ///
-/// A token bucket, as one number: the instant at which it is full again. Beside it, the instants of the last `count` grants in a ring: the
-/// oldest of them must be a window old. Each step takes the same time, however many went before.
+/// It is a token bucket, kept as one number: the instant at which it is full again. The instants of the last `count` grants are in a ring;
+/// the oldest must be at least a window old. Each step takes constant time, whatever the number of grants.
 ///
 /// All instants are counted from any fixed one.
 package struct RateLimitMachine: Sendable {
@@ -12,7 +12,7 @@ package struct RateLimitMachine: Sendable {
         var until: Duration
     }
 
-    /// A server that asks for more is taken to ask for this.
+    /// The longest wait that a server's fields can set.
     static let longestMemory = Duration.seconds(86_400)
     private static let quotaLimit = 8
 
@@ -20,16 +20,16 @@ package struct RateLimitMachine: Sendable {
     private var instants = InstantRing()
     private var pausedUntil: Duration?
     private var held: [Held] = []
-    /// Grants so far.
+    /// The number of grants so far.
     private var granted = 0
-    /// The grant whose answer was the last to be believed.
+    /// The latest grant whose response was taken into account.
     private var believed = 0
 
     package init() {}
 
-    /// Whether a request may go at `now`. If it may, it has gone.
+    /// Takes a grant, if a request may be sent at `now`.
     ///
-    /// - Parameter limit: nil where only what the server says counts. It may change from one call to the next.
+    /// - Parameter limit: `nil` if only the server's fields count. It may differ from call to call.
     package mutating func take(_ limit: RateLimit?, at now: Duration) -> RateLimitDecision {
         if let (wait, cause) = wait(limit, at: now) { return .wait(wait, cause: cause) }
         granted += 1
@@ -41,7 +41,7 @@ package struct RateLimitMachine: Sendable {
         return .granted(RateLimitGrant(number: granted))
     }
 
-    /// How long it is until a request may go, and for whose sake; nil where it may go now. Nothing goes.
+    /// Returns how long the next request must wait, and why; `nil` if it may be sent now. It takes no grant.
     package mutating func wait(_ limit: RateLimit?, at now: Duration) -> (Duration, RateLimitDecision.Cause)? {
         renewQuotas(at: now)
         let server = max(pausedUntil ?? now, held.reduce(now) { $1.quota.remaining > 0 ? $0 : max($0, $1.until) })
@@ -50,7 +50,7 @@ package struct RateLimitMachine: Sendable {
         return own > now ? (own - now, .limit) : nil
     }
 
-    /// Whether the server has said something that still holds.
+    /// Whether fields of the server are still in effect.
     var hasNews: Bool { pausedUntil != nil || !held.isEmpty }
 
     private func readyAt(_ limit: RateLimit, _ now: Duration) -> Duration {
@@ -58,16 +58,16 @@ package struct RateLimitMachine: Sendable {
         return max(byBucket, instants.last(limit.count).map { $0 + limit.window } ?? now)
     }
 
-    /// Takes in what the answer to a grant says; nil where the request went without one.
+    /// Records the fields of the response to a granted request; `grant` is `nil` if the request had none.
     package mutating func observe(_ fields: RateLimitFields, after grant: RateLimitGrant?, at now: Duration) {
         if let retryAfter = fields.retryAfter { pausedUntil = max(pausedUntil ?? now, now + min(retryAfter, Self.longestMemory)) }
-        // The answer to an earlier request is out of date once a later one's is known.
+        // The response to an earlier request is out of date when the response to a later one is known.
         let number = min(grant?.number ?? granted, granted)
         guard number >= believed, !fields.quotas.isEmpty else { return }
         believed = number
         renewQuotas(at: now)
         for var quota in fields.quotas {
-            // Those that went since are not counted in it.
+            // It does not count the requests that were sent since.
             quota.remaining = max(0, quota.remaining - (granted - number))
             held.removeAll { $0.quota.name == quota.name && $0.quota.partitionKey == quota.partitionKey }
             if held.count >= Self.quotaLimit, let first = held.indices.min(by: { held[$0].until < held[$1].until }) {
@@ -77,7 +77,7 @@ package struct RateLimitMachine: Sendable {
         }
     }
 
-    /// A quota whose time is up is full again where its policy is known, for one window; otherwise nothing is known of it.
+    /// Renews a quota whose time has passed: it is full again for one window if its policy is known, and removed otherwise.
     private mutating func renewQuotas(at now: Duration) {
         if let until = pausedUntil, until <= now { pausedUntil = nil }
         guard held.contains(where: { $0.until <= now }) else { return }
@@ -93,7 +93,7 @@ package struct RateLimitMachine: Sendable {
         }
     }
 
-    /// How many could go at `now`; nil where nothing limits them.
+    /// Returns how many requests may be sent at `now`; `nil` if nothing limits them.
     package func available(_ limit: RateLimit?, at now: Duration) -> Int? {
         var machine = self
         machine.renewQuotas(at: now)
@@ -108,14 +108,14 @@ package struct RateLimitMachine: Sendable {
     }
 }
 
-/// The last instants, oldest overwritten first.
+/// The last instants. The oldest is overwritten first.
 private struct InstantRing: Sendable {
     private var instants: [Duration] = []
-    /// Where the oldest is, once the ring is full.
+    /// The index of the oldest instant, once the ring is full.
     private var first = 0
     private var capacity = 0
 
-    /// The `count`th from the end; nil if there were not so many.
+    /// Returns the `count`th instant from the end; `nil` if there are fewer.
     func last(_ count: Int) -> Duration? {
         guard count <= instants.count else { return nil }
         return instants[(first + instants.count - count) % instants.count]
@@ -134,7 +134,7 @@ private struct InstantRing: Sendable {
         }
     }
 
-    /// How many of the last `limit` came after `instant`.
+    /// Returns how many of the last `limit` instants are later than `instant`.
     func count(after instant: Duration, upTo limit: Int) -> Int {
         var (low, high) = (0, min(limit, instants.count))
         while low < high {

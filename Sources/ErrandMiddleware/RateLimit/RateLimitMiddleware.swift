@@ -1,26 +1,32 @@
 public import ErrandCore
 internal import ErrandFormats
 
-/// Lets no more requests go in a time than a limit has it, and than the server says it bears; the others wait in line: by
-/// ``RequestPriority`` first, then by arrival. Every tenth turn goes to whoever has waited longest, so that nobody waits for ever.
+/// Limits the request rate to `limit`, and to what the server's rate-limit fields allow. Excess requests queue by ``RequestPriority``, then
+/// first in, first out; every tenth grant goes to the request that has queued longest, so that none queues forever.
 ///
-/// **Place:** inside `retry` (each attempt counts), the cache, `coalesce` and `circuitBreaker`, outside `concurrencyLimit`: no slot is held by one who waits.
+/// ```swift
+/// let stack = transport.concurrencyLimit(6).rateLimit(.perSecond(50, burst: 10)).retry()
+/// ```
 ///
-/// What the server says is read of every response (``RateLimitFields``): after a 429 or 503 with `Retry-After` no request of that key goes
-/// until then, and of a quota no more than remain. Responses come back as they are.
+/// **Place:** inside `retry` (each attempt counts), the cache, `coalesce` and `circuitBreaker`; outside `concurrencyLimit`, so that no slot
+/// is held while a request queues.
 ///
-/// Who waits can be cancelled at any time, and obeys its deadline: it fails with the code `timedOut`, in the phase `queue`. Where the
-/// wait is known to be too long, it fails at once with ``RateLimitError``. Better news from the server ends a wait that has begun: at once where a response
-/// to this middleware brings it, within a minute where another one shares the store.
+/// The rate-limit fields of every response are read (``RateLimitFields``). After a 429 or 503 with `Retry-After`, no request of that key is
+/// sent until then, and no more requests are sent than a quota has left. Responses are returned unchanged.
 ///
-/// A server is not believed for ever: what it says beyond `longestServerWait`, or beyond an hour where that is longer, holds for that long.
-/// Until then requests fail at once; then one goes as a probe, and its response decides for the others.
+/// A queued request can be cancelled at any time. If its deadline passes, it fails with the code `timedOut`, in the phase `queue`. If the
+/// wait is known to be too long, it fails immediately with ``RateLimitError``. Newer fields from the server can end a wait early:
+/// immediately if a response to this middleware has them, within a minute if another process that shares the store gets them.
 ///
-/// **Per request:** `request.options.rateLimit = .off` goes past the line, and its answer is not looked at; `request.options.priority` moves it forward.
+/// A server's wait is obeyed for at most `longestServerWait`, or for an hour if that is longer. Until then requests fail immediately. Then
+/// one is sent as a probe, and its response decides for the others.
+///
+/// **Per request:** `request.options.rateLimit = .off` bypasses the queue and ignores rate-limit fields in the response;
+/// `request.options.priority` sets the order.
 public struct RateLimitMiddleware: HTTPMiddleware {
-    /// What becomes of requests when the ``RateLimitStore`` fails.
+    /// What happens to requests when the ``RateLimitStore`` fails.
     public enum StoreFailure: Sendable, Hashable {
-        /// They go, without a limit: a failure of the store is none of the client.
+        /// They are sent, without a limit: a failing store must not stop the client.
         case failOpen
         /// They fail with ``RateLimitStoreError``.
         case failClosed
@@ -31,14 +37,19 @@ public struct RateLimitMiddleware: HTTPMiddleware {
     private let scope: RequestScope
     private let obeysServer: Bool
 
+    /// Creates the middleware.
+    ///
     /// - Parameters:
-    ///   - limit: nil for what the server says alone.
-    ///   - scope: which requests are counted together, and what an answer's fields are held to be about.
-    ///   - store: shared by all that hold one limit together; nil is a ``MemoryRateLimitStore`` of its own, on `clock`.
-    ///   - maxWait: the longest wait; nil is without bounds but the deadline, and zero has nobody wait.
-    ///   - obeysServer: whether the server's fields are read.
-    ///   - longestServerWait: if the server wants to be left alone for longer, requests fail at once instead of waiting: an hour by default.
-    ///   - clock: what the waits are measured by.
+    ///   - limit: the request rate; `nil`, the default: only the server's fields limit it.
+    ///   - scope: which requests share a limit, and to which requests a response's fields apply; those of one origin by default.
+    ///   - store: shared by all stacks that share a limit; `nil`, the default, creates a ``MemoryRateLimitStore`` on `clock`.
+    ///   - maxWait: the longest time in the queue: at least zero. `nil`, the default: bounded by the deadline only. `.zero`: fail instead
+    ///     of queueing.
+    ///   - obeysServer: whether the server's fields are read; true by default.
+    ///   - longestServerWait: if the server asks for a longer wait, requests fail immediately instead of queueing: at least zero, an hour
+    ///     by default.
+    ///   - storeFailure: what happens to requests when the store fails; by default, they are sent.
+    ///   - clock: the clock that measures the waits.
     public init(
         _ limit: RateLimit? = nil, per scope: RequestScope = .origin, store: (any RateLimitStore)? = nil, maxWait: Duration? = nil,
         obeysServer: Bool = true, longestServerWait: Duration = .seconds(3600), storeFailure: StoreFailure = .failOpen,
@@ -84,23 +95,23 @@ public struct RateLimitMiddleware: HTTPMiddleware {
         return response
     }
 
-    /// What goes on behind a key.
+    /// The current use of the limit of one key.
     public struct State: Sendable, Hashable {
-        /// Requests in line.
+        /// The number of queued requests.
         public let waiting: Int
-        /// How many could go now; nil where nothing limits them, or the store does not tell.
+        /// The number of requests that may be sent now; `nil` if nothing limits them, or if the store does not report it.
         public let available: Int?
 
         package init(waiting: Int, available: Int?) { (self.waiting, self.available) = (waiting, available) }
     }
 
-    /// What goes on under the limit of an origin, for the scope ``ErrandCore/RequestScope/origin``. For a gauge.
+    /// Returns the current use of an origin's limit, for the scope ``ErrandCore/RequestScope/origin``. For gauges.
     public func state(of origin: Origin) async -> State { await state(of: .origin(origin)) }
 
-    /// What goes on under the limit of a key of the scope's closure. For a gauge.
+    /// Returns the current use of a limit by its key, for a scope that is a closure. For gauges.
     public func state(ofKey key: String) async -> State { await state(of: .named(key)) }
 
-    /// What goes on under the one limit of the scope ``ErrandCore/RequestScope/all``. For a gauge.
+    /// The current use of the one limit of the scope ``ErrandCore/RequestScope/all``. For gauges.
     public var state: State {
         get async { await state(of: .all) }
     }
@@ -112,13 +123,15 @@ public struct RateLimitMiddleware: HTTPMiddleware {
     package func waiting(for key: String) -> Int { limiter.waiting(for: key) }
 }
 
-/// A request was refused because it would have to wait for too long.
+/// The error of a request that was refused because it would have to queue too long. The request was not sent.
 public struct RateLimitError: RequestFailure {
+    /// The refused request.
     public var request: Request?
-    /// At least until a request may go, as far as is known; nil where it has waited for as long as it might.
+    /// The shortest duration until a request may be sent, as far as is known; `nil` if the request has queued for `maxWait`.
     public let retryAfter: Duration?
-    /// Who would make it wait.
+    /// Whether the app's own limit or the server refuses the request.
     public let cause: RateLimitDecision.Cause
+    /// The attempts before this one; empty without `retry`.
     public var attempts: [AttemptRecord] = []
 
     public var phase: ExchangePhase { .queue }
@@ -138,11 +151,13 @@ extension RateLimitError: CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
 }
 
-/// The ``RateLimitStore`` failed, and requests don't go without it.
+/// The error of a request that was refused because the ``RateLimitStore`` failed. The request was not sent.
 public struct RateLimitStoreError: RequestFailure {
+    /// The refused request.
     public var request: Request?
-    /// What the store threw.
+    /// The error that the store threw.
     public let underlying: any Error
+    /// The attempts before this one; empty without `retry`.
     public var attempts: [AttemptRecord] = []
 
     public var phase: ExchangePhase { .queue }
@@ -150,7 +165,7 @@ public struct RateLimitStoreError: RequestFailure {
 
     init(request: Request, underlying: any Error) { (self.request, self.underlying) = (request, underlying) }
 
-    /// Of the store's error, only the type is known to be without secrets.
+    /// The description. Of the store's error, it contains only the type, because its text may contain secrets.
     public var description: String {
         "\(request.map { "\($0): " } ?? "")refused, the store of the rate limit failed: \(type(of: underlying))"
             + " (not sent)" + shownAttempts
@@ -167,7 +182,7 @@ private enum RateLimitKey: OptionKey {
 }
 
 extension RequestOptions {
-    /// `.off` goes past every rate limit.
+    /// Whether rate limits apply to this request: `.off` bypasses every rate limit.
     public var rateLimit: OptionOverride<Never> {
         get { self[RateLimitKey.self] }
         set { self[RateLimitKey.self] = newValue }
@@ -175,12 +190,22 @@ extension RequestOptions {
 }
 
 extension HTTPSender {
-    /// Lets no more requests go in a time than the limit has it, and than the server says it bears; without a limit, the server alone.
-    /// See ``RateLimitMiddleware``.
+    /// Limits the request rate to `limit`, and to what the server's rate-limit fields allow; without a limit, only the server's fields
+    /// count. See ``RateLimitMiddleware``.
     ///
     /// ```swift
     /// transport.rateLimit(.perSecond(50, burst: 10), per: .origin)
     /// ```
+    ///
+    /// - Parameters:
+    ///   - limit: the request rate; `nil`: only the server's fields limit it.
+    ///   - scope: which requests share a limit; those of one origin by default.
+    ///   - store: shared by all stacks that share a limit; `nil` creates a ``MemoryRateLimitStore``.
+    ///   - maxWait: the longest time in the queue. `nil`: bounded by the deadline only. `.zero`: fail instead of queueing.
+    ///   - obeysServer: whether the server's fields are read.
+    ///   - longestServerWait: if the server asks for a longer wait, requests fail immediately instead of queueing; an hour by default.
+    ///   - storeFailure: what happens to requests when the store fails; by default, they are sent.
+    ///   - clock: the clock that measures the waits.
     public func rateLimit(
         _ limit: RateLimit? = nil, per scope: RequestScope = .origin, store: (any RateLimitStore)? = nil, maxWait: Duration? = nil,
         obeysServer: Bool = true, longestServerWait: Duration = .seconds(3600),

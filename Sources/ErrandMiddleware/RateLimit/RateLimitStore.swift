@@ -1,60 +1,68 @@
 public import ErrandFormats
 
-/// Keeps what has gone, and what servers said, by key; so that all who use it hold one limit together.
+/// Stores grants and the servers' rate-limit fields by key. All middleware that use a store share its limits.
 ///
-/// ``MemoryRateLimitStore`` is for one process. For many, one can stand over an engine that they share, such as Redis or Valkey: `take` is then one script
-/// that runs there, so that nobody comes in between, and goes by that server's time. For each key it has a sorted set of the instants of the
-/// last `count` grants and a hash with the instant at which the bucket is full, the number of grants, and by name the quotas that servers told;
-/// it does what is described for ``take(_:limit:)``, has both expire after the longest window, and returns a number or a wait. `observe` is a second
-/// script, which writes the quotas into the hash. The keys of one app get a prefix of their own.
+/// ``MemoryRateLimitStore`` is for one process. To share a limit among processes, write a store over a shared engine, such as Redis or
+/// Valkey. `take` is then one script that runs there, so that it is atomic and uses the engine's clock. For each key, it keeps a sorted set
+/// of the instants of the last `count` grants, and a hash with the instant at which the bucket is full, the number of grants, and the
+/// servers' quotas by name. It implements what ``take(_:limit:)`` describes, lets both expire after the longest window, and returns a
+/// number or a wait. `observe` is a second script, which writes the quotas into the hash. Give the keys of one app a prefix.
 ///
-/// A store obeys cancellation, and has a timeout of its own: all who wait for a key wait for it.
+/// A store must obey cancellation and have a timeout of its own: all queued requests of a key wait for it.
 public protocol RateLimitStore: Sendable {
-    /// Whether a request may go now; if it may, it counts as gone.
+    /// Decides whether a request may be sent now. If so, it counts as sent.
     ///
-    /// It may if the server's pause is over, every quota has one left, the bucket of `limit` has a token, and the last grant but
-    /// `count - 1` is a window old. Then each of them has one less, and the grant gets the next number of its key.
+    /// It may be sent if the server's pause has ended, every quota has one left, the bucket of `limit` has a token, and the `count`th most
+    /// recent grant is at least a window old. Each of them is then reduced by one, and the grant gets the next number of its key.
     ///
-    /// - Parameter limit: nil where only what the server says counts.
-    /// - Throws: when the store can't tell. What comes of it, the middleware's ``RateLimitMiddleware/StoreFailure`` decides.
+    /// - Parameters:
+    ///   - key: the text that the limit's scope makes of a request.
+    ///   - limit: `nil` if only the server's fields count.
+    /// - Throws: any error if the store fails. ``RateLimitMiddleware/StoreFailure`` decides what happens then.
     func take(_ key: String, limit: RateLimit?) async throws -> RateLimitDecision
 
-    /// Takes in what the answer to a granted request says; called only where it says something.
+    /// Records the rate-limit fields of the response to a granted request. Called only if there are any.
     ///
-    /// A `retryAfter` is a pause from now on, if none is longer. A quota replaces the one of its name, less the grants that were given
-    /// since `grant`; it is passed over where one that came with a later grant is known.
+    /// A `retryAfter` is a pause from now on, unless a longer one is in effect. A quota replaces the one of its name, reduced by the grants
+    /// since `grant`. It is ignored if a quota from a later grant is known.
     ///
-    /// - Parameter grant: nil where the request went without one.
+    /// - Parameters:
+    ///   - key: the text that the limit's scope makes of a request.
+    ///   - fields: the fields of the response.
+    ///   - grant: `nil` if the request was sent without a grant.
     func observe(_ key: String, _ fields: RateLimitFields, after grant: RateLimitGrant?) async throws
 
-    /// How many could go now; nil where nothing limits them, or the store does not tell, which is the default. For a gauge.
+    /// Returns the number of requests that may be sent now. `nil`, the default: nothing limits them, or the store does not report it. For
+    /// gauges.
     func available(_ key: String, limit: RateLimit?) async throws -> Int?
 }
 
 extension RateLimitStore {
+    /// Returns `nil`: the store does not report it.
     public func available(_ key: String, limit: RateLimit?) async throws -> Int? { nil }
 }
 
-/// What a ``RateLimitStore`` says to a request.
+/// The decision of a ``RateLimitStore`` on a request.
 public enum RateLimitDecision: Sendable, Hashable {
-    /// Go.
+    /// The request may be sent.
     case granted(RateLimitGrant)
-    /// Not yet: ask again after so long, more than zero.
+    /// The request must wait. Try again after this duration, which is more than zero.
     case wait(Duration, cause: Cause)
 
-    /// Who makes a request wait.
+    /// The reason why a request must wait.
     public enum Cause: String, Sendable, Hashable {
         /// The app's own limit.
         case limit
-        /// What the server said.
+        /// The server's rate-limit fields.
         case server
     }
 }
 
-/// That a request may go.
+/// Permission to send one request.
 public struct RateLimitGrant: Sendable, Hashable {
-    /// Counts the grants of a key: 1, 2, …. What an answer says of what is left has counted those up to its own request.
+    /// The number of the grant among those of its key: 1, 2, …. The quotas in a response count the grants up to that of its own request.
     public let number: Int
 
+    /// Creates a grant. For implementations of ``RateLimitStore``.
     public init(number: Int) { self.number = number }
 }

@@ -1,6 +1,6 @@
 internal import ErrandCore
 
-// What the leader of a line does.
+// The leader of a queue.
 extension RateLimiter {
     func lead(_ key: String, _ call: Call) async throws -> RateLimitGrant? {
         while true {
@@ -14,7 +14,7 @@ extension RateLimiter {
                 if Task.isCancelled { throw CancellationError() }
                 switch settings.storeFailure {
                 case .failOpen:
-                    // Everybody: each would have to wait for the failing store in turn.
+                    // All of them: each would have to wait for the failing store in turn.
                     for waiter in dissolve(key) { waiter.continuation.resume(returning: .go(nil)) }
                     return nil
                 case .failClosed:
@@ -42,7 +42,8 @@ extension RateLimiter {
         }
     }
 
-    /// Returns when the leader is to ask again: when the time is up, or the server has said something since `news` was counted.
+    /// Returns when the leader must ask the store again: when the time has passed, or when the server has sent fields since `news` was
+    /// counted.
     private func sleep(_ key: String, _ wait: Duration, _ cause: RateLimitDecision.Cause, unlessAfter news: Int) async throws {
         let opensAt = elapsed() + wait.bounded
         func begin(_ alarm: AsyncStream<Void>.Continuation?) -> Bool {
@@ -53,7 +54,7 @@ extension RateLimiter {
             }
         }
         defer { within(key) { $0.opening = nil } }
-        // Nothing the server says shortens a wait for the app's own limit.
+        // No field of the server shortens a wait for the app's own limit.
         if cause != .server {
             if begin(nil) { try await clock.sleep(for: wait.bounded) }
             return
@@ -68,8 +69,8 @@ extension RateLimiter {
         }
     }
 
-    /// Who gets the grant: one who is more urgent than the leader; or else the leader, and the next one leads. Every tenth goes to whoever has
-    /// waited longest.
+    /// Decides who gets a grant: a waiter that is more urgent than the leader, or else the leader, and the next waiter leads. Every tenth
+    /// grant goes to the waiter that has queued longest.
     private func settle(_ grant: RateLimitGrant, _ key: String, _ call: Call) -> (Waiter?, Turn) {
         within(key) { line in
             line.turns += 1
@@ -83,7 +84,7 @@ extension RateLimiter {
         }
     }
 
-    /// Those who can't wait as long as the server wants need not wait until they find out.
+    /// Fails the waiters that can't wait as long as the server asks, before their turn.
     private func refuseOthers(_ key: String, _ wait: Duration) {
         for waiter in removeAll(key, where: { self.refusal($0.call, wait, .server) != nil }) {
             waiter.continuation.resume(throwing: RateLimitError(request: waiter.call.request, retryAfter: wait, cause: .server))

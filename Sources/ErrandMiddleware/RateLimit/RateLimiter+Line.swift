@@ -1,14 +1,14 @@
 internal import ErrandCore
 
 extension RateLimiter {
-    /// What a wait in line comes to.
+    /// The outcome of waiting in the queue.
     enum Turn: Sendable {
         case lead
-        /// The grant is nil where the store failed.
+        /// The request may be sent. The grant is `nil` if the store failed.
         case go(RateLimitGrant?)
     }
 
-    /// A request in line.
+    /// A queued request.
     struct Call: Sendable {
         let request: Request
         let arrived: Duration
@@ -23,20 +23,20 @@ extension RateLimiter {
     }
 
     struct Line: Sendable {
-        /// The lane of who leads; nil where nobody does.
+        /// The lane of the leader; `nil` if there is none.
         var leader: Int?
-        /// When the leader will ask again, and for whose sake it waits; nil while it asks.
+        /// When the leader asks the store again, and why it waits; `nil` while it asks.
         var opening: Opening?
-        /// How many times the server said something while somebody led.
+        /// The number of times that the server sent fields while there was a leader.
         var news = 0
         var queue = WaitQueue<Waiter>()
 
-        /// Grants since the last that went to whoever had waited longest.
+        /// The number of grants since the last that went to the longest waiter.
         var turns = 0
 
         var isEmpty: Bool { leader == nil && queue.isEmpty }
 
-        /// Who is next leads, if there is anybody.
+        /// Makes the next waiter the leader, if there is one.
         mutating func promote() -> Waiter? {
             opening = nil
             let next = popFirst()
@@ -44,7 +44,7 @@ extension RateLimiter {
             return next
         }
 
-        /// The ticket's place is void then: another line may give the number again.
+        /// Clears the ticket's place: another queue may issue the same number.
         mutating func popFirst(before lane: Int? = nil) -> Waiter? {
             let next = queue.popFirst(before: lane)
             next?.ticket.place = nil
@@ -58,11 +58,11 @@ extension RateLimiter {
         }
     }
 
-    /// When a leader asks again.
+    /// When a leader asks the store again.
     struct Opening: Sendable {
         let at: Duration
         let cause: RateLimitDecision.Cause
-        /// Wakes the leader; nil where nothing the server says could.
+        /// Wakes the leader; `nil` if no field of the server can.
         let alarm: AsyncStream<Void>.Continuation?
     }
 }

@@ -2,9 +2,10 @@ internal import ErrandCore
 internal import ErrandFormats
 internal import Synchronization
 
-/// Lines by key. Who is first leads: alone it asks the store and sleeps; the others are parked, and get what it is granted, or its lead.
+/// The queues, by key. The first waiter is the leader: only it asks the store and sleeps. The others are suspended until the leader hands
+/// them a grant or the lead.
 ///
-/// A line without a leader has nobody in it. Whoever leads and ends, however it ends, has somebody else lead.
+/// A queue without a leader is empty. A leader that ends, for whatever reason, makes the next waiter the leader.
 final class RateLimiter: Sendable {
     struct Settings: Sendable {
         var limit: RateLimit?
@@ -18,17 +19,17 @@ final class RateLimiter: Sendable {
         var belief: RateLimitBelief
     }
 
-    /// That a request may go.
+    /// Permission to send a request.
     struct Permit: Sendable {
-        /// Nil where the store failed.
+        /// `nil` if the store failed.
         var grant: RateLimitGrant?
-        /// Whether others wait for what comes of it.
+        /// Whether other requests wait for its response.
         var isProbe = false
     }
 
-    /// A store that several share may have better news: whoever waits for the server asks again after so long at the latest.
+    /// A shared store may have newer fields: a leader that waits for the server asks again after this duration at the latest.
     static let longestSleep = Duration.seconds(60)
-    /// Beyond this, and beyond the longest wait, what a server says is not believed.
+    /// A server's wait is obeyed for this duration, or for the longest wait if that is longer.
     private static let longestBelief = Duration.seconds(3600)
 
     let settings: Settings
@@ -45,7 +46,7 @@ final class RateLimiter: Sendable {
         keys = Mutex(Keys(belief: RateLimitBelief(limit: max(settings.longestServerWait, Self.longestBelief))))
     }
 
-    /// How many are in line, the leader included.
+    /// Returns the number of queued requests, including the leader.
     func waiting(for key: String) -> Int {
         keys.withLock { keys in keys.lines[key].map { $0.queue.count + ($0.leader == nil ? 0 : 1) } ?? 0 }
     }
@@ -54,13 +55,13 @@ final class RateLimiter: Sendable {
 
     // MARK: A request
 
-    /// Returns when the request may go.
+    /// Returns when the request may be sent.
     ///
     /// - Throws: `CancellationError`; ``TransportError`` when the deadline passes; ``RateLimitError``; ``RateLimitStoreError``.
     func acquire(_ key: String, for request: Request) async throws -> Permit {
         try Task.checkCancellation()
         let (isFree, isProbe) = try admit(key, request)
-        // Nobody is in line, and the answer is at hand: no race, and no line.
+        // No request is queued, and the decision needs no wait: no race, and no queue.
         if let memory, isFree, case .granted(let grant) = memory.take(key, limit: settings.limit) {
             return Permit(grant: grant, isProbe: isProbe)
         }
@@ -77,14 +78,14 @@ final class RateLimiter: Sendable {
         }
     }
 
-    /// Whether nobody is in line, and whether the request is the one that goes to see whether the server can be asked again.
+    /// Returns whether the queue is empty, and whether the request is the probe that finds out whether the server accepts requests again.
     ///
-    /// - Throws: ``RateLimitError`` while a server is left alone that asked for more than it is believed.
+    /// - Throws: ``RateLimitError`` while requests to a server are refused because it asked for a longer wait than is obeyed.
     private func admit(_ key: String, _ request: Request) throws -> (isFree: Bool, isProbe: Bool) {
         let now = elapsed()
         let (isFree, entry) = keys.withLock { keys in
             let entry = keys.belief.enter(key, at: now) {
-                // The store was told to forget it, or something better.
+                // The store was reset for this key, or has newer fields.
                 memory.map { $0.wait(key, limit: nil) == nil } ?? false
             }
             return (keys.lines[key] == nil, entry)
@@ -93,13 +94,13 @@ final class RateLimiter: Sendable {
         return (isFree, entry == .probe)
     }
 
-    /// A probe is over, and what its response said was observed.
+    /// Ends a probe, after the fields of its response were observed.
     func endProbe(_ key: String, isAnswered: Bool) {
         let now = elapsed()
         keys.withLock { $0.belief.endProbe(key, isAnswered: isAnswered, at: now) }
     }
 
-    /// How long the server is left alone because it asked for more than it is believed.
+    /// Returns how long requests are refused because the server asked for a longer wait than is obeyed.
     func excess(_ key: String) -> Duration? {
         let now = elapsed()
         return keys.withLock { $0.belief.wait(key, at: now) }
@@ -107,7 +108,7 @@ final class RateLimiter: Sendable {
 
     // MARK: A request's turn
 
-    /// What ends the wait: the deadline or `maxWait`, whichever is earlier.
+    /// The error that ends the wait: at the deadline or after `maxWait`, whichever is earlier.
     private func expiry(of call: Call) -> (@Sendable () async throws -> TransportError)? {
         let request = call.request
         let before = request.deadline?.remaining
@@ -141,7 +142,7 @@ final class RateLimiter: Sendable {
         }
     }
 
-    /// Where nobody waits, there is no line.
+    /// Asks the store once: with a `maxWait` of zero there is no queue.
     private func askOnce(_ key: String, _ call: Call) async throws -> RateLimitGrant? {
         let decision: RateLimitDecision
         do {
@@ -157,7 +158,7 @@ final class RateLimiter: Sendable {
         }
     }
 
-    /// Parks the call until it is granted or leads.
+    /// Suspends the call until it has a grant or leads.
     private func enter(_ key: String, _ call: Call) async throws -> Turn {
         try await parked { ticket, continuation in
             within(key) { line in
@@ -178,13 +179,14 @@ final class RateLimiter: Sendable {
         }
     }
 
-    /// At least so long, as the line stands: until the leader asks again, and then for those in front beyond a burst.
+    /// Returns the shortest possible wait in the queue as it is now: until the leader asks again, and then for the waiters ahead beyond a
+    /// burst.
     private func knownWait(_ call: Call, _ key: String, in line: Line) -> (Duration, RateLimitDecision.Cause)? {
         guard let opening = line.opening, let leader = line.leader else { return nil }
         var (opens, cause) = (max(.zero, opening.at - elapsed()), opening.cause)
-        // What the store says now counts, and not what it said when the leader asked.
+        // The store's current decision counts, not the one that the leader got.
         if let memory, case let (wait, why) = memory.wait(key, limit: settings.limit) ?? (.zero, .limit), wait < opens {
-            // Not for the moment between two looks at a clock.
+            // Ignore the time between two readings of a clock.
             if opens - wait > .milliseconds(100) { opening.alarm?.yield() }
             (opens, cause) = (wait, why)
         }
@@ -194,7 +196,7 @@ final class RateLimiter: Sendable {
         return (opens + ahead, cause)
     }
 
-    /// Why the call must not wait so long; nil if it may.
+    /// Returns the error of a call that must not wait that long; `nil` if it may.
     func refusal(_ call: Call, _ wait: Duration, _ cause: RateLimitDecision.Cause) -> RateLimitError? {
         let isTooLong =
             settings.maxWait.map { elapsed() - call.arrived + wait > $0 } ?? false
@@ -203,7 +205,7 @@ final class RateLimiter: Sendable {
         return isTooLong ? RateLimitError(request: call.request, retryAfter: wait, cause: cause) : nil
     }
 
-    /// A grant whose owner left goes to the next in line. If nobody is there, it was in vain.
+    /// Passes a grant whose owner has left to the next waiter. If there is none, the grant is lost.
     func pass(_ grant: RateLimitGrant?, _ key: String) {
         guard let grant else { return }
         let next = within(key) { $0.popFirst() }
@@ -212,7 +214,7 @@ final class RateLimiter: Sendable {
 
     // MARK: Answers
 
-    /// Tells the store what a response says. A store that fails has not heard it.
+    /// Records the fields of a response in the store. An error of the store is ignored.
     func observe(_ fields: RateLimitFields, _ key: String, after grant: RateLimitGrant?, within deadline: Deadline?) async {
         let now = elapsed()
         let fields = keys.withLock { $0.belief.believed(fields, key, at: now) }
@@ -225,7 +227,7 @@ final class RateLimiter: Sendable {
             operation: { try await store.observe(key, fields, after: grant) })
     }
 
-    /// The leader asks the store again: what it waits for may have changed.
+    /// Makes the leader ask the store again, because its wait may have changed.
     private func wakeLeader(_ key: String) {
         let alarm = keys.withLock { keys -> AsyncStream<Void>.Continuation? in
             guard keys.lines[key] != nil else { return nil }
@@ -237,7 +239,7 @@ final class RateLimiter: Sendable {
         alarm?.yield()
     }
 
-    /// Changes a line where it stands, and forgets one that nobody is in.
+    /// Changes a queue in place, and removes it if it is empty.
     func within<Result: Sendable>(_ key: String, _ body: (inout Line) -> Result) -> Result {
         keys.withLock { keys in
             let result = body(&keys.lines[key, default: Line()])
