@@ -1,17 +1,18 @@
 public import ErrandCore
 
-/// Answers in another way where a request fails: by a value, by an answer that was kept, by another sender.
+/// Replaces a failure, or a response with an unwanted status: with a value, with a response from a closure, or by sending the request to
+/// another sender.
 ///
 /// ```swift
-/// primary.fallback(to: mirror)                                             // where there is no answer
-/// stack.fallback(statuses: [503]) { request, _ in await kept.answer(to: request) }   // nil: the 503 stands
+/// primary.fallback(to: mirror)                                             // if there is no response
+/// stack.fallback(statuses: [503]) { request, _ in await kept.response(to: request) }   // nil: the 503 is returned
 /// ```
 ///
-/// **Place:** inside `validateStatus`, outside `retry`: it comes when all attempts are used up. A call that was cancelled is over, and
-/// never answered in another way. Where the other way fails as well, what failed first is thrown, with the second failure in its `attempts`.
+/// **Place:** inside `validateStatus`, outside `retry`: it acts when all attempts are used up. A cancelled call has no fallback. If the
+/// fallback fails too, the first failure is thrown, with the second one in its `attempts`.
 ///
-/// **Two servers:** give each sender a server of its own, inside. A `server` outside of both makes the URL absolute, and a `server` inside
-/// leaves a URL alone that names another origin, so the second server would never be asked:
+/// **Two servers:** give each sender its own `server`, inside. A `server` outside of both makes the URL absolute. A `server` inside leaves
+/// a URL alone that names another origin, so the second server would get no request:
 ///
 /// ```swift
 /// let api = transport.server("https://a.example").retry()
@@ -20,30 +21,33 @@ public import ErrandCore
 /// ```
 ///
 /// **Deadline:** if the request can be sent again, the first sender gets an earlier deadline, which leaves a quarter of the remaining time
-/// (`deadlineShare`) to the other sender. With `timeout(.seconds(10))` outside, the first sender has 7.5 s, its body included. Use a share of 0 for
-/// bodies that take long. Without a deadline, a first sender that hangs keeps the other from being asked. Values and closures have no share: they
-/// are asked when the first sender has failed, after the deadline too.
+/// (`deadlineShare`) to the other sender. With `timeout(.seconds(10))` outside, the first sender has 7.5 s, including its body. Use a share
+/// of 0 for bodies that take long. Without a deadline, a first sender that hangs prevents the fallback. Values and closures have no share:
+/// they are used when the first sender has failed, even after the deadline.
 ///
 /// **Per request:** `request.options.fallback = .off`.
 public struct FallbackMiddleware: HTTPMiddleware {
-    /// Why the first way is not good enough.
+    /// The reason for a fallback.
     public enum Cause: Sendable {
+        /// The inner sender threw this error.
         case failure(any Error)
-        /// The answer, with its body unread. It is released when another one is given that is not made of it; whoever reads it must give
-        /// another one.
+        /// The inner sender returned this response, whose status is to be replaced. Its body is unread. It is released when the closure
+        /// returns another response that does not use it. A closure that reads the body must return another response.
         case response(Response)
     }
 
     private let name: String
     private let statuses: Set<Int>
-    /// Of the time to the deadline, the part that is kept for the other way.
+    /// The share of the remaining time that is reserved for the fallback.
     private let deadlineShare: Double
     private let answer: @Sendable (Request, Cause) async throws -> Response?
 
+    /// Creates a fallback that is a closure.
+    ///
     /// - Parameters:
     ///   - name: for the stack's description.
-    ///   - statuses: which answers are replaced; none by default.
-    ///   - answer: the other answer; nil leaves what there is.
+    ///   - statuses: the status codes of the responses to replace; none by default.
+    ///   - answer: returns the other response; `nil` keeps the failure or the response.
     public init(
         _ name: String = "closure", statuses: Set<Int> = [],
         _ answer: @escaping @Sendable (_ request: Request, _ cause: Cause) async throws -> Response?
@@ -58,17 +62,23 @@ public struct FallbackMiddleware: HTTPMiddleware {
         (self.name, self.statuses, self.deadlineShare, self.answer) = (name, statuses, deadlineShare, answer)
     }
 
-    /// Another sender gets the request, unless its body can't be sent again, or it might be done twice: one that is not idempotent
-    /// (RFC 9110, 9.2.2) and has no `Idempotency-Key` is sent only where the first sender's server provably did nothing of it.
+    /// Creates a fallback that sends the request to another sender.
     ///
-    /// - Parameter deadlineShare: the part of the remaining time that is kept for the other sender: at least 0, which keeps nothing, and less
-    ///   than 1; 0.25 by default.
+    /// It does so only if the body can be sent again, and if the request can't be processed twice: a request that is neither idempotent
+    /// ([RFC 9110, section 9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)) nor has an `Idempotency-Key` is sent only if the
+    /// first sender's server provably did not process it.
+    ///
+    /// - Parameters:
+    ///   - sender: the sender that gets the request.
+    ///   - statuses: the status codes of the responses to replace; none by default.
+    ///   - deadlineShare: the share of the remaining time that is reserved for the other sender: at least 0, which reserves nothing, and
+    ///     less than 1; 0.25 by default.
     public init(to sender: some HTTPSender, statuses: Set<Int> = [], deadlineShare: Double = 0.25) {
         // A transport gets the boundary that every request passes.
         let stack = HTTPStack(sender)
         self.init(name: "another sender", statuses: statuses, deadlineShare: deadlineShare) { request, cause in
             guard request.body.canBeSent, cause.allowsSending(request) else { return nil }
-            // The other sender's stack is a part of the call: it need not serve all that the call asks for.
+            // The other sender's stack is part of the call: it need not support every option that the call sets.
             return try await stack.send(inCallOf: request)
         }
     }
@@ -93,7 +103,7 @@ public struct FallbackMiddleware: HTTPMiddleware {
             case .success(let other?): return other
             case .success(nil): throw error
             case .failure(let second):
-                // The request may have reached the other sender's server: the failure says so.
+                // The request may have reached the other sender's server, and the failure must show that.
                 guard var failure = error as? any RequestFailure else { throw error }
                 failure.attempts.append(AttemptRecord(number: failure.attempts.count + 1, outcome: .failure(second), delay: .zero))
                 throw failure
@@ -101,7 +111,7 @@ public struct FallbackMiddleware: HTTPMiddleware {
         }
         guard statuses.contains(first.head.status.code) else { return first }
         do {
-            // The first is let go of, not abandoned, where there is another: that may be made of it.
+            // The first response is dropped, not abandoned: the other one may use its body.
             if case .success(let other?) = try await other(request, .response(first)) { return other }
             return first
         } catch {
@@ -110,7 +120,8 @@ public struct FallbackMiddleware: HTTPMiddleware {
         }
     }
 
-    /// The first way. Its deadline is one of its own, and no cancellation, so that the layers inside see a server that is too slow.
+    /// Sends the request to the first sender, with an earlier deadline of its own. The deadline is not a cancellation, so that the layers
+    /// inside see a slow server.
     private func first(_ request: Request, _ next: some HTTPSender) async throws -> Response {
         guard deadlineShare > 0, let deadline = request.deadline, request.body.replay.canRestart, request.mayBeSentAgain,
             case let remaining = deadline.remaining, remaining > .zero
@@ -120,7 +131,7 @@ public struct FallbackMiddleware: HTTPMiddleware {
         return try await next.send(first, inCallOf: request)
     }
 
-    /// - Throws: `CancellationError` alone.
+    /// - Throws: only `CancellationError`.
     private func other(_ request: Request, _ cause: Cause) async throws -> Result<Response?, any Error> {
         do {
             var response = try await answer(request, cause)
@@ -134,7 +145,7 @@ public struct FallbackMiddleware: HTTPMiddleware {
 }
 
 extension FallbackMiddleware.Cause {
-    /// Whether sending `request` once more can't do it twice.
+    /// Whether sending `request` once more can't make a server process it twice.
     fileprivate func allowsSending(_ request: Request) -> Bool {
         if request.mayBeSentAgain { return true }
         guard case .failure(let error) = self, let failure = error as? any RequestFailure else { return false }
@@ -151,7 +162,7 @@ private enum FallbackOptionKey: OptionKey {
 private enum IsFallbackKey: MetadataKey { static var defaultValue: Bool { false } }
 
 extension RequestOptions {
-    /// `.off` lets this request fail.
+    /// Whether a fallback applies to this request: `.off` lets it fail.
     public var fallback: OptionOverride<Never> {
         get { self[FallbackOptionKey.self] }
         set { self[FallbackOptionKey.self] = newValue }
@@ -159,7 +170,7 @@ extension RequestOptions {
 }
 
 extension ResponseMetadata {
-    /// Whether the response came in another way, because the first one failed.
+    /// Whether the response is a fallback: a replacement for a failure or for an unwanted status.
     public var isFallback: Bool {
         get { self[IsFallbackKey.self] }
         set { self[IsFallbackKey.self] = newValue }
@@ -167,12 +178,31 @@ extension ResponseMetadata {
 }
 
 extension HTTPSender {
-    /// Sends what fails by another sender. See ``FallbackMiddleware``.
+    /// Sends a request to another sender if this one fails. See ``FallbackMiddleware``.
+    ///
+    /// ```swift
+    /// primary.fallback(to: mirror, statuses: [503])
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - sender: the sender that gets the request.
+    ///   - statuses: the status codes of the responses to replace; none by default.
+    ///   - deadlineShare: the share of the remaining time that is reserved for `sender`: at least 0 and less than 1, 0.25 by default.
     public func fallback(to sender: some HTTPSender, statuses: Set<Int> = [], deadlineShare: Double = 0.25) -> HTTPStack {
         wrapped(by: FallbackMiddleware(to: sender, statuses: statuses, deadlineShare: deadlineShare))
     }
 
-    /// Answers what fails with a value.
+    /// Returns a value instead of a failure. See ``FallbackMiddleware``.
+    ///
+    /// ```swift
+    /// stack.fallback(headers: [.contentType: "application/json"], data: Data("[]".utf8))
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - status: the status of the value; 200 by default.
+    ///   - headers: its header fields.
+    ///   - data: its body.
+    ///   - statuses: the status codes of the responses to replace; none by default.
     public func fallback(status: HTTPResponse.Status = .ok, headers: HTTPFields = HTTPFields(), data: Data, statuses: Set<Int> = [])
         -> HTTPStack
     {
@@ -182,7 +212,11 @@ extension HTTPSender {
             })
     }
 
-    /// Answers what fails by a closure. See ``FallbackMiddleware``.
+    /// Replaces a failure with the response that a closure returns. See ``FallbackMiddleware``.
+    ///
+    /// - Parameters:
+    ///   - statuses: the status codes of the responses to replace; none by default.
+    ///   - answer: returns the other response; `nil` keeps the failure or the response.
     public func fallback(
         statuses: Set<Int> = [],
         _ answer: @escaping @Sendable (_ request: Request, _ cause: FallbackMiddleware.Cause) async throws -> Response?

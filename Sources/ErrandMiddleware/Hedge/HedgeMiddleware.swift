@@ -1,20 +1,27 @@
 public import ErrandCore
 internal import Synchronization
 
-/// Sends a request that is slow to be answered once more, takes what is answered first, and cancels the others.
+/// Sends a request again when its response is slow, returns the first response, and cancels the other attempts.
 ///
-/// It cuts the slowest answers where slowness is by chance: a server among many that stalls, a lost packet. It is for safe methods with a
-/// body that can be sent again, and no upgrade; others pass. Each attempt beyond the first takes a token of a ``RetryBudget``: where that is empty,
-/// nothing is hedged, so that a server that is slow because it has too much to do does not get twice as much.
+/// ```swift
+/// let budget = RetryBudget()
+/// let stack = transport.concurrencyLimit(6).hedge(budget: budget).retry(budget: budget)
+/// let response = try await stack.send(request)
+/// response.metadata.hedge?.winner  // 2: the second attempt was faster
+/// ```
 ///
-/// An attempt that fails while another is under way is waited out; one that fails alone is the result, for `retry` to look at. An answer with
-/// `Retry-After` (429, 503) ends the hedging of its request.
+/// It helps where slowness is by chance: one of many servers stalls, or a packet is lost. It applies to safe methods with a body that can
+/// be sent again, and without an upgrade; other requests pass through. Each attempt after the first takes a token of a ``RetryBudget``. If
+/// the budget is empty, nothing is hedged, so that a server that is slow from overload does not get twice the load.
 ///
-/// The response is returned when the cancelled attempts have ended. The transports and middleware of this library end at once; a sender of your own that
-/// does not obey cancellation holds the response up for as long as it goes on.
+/// If an attempt fails while another one is in progress, the other one decides. If it fails alone, the failure is the result, and `retry`
+/// handles it. A response with `Retry-After` (429, 503) ends the hedging of its request.
 ///
-/// **Place:** inside `retry` and `coalesce` (which would take the attempts for one), outside `circuitBreaker` and the limits: each
-/// attempt takes its own slot. The race costs about 10 µs a request.
+/// The response is returned when the cancelled attempts have ended. The transports and middleware of this library end immediately. A sender
+/// of your own that ignores cancellation delays the response for as long as it runs.
+///
+/// **Place:** inside `retry` and `coalesce` (which would merge the attempts), outside `circuitBreaker` and the limits: each attempt takes
+/// its own slot. The race costs about 10 µs for each request.
 ///
 /// **Per request:** `request.options.hedge = .off`, or `.use(policy)`.
 public struct HedgeMiddleware: HTTPMiddleware {
@@ -24,10 +31,13 @@ public struct HedgeMiddleware: HTTPMiddleware {
     private let latencies: OriginLatencies
     private let clock: any Clock<Duration>
 
+    /// Creates the middleware.
+    ///
     /// - Parameters:
-    ///   - budget: that of the `retry` of the same stack, which fills it. Nil, the default, is one of its own: 5 in reserve, and one for
-    ///     twenty calls that are answered.
-    ///   - clock: what delays and answers are measured by.
+    ///   - policy: when the next attempt begins, and how many there are; ``HedgePolicy/standard`` by default.
+    ///   - budget: the budget of the `retry` of the same stack, which fills it. `nil`, the default, is a budget of its own: 5 tokens in
+    ///     reserve, and one more for twenty successful calls.
+    ///   - clock: the clock that measures delays and response times.
     public init(_ policy: HedgePolicy = .standard, budget: RetryBudget? = nil, clock: any Clock<Duration> = ContinuousClock()) {
         self.policy = policy
         self.budget = budget ?? RetryBudget(reserve: 5, perSuccess: 0.05, perSecond: 0, clock: clock)
@@ -47,11 +57,11 @@ public struct HedgeMiddleware: HTTPMiddleware {
 
     public var label: String { "hedge(\(policy))" }
 
-    /// How many origins' latencies are kept now.
+    /// The number of origins whose response times are kept.
     package var originCount: Int { latencies.count }
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
-        // The loser of two upgrades would be a connection that nobody closes.
+        // The losing upgrade would be a connection that no one closes.
         guard let policy = request.options.hedge.resolved(policy), request.method.isSafe, request.body.replay.canRestart,
             request.options.upgrade == nil
         else { return try await next.send(request) }
@@ -63,9 +73,9 @@ public struct HedgeMiddleware: HTTPMiddleware {
         } else {
             response = try await next.send(request)
         }
-        // A refusal tells nothing of how long an answer takes.
+        // A refusal says nothing about how long a response takes.
         guard !policy.failing.contains(response.head.status.code) else { return response }
-        // The time of the call, also where another attempt won: leaving the slow ones out would shorten the delay, call by call.
+        // The duration of the call, even if another attempt won: leaving out the slow ones would shorten the delay, call by call.
         latencies.add(elapsed(), policy.delay, of: origin)
         if ownsBudget { budget.deposit(origin) }
         return response
@@ -157,19 +167,20 @@ public struct HedgeMiddleware: HTTPMiddleware {
     }
 }
 
-/// How an answer came about that was hedged.
+/// How a hedged call got its response.
 public struct HedgeRecord: Sendable, Hashable {
-    /// How many attempts were begun: 2 at least.
+    /// The number of attempts: at least 2.
     public let attempts: Int
-    /// The number of the one that was answered, from 1.
+    /// The number of the attempt whose response was returned; the first is 1.
     public let winner: Int
 
+    /// Creates a record.
     public init(attempts: Int, winner: Int) { (self.attempts, self.winner) = (attempts, winner) }
 }
 
-/// How long the origins took lately.
+/// The recent response times of the origins.
 private final class OriginLatencies: Sendable {
-    /// Beyond these the origin that was used least recently is forgotten. Each takes 5 KB at most.
+    /// The number of origins beyond which the least recently used is removed. Each takes at most 5 KB.
     private static let originLimit = 1_000
 
     private let elapsed: @Sendable () -> Duration
@@ -217,7 +228,7 @@ extension RequestOptions {
 }
 
 extension ResponseMetadata {
-    /// How the answer came about; nil where one attempt was enough.
+    /// How the response was hedged; `nil` if one attempt was enough.
     public var hedge: HedgeRecord? {
         get { self[HedgeRecordKey.self] }
         set { self[HedgeRecordKey.self] = newValue }
@@ -225,7 +236,17 @@ extension ResponseMetadata {
 }
 
 extension HTTPSender {
-    /// Sends what is slow once more, and takes what is answered first. See ``HedgeMiddleware``.
+    /// Sends a slow request again, and returns the first response. See ``HedgeMiddleware``.
+    ///
+    /// ```swift
+    /// let budget = RetryBudget()
+    /// transport.hedge(budget: budget).retry(budget: budget)
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - policy: when the next attempt begins, and how many there are.
+    ///   - budget: the budget of the `retry` of the same stack; `nil`, the default, is a budget of its own.
+    ///   - clock: the clock that measures delays and response times.
     public func hedge(
         _ policy: HedgePolicy = .standard, budget: RetryBudget? = nil, clock: any Clock<Duration> = ContinuousClock()
     ) -> HTTPStack { wrapped(by: HedgeMiddleware(policy, budget: budget, clock: clock)) }

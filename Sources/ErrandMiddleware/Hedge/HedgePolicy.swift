@@ -1,6 +1,10 @@
-/// When a request that is slow to be answered is sent once more, beside the first.
+/// When a request with a slow response is sent again, concurrently with the first attempt.
+///
+/// ```swift
+/// stack.hedge(HedgePolicy(.fixed(.milliseconds(200)), maxAttempts: 3))
+/// ```
 public struct HedgePolicy: Sendable, Hashable, CustomStringConvertible {
-    /// How long an answer may take before the next attempt begins.
+    /// The time without a response after which the next attempt begins.
     public struct Delay: Sendable, Hashable, CustomStringConvertible {
         enum Kind: Sendable, Hashable {
             case fixed(Duration)
@@ -9,19 +13,21 @@ public struct HedgePolicy: Sendable, Hashable, CustomStringConvertible {
 
         let kind: Kind
 
-        /// Always so long; zero sends all attempts at once.
+        /// A fixed delay; `.zero` sends all attempts immediately.
+        ///
+        /// - Precondition: `delay` is at least zero.
         public static func fixed(_ delay: Duration) -> Delay {
             precondition(delay >= .zero, "delay must be at least zero (is \(delay))")
             return Delay(kind: .fixed(delay))
         }
 
-        /// As long as this share of the origin's answers took lately: what takes longer is one of the slow ones.
+        /// The time within which this share of the origin's recent responses arrived: a response that takes longer is one of the slow ones.
         ///
         /// - Parameters:
-        ///   - share: more than 0 and less than 1. About the rest of it is sent twice: 0.97 costs 3 % more requests.
-        ///   - window: how far back it looks: between half of this and all of it.
-        ///   - minimum: the delay is never shorter.
-        ///   - samples: with fewer answers in the window, nothing is hedged.
+        ///   - share: more than 0 and less than 1. About the remaining share of requests is sent twice: 0.97 costs 3 % more requests.
+        ///   - window: how far back responses count: between half of this duration and all of it; 60 s by default.
+        ///   - minimum: the shortest delay: at least zero, 1 ms by default.
+        ///   - samples: the number of responses in the window below which nothing is hedged: at least 1, 30 by default.
         public static func percentile(
             _ share: Double, window: Duration = .seconds(60), minimum: Duration = .milliseconds(1), samples: Int = 30
         ) -> Delay {
@@ -40,41 +46,43 @@ public struct HedgePolicy: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// The 97th percentile of the last minute by default.
+    /// The time without a response after which the next attempt begins: the 97th percentile of the last minute by default.
     public var delay: Delay
-    /// With the first, from 2 to 5: 2 by default.
+    /// The largest number of attempts, including the first: from 2 to 5, 2 by default.
     public let maxAttempts: Int
-    /// Statuses that are no answer while another attempt may bring one: 429, 500, 502, 503 and 504 by default.
+    /// The status codes that don't end the race while another attempt is in progress: 429, 500, 502, 503 and 504 by default.
     public var failing: Set<Int> = [429, 500, 502, 503, 504]
 
-    /// - Precondition: 2 to 5 attempts.
+    /// Creates a policy.
+    ///
+    /// - Precondition: `maxAttempts` is from 2 to 5.
     public init(_ delay: Delay = .percentile(0.97), maxAttempts: Int = 2) {
         precondition((2...5).contains(maxAttempts), "maxAttempts must be from 2 to 5 (is \(maxAttempts))")
         (self.delay, self.maxAttempts) = (delay, maxAttempts)
     }
 
-    /// Once more after the 97th percentile of the last minute.
+    /// One more attempt after the 97th percentile of the last minute.
     public static let standard = HedgePolicy()
 
     public var description: String { "after \(delay), \(maxAttempts) attempts" }
 }
 
-/// What becomes of the attempts of one request, step by step. It decides; ``HedgeMiddleware`` does it.
+/// The state machine of one request's attempts. It decides; ``HedgeMiddleware`` acts.
 package struct HedgeRace: Sendable {
     package enum Event: Sendable, Hashable {
         /// The delay is over.
         case timeUp
-        /// An attempt was answered, or failed, as a final answer may not be.
+        /// An attempt failed, or its response has a failing status.
         case failed(isPushback: Bool)
-        /// An attempt was answered.
+        /// An attempt has a final response.
         case answered
     }
 
     package enum Step: Sendable, Hashable {
         case wait
-        /// Begin another, if the budget has it; and where `thenTime`, start the delay anew.
+        /// Begin another attempt, if the budget allows it. If `thenTime`, start the delay again.
         case begin(thenTime: Bool)
-        /// The answer, or the failure, that came last is the result.
+        /// The response or the failure that came last is the result.
         case end
     }
 
@@ -93,14 +101,14 @@ package struct HedgeRace: Sendable {
         case .failed(let isPushback):
             inFlight -= 1
             if isPushback { isPushedBack = true }
-            // A failure alone is for retry to look at.
+            // A lone failure is a matter for retry.
             return inFlight == 0 ? .end : .wait
         case .answered:
             return .end
         }
     }
 
-    /// The budget had it.
+    /// Records that another attempt began: the budget allowed it.
     package mutating func begun() {
         started += 1
         inFlight += 1

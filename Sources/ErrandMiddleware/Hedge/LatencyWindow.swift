@@ -1,8 +1,8 @@
-/// How long answers took lately: a histogram of the last one to two halves of a window, each value to within one sixteenth.
+/// The recent response times of an origin: a histogram of the last one to two halves of a window, each value to within one sixteenth.
 ///
-/// A value type of fixed size; to add costs O(1), a percentile the number of its cells.
+/// A value type of fixed size. Adding a value costs O(1), a percentile costs as much as there are cells.
 package struct LatencyWindow: Sendable {
-    /// From 1 µs to the longest that is told apart, about 11 hours.
+    /// From 1 µs to the longest distinct value, about 11 hours.
     private static let octaves = 36
     private static let cellsPerOctave = 16
 
@@ -17,7 +17,7 @@ package struct LatencyWindow: Sendable {
         (half, began) = (window / 2, now)
     }
 
-    /// How many values it holds.
+    /// The number of values.
     package var count: Int { currentCount + previousCount }
 
     package mutating func add(_ latency: Duration, at now: Duration) {
@@ -27,7 +27,7 @@ package struct LatencyWindow: Sendable {
         currentCount += 1
     }
 
-    /// The least duration that this share of the values does not exceed; nil where there are fewer than `least`.
+    /// Returns the shortest duration that this share of the values does not exceed; `nil` if there are fewer than `least` values.
     package mutating func percentile(_ share: Double, of least: Int, at now: Duration) -> Duration? {
         turn(at: now)
         guard count >= max(1, least) else { return nil }
@@ -42,13 +42,13 @@ package struct LatencyWindow: Sendable {
 
     private mutating func turn(at now: Duration) {
         guard now - began >= half else { return }
-        // After a whole window without a word, what is known is too old.
+        // After a whole window without a value, the older values are out of date.
         let isStale = now - began >= half * 2
         (previous, previousCount) = isStale ? ([], 0) : (current, currentCount)
         (current, currentCount, began) = ([], 0, now)
     }
 
-    /// Below 16 µs a cell for each; from there on, 16 for each doubling.
+    /// Below 16 µs, one cell for each microsecond; above, 16 cells for each doubling.
     private static func cell(of latency: Duration) -> Int {
         let microseconds = UInt64(max(0, min(latency / .microseconds(1), 4e10)))
         guard microseconds >= 16 else { return Int(microseconds) }
