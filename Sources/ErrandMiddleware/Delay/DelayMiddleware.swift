@@ -1,18 +1,24 @@
 public import ErrandCore
 
-/// Waits before each request: to see how an app feels on a slow day, or to keep a pause.
+/// Waits before each request, to simulate a slow network or to pace requests.
 ///
-/// **Place:** anywhere; inside `retry` it delays each attempt. A wait that would pass the request's deadline is not begun: the request
-/// fails at once with the code `timedOut`, in the phase `queue`.
+/// ```swift
+/// let slow = transport.delay(by: .seconds(2)).timeout(.seconds(30))
+/// ```
+///
+/// **Place:** anywhere; inside `retry`, it delays each attempt. If the delay would pass the request's deadline, the request fails
+/// immediately with the code `timedOut`, in the phase `queue`.
 ///
 /// **Per request:** `request.options.delay = .off`, or `.use(.seconds(1))`.
 public struct DelayMiddleware: HTTPMiddleware {
     private let delay: Duration
     private let clock: any Clock<Duration>
 
+    /// Creates the middleware.
+    ///
     /// - Parameters:
-    ///   - delay: zero or more.
-    ///   - clock: what it is measured by.
+    ///   - delay: the time to wait before each request; at least zero.
+    ///   - clock: the clock that measures it.
     public init(by delay: Duration, clock: any Clock<Duration> = ContinuousClock()) {
         precondition(delay >= .zero, "delay must be at least zero (is \(delay))")
         (self.delay, self.clock) = (delay, clock)
@@ -48,6 +54,10 @@ extension RequestOptions {
 
 extension HTTPSender {
     /// Waits before each request. See ``DelayMiddleware``.
+    ///
+    /// - Parameters:
+    ///   - delay: the time to wait; at least zero.
+    ///   - clock: the clock that measures it.
     public func delay(by delay: Duration, clock: any Clock<Duration> = ContinuousClock()) -> HTTPStack {
         wrapped(by: DelayMiddleware(by: delay, clock: clock))
     }

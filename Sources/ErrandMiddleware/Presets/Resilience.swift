@@ -1,27 +1,30 @@
 public import ErrandCore
 
-/// What a call needs to survive a server in trouble, as one value whose parts fit each other: it can't be built otherwise.
+/// The settings of `standardResilience(_:)`: timeouts, retry, circuit breaker, concurrency
+/// limit and hedging. Their values fit each other, because creating a value checks them.
 ///
 /// ```swift
-/// let stack = transport.standardResilience()                              // 30 s in all, 3 attempts of at most 10 s
+/// let stack = transport.standardResilience()                              // 30 s in total, 3 attempts of at most 10 s
 /// let patient = try Resilience(total: .seconds(60), attempt: .seconds(15))
 /// let other = transport.standardResilience(patient)
 /// ```
 public struct Resilience: Sendable, CustomStringConvertible {
-    /// For the whole call, with all attempts, waits and the body: 30 s by default.
+    /// The timeout of the whole call, including all attempts, waits and the body: 30 s by default.
     public let total: Duration
-    /// For each attempt, once it has its slot: 10 s by default.
+    /// The timeout of each attempt, from when it has its slot: 10 s by default.
     public let attempt: Duration
-    /// ``RetryPolicy/standard`` by default.
+    /// The retry policy: ``RetryPolicy/standard`` by default.
     public let retry: RetryPolicy
-    /// ``CircuitPolicy/standard`` by default.
+    /// The circuit breaker's policy: ``CircuitPolicy/standard`` by default.
     public let circuit: CircuitPolicy
-    /// How many exchanges may be under way at each origin: 1,000 by default; the others wait.
+    /// The number of exchanges that may be in progress at each origin: 1,000 by default. Other requests queue.
     public let concurrency: ConcurrencyLimit
-    /// Nil, the default, hedges nothing.
+    /// The hedging policy; `nil`, the default: nothing is hedged.
     public let hedge: HedgePolicy?
 
-    /// - Throws: ``ResilienceError`` where the parts don't fit each other, with all that is wrong.
+    /// Creates settings from parts that fit each other.
+    ///
+    /// - Throws: ``ResilienceError`` if they don't, with all problems.
     public init(
         total: Duration = .seconds(30), attempt: Duration = .seconds(10), retry: RetryPolicy = .standard,
         circuit: CircuitPolicy = .standard, concurrency: ConcurrencyLimit = .fixed(1_000), hedge: HedgePolicy? = nil
@@ -39,10 +42,10 @@ public struct Resilience: Sendable, CustomStringConvertible {
         (self.circuit, self.concurrency, self.hedge) = (circuit, concurrency, hedge)
     }
 
-    /// 30 s in all, 3 attempts of 10 s at most, the standard breaker, 1,000 exchanges at each origin.
+    /// 30 s in total, 3 attempts of at most 10 s, the standard breaker, and 1,000 exchanges at each origin.
     public static let standard = Resilience(unchecked: .seconds(30), .seconds(10), .standard, .standard, .fixed(1_000), nil)
 
-    /// What does not fit, each as a sentence; empty for every value that can be had.
+    /// The problems, each a sentence; empty for every value that was created.
     var problems: [String] {
         var problems: [String] = []
         func expect(_ isSound: Bool, _ problem: @autoclosure () -> String) { if !isSound { problems.append(problem()) } }
@@ -71,26 +74,32 @@ public struct Resilience: Sendable, CustomStringConvertible {
     }
 }
 
-/// Parts that don't fit each other. It is found when a ``Resilience`` is built, not when it is needed.
+/// Settings that don't fit each other. Thrown when a ``Resilience`` is created, not when it is used.
 public struct ResilienceError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// Each a sentence, with the values; never empty.
+    /// The problems, each a sentence with the values; never empty.
     public let problems: [String]
 
     public var description: String { problems.joined(separator: "; ") }
 }
 
 extension HTTPSender {
-    /// Retry, circuit breaker, concurrency limit and both timeouts around this sender, in the canonical order.
+    /// Adds retry, a circuit breaker, a concurrency limit and both timeouts around this sender, in the canonical order.
     ///
-    /// Outermost first: the deadline of the whole call, retry, the breaker for each attempt, hedging if wanted, the limit, the deadline of
-    /// an attempt. A slot is not held during a backoff; waiting for one counts against the call, not against the attempt. Hedging is outside
-    /// the breaker, and shares its budget with retry. Each part has its own switch per request.
+    /// ```swift
+    /// let stack = transport.standardResilience()
+    /// ```
+    ///
+    /// Outermost first: the deadline of the whole call, retry, hedging if it is set, the breaker for each attempt, the concurrency limit,
+    /// the deadline of an attempt. No slot is held during a backoff. Waiting for a slot counts against the call, not against the attempt.
+    /// Hedging is outside the breaker, and shares the budget with retry. Each part can be switched off per request.
     ///
     /// - Parameters:
-    ///   - budget: shared by retry and hedging; one of its own by default. Nil retries without bounds, and hedges by a budget of
-    ///     its own.
-    ///   - breaker: to look at the circuits; one of its own by default, with the policy of `resilience`, which it replaces.
-    ///   - clock: what all of it is measured by.
+    ///   - resilience: the settings; ``Resilience/standard`` by default.
+    ///   - budget: the budget that retry and hedging share; one of its own by default. With `nil`, retries are not limited by a budget, and
+    ///     hedging has a budget of its own.
+    ///   - breaker: a breaker to share or to inspect. If it is set, its policy is used instead of `resilience.circuit`; `nil`, the default,
+    ///     creates one.
+    ///   - clock: the clock that measures all durations.
     public func standardResilience(
         _ resilience: Resilience = .standard, budget: RetryBudget? = RetryBudget(), breaker: CircuitBreaker? = nil,
         clock: any Clock<Duration> = ContinuousClock()

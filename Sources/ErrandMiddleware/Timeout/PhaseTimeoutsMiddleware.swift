@@ -1,20 +1,29 @@
 public import ErrandCore
 
-/// Bounds each phase of every exchange, by ``PhaseTimeouts``, and each attempt as a whole.
+/// Limits the duration of each phase of every exchange, by ``PhaseTimeouts``, and of each attempt as a whole.
 ///
-/// **Place:** anywhere: the transport's boundary holds the limits. An attempt begins where this stands, so inside `retry` and `redirect`
-/// each attempt, and each step, has its own time. `timeout(_:)` bounds the whole call. Where two of these stand around each other, the shorter
-/// one of each limit holds.
+/// ```swift
+/// let stack = transport.phaseTimeouts(connect: .seconds(5), firstByte: .seconds(10), attempt: .seconds(20)).retry()
+/// ```
 ///
-/// **Per request:** `request.options.phaseTimeouts = .off`, or `.use(PhaseTimeouts(firstByte: .seconds(2)))`, which replaces all limits of the stack;
-/// `request.options.attemptTimeout` likewise. A stack without this middleware obeys them as well: an attempt then begins at the transport.
+/// **Place:** anywhere: the transport's boundary enforces the limits. An attempt begins at this layer, so inside `retry` and `redirect`
+/// each attempt and each hop has its own time. With 3 attempts of at most 20 s, a call takes up to 60 s and the backoffs; `timeout(_:)`
+/// limits the whole call. If one of these is around another, the shorter of each limit applies.
+///
+/// **Per request:** `request.options.phaseTimeouts = .off`, or `.use(PhaseTimeouts(firstByte: .seconds(2)))`, which replaces all limits of
+/// the stack; likewise `request.options.attemptTimeout`. Both also apply in a stack without this middleware; an attempt then begins at the
+/// transport.
 public struct PhaseTimeoutsMiddleware: HTTPMiddleware {
     private let limits: PhaseTimeouts
     private let attempt: Duration?
-    /// The limits, for each request.
+    /// The limits, shared by all requests.
     private let shared: StackLimits
 
-    /// - Parameter attempt: the longest that an attempt takes, body included; nil is without bounds.
+    /// Creates the middleware.
+    ///
+    /// - Parameters:
+    ///   - limits: the limits of the phases.
+    ///   - attempt: the limit of each attempt, including its body: more than zero. `nil`, the default: no limit.
     public init(_ limits: PhaseTimeouts, attempt: Duration? = nil) {
         precondition(attempt.map { $0 > .zero } ?? true, "attempt must be more than zero, or nil (is \(attempt ?? .zero))")
         (self.limits, self.attempt, shared) = (limits, attempt, StackLimits(limits))
@@ -31,7 +40,7 @@ public struct PhaseTimeoutsMiddleware: HTTPMiddleware {
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         var bounded = request
         if !limits.isEmpty {
-            // Those of another one outside. What the request itself has replaces both.
+            // Combine them with the limits of an outer layer. The request's own limits replace both.
             bounded.options.call.phaseLimits =
                 request.options.call.phaseLimits.map { StackLimits(limits.tightened(by: $0.limits)) } ?? shared
         }
@@ -48,7 +57,7 @@ public struct PhaseTimeoutsMiddleware: HTTPMiddleware {
 }
 
 extension PhaseTimeouts {
-    /// Of each limit, the shorter one; by the clock of `outer`.
+    /// Returns the shorter of each limit, on the clock of `outer`.
     fileprivate func tightened(by outer: PhaseTimeouts) -> PhaseTimeouts {
         func shorter(_ limit: KeyPath<PhaseTimeouts, Duration?>) -> Duration? {
             [self[keyPath: limit], outer[keyPath: limit]].compactMap(\.self).min()
@@ -60,10 +69,14 @@ extension PhaseTimeouts {
 }
 
 extension HTTPSender {
-    /// Bounds each phase of every exchange, and each attempt as a whole; nil is without bounds. See ``PhaseTimeouts`` for what each of
-    /// them bounds.
+    /// Limits the duration of each phase of every exchange, and of each attempt as a whole. `nil`, the default: no limit. For what each
+    /// parameter limits, see ``PhaseTimeouts``; for the place in a stack, see ``PhaseTimeoutsMiddleware``.
     ///
-    /// - Throws (when sending): ``TransportError`` with the code `timedOut`, its phase and how long it took.
+    /// ```swift
+    /// transport.phaseTimeouts(connect: .seconds(5), firstByte: .seconds(10))
+    /// ```
+    ///
+    /// - Throws: (when sending) ``TransportError`` with the code `timedOut`, the phase, and how long it took.
     public func phaseTimeouts(
         queue: Duration? = nil, connect: Duration? = nil, firstByte: Duration? = nil, idleRead: Duration? = nil,
         idleWrite: Duration? = nil, attempt: Duration? = nil, clock: any Clock<Duration> = ContinuousClock()

@@ -1,22 +1,27 @@
 public import ErrandCore
 
-/// Sets the deadline of a request: everything below obeys it, to the last byte of the body, with queues, connections, retries and
-/// their waits inside.
+/// Sets the deadline of a request. All inner layers obey it, to the last byte of the body: queues, connecting, retries and their waits.
 ///
-/// **Place:** outside `retry`, where it bounds the whole call. Inside `retry` it bounds each attempt. Where a request has a deadline
-/// already, the earlier one holds.
+/// ```swift
+/// let stack = transport.retry().timeout(.seconds(30))
+/// ```
 ///
-/// **Per request:** `request.options.timeout = .use(.seconds(2))`, or `.off` for a stream without an end. A stack without this middleware obeys
-/// `.use` as well, from where the call enters it.
+/// **Place:** outside `retry`, where it limits the whole call. Inside `retry`, it limits each attempt. If a request already has a deadline,
+/// the earlier one applies.
 ///
-/// It costs no task and no timer of its own: the transport has one, and Core races the reads of those that have none.
+/// **Per request:** `request.options.timeout = .use(.seconds(2))`, or `.off` for an endless stream. `.use` also applies in a stack without
+/// this middleware, from where the call enters the stack.
+///
+/// It adds no task and no timer: the transport has a timer, and for a transport without deadlines each read is raced against the deadline.
 public struct TimeoutMiddleware: HTTPMiddleware {
     private let duration: Duration
     private let clock: any Clock<Duration>
 
+    /// Creates the middleware.
+    ///
     /// - Parameters:
-    ///   - duration: from the moment the request passes here; positive.
-    ///   - clock: what the deadline stands on.
+    ///   - duration: the time from when the request passes this layer: more than zero.
+    ///   - clock: the clock of the deadline.
     public init(_ duration: Duration, clock: any Clock<Duration> = ContinuousClock()) {
         precondition(duration > .zero, "duration must be more than zero (is \(duration))")
         (self.duration, self.clock) = (duration, clock)
@@ -34,9 +39,16 @@ public struct TimeoutMiddleware: HTTPMiddleware {
 }
 
 extension HTTPSender {
-    /// Fails requests that are not over, body included, after `duration`. See ``TimeoutMiddleware``.
+    /// Fails requests that have not ended, including their body, after `duration`. See ``TimeoutMiddleware``.
     ///
-    /// - Throws (when sending): ``TransportError`` with the code `timedOut`, its phase and how long it took.
+    /// ```swift
+    /// transport.retry().timeout(.seconds(30))
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - duration: more than zero.
+    ///   - clock: the clock of the deadline.
+    /// - Throws: (when sending) ``TransportError`` with the code `timedOut`, the phase, and how long it took.
     public func timeout(_ duration: Duration, clock: any Clock<Duration> = ContinuousClock()) -> HTTPStack {
         wrapped(by: TimeoutMiddleware(duration, clock: clock))
     }
