@@ -1,18 +1,34 @@
 public import ErrandCore
 
-/// Tells a sink what happens in each call: an ``ExchangeEvent`` for each step, in order, one at a time, from `callStart` to `callEnd`.
+/// Reports each step of a call to an event sink: an ``ExchangeEvent`` for each, in order, one at a time, from `callStart` to `callEnd`.
 ///
-/// **Place:** outside all that is to be told of: `retry`, `redirect` and the limits tell the request's sink, and so does the transport. Inside
-/// `number`, whose number the events then have. A sink that the request has already is told as well.
+/// ```swift
+/// let stack = transport.retry().events(to: sink).number()
+/// // The descriptions of the events:
+/// // callStart
+/// // start of exchange 1
+/// // connectionAcquired of exchange 1, new connection 1
+/// // requestHeadSent of exchange 1
+/// // …
+/// // responseHead of exchange 1, status 200
+/// // end of exchange 1
+/// // callEnd
+/// ```
 ///
-/// `callEnd` comes when the last exchange is over on the wire, which may be after the response was returned, and need not wait for anybody
-/// to read it; that of a typed call comes when its value was decoded, or with what decoding failed by. A body that nobody reads or drops keeps its exchange open.
+/// **Place:** outside `retry`, `redirect` and the limits, which report to the request's sink, as the transport does. Inside `number`, so
+/// that the events have the request's number. A sink that the request already has still gets its events.
+///
+/// `callEnd` comes when the last exchange ends on the wire. That may be after the response was returned, and does not require its body to
+/// be read. In a typed call, it comes when the value was decoded, or with the decoding error. A body that is neither read nor abandoned
+/// keeps its exchange open.
 ///
 /// **Per request:** `request.options.events = .off`, or `.use(sink)`.
 public struct EventsMiddleware: HTTPMiddleware {
     private let sink: @Sendable (Request) -> (any EventSink)?
 
-    /// - Parameter sink: for each call; nil tells of none.
+    /// Creates the middleware.
+    ///
+    /// - Parameter sink: returns the sink for a call; `nil` reports nothing.
     public init(_ sink: @escaping @Sendable (Request) -> (any EventSink)?) { self.sink = sink }
 
     public var place: MiddlewarePlace? { .events }
@@ -68,9 +84,13 @@ extension RequestOptions {
 }
 
 extension HTTPSender {
-    /// Tells `sink` of every call. See ``EventsMiddleware``.
+    /// Reports every call to `sink`. See ``EventsMiddleware``.
+    ///
+    /// ```swift
+    /// let stack = transport.retry().events(to: sink).number()
+    /// ```
     public func events(to sink: some EventSink) -> HTTPStack { wrapped(by: EventsMiddleware { _ in sink }) }
 
-    /// Tells a sink of each call's own; nil tells of none. See ``EventsMiddleware``.
+    /// Reports each call to the sink that a closure returns for it; `nil` reports nothing. See ``EventsMiddleware``.
     public func events(_ sink: @escaping @Sendable (Request) -> (any EventSink)?) -> HTTPStack { wrapped(by: EventsMiddleware(sink)) }
 }

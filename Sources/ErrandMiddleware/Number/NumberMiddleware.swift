@@ -1,14 +1,21 @@
 public import ErrandCore
 internal import Synchronization
 
-/// Gives each request of the stack a number, from 1 up, for logs and metadata.
+/// Numbers the requests of a stack from 1, for logs and metadata.
 ///
-/// **Place:** outside `log` and `retry`, so that all attempts of a call share its number. The stack and its copies count together.
+/// ```swift
+/// let stack = transport.retry().number()
+/// let response = try await stack.send(request)
+/// response.metadata.requestNumber  // 1
+/// ```
 ///
-/// **Per request:** `request.options.number = .off` leaves it without a number, and uses none up.
+/// **Place:** outside `log` and `retry`, so that all attempts of a call have the same number. A stack and its copies count together.
+///
+/// **Per request:** `request.options.number = .off` gives the request no number, and does not count it.
 public final class NumberMiddleware: HTTPMiddleware {
     private let count = Atomic<Int>(0)
 
+    /// Creates the middleware. Its count begins at 1.
     public init() {}
 
     public var place: MiddlewarePlace? { .number }
@@ -32,7 +39,7 @@ private enum NumberOptionKey: OptionKey {
 }
 
 extension RequestOptions {
-    /// `.off` leaves this request without a number.
+    /// Whether this request gets a number: `.off` gives it none.
     public var number: OptionOverride<Never> {
         get { self[NumberOptionKey.self] }
         set { self[NumberOptionKey.self] = newValue }
@@ -40,6 +47,6 @@ extension RequestOptions {
 }
 
 extension HTTPSender {
-    /// Numbers the requests of this stack, from 1 up. See ``NumberMiddleware``.
+    /// Numbers the requests of this stack from 1. See ``NumberMiddleware``.
     public func number() -> HTTPStack { wrapped(by: NumberMiddleware()) }
 }

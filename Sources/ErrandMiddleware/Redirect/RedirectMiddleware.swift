@@ -1,24 +1,32 @@
 public import ErrandCore
 
-/// Follows redirects, by a ``RedirectPolicy``.
+/// Follows redirects, according to a ``RedirectPolicy``.
 ///
-/// **Place:** inside `validateStatus` and `retry`, outside `authenticate`, `cookies` and `cache`, which decide anew for each hop. The
-/// request's deadline holds for all hops together.
+/// ```swift
+/// let stack = transport.redirect().retry()
+/// let response = try await stack.send(request)
+/// response.metadata.redirects.map(\.from)  // ["http://a.example/old"]
+/// ```
 ///
-/// The response's `request` is the last one, and `metadata.redirects` tells the way. Nothing is made of a redirect's own body: one that
-/// declares 16 KiB at most and comes within 100 ms leaves its connection to be used again, and any other is abandoned.
+/// **Place:** inside `validateStatus` and `retry`; outside `authenticate`, `cookies` and `cache`, which decide anew for each hop. The
+/// request's deadline applies to all hops together.
 ///
-/// **Per request:** `request.options.redirect = .off` gives the redirect itself back; `.use(policy)`.
+/// The response's `request` is the last one, and `metadata.redirects` lists the hops. The body of a redirect is not used. If it declares at
+/// most 16 KiB and arrives within 100 ms, its connection can be reused; otherwise it is abandoned.
+///
+/// **Per request:** `request.options.redirect = .off` returns the redirect itself; `.use(policy)` sets another policy.
 public struct RedirectMiddleware: HTTPMiddleware {
-    /// How long the body of a redirect is waited for, so that its connection can be kept. A new connection costs about as much.
+    /// How long the body of a redirect may take, so that its connection can be reused. A new connection costs about as much.
     static let courtesy: Duration = .milliseconds(100)
 
     private let policy: RedirectPolicy
     private let clock: any Clock<Duration>
 
+    /// Creates the middleware.
+    ///
     /// - Parameters:
-    ///   - policy: which redirects are followed.
-    ///   - clock: what the wait for a redirect's own body is measured by, which is 100 ms at most.
+    ///   - policy: which redirects are followed; ``RedirectPolicy/standard`` by default.
+    ///   - clock: the clock that measures the wait for a redirect's own body, at most 100 ms.
     public init(_ policy: RedirectPolicy = .standard, clock: any Clock<Duration> = ContinuousClock()) {
         (self.policy, self.clock) = (policy, clock)
     }
@@ -42,7 +50,7 @@ public struct RedirectMiddleware: HTTPMiddleware {
         let first = request
         var request = request
         var way: [RedirectRecord] = []
-        // What a server has done before the request became a GET: whoever sends the call again does it twice.
+        // What servers processed before the request became a GET: sending the call again would do it twice.
         var processed: [AttemptRecord] = []
         while true {
             request.options.call.mayFollowRedirects = true
@@ -54,7 +62,7 @@ public struct RedirectMiddleware: HTTPMiddleware {
                 if !processed.isEmpty { failure.attempts = processed.followed(by: failure.attempts) }
                 throw failure
             }
-            // Further out, a redirect may be followed as well.
+            // An outer layer may follow redirects too.
             response.restoreCall(of: first)
             let decision: RedirectPolicy.Decision
             do {
@@ -102,6 +110,10 @@ extension RequestOptions {
 
 extension HTTPSender {
     /// Follows redirects. See ``RedirectMiddleware``.
+    ///
+    /// ```swift
+    /// stack.redirect(RedirectPolicy(maxHops: 5, allowsDowngrade: false))
+    /// ```
     public func redirect(_ policy: RedirectPolicy = .standard, clock: any Clock<Duration> = ContinuousClock()) -> HTTPStack {
         wrapped(by: RedirectMiddleware(policy, clock: clock))
     }

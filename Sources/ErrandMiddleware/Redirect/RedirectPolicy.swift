@@ -1,37 +1,50 @@
 public import ErrandCore
 
-/// Which redirects are followed, and what the next request is: a pure decision by RFC 9110, 15.4, and the Fetch standard.
+/// Which redirects are followed, and what the next request is: a pure decision according to [RFC 9110, section
+/// 15.4](https://www.rfc-editor.org/rfc/rfc9110#section-15.4), and the [Fetch
+/// standard](https://fetch.spec.whatwg.org/#http-redirect-fetch).
 ///
-/// 301, 302, 303, 307 and 308 with a `Location` are followed. 303 turns every method but HEAD into GET; 301 and 302 turn POST
-/// alone; all others keep method and body, and where the body can't be sent again the response is given back.
+/// Responses with the status 301, 302, 303, 307 or 308 and a `Location` are followed. 303 changes every method but HEAD into GET. 301 and
+/// 302 change only POST. In all other cases the method and the body stay; if the body can't be sent again, the redirect is returned.
 ///
-/// Where the origin changes (scheme, host or port), every sensitive field is dropped, with `Origin`, `Referer`, `WWW-Authenticate`, `Host`
-/// each default field that a ``ServerMiddleware`` with a base URL added, and each option that stays with its origin
-/// (``ErrandCore/OptionKey/crossesOrigins``): one of your own, unless its key says otherwise. They stay dropped on later hops.
+/// If the origin changes (scheme, host or port), these are removed, and stay removed on later hops: every sensitive field; `Origin`,
+/// `Referer`, `WWW-Authenticate` and `Host`; each default field that a ``ServerMiddleware`` with a base URL added; and each option that is
+/// bound to its origin (``ErrandCore/OptionKey/crossesOrigins``), which includes options of your own unless their key says otherwise.
 public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
-    /// How many redirects are followed in one call: 20.
+    /// The largest number of redirects in one call: at least 0, 20 by default.
     public var maxHops: Int
-    /// Whether a redirect from https to http is followed: true, as in browsers and curl; without credentials in any case.
+    /// Whether a redirect from https to http is followed: true by default, as in browsers and curl. Credentials are removed in any case.
     public var allowsDowngrade: Bool
 
+    /// Creates a policy.
+    ///
+    /// - Precondition: `maxHops` is at least 0.
     public init(maxHops: Int = 20, allowsDowngrade: Bool = true) {
         precondition(maxHops >= 0, "maxHops must be at least 0 (is \(maxHops))")
         (self.maxHops, self.allowsDowngrade) = (maxHops, allowsDowngrade)
     }
 
+    /// At most 20 redirects; redirects from https to http are followed.
     public static let standard = RedirectPolicy()
 
     public var description: String { "at most \(maxHops)" }
 
-    /// What to do with a response.
+    /// The next step after a response.
     public enum Decision: Sendable {
-        /// It is no redirect, or one that is the caller's to handle.
+        /// Return the response: it is not a redirect, or the caller must handle it.
         case returnResponse
+        /// Send this request.
         case follow(Request)
     }
 
-    /// - Parameter hops: how many redirects were followed already.
-    /// - Throws: ``RedirectError``: too many hops, a `Location` that is no `http` or `https` URL, a downgrade that is not allowed.
+    /// Decides on the next step after a response.
+    ///
+    /// - Parameters:
+    ///   - head: the response.
+    ///   - request: the request that was sent.
+    ///   - hops: the number of redirects that were already followed.
+    /// - Throws: ``RedirectError`` for too many hops, a `Location` that is not an `http` or `https` URL, or a downgrade that is not
+    ///   allowed.
     public func decision(for head: HTTPResponse, to request: Request, hops: Int) throws(RedirectError) -> Decision {
         guard Self.isRedirect(head), let location = head.headerFields[.location], let current = request.url else { return .returnResponse }
         func refused(_ reason: RedirectError.Reason) -> RedirectError { RedirectError(reason, request: request, head: head) }
@@ -60,7 +73,7 @@ public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
         } catch {
             throw refused(.invalidLocation(error))
         }
-        // A template tells of the first path, not of where the server sends it.
+        // The template describes the first path, not the target of the redirect.
         next.options.urlTemplate = nil
         if target.origin != current.origin {
             next.dropSensitiveFields()
@@ -69,13 +82,13 @@ public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
         return .follow(next)
     }
 
-    /// Whether a response asks to be followed.
+    /// Whether a response is a redirect with a target.
     static func isRedirect(_ head: HTTPResponse) -> Bool {
         [301, 302, 303, 307, 308].contains(head.status.code) && head.headerFields[.location]?.isEmpty == false
     }
 
-    /// Where a `Location` leads: resolved against the URL that was fetched, whose fragment it inherits if it has none
-    /// (RFC 9110, 10.2.2).
+    /// Returns the target of a `Location`, resolved against the URL that was requested. It inherits that URL's fragment if it has none
+    /// ([RFC 9110, section 10.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-10.2.2)).
     ///
     /// - Throws: ``InvalidURLError``.
     public static func target(of location: String, from url: URLReference) throws(InvalidURLError) -> URLReference {
@@ -90,7 +103,7 @@ public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension Request {
-    /// Without what must not reach another origin.
+    /// Removes what must not reach another origin.
     fileprivate mutating func dropSensitiveFields() {
         let sensitivity = options.sensitivity
         let fieldsOfServer = options.fieldsOfServer
@@ -112,22 +125,27 @@ extension HTTPField.Name {
     fileprivate static let host = known("Host")
 }
 
-/// A redirect that can't be followed.
+/// The error of a redirect that can't be followed.
 public struct RedirectError: RequestFailure {
-    /// Why. An open set.
+    /// Why a redirect can't be followed. An open set.
     public struct Reason: Sendable, CustomStringConvertible {
         public let description: String
 
+        /// There were more redirects than ``RedirectPolicy/maxHops``.
         public static func tooManyHops(_ limit: Int) -> Reason { Reason(description: "more than \(limit) redirects") }
+        /// The `Location` is not a URL that can be requested.
         public static func invalidLocation(_ error: InvalidURLError) -> Reason { Reason(description: "its Location is an \(error)") }
+        /// The redirect leads from https to http, and ``RedirectPolicy/allowsDowngrade`` is false.
         public static let downgrade = Reason(description: "it leads from https to http")
     }
 
+    /// Why the redirect can't be followed.
     public let reason: Reason
     /// The request that was redirected.
     public var request: Request?
-    /// The redirect's head.
+    /// The head of the redirect.
     public let head: HTTPResponse
+    /// The attempts before this one; empty without `retry`.
     public var attempts: [AttemptRecord] = []
 
     public var response: HTTPResponse? { head }

@@ -1,16 +1,16 @@
 public import ErrandCore
 
-/// Changes each request on its way in, or each response on its way out, by a closure of your own, which may wait.
+/// Changes each request before it is sent, or each response before it is returned, with a closure of your own, which may be asynchronous.
 ///
 /// ```swift
 /// stack.transformRequest { $0.head.headerFields[.acceptLanguage] = "de" }
 ///     .transformResponse { response in await audit.note(response.status) }
 /// ```
 ///
-/// **Place:** where you put it: it sees what the layers outside it made of the request. What the closure throws is thrown to the caller (in
-/// a call that was cancelled, `CancellationError` is); for a response, its body is released then.
+/// **Place:** where you put it: it sees the request as the outer layers changed it. An error of the closure reaches the caller; in a
+/// cancelled call, it becomes `CancellationError`. If the closure for a response throws, the body is released.
 ///
-/// **Per request:** `request.options.transform = .off` goes past every one of them.
+/// **Per request:** `request.options.transform = .off` bypasses all of them.
 public struct TransformMiddleware: HTTPMiddleware {
     private enum Kind: Sendable {
         case request(@Sendable (inout Request) async throws -> Void)
@@ -20,12 +20,20 @@ public struct TransformMiddleware: HTTPMiddleware {
     private let kind: Kind
     private let name: String
 
-    /// - Parameter name: for the stack's description.
+    /// Returns a middleware that changes requests.
+    ///
+    /// - Parameters:
+    ///   - name: for the stack's description.
+    ///   - change: changes the request in place. If it throws, the call fails with its error.
     public static func request(
         _ name: String = "request", _ change: @escaping @Sendable (inout Request) async throws -> Void
     ) -> TransformMiddleware { TransformMiddleware(kind: .request(change), name: name) }
 
-    /// - Parameter name: for the stack's description.
+    /// Returns a middleware that changes responses.
+    ///
+    /// - Parameters:
+    ///   - name: for the stack's description.
+    ///   - change: changes the response in place. If it throws, the call fails with its error.
     public static func response(
         _ name: String = "response", _ change: @escaping @Sendable (inout Response) async throws -> Void
     ) -> TransformMiddleware { TransformMiddleware(kind: .response(change), name: name) }
@@ -67,7 +75,7 @@ private enum TransformOptionKey: OptionKey {
 }
 
 extension RequestOptions {
-    /// `.off` goes past every ``TransformMiddleware``.
+    /// Whether transforms apply to this request: `.off` bypasses every ``TransformMiddleware``.
     public var transform: OptionOverride<Never> {
         get { self[TransformOptionKey.self] }
         set { self[TransformOptionKey.self] = newValue }
@@ -75,12 +83,20 @@ extension RequestOptions {
 }
 
 extension HTTPSender {
-    /// Changes each request on its way in. See ``TransformMiddleware``.
+    /// Changes each request before it is sent. See ``TransformMiddleware``.
+    ///
+    /// ```swift
+    /// stack.transformRequest { $0.headers[.acceptLanguage] = "de" }
+    /// ```
     public func transformRequest(
         _ name: String = "request", _ change: @escaping @Sendable (inout Request) async throws -> Void
     ) -> HTTPStack { wrapped(by: TransformMiddleware.request(name, change)) }
 
-    /// Changes each response on its way out. See ``TransformMiddleware``.
+    /// Changes each response before it is returned. See ``TransformMiddleware``.
+    ///
+    /// ```swift
+    /// stack.transformResponse { response in await audit.note(response.status) }
+    /// ```
     public func transformResponse(
         _ name: String = "response", _ change: @escaping @Sendable (inout Response) async throws -> Void
     ) -> HTTPStack { wrapped(by: TransformMiddleware.response(name, change)) }

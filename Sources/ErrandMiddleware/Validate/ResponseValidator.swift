@@ -1,6 +1,6 @@
 public import ErrandCore
 
-/// Looks at an answer, and says what becomes of the call.
+/// Checks a response, and decides what happens to the call.
 ///
 /// ```swift
 /// let signedIn = ResponseValidator("signed in") { request, response, _ in
@@ -8,14 +8,18 @@ public import ErrandCore
 /// }
 /// ```
 ///
-/// One that reads the body must put it back: `let response = try await response.buffered()`, then `.accept(response)`.
+/// A validator that reads the body must replace it: `let response = try await response.buffered()`, then `.accept(response)`.
 public struct ResponseValidator: Sendable {
-    /// For the stack's description and for failures.
+    /// The name, for the stack's description and for failures.
     public let name: String
     let check: @Sendable (_ request: Request, _ response: Response, _ retries: Int) async throws -> Verdict
 
-    /// - Parameter check: gets the request as it was sent, the answer, and how often this validator has had this call sent again. What it
-    ///   throws fails the call.
+    /// Creates a validator.
+    ///
+    /// - Parameters:
+    ///   - name: for the stack's description and for failures.
+    ///   - check: gets the request as it was sent, the response, and how many times this validator has had this call sent again. If it
+    ///     throws, the call fails with its error.
     public init(
         _ name: String,
         _ check: @escaping @Sendable (_ request: Request, _ response: Response, _ retries: Int) async throws -> Verdict
@@ -23,28 +27,31 @@ public struct ResponseValidator: Sendable {
         (self.name, self.check) = (name, check)
     }
 
-    /// What becomes of the call.
+    /// What happens to the call.
     public enum Verdict: Sendable {
-        /// Nothing to say: the next validator is asked, and behind the last one the answer is returned.
+        /// No objection: the next validator checks the response. After the last one, the response is returned.
         case next
-        /// This answer is returned, and no further validator is asked.
+        /// This response is returned, without further validators.
         case accept(Response)
         /// The call fails with this error.
         case fail(any Error)
-        /// The request is sent again after a wait, at most so often by this validator; then the call fails with ``ResponseValidationError``.
+        /// The request is sent again after a wait, at most `atMost` times by this validator; then the call fails with
+        /// ``ResponseValidationError``.
         case retry(Backoff, atMost: Int)
-        /// The same, without a wait, once another request was answered, whatever its status: one that wakes a session, say. It goes through the
-        /// layers inside this one; its answer is dropped, and an error of it fails the call. At most once by this validator.
-        case retryAfterSending(Request)
-        /// The same, once some work is done. The work is cancelled when the call is, and when its deadline passes. At most once by this
+        /// The request is sent again after a response to another request, whatever its status: to renew a session, for example. The other
+        /// request passes the inner layers. Its response is discarded, and if it fails, the call fails with its error. At most once by this
         /// validator.
+        case retryAfterSending(Request)
+        /// The request is sent again after some work, which is cancelled when the call is cancelled or its deadline passes. At most once by
+        /// this validator.
         case retryAfter(@Sendable () async throws -> Void)
     }
 }
 
 extension Response {
-    /// This response with its whole body in memory: `body.bufferedData` shows the bytes, and the caller can still read them, once.
+    /// Returns this response with its whole body in memory: `body.bufferedData` is the bytes, and the caller can still read them, once.
     ///
+    /// - Parameter limitBytes: the largest size of the body; 64 MiB by default.
     /// - Throws: what ``ResponseBody/collect(upTo:)`` throws.
     public func buffered(upTo limitBytes: Int = ResponseBody.defaultCollectLimitBytes) async throws -> Response {
         var copy = self
@@ -54,21 +61,28 @@ extension Response {
     }
 }
 
-/// A validator would have had a request sent once more often than it may.
+/// The error of a call that a validator can't have sent again.
 public struct ResponseValidationError: RequestFailure {
-    /// The validator's.
+    /// The name of the validator.
     public let name: String
-    /// How often it had the call sent again.
+    /// The number of times that it had the call sent again.
     public let retries: Int
-    /// Why not once more.
+    /// Why the request is not sent again.
     public let reason: Reason
+    /// The request as it was sent.
     public var request: Request?
+    /// The head of the response that the validator rejected.
     public let response: HTTPResponse?
+    /// The attempts of the call so far.
     public var attempts: [AttemptRecord] = []
 
+    /// Why a request is not sent again.
     public enum Reason: String, Sendable, Hashable {
+        /// The validator's retries are used up.
         case retriesUsedUp = "its retries are used up"
+        /// The body can be sent only once.
         case bodyCannotBeReplayed = "the body can't be sent again"
+        /// The wait would pass the deadline.
         case deadlineTooNear = "the wait would pass the deadline"
     }
 

@@ -1,16 +1,27 @@
 public import ErrandCore
 
-/// Asks a chain of ``ResponseValidator``s what becomes of each answer: return it, change it, fail, or send the request again.
+/// Passes each response to a chain of ``ResponseValidator``s, which return it, change it, fail the call, or have the request sent again.
 ///
-/// **Place:** inside `timeout` and `validateStatus`, outside `redirect`, `authenticate` and the cache. Each call counts for itself: two calls at
-/// the same time don't use up each other's retries. Waits obey the request's deadline.
+/// ```swift
+/// let ready = ResponseValidator("ready") { _, response, _ in
+///     response.status == .accepted ? .retry(.constant(.seconds(1)), atMost: 10) : .next
+/// }
+/// let stack = transport.validate(ready).timeout(.seconds(30))
+/// ```
 ///
-/// **Per request:** `request.options.validators` are asked before the chain's own; `request.options.validate = .off` asks none.
+/// **Place:** inside `timeout` and `validateStatus`; outside `redirect`, `authenticate` and the cache. Each call counts its own retries:
+/// concurrent calls don't use up each other's. Waits obey the request's deadline.
+///
+/// **Per request:** `request.options.validators` come before the chain's own; `request.options.validate = .off` switches all of them off.
 public struct ValidateMiddleware: HTTPMiddleware {
     private let validators: [ResponseValidator]
     private let clock: any Clock<Duration>
 
-    /// - Parameter clock: what waits are measured by.
+    /// Creates the middleware.
+    ///
+    /// - Parameters:
+    ///   - validators: the chain, in order.
+    ///   - clock: the clock that measures the waits.
     public init(_ validators: [ResponseValidator], clock: any Clock<Duration> = ContinuousClock()) {
         (self.validators, self.clock) = (validators, clock)
     }
@@ -37,7 +48,7 @@ public struct ValidateMiddleware: HTTPMiddleware {
                 ruling = try await rule(on: &response, request: request, by: chain, retries: retries, next: next)
             } catch {
                 response.discard()
-                // However a validator puts it: a cancelled call is over.
+                // Whatever a validator throws, a cancelled call ends as cancelled.
                 try Task.checkCancellation()
                 throw Self.telling(response.metadata.attempts, in: error)
             }
@@ -57,7 +68,8 @@ public struct ValidateMiddleware: HTTPMiddleware {
         return failure
     }
 
-    /// Nil to return the response; otherwise whose retry it is, and the wait before it.
+    /// Applies the chain to a response. Returns `nil` to return the response; otherwise the index of the validator that retries, and the
+    /// wait before it.
     private func rule(
         on response: inout Response, request: Request, by chain: [ResponseValidator], retries: [Int], next: some HTTPSender
     ) async throws -> (index: Int, delay: Duration)? {
@@ -81,7 +93,7 @@ public struct ValidateMiddleware: HTTPMiddleware {
             guard retries[index] < limit else { throw refuse(.retriesUsedUp) }
             guard request.body.canBeSent else { throw refuse(.bodyCannotBeReplayed) }
             if let remaining = request.deadline?.remaining, delay >= remaining { throw refuse(.deadlineTooNear) }
-            // Now: what comes first may need the connection, or the turn, that this answer holds.
+            // Now: the next request may need the connection or the slot that this response holds.
             response.discard()
             if case .retryAfterSending(var other) = verdict {
                 other.deadline = .earlier(other.deadline, request.deadline)
@@ -109,7 +121,7 @@ public struct ValidateMiddleware: HTTPMiddleware {
 }
 
 extension [AttemptRecord] {
-    /// Both, numbered through.
+    /// Returns both, numbered in sequence.
     func followed(by later: [AttemptRecord]) -> [AttemptRecord] {
         self + later.enumerated().map { AttemptRecord(number: count + $0 + 1, outcome: $1.outcome, delay: $1.delay) }
     }
@@ -122,20 +134,20 @@ private enum ValidationKey: OptionKey {
 
 private enum ValidatorsKey: OptionKey {
     static var defaultValue: [ResponseValidator] { [] }
-    /// They are asked outside coalescing, each caller's of the response that it got.
+    /// The validators run outside coalescing: each caller's check the response that it got.
     static func identity(of value: [ResponseValidator]) -> OptionIdentity { .none }
     static var crossesOrigins: Bool { true }
     static var servedBy: MiddlewarePlace? { .validate }
 }
 
 extension RequestOptions {
-    /// `.off` asks no validator of this request's answer.
+    /// Whether validators apply to this request: `.off` switches all of them off.
     public var validate: OptionOverride<Never> {
         get { self[ValidationKey.self] }
         set { self[ValidationKey.self] = newValue }
     }
 
-    /// Asked before the stack's own, where that has a ``ValidateMiddleware``; none by default.
+    /// The request's own validators, which come before the stack's; none by default. They require a ``ValidateMiddleware`` in the stack.
     public var validators: [ResponseValidator] {
         get { self[ValidatorsKey.self] }
         set { self[ValidatorsKey.self] = newValue }
@@ -143,7 +155,11 @@ extension RequestOptions {
 }
 
 extension HTTPSender {
-    /// Asks validators what becomes of each answer. See ``ValidateMiddleware``.
+    /// Passes each response to validators. See ``ValidateMiddleware``.
+    ///
+    /// - Parameters:
+    ///   - validators: the chain, in order.
+    ///   - clock: the clock that measures the waits.
     public func validate(_ validators: ResponseValidator..., clock: any Clock<Duration> = ContinuousClock()) -> HTTPStack {
         wrapped(by: ValidateMiddleware(validators, clock: clock))
     }

@@ -1,21 +1,29 @@
 public import ErrandCore
 
-/// Throws ``StatusError`` for a response whose status is not wanted: by default, any but 2xx.
+/// Throws ``StatusError`` for a response with an unwanted status: by default, any status but 2xx.
 ///
-/// **Place:** outside `retry`, `redirect`, `authenticate` and `cache`, which look for statuses and must see them first. Log, spans, metrics and
-/// the profile show the same on either side: they judge a status by this rule.
+/// ```swift
+/// let stack = transport.retry().validateStatus()
+/// ```
+///
+/// **Place:** outside `retry`, `redirect`, `authenticate` and `cache`, which must see the status first. Logs, spans, metrics and profiles
+/// are the same on either side: they judge a status by this rule.
 ///
 /// **Per request:** `request.options.validateStatus = .off`, or `.use(.statuses([200, 404]))`.
 public struct ValidateStatusMiddleware: HTTPMiddleware {
     private let rule: StatusRule
-    /// Whether a status that another one inside has accepted is accepted here as well.
+    /// Whether a status that an inner `validateStatus` has accepted is accepted here too.
     private let acceptsJudged: Bool
 
+    /// Creates the middleware.
+    ///
+    /// - Parameter rule: which statuses are accepted; 2xx by default.
     public init(_ rule: StatusRule = .successful) { self.init(rule, acceptsJudged: false) }
 
     private init(_ rule: StatusRule, acceptsJudged: Bool) { (self.rule, self.acceptsJudged) = (rule, acceptsJudged) }
 
-    /// Any but 2xx is refused, unless a `validateStatus` inside has accepted it: for stacks in which that is for some requests alone.
+    /// Accepts only 2xx, unless an inner `validateStatus` has accepted the status: for stacks in which the inner one applies to some
+    /// requests only.
     package static let unlessJudged = ValidateStatusMiddleware(.successful, acceptsJudged: true)
 
     public var place: MiddlewarePlace? { .validateStatus }
@@ -31,7 +39,7 @@ public struct ValidateStatusMiddleware: HTTPMiddleware {
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         guard let rule = request.options.validateStatus.resolved(rule) else { return try await next.send(request) }
-        // Observers inside judge a status by it as well.
+        // Inner observers judge the status by it too.
         var judged = request
         judged.options.call.passedStatusRule = rule
         var response: Response
@@ -50,6 +58,12 @@ public struct ValidateStatusMiddleware: HTTPMiddleware {
 }
 
 extension HTTPSender {
-    /// Throws ``StatusError`` for a status that is not wanted. See ``ValidateStatusMiddleware``.
+    /// Throws ``StatusError`` for a response with an unwanted status. See ``ValidateStatusMiddleware``.
+    ///
+    /// ```swift
+    /// stack.validateStatus(.statuses([200, 404]))
+    /// ```
+    ///
+    /// - Parameter rule: which statuses are accepted; 2xx by default.
     public func validateStatus(_ rule: StatusRule = .successful) -> HTTPStack { wrapped(by: ValidateStatusMiddleware(rule)) }
 }
