@@ -1,4 +1,4 @@
-/// A value that wraps a sender: it sees the request before and the response after, and may do anything in between.
+/// A layer that wraps a sender: it sees each request before the sender and each response after it, and can change, replace or repeat both.
 ///
 /// ```swift
 /// struct UserAgent: HTTPMiddleware {
@@ -14,21 +14,28 @@
 /// let stack = transport.wrapped(by: UserAgent(name: "Errand"))
 /// ```
 ///
-/// `next` may be called never, once or several times, and from child tasks. Whoever drops a response before its body was read
-/// releases it by ``ResponseBody/abandon()``.
+/// A middleware may call `next` never, once or several times, also from child tasks. A middleware that discards a response must call
+/// `response.body.abandon()` (``ResponseBody/abandon()``), or read the body to its end.
 public protocol HTTPMiddleware: Sendable {
+    /// Handles `request`, usually by sending it to `next`, and returns the response.
+    ///
+    /// - Parameters:
+    ///   - request: the request as the outer layers changed it.
+    ///   - next: the inner layers, down to the transport.
+    /// - Returns: the response for the outer layers, with its body still to be read.
+    /// - Throws: a ``RequestFailure`` or an error of your own; `CancellationError` if the calling task was cancelled.
     func send(_ request: Request, to next: some HTTPSender) async throws -> Response
 
-    /// What a stack's description calls this middleware, with its settings: `timeout(30.0 seconds)`. By default the type's name.
+    /// The name of this middleware in a stack's description, with its settings: `timeout(30.0 seconds)`. By default, the name of its type.
     var label: String { get }
 
-    /// Where it belongs in the canonical order; nil (the default) for a middleware that no other names as its neighbor.
+    /// Its place in the canonical order; `nil`, the default, for a middleware that no other middleware names as its neighbor.
     ///
-    /// Declare it with its type, `MiddlewarePlace?`: a constant of the type `MiddlewarePlace` is another member, which no stack reads.
+    /// Declare it with its type, `MiddlewarePlace?`. A constant of the type `MiddlewarePlace` is a different member, which no stack reads.
     var place: MiddlewarePlace? { get }
 
-    /// On which side of which other middleware it must stand, and why; none by default. A stack's description reports an order that breaks
-    /// one of them. See ``HTTPStack/orderProblems``.
+    /// The rules for its order relative to other middleware; none by default. A stack's description reports an order that breaks a rule.
+    /// See ``HTTPStack/orderProblems``.
     ///
     /// ```swift
     /// var place: MiddlewarePlace? { MiddlewarePlace("com.example.signature") }
@@ -38,7 +45,10 @@ public protocol HTTPMiddleware: Sendable {
 }
 
 extension HTTPMiddleware {
+    /// The name of the type.
     public var label: String { String(describing: Self.self) }
+    /// `nil`: no place in the canonical order.
     public var place: MiddlewarePlace? { nil }
+    /// No rules.
     public var neighbors: [MiddlewareNeighbor] { [] }
 }

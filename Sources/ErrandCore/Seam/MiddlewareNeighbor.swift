@@ -1,30 +1,30 @@
-/// A rule about the order of a stack: on which side of another place a middleware must stand, and what goes wrong otherwise.
+/// A rule for the order of a stack: on which side of another place a middleware must be, and what goes wrong otherwise.
 ///
-/// Declare only orders that defeat one of the two, not those that are merely unusual.
+/// Declare a rule only if the other order makes one of the two useless, not if it is merely unusual.
 public struct MiddlewareNeighbor: Sendable, Hashable {
-    /// Where a middleware stands, as seen from its neighbor.
+    /// The side of its neighbor on which a middleware must be.
     public enum Side: Sendable, Hashable {
-        /// It sees the request before the neighbor does.
+        /// Outside: it sees the request before the neighbor does.
         case outside
-        /// It sees the request after the neighbor.
+        /// Inside: it sees the request after the neighbor does.
         case inside
     }
 
-    /// On which side of ``place`` the middleware that declares this must stand.
+    /// The side of ``place`` on which the middleware that declares this rule must be.
     public let side: Side
-    /// The neighbor's place. The rule does not apply to a stack without it.
+    /// The neighbor's place. The rule does not apply to a stack that has no such place.
     public let place: MiddlewarePlace
     /// What goes wrong on the other side: half a sentence, such as "each attempt would be a call of its own".
     public let reason: String
 
-    /// The middleware must stand outside `place`.
+    /// Requires the middleware to be outside `place`.
     ///
     /// - Parameter reason: what goes wrong otherwise, for the stack's description.
     public static func outside(_ place: MiddlewarePlace, because reason: String) -> MiddlewareNeighbor {
         MiddlewareNeighbor(side: .outside, place: place, reason: reason)
     }
 
-    /// The middleware must stand inside `place`.
+    /// Requires the middleware to be inside `place`.
     ///
     /// - Parameter reason: what goes wrong otherwise, for the stack's description.
     public static func inside(_ place: MiddlewarePlace, because reason: String) -> MiddlewareNeighbor {

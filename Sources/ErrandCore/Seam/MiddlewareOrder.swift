@@ -1,6 +1,6 @@
-/// What the rules of a stack's layers say about their order: a pure check, made when somebody asks.
+/// A check of a stack's order against the rules of its layers: pure, and made only on request.
 struct MiddlewareOrder {
-    /// One rule: `outer` must stand outside `inner`. Both are indices of layers; of several layers of one place, the outermost.
+    /// One rule: `outer` must be outside `inner`. Both are indices of layers. If several layers have one place, the outermost counts.
     private struct Rule: Hashable {
         let outer: Int
         let inner: Int
@@ -21,7 +21,8 @@ struct MiddlewareOrder {
             if let place = layer.place, first[place] == nil { first[place] = index }
         }
         var rules: [Rule] = []
-        // Of two layers of one place, the outermost that declares a rule: `events` around a call and around each of its attempts is sound.
+        // Of two layers with one place, only the outermost one's rule counts: `events` around a call and around each of its attempts is
+        // valid.
         var declared: Set<MiddlewareRule> = []
         for (index, layer) in layers.enumerated() {
             for neighbor in layer.neighbors {
@@ -41,7 +42,7 @@ struct MiddlewareOrder {
         let neighbor: MiddlewareNeighbor
     }
 
-    /// Each rule that the order breaks, as a sentence; those that no order can keep together are reported as such, once.
+    /// Each rule that the order breaks, as a sentence. Rules that no order can satisfy together are reported as such, once.
     var problems: [String] {
         var contradictions: Set<Set<Rule>> = []
         return rules.compactMap { rule in
@@ -56,7 +57,7 @@ struct MiddlewareOrder {
         }
     }
 
-    /// The fewest rules by which the layer `start` must stand outside the layer `end`; nil where none do.
+    /// Returns the shortest chain of rules by which the layer `start` must be outside the layer `end`; `nil` if there is none.
     private func path(from start: Int, to end: Int) -> [Rule]? {
         var paths: [Int: [Rule]] = [start: []]
         var queue = [start][...]

@@ -4,8 +4,8 @@
 /// redirect, authenticate, cookies, decompress, cache, coalesce, hedge, circuitBreaker, rateLimit, concurrencyLimit, metrics and trace,
 /// attempt timeout, transport.
 ///
-/// The names of the library's own places are here, because modules name each other's. What must stand on which side of what is said by each
-/// middleware: ``HTTPMiddleware/neighbors``. A middleware of your own has a place by a name of your own:
+/// The library's own places are declared here, because modules refer to each other's places. Each middleware declares its own rules:
+/// ``HTTPMiddleware/neighbors``. Give a middleware of your own a place with a name of your own:
 ///
 /// ```swift
 /// extension MiddlewarePlace {
@@ -25,28 +25,52 @@ public struct MiddlewarePlace: Sendable, Hashable, CustomStringConvertible {
         description = name
     }
 
+    /// The middleware that adds a server's base URL and default fields.
     public static let server = MiddlewarePlace("server")
+    /// The middleware that numbers requests.
     public static let number = MiddlewarePlace("number")
+    /// The middleware that reports events.
     public static let events = MiddlewarePlace("events")
+    /// The middleware that measures layers and phases.
     public static let profile = MiddlewarePlace("profile")
+    /// The middleware that logs calls.
     public static let log = MiddlewarePlace("log")
+    /// The middleware that sets the deadline of a call.
     public static let timeout = MiddlewarePlace("timeout")
+    /// The middleware that throws an error for an unwanted status.
     public static let validateStatus = MiddlewarePlace("validateStatus")
+    /// The middleware that replaces failures.
     public static let fallback = MiddlewarePlace("fallback")
+    /// The middleware that sends a failed request again.
     public static let retry = MiddlewarePlace("retry")
+    /// The middleware that follows redirects.
     public static let redirect = MiddlewarePlace("redirect")
+    /// The middleware that adds credentials.
     public static let authenticate = MiddlewarePlace("authenticate")
+    /// The middleware that sends and stores cookies.
     public static let cookies = MiddlewarePlace("cookies")
+    /// The middleware that decodes compressed bodies.
     public static let decompress = MiddlewarePlace("decompress")
+    /// The middleware that stores responses and serves them.
     public static let cache = MiddlewarePlace("cache")
+    /// The middleware that shares one exchange among equal requests.
     public static let coalesce = MiddlewarePlace("coalesce")
+    /// The middleware that sends slow requests again.
     public static let hedge = MiddlewarePlace("hedge")
+    /// The middleware that fails requests immediately while their origin is failing.
     public static let circuitBreaker = MiddlewarePlace("circuitBreaker")
+    /// The middleware that limits the request rate.
     public static let rateLimit = MiddlewarePlace("rateLimit")
+    /// The middleware that limits the number of concurrent exchanges.
     public static let concurrencyLimit = MiddlewarePlace("concurrencyLimit")
+    /// The middleware that records metrics.
     public static let metrics = MiddlewarePlace("metrics")
+    /// The middleware that traces each attempt.
     public static let trace = MiddlewarePlace("trace")
+    /// The middleware that traces the whole call.
     public static let traceCall = MiddlewarePlace("traceCall")
+    /// The middleware that passes responses to validators.
     public static let validate = MiddlewarePlace("validate")
+    /// The middleware that delays requests.
     public static let delay = MiddlewarePlace("delay")
 }

@@ -1,23 +1,29 @@
-/// Which requests a middleware is for: conditions that are joined by `&&`, `||` and `!`.
+/// A condition on requests, which decides to which requests a middleware applies. Combine conditions with `&&`, `||` and `!`.
 ///
 /// ```swift
 /// stack.wrapped(by: Signature(key), when: .host("*.example.com") && !.method(.get, .head))
 /// ```
 ///
-/// A request is looked at as it comes by: outside `server` it has no host yet.
+/// A condition sees the request as it reaches the middleware: outside `server`, it has no host yet.
 public struct RequestCondition: Sendable, CustomStringConvertible {
+    /// The condition as text, for the stack's description.
     public let description: String
     let holds: @Sendable (Request) -> Bool
 
-    /// Whatever you look at.
+    /// Returns a condition that a closure decides.
     ///
-    /// - Parameter description: for the stack's description.
+    /// - Parameters:
+    ///   - description: for the stack's description.
+    ///   - holds: returns whether the middleware applies to a request.
     public static func custom(_ description: String, _ holds: @escaping @Sendable (Request) -> Bool) -> RequestCondition {
         RequestCondition(description: description, holds: holds)
     }
 
-    /// One of these hosts, at any port, or at the one that is named (`localhost:8080`); `*.example.com` is every name below `example.com`, and
-    /// not that name itself. Case does not matter, nor whether an IPv6 address has its brackets, or a name is in its ASCII form.
+    /// Returns a condition that holds for these hosts: at any port, or only at the port that is given (`localhost:8080`). `*.example.com`
+    /// matches every name below `example.com`, but not that name itself. Case does not matter, nor do the brackets of an IPv6 address, nor
+    /// whether a name is in its ASCII form.
+    ///
+    /// - Precondition: each text is a host name or an address, with or without a port.
     public static func host(_ hosts: String...) -> RequestCondition {
         let wanted = hosts.map { HostPattern($0) }
         return RequestCondition(description: "host \(hosts.joined(separator: " or "))") { request in
@@ -26,13 +32,14 @@ public struct RequestCondition: Sendable, CustomStringConvertible {
         }
     }
 
-    /// One of these methods.
+    /// Returns a condition that holds for these methods.
     public static func method(_ methods: HTTPRequest.Method...) -> RequestCondition {
         RequestCondition(description: "method \(methods.map(\.rawValue).joined(separator: " or "))") { methods.contains($0.method) }
     }
 
-    /// A path, percent-encoded and without its query: literal segments, `{name}` for any one segment that is not empty, a last `**` for any
-    /// number of them.
+    /// Returns a condition that holds for paths that match a pattern. The path is percent-encoded and without its query.
+    ///
+    /// - Parameter pattern: literal segments, `{name}` for any one segment that is not empty, and a final `**` for any number of segments.
     public static func path(_ pattern: String) -> RequestCondition {
         let path = PathPattern(pattern)
         return RequestCondition(description: "path \(pattern)") { request in
@@ -40,26 +47,33 @@ public struct RequestCondition: Sendable, CustomStringConvertible {
         }
     }
 
+    /// Returns a condition that holds if both conditions hold.
     public static func && (first: RequestCondition, second: RequestCondition) -> RequestCondition {
         RequestCondition(description: "\(first) and \(second)") { first.holds($0) && second.holds($0) }
     }
 
+    /// Returns a condition that holds if at least one of the conditions holds.
     public static func || (first: RequestCondition, second: RequestCondition) -> RequestCondition {
         RequestCondition(description: "(\(first) or \(second))") { first.holds($0) || second.holds($0) }
     }
 
+    /// Returns a condition that holds if `condition` does not.
     public static prefix func ! (condition: RequestCondition) -> RequestCondition {
         RequestCondition(description: "not (\(condition))") { !condition.holds($0) }
     }
 }
 
 extension HTTPSender {
-    /// This sender with `middleware` around it for the requests that `condition` holds for; others go past it.
+    /// Wraps this sender with `middleware` for the requests to which `condition` applies. Other requests bypass the middleware.
+    ///
+    /// ```swift
+    /// stack.wrapped(by: Signature(key), when: .host("*.example.com"))
+    /// ```
     public func wrapped(by middleware: some HTTPMiddleware, when condition: RequestCondition) -> HTTPStack {
         wrapped(by: Conditional(middleware: middleware, condition: condition))
     }
 
-    /// This sender with several middleware around it. Each line wraps the lines above it, as in a chain of modifiers: the last is the outermost.
+    /// Wraps this sender with several middleware. As in a chain of modifiers, each one wraps those above it: the last is the outermost.
     ///
     /// ```swift
     /// let stack = transport.wrapped {
@@ -94,7 +108,7 @@ private struct HostPattern: Sendable {
     }
 }
 
-/// A middleware that some requests go past.
+/// A middleware that some requests bypass.
 protocol ConditionalMiddleware: HTTPMiddleware {}
 
 private struct Conditional<Middleware: HTTPMiddleware>: ConditionalMiddleware {
@@ -110,7 +124,7 @@ private struct Conditional<Middleware: HTTPMiddleware>: ConditionalMiddleware {
     }
 }
 
-/// Lists middleware, one a line; `if`, `switch` and `for` choose.
+/// Builds a list of middleware from statements; `if`, `switch` and `for` select.
 @resultBuilder
 public enum MiddlewareBuilder {
     public static func buildExpression(_ middleware: some HTTPMiddleware) -> [any HTTPMiddleware] { [middleware] }
