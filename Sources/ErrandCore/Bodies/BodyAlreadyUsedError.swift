@@ -1,6 +1,7 @@
-/// A body was to be read that can be read once only, and was read, given up, or moved into another body. Keep what you read, or look at
+/// A one-shot body was read a second time: it had been read, abandoned, or moved into another body. Keep the bytes that you read, or use
 /// ``ResponseBody/bufferedData``.
 public struct BodyAlreadyUsedError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
+    /// Creates the error. For body sources of your own.
     public init() {}
     public var description: String { "the body can be read once only, and was read or given up" }
     public var errorDescription: String? { description }

@@ -1,10 +1,11 @@
 internal import Synchronization
 
-/// What an observer of a body sees. Its description shows sizes and names of fields, never their contents.
+/// An event in the life of an observed body.
 public enum BodyEvent: Sendable {
-    /// The body of a request is about to be sent, from this offset on. Each attempt opens it anew. The body of a response has no such event.
+    /// A request's body is opened to be sent from this offset, in bytes; once for each time it is sent. A response's body has no such
+    /// event.
     case opened(at: Int64)
-    /// The next bytes, never empty, as they are handed on.
+    /// The next bytes, never empty, as they are passed on.
     case chunk(Data)
     /// The body has ended, has failed, or nobody reads on. Only a complete body has trailer fields, if there were any.
     ///
@@ -31,7 +32,7 @@ final class BodyObserver: Sendable {
     private struct State {
         var isDelivering = false
         var isOver = false
-        /// An end that has come while a chunk was handed over.
+        /// An end that came while a chunk was being reported.
         var pending: BodyEvent?
     }
 
@@ -42,7 +43,7 @@ final class BodyObserver: Sendable {
 
     func opened(at offset: Int64) { handler(.opened(at: offset)) }
 
-    /// Called by the one reader alone.
+    /// Reports a chunk. Only the one reader calls it.
     func chunk(_ chunk: Data) {
         let isWanted = state.withLock { state in
             state.isDelivering = !state.isOver
@@ -68,6 +69,6 @@ final class BodyObserver: Sendable {
         if isNow { handler(event) }
     }
 
-    /// Nobody can read the body any more.
+    /// The body can't be read any more.
     deinit { end(.abandoned) }
 }

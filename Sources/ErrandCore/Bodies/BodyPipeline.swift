@@ -1,22 +1,22 @@
-/// What chunks pass between a source and its reader.
+/// A stage that chunks pass between a source and its reader.
 enum BodyStage: Sendable {
     case transform(any BodyTransform)
     case observe(BodyObserver)
-    /// It sees other bytes than those that pass: the ones from which they were made in memory.
+    /// Observes other bytes than those that pass: the bytes in memory from which they were made.
     case tap(BodyTap)
 }
 
-/// What goes into a pipeline.
+/// The input of a pipeline.
 protocol BodyInput {
-    /// The next chunk; nil at the end, and from then on.
+    /// Returns the next chunk; `nil` at the end, and from then on.
     func pull() async throws -> Data?
-    /// At the end.
+    /// The trailer fields, at the end.
     var trailers: HTTPFields? { get }
 }
 
-/// The stages of a body, and how far they have come. Owned by one reader.
+/// The stages of a body and their state. Owned by one reader.
 struct BodyPipeline: Sendable {
-    /// The most that a transform hands on at once.
+    /// The largest chunk that a transform passes on: 64 KiB.
     static let chunkLimitBytes = 64 * 1024
 
     private var steps: [Step]
@@ -24,9 +24,9 @@ struct BodyPipeline: Sendable {
     /// - Parameter stages: innermost first.
     init(_ stages: [BodyStage]) { steps = stages.map(Step.init) }
 
-    /// The next chunk of what comes out of the last stage.
+    /// Returns the next chunk of the last stage's output.
     ///
-    /// - Parameter input: what goes into the first.
+    /// - Parameter input: the input of the first stage.
     mutating func next(_ input: some BodyInput) async throws -> Data? { try await next(of: steps.count - 1, input) }
 
     private mutating func next(of index: Int, _ input: some BodyInput) async throws -> Data? {
@@ -62,7 +62,7 @@ struct BodyPipeline: Sendable {
         case transform(BodyTransformation)
         case observe(BodyObserver)
         case tap(BodyTap, isDelivered: Bool)
-        /// While it is being asked.
+        /// The stage is in use.
         case nothing
 
         init(_ stage: BodyStage) {

@@ -1,36 +1,41 @@
-/// Where the bytes of a body come from: pulled one chunk at a time, so that nobody produces more than is wanted.
+/// A source of a body's bytes. The reader pulls one chunk at a time, so that no more is produced than is read.
 ///
-/// The same protocol serves both ways: a transport reads a request's body through it, and gives a response's body by it.
-/// Whoever owns a source lets go of it after ``abandon()`` or the end.
+/// The same protocol serves both directions: a transport reads a request's body from a source, and provides a response's body as one. The
+/// owner of a source releases it after ``abandon()`` or after the end.
 public protocol BodySource: Sendable {
-    /// The next bytes, never empty; nil at the end, and from then on. Not called again before it returned.
+    /// Returns the next bytes, never empty; `nil` at the end, and from then on. It is not called again before it has returned.
     ///
-    /// - Throws: what broke the body off; `CancellationError` when the calling task is cancelled.
+    /// - Throws: the error that ends the body early; `CancellationError` when the calling task is cancelled.
     func next() async throws -> Data?
 
-    /// Says that nobody will read on. Releases everything, at once and without waiting; safe to call at any time, also twice.
+    /// Ends the source, because no one will read on. It releases everything immediately, without waiting. Callable at any time, and more
+    /// than once.
     func abandon()
 
-    /// Says that nobody will read on, because what the bytes go through has failed. Releases everything as ``abandon()`` does; an exchange that
-    /// hangs on the source ends as failed. By default it abandons; a source over another one hands it on.
+    /// Ends the source, because a later stage of the body failed. It releases everything, as ``abandon()`` does, and an exchange that
+    /// depends on the source ends as failed. The default implementation abandons the source. A source that wraps another one must pass the
+    /// call on.
     func fail(with error: any Error)
 
-    /// The trailer fields (RFC 9110, 6.5), once ``next()`` has returned nil; nil where there were none.
+    /// The trailer fields ([RFC 9110, section 6.5](https://www.rfc-editor.org/rfc/rfc9110#section-6.5)), once ``next()`` has returned
+    /// `nil`; `nil` if there are none.
     var trailers: HTTPFields? { get }
 }
 
 extension BodySource {
+    /// `nil`: no trailer fields.
     public var trailers: HTTPFields? { nil }
+    /// Abandons the source.
     public func fail(with error: any Error) { abandon() }
 }
 
-/// A source that may have a chunk at hand. A reader that races each read against a timer asks first, as a race costs more.
+/// A source that may have a chunk ready. A reader that races each read against a timer takes such a chunk first, because a race costs more.
 package protocol ReadyBodySource: BodySource {
-    /// The next chunk, if it is there; nil where ``BodySource/next()`` is to be asked.
+    /// Returns the next chunk if it is ready; otherwise `nil`, and ``BodySource/next()`` must be called.
     func takeReadyChunk() -> Data?
 }
 
-/// A source over an asynchronous sequence; the sequence's iterator goes when the source goes.
+/// A source over an asynchronous sequence. It releases the sequence's iterator when it is released.
 actor SequenceBodySource<Base: AsyncSequence & Sendable>: BodySource where Base.Element == Data {
     private var iterator: Base.AsyncIterator?
 

@@ -1,6 +1,4 @@
-/// Transforms a body chunk by chunk as it is read: decompression, a checksum, another encoding.
-///
-/// A chunk ends anywhere, also within a character. This transform changes single bytes, so it needs no more than it has:
+/// Transforms a body chunk by chunk as it is read: for decompression, for a digest, or for another encoding.
 ///
 /// ```swift
 /// struct Capitals: BodyTransform {                        // of ASCII letters; other bytes stay as they are
@@ -13,35 +11,32 @@
 /// response.body = response.body.transformed(by: Capitals())
 /// ```
 ///
-/// The head stays as it is. A middleware that transforms the body of a response removes or replaces the fields that describe the old bytes:
-/// `Content-Length`, `Content-Encoding`, `ETag` and digests.
-///
-/// It is a value: each body has a copy of its own, which its only reader changes, without a lock or a task. Copies must not share a reference
-/// that they change: bytes in memory are tried with one copy first, and a request's body has a copy for each time that it is sent. What a
-/// transform returns goes to the reader before more is read.
+/// A transform is a value. Each body has its own copy, which only its reader changes, without a lock or a task. Copies must not share a
+/// mutable reference: bytes in memory are tried with one copy first, and a request's body uses a copy each time it is sent. The output of a
+/// transform is delivered before more input is read.
 public protocol BodyTransform: Sendable {
-    /// The next bytes of the new body, made of bytes that it takes from the front of `input`.
+    /// Returns the next bytes of the new body, made from bytes that it removes from the front of `input`.
     ///
-    /// What it leaves in `input` is there at the next call, with what has come since, and takes memory. Indices begin at `input.startIndex`. It is
-    /// called until it returns nil, also with an empty `input`, and then again when there is more. No bytes count as nil, unless it has taken
-    /// some.
+    /// Bytes that it leaves in `input` are there at the next call, followed by newer ones; until then, they take memory. Indices begin at
+    /// `input.startIndex`. The method is called until it returns `nil`, also with an empty `input`, and again when there is more input.
+    /// Empty output counts as `nil`, unless the method removed some of `input`.
     ///
-    /// - Returns: bytes, 64 KiB at most; nil where it needs more. More than 64 KiB reach the reader in pieces, but take memory as a whole.
-    /// - Throws: what ends the body as failed: the reader gets the error. An exchange that is not over on the wire fails with it.
+    /// - Parameter input: the bytes that are not used yet.
+    /// - Returns: at most 64 KiB; `nil` if it needs more input. Larger output reaches the reader in pieces, but takes memory as a whole.
+    /// - Throws: an error that ends the body as failed: the reader gets it. An exchange that has not ended on the wire fails with it.
     mutating func next(_ input: inout Data) throws -> Data?
 
-    /// The last bytes of the new body, when the old one has come to its end. Nil by default.
+    /// Returns the last bytes of the new body, after the end of the old one. By default, it returns `nil`.
     ///
-    /// It is called until it returns nil; no bytes count as nil, unless it has taken some of `input`. A transform that needs more than there was
-    /// throws here.
+    /// It is called until it returns `nil`. Empty output counts as `nil`, unless the method removed some of `input`. A transform whose
+    /// input is incomplete throws here.
     ///
-    /// - Parameter input: what ``next(_:)`` has left. A transform takes all of it: what is still there at the end fails the body with
-    ///   ``UnconsumedInputError``. To drop it, set `input` to empty data.
+    /// - Parameter input: the bytes that ``next(_:)`` left. What remains at the end is dropped.
     mutating func finish(_ input: inout Data) throws -> Data?
 }
 
 extension BodyTransform {
-    /// Returns nil, and takes nothing: a body whose last bytes ``next(_:)`` has left fails with ``UnconsumedInputError``.
+    /// Returns `nil`: there are no last bytes.
     public mutating func finish(_ input: inout Data) throws -> Data? { nil }
 }
 

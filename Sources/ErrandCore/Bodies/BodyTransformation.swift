@@ -1,28 +1,28 @@
-/// A transform at work.
+/// A transform and its state.
 struct BodyTransformation: Sendable {
-    /// Nil while it is being asked.
+    /// `nil` while it is in use.
     private var transform: (any BodyTransform)?
-    /// What it has not taken yet.
+    /// The input that the transform has not used yet.
     private var input = Data()
-    /// What is left of an output that was too long.
+    /// The rest of an output that was too long.
     private var rest = Data()
     private var isAtEnd = false
     private(set) var isOver = false
 
     init(_ transform: any BodyTransform) { self.transform = transform }
 
-    /// What comes in; nil at the end.
+    /// Adds input; `nil` at the end.
     mutating func take(_ chunk: Data?) {
         guard let chunk else {
             isAtEnd = true
             return
         }
-        // A slice keeps what was cut off its front.
+        // A slice retains the bytes that were cut off its front.
         if input.startIndex > input.count { input = Data(input) }
         if input.isEmpty { input = chunk } else { input.append(chunk) }
     }
 
-    /// What goes out; nil where there is nothing before more comes in, and where it is over.
+    /// Returns the next output; `nil` if it needs more input, and after the end.
     mutating func output() throws -> Data? {
         if !rest.isEmpty { return firstOfRest() }
         // Moved out, so that it is changed in place.
@@ -37,7 +37,7 @@ struct BodyTransformation: Sendable {
                 rest = output
                 return firstOfRest()
             }
-            // Nothing came of it: as long as it takes from the input, it may still get on.
+            // Empty output: as long as the transform uses input, it may still make progress.
             if input.count == before { break }
         }
         if isAtEnd, !input.isEmpty { throw UnconsumedInputError(byteCount: input.count) }
@@ -47,14 +47,14 @@ struct BodyTransformation: Sendable {
 
     private mutating func firstOfRest() -> Data {
         let first = Data(rest.prefix(BodyPipeline.chunkLimitBytes))
-        // A slice: a copy for each piece would be work that grows with the square of the bytes.
+        // A slice: copying the rest for each piece would take quadratic time.
         rest = rest.count > first.count ? rest.dropFirst(first.count) : Data()
         return first
     }
 }
 
 extension BodyTransform {
-    /// All that is made of `data`; nil if that is more than `limitBytes`, or fails.
+    /// Returns the whole output for `data`; `nil` if it is more than `limitBytes`, or if the transform fails.
     func output(of data: Data, upTo limitBytes: Int) -> Data? {
         var transformation = BodyTransformation(self)
         var all = Data()

@@ -1,12 +1,12 @@
 internal import Synchronization
 
-/// A body in memory, which is read once.
+/// A body in memory that is read once.
 struct BufferedBytes: Sendable {
     let data: Data
     let trailers: HTTPFields?
-    /// Who observes it, and what each of them gets to see, innermost first.
+    /// The observers, and the bytes that each of them gets, innermost first.
     let taps: [BodyTap]
-    /// Nil for an empty body without trailers or observers.
+    /// `nil` for an empty body without trailers or observers.
     private let use: Use?
 
     init(_ data: Data, trailers: HTTPFields? = nil, taps: [BodyTap] = []) {
@@ -21,9 +21,9 @@ struct BufferedBytes: Sendable {
             case claimed
             /// Its reader has the bytes.
             case delivered
-            /// Its reader knows that there are no more.
+            /// Its reader has reached the end.
             case over
-            /// It was given up, or another body stands in its place.
+            /// It was abandoned, or another body replaced it.
             case givenUp
         }
 
@@ -35,7 +35,7 @@ struct BufferedBytes: Sendable {
             current.compareExchange(expected: old, desired: new, ordering: .acquiringAndReleasing).exchanged
         }
 
-        /// False where there is nothing left to give up.
+        /// Returns false if there was nothing left to abandon.
         func giveUp() -> Bool {
             while true {
                 let phase = phase
@@ -45,13 +45,13 @@ struct BufferedBytes: Sendable {
         }
     }
 
-    /// Whether its reader has come to its end.
+    /// Whether its reader has reached the end.
     var isRead: Bool { use.map { $0.phase == .over } ?? true }
 
-    /// True for the first caller alone.
+    /// Returns true for the first caller only.
     func claim() -> Bool { use?.change(from: .unread, to: .claimed) ?? true }
 
-    /// For the reader.
+    /// Returns the bytes, then `nil`. For the reader.
     func next() throws -> Data? {
         guard let use else { return nil }
         if use.change(from: .claimed, to: .delivered) {
@@ -66,7 +66,7 @@ struct BufferedBytes: Sendable {
         return nil
     }
 
-    /// For the only reader.
+    /// Returns all bytes. For the only reader.
     func readAll() throws -> Data {
         guard claim() else { throw BodyAlreadyUsedError() }
         guard let all = try next() else { return Data() }
@@ -79,14 +79,14 @@ struct BufferedBytes: Sendable {
         for tap in taps { tap.observer.end(.abandoned) }
     }
 
-    /// The same bytes, for a body that stands in this one's place; nil if they were read or given up.
+    /// Returns the bytes for a body that replaces this one; `nil` if they were read or abandoned.
     func moved(_ data: Data, to taps: [BodyTap]) -> BufferedBytes? {
         if let use, !use.change(from: .unread, to: .givenUp) { return nil }
         return BufferedBytes(data, trailers: trailers, taps: taps)
     }
 }
 
-/// An observer of bytes in memory, and what it gets to see.
+/// An observer of bytes in memory, and the bytes that it gets.
 struct BodyTap: Sendable {
     let observer: BodyObserver
     let data: Data

@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// Bytes in memory, in one chunk or in several.
+/// A source of bytes in memory, in one chunk.
 final class DataBodySource: BodySource {
     private let rest: Mutex<Data?>
     private let chunkLimitBytes: Int

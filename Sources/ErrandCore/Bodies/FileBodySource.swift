@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// A file, or a part of it, read 128 KiB at a time; never more of it is in memory.
+/// A source of a file or a part of it. It reads 128 KiB at a time, and keeps no more in memory.
 final class FileBodySource: BodySource {
     static let chunkBytes = 128 * 1024
 
@@ -30,7 +30,7 @@ final class FileBodySource: BodySource {
         }
         let chunk = try file.read(count: count, at: offset, path: path)
         guard !chunk.isEmpty else {
-            // The length was promised to the server: a file that shrank can't be sent as whole.
+            // The length was declared to the server: a file that has become shorter can't be sent completely.
             throw FileReadError(path: path, operation: "read (the file became shorter)", code: 5)
         }
         state.withLock { $0.offset += Int64(chunk.count) }

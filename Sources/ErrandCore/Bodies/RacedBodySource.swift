@@ -1,4 +1,4 @@
-/// The source of a response's body, each read of which is raced against what would end it.
+/// The source of a response's body that races each read against a deadline or a timer.
 struct RacedBodySource: BodySource {
     private let base: any BodySource
     private let ready: (any ReadyBodySource)?
@@ -7,8 +7,8 @@ struct RacedBodySource: BodySource {
     private let expiry: @Sendable () async throws -> TransportError
 
     /// - Parameters:
-    ///   - exchange: ends with the expiry's error, where the transport would know of a cancellation alone.
-    ///   - deadline: what `expiry` waits for; nil where it waits anew for each read.
+    ///   - exchange: ends with the expiry's error; otherwise the transport would report only a cancellation.
+    ///   - deadline: the deadline that `expiry` waits for; `nil` if it waits anew for each read.
     init(
         _ base: any BodySource, of exchange: ExchangeLifetime, deadline: Deadline? = nil,
         expiry: @escaping @Sendable () async throws -> TransportError
@@ -20,7 +20,7 @@ struct RacedBodySource: BodySource {
     var trailers: HTTPFields? { base.trailers }
 
     func next() async throws -> Data? {
-        // A race costs more than to look.
+        // Taking a chunk that is ready costs less than a race.
         if let ready, deadline?.hasPassed != true, let chunk = ready.takeReadyChunk() { return chunk }
         return try await racing(expiry, onExpiry: { exchange.end(.failed($0)) }, discard: { _ in }, operation: { try await base.next() })
     }

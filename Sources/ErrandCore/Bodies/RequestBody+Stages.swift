@@ -1,13 +1,14 @@
 internal import Synchronization
 
 extension RequestBody {
-    /// Returns a body that `transform` makes of this one, chunk by chunk as it is sent.
+    /// Returns a body that `transform` makes from this one, chunk by chunk as it is sent.
     ///
-    /// Each time that it is sent, a copy of `transform` begins anew, so it can be sent again if this body can, but from its first byte alone.
-    /// Bytes in memory are transformed at once and stay in memory, unless that fails or makes more than 1 MiB of them.
+    /// Each time the body is sent, a copy of `transform` begins anew. So it can be sent again if this body can, but only from its first
+    /// byte. Bytes in memory are transformed immediately and stay in memory, unless that fails or makes more than 1 MiB.
     ///
-    /// - Parameter length: of the new body, in bytes; nil where it is not known. Bytes in memory have the length of what was made of them, whatever
-    ///   `length` says; a stream of another length fails the request.
+    /// - Parameters:
+    ///   - transform: makes the new body.
+    ///   - length: the length of the new body, in bytes; `nil`, the default, if it is unknown.
     public func transformed(by transform: some BodyTransform, length: Int64? = nil) -> RequestBody {
         if let bytes, let output = transform.output(of: bytes, upTo: ResponseBody.transformedInMemoryLimitBytes) { return .data(output) }
         return replacingSource(length: length, replay: replay.canRestart ? .restartable : .oneShot) { source, _ in
@@ -15,23 +16,11 @@ extension RequestBody {
         }
     }
 
-    /// Returns this body, and reports to `observe` each time that it is opened, its chunks, and the end once for each opening.
+    /// Returns this body, and reports to `observe` each time it is opened, its chunks, and its end, once for each opening.
     ///
-    /// ```swift
-    /// let total = body.length
-    /// request.body = body.observed { event in
-    ///     switch event {
-    ///     case .opened: sent.reset()                                  // a retry begins anew
-    ///     case .chunk(let chunk): sent.add(chunk.count, of: total)
-    ///     case .end: break
-    ///     }
-    /// }
-    /// ```
+    /// The length and the replay are unchanged. Bytes in memory become a stream, so that `coalesce` does not share such a request.
     ///
-    /// It is as long, and can be sent again in the same ways. Bytes in memory become a stream of chunks of at most 64 KiB, so that `coalesce` does
-    /// not share such a request. Two openings overlap where a request is sent twice at once, by `hedge` or by two calls: their events mix.
-    ///
-    /// - Parameter observe: is called in the task that sends the body, and must not block.
+    /// - Parameter observe: called in the task that sends the body. It must not block.
     public func observed(_ observe: @escaping @Sendable (BodyEvent) -> Void) -> RequestBody {
         replacingSource(length: length, replay: replay) { source, offset in
             let observer = BodyObserver(observe)
@@ -42,11 +31,11 @@ extension RequestBody {
     }
 }
 
-/// A request's body and what its chunks go through.
+/// A request's body and the stages that its chunks pass.
 private final class StagedBodySource: BodySource {
     private let base: any BodySource
     private let observer: BodyObserver?
-    /// Nil while it is being asked.
+    /// `nil` while it is in use.
     private let pipeline: Mutex<BodyPipeline?>
 
     init(_ base: any BodySource, _ stages: [BodyStage], observer: BodyObserver?) {
@@ -58,7 +47,7 @@ private final class StagedBodySource: BodySource {
         let source: any BodySource
         func pull() async throws -> Data? {
             if let chunk = try await source.next() { return chunk }
-            // A source may end where it is cancelled.
+            // A source may end when it is cancelled.
             try Task.checkCancellation()
             return nil
         }

@@ -1,23 +1,29 @@
 internal import Synchronization
 
-/// What a request sends after its head: nothing, bytes, a file, or a stream.
+/// The body of a request: nothing, bytes, a file, or a stream.
 ///
-/// It declares its length, if that is known, and how it can be sent again; retry, redirect, authentication and resumed uploads
-/// ask before they resend. Files and streams are never loaded whole.
+/// ```swift
+/// RequestBody.text("hello")
+/// try RequestBody.file(atPath: "/tmp/photo.jpeg")
+/// RequestBody.stream(chunks, length: 4096)
+/// ```
+///
+/// A body declares its length, if it is known, and how it can be sent again. Retry, redirects, authentication and resumed uploads check
+/// that before they send it again. Files and streams are never loaded completely.
 public struct RequestBody: Sendable {
     /// How a body can be sent again.
     public struct Replay: Sendable, Hashable, CustomStringConvertible {
         private let rawValue: Int
-        /// Once only: reading it uses it up.
+        /// Once only: reading the body uses it up.
         public static let oneShot = Replay(rawValue: 0)
-        /// As often as wanted, from its first byte.
+        /// Any number of times, from its first byte.
         public static let restartable = Replay(rawValue: 1)
-        /// As often as wanted, from any byte.
+        /// Any number of times, from any byte.
         public static let seekable = Replay(rawValue: 2)
 
-        /// True unless it is ``oneShot``.
+        /// Whether the body can be sent again: true unless it is ``oneShot``.
         public var canRestart: Bool { rawValue > 0 }
-        /// True for ``seekable``.
+        /// Whether the body can be sent from any byte: true for ``seekable``.
         public var canSeek: Bool { rawValue > 1 }
 
         public var description: String { ["oneShot", "restartable", "seekable"][rawValue] }
@@ -31,8 +37,9 @@ public struct RequestBody: Sendable {
     }
 
     private let storage: Storage
-    /// In bytes; nil where it is not known before the end, and the body is sent in chunks.
+    /// The length in bytes; `nil` if it is unknown before the end. A body of unknown length is sent in chunks.
     public let length: Int64?
+    /// How the body can be sent again.
     public let replay: Replay
     private let opened: OpenedOnce?
 
@@ -47,7 +54,7 @@ public struct RequestBody: Sendable {
         self.opened = opened
     }
 
-    /// A body over the sources of this one. Where one of them was opened, the other can't be.
+    /// Returns a body over the sources of this one. If one of a one-shot body and its replacement was opened, the other can't be.
     func replacingSource(
         length: Int64?, replay: Replay, _ wrap: @escaping @Sendable (any BodySource, _ offset: Int64) -> any BodySource
     ) -> RequestBody {
@@ -56,21 +63,21 @@ public struct RequestBody: Sendable {
             .stream { wrap(try await base.source(from: $0), $0) }, length: length, replay: replay, opened: replay.canRestart ? nil : opened)
     }
 
-    /// No body. Its length is zero.
+    /// No body: its length is zero.
     public static let empty = RequestBody(.empty, length: 0, replay: .seekable)
 
-    /// Bytes that are in memory.
+    /// Returns a body of bytes in memory.
     public static func data(_ data: Data) -> RequestBody { RequestBody(.data(data), length: Int64(data.count), replay: .seekable) }
 
-    /// Text, as UTF-8.
+    /// Returns a body of text, encoded as UTF-8.
     public static func text(_ text: String) -> RequestBody { .data(Data(text.utf8)) }
 
-    /// A file, or a part of it, read while it is sent.
+    /// Returns a body that reads a file, or a part of it, while it is sent.
     ///
     /// - Parameters:
-    ///   - path: a regular file. Its length is taken now; if it is shorter when it is sent, the request fails.
-    ///   - range: the bytes to send; nil means all.
-    /// - Throws: ``FileReadError`` if there is no such file or `range` reaches past its end.
+    ///   - path: a regular file. Its length is read now. If the file is shorter when it is sent, the request fails.
+    ///   - range: the bytes to send; `nil`, the default, means all.
+    /// - Throws: ``FileReadError`` if there is no such file, or if `range` ends after it.
     public static func file(atPath path: String, range: Range<Int64>? = nil) throws -> RequestBody {
         let length = try ReadOnlyFile.lengthBytes(path: path)
         let isWhole = range == nil
@@ -82,41 +89,42 @@ public struct RequestBody: Sendable {
             .file(path: path, range: range, isWhole: isWhole), length: range.upperBound - range.lowerBound, replay: .seekable)
     }
 
-    /// A file, read while it is sent. See ``file(atPath:range:)``.
+    /// Returns a body that reads a file, or a part of it, while it is sent. See ``file(atPath:range:)``.
     public static func file(_ url: URL, range: Range<Int64>? = nil) throws -> RequestBody {
         try file(atPath: url.path, range: range)
     }
 
-    /// A stream that can be read once.
+    /// Returns a body that is a stream, which can be sent once.
     ///
     /// - Parameters:
-    ///   - sequence: its chunks; empty ones are passed over.
-    ///   - length: in bytes, if it is known. Nil and negative numbers, such as Foundation's -1, mean that it is not. A stream that yields another number of bytes fails the request.
+    ///   - sequence: the chunks; empty ones are skipped.
+    ///   - length: the length in bytes. `nil`, the default, and negative numbers, such as Foundation's -1, mean that it is unknown. If the
+    ///     stream yields another number of bytes, the request fails.
     public static func stream<Chunks: AsyncSequence & Sendable>(
         _ sequence: Chunks, length: Int64? = nil
     ) -> RequestBody where Chunks.Element == Data {
         RequestBody(.stream { _ in SequenceBodySource(sequence) }, length: length, replay: .oneShot)
     }
 
-    /// A stream that is made anew each time it is sent.
+    /// Returns a body that is a stream, which is opened anew each time it is sent.
     ///
     /// - Parameters:
-    ///   - length: in bytes, if it is known. Nil and negative numbers, such as Foundation's -1, mean that it is not.
-    ///   - replay: ``Replay/restartable`` (then `open` is called with 0 alone) or ``Replay/seekable``.
-    ///   - open: makes a source that begins at the given offset.
+    ///   - length: the length in bytes. `nil`, the default, and negative numbers, such as Foundation's -1, mean that it is unknown.
+    ///   - replay: ``Replay/restartable``, the default (`open` is called only with 0), or ``Replay/seekable``.
+    ///   - open: returns a source that begins at the given offset, in bytes.
     public static func stream(
         length: Int64? = nil, replay: Replay = .restartable, open: @escaping @Sendable (_ offset: Int64) async throws -> any BodySource
     ) -> RequestBody {
         RequestBody(.stream(open), length: length, replay: replay)
     }
 
-    /// Whether it can be opened: false for a body that can be read once only, and was.
+    /// Whether the body can be opened: false for a one-shot body that was opened before.
     public var canBeSent: Bool { opened.map { !$0.isClaimed } ?? true }
 
-    /// True if there is nothing to send.
+    /// Whether there is nothing to send: true if the length is zero.
     public var isEmpty: Bool { length == 0 }
 
-    /// The bytes, where they are in memory; nil for files and streams.
+    /// The bytes, if they are in memory; `nil` for files and streams.
     public var bytes: Data? {
         switch storage {
         case .empty: Data()
@@ -125,12 +133,13 @@ public struct RequestBody: Sendable {
         }
     }
 
-    /// The file, where it is one; a range of nil stands for all of it.
+    /// The file, if the body is one; a range of `nil` means the whole file.
     package var file: (path: String, range: Range<Int64>?)? {
         if case .file(let path, let range, let isWhole) = storage { (path, isWhole ? nil : range) } else { nil }
     }
 
-    /// This body, each of whose sources tells `watch` when it is asked and when it is held. Bytes in memory stay what they are.
+    /// Returns this body, whose sources report to `watch` when they are read and when a chunk is being sent. Bytes in memory are returned
+    /// unchanged.
     func watched(by watch: PhaseWatch) -> RequestBody {
         guard bytes == nil else { return self }
         let body = self
@@ -138,10 +147,10 @@ public struct RequestBody: Sendable {
             .stream { WatchedBodySource(base: try await body.open(from: $0), watch: watch) }, length: length, replay: replay)
     }
 
-    /// A source of the body's bytes from `offset` on: what a transport reads.
+    /// Opens a source of the body's bytes from `offset` on. Transports call it.
     ///
-    /// - Precondition: `offset` is 0, unless ``replay`` is ``Replay/seekable``; then it is at most the body's length.
-    /// - Throws: ``BodyAlreadyUsedError`` if it can be read once only and was; what opening a file or a stream throws.
+    /// - Parameter offset: in bytes; other than 0 only for a body that is ``Replay/seekable``.
+    /// - Throws: ``BodyAlreadyUsedError`` for a one-shot body that was opened before; the error of opening a file or a stream.
     public func open(from offset: Int64 = 0) async throws -> any BodySource {
         precondition(offset == 0 || replay.canSeek, "offset must be 0 for a body that can't seek, whose replay is \(replay) (is \(offset))")
         if let opened, !opened.claim() { throw BodyAlreadyUsedError() }
@@ -160,7 +169,7 @@ public struct RequestBody: Sendable {
 }
 
 extension RequestBody: CustomStringConvertible, CustomReflectable {
-    /// Kind and length, never the bytes.
+    /// The kind and the length, never the bytes.
     public var description: String {
         let size = length.map { "\($0) bytes" } ?? "unknown length"
         return switch storage {
@@ -177,6 +186,6 @@ extension RequestBody: CustomStringConvertible, CustomReflectable {
 private final class OpenedOnce: Sendable {
     private let used = Atomic(false)
     var isClaimed: Bool { used.load(ordering: .acquiring) }
-    /// True for the first caller alone.
+    /// Returns true for the first caller only.
     func claim() -> Bool { !used.exchange(true, ordering: .acquiringAndReleasing) }
 }

@@ -1,24 +1,24 @@
 extension ResponseBody {
-    /// The most that is read of a body that nobody wants: 64 KiB. More costs more than a new connection.
+    /// The largest number of bytes that is read of an unwanted body: 64 KiB. Draining more costs more than a new connection.
     package static var drainLimitBytes: Int { 64 * 1024 }
 
-    /// Reads the body to its end, so that its connection can be kept, and abandons one that is longer than ``drainLimitBytes``.
+    /// Reads the body to its end, so that its connection can be reused. Abandons a body that is longer than ``drainLimitBytes``.
     ///
-    /// The bound is on bytes alone: time is bounded by the request's deadline.
+    /// Only the number of bytes is limited: the request's deadline limits the time.
     ///
-    /// - Returns: what was read, at most ``drainLimitBytes``.
+    /// - Returns: the bytes that were read, at most ``drainLimitBytes``.
     /// - Throws: what reading the body throws.
     @discardableResult
     package func drain() async throws -> Data { try await prefix(upTo: Self.drainLimitBytes).data }
 
     private static var briefDrainLimitBytes: Int { 16 * 1024 }
 
-    /// Reads the body to its end while another request of the same call waits, and abandons one that would make it wait.
+    /// Reads the body to its end while the next request of the same call waits. Abandons a body that would delay that request.
     ///
-    /// It is tighter than ``drain()`` on purpose, because the caller gains nothing but the connection: the body must declare its length, of at most
-    /// 16 KiB, and must come within `limit`. A body that breaks off is no failure, as its call goes on.
+    /// It is stricter than ``drain()``, because the caller gains only the connection: the body must declare a length of at most 16 KiB, and
+    /// must arrive within `limit`. A body that ends early is not a failure, because the call continues.
     ///
-    /// - Throws: `CancellationError` alone.
+    /// - Throws: only `CancellationError`.
     package func drain(within limit: Duration, on clock: any Clock<Duration>) async throws {
         if bufferedData != nil { return }
         guard let expectedLength, expectedLength <= Self.briefDrainLimitBytes else { return abandon() }

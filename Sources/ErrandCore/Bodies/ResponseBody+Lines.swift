@@ -1,16 +1,23 @@
 extension ResponseBody {
-    /// The body as lines of UTF-8 text, each without its end. Empty lines are kept.
+    /// The body as lines of UTF-8 text, each without its line ending. Empty lines are kept.
     ///
-    /// A line ends at LF, CR LF or CR, however the chunks fall; the last one needs no end. Octets that are no UTF-8 become U+FFFD.
-    /// A line longer than 1 MiB fails: see ``lines(upTo:)``.
+    /// ```swift
+    /// for try await line in response.body.lines { print(line) }
+    /// ```
+    ///
+    /// A line ends with LF, CR LF or CR, however the chunks divide them. The last line needs no ending. Octets that are not valid UTF-8
+    /// become U+FFFD. A line longer than 1 MiB is an error: see ``lines(upTo:)``.
     public var lines: Lines { lines(upTo: 1024 * 1024) }
 
-    /// As ``lines``, with a bound of your own on the length of a line, in bytes.
+    /// Returns the body as lines, as ``lines`` does, with a limit of your own.
+    ///
+    /// - Parameter limitBytes: the largest length of a line, in bytes; at least 1.
     public func lines(upTo limitBytes: Int) -> Lines {
         precondition(limitBytes > 0, "limitBytes must be at least 1 (is \(limitBytes))")
         return Lines(body: self, limitBytes: limitBytes)
     }
 
+    /// The lines of a body. See ``ResponseBody/lines``.
     public struct Lines: AsyncSequence, Sendable {
         public typealias Element = String
         public typealias Failure = any Error
@@ -22,6 +29,7 @@ extension ResponseBody {
             Iterator(body: body.makeAsyncIterator(), splitter: LineSplitter(), limitBytes: limitBytes)
         }
 
+        /// Reads the lines of a body.
         public struct Iterator: AsyncIteratorProtocol {
             private var body: ResponseBody.Iterator
             private var splitter: LineSplitter
@@ -32,7 +40,9 @@ extension ResponseBody {
                 (self.body, self.splitter, self.limitBytes) = (body, splitter, limitBytes)
             }
 
-            /// - Throws: ``TransportError`` with the code `bodyTooLarge` for a line over the limit, and what the body throws.
+            /// Returns the next line; `nil` at the end.
+            ///
+            /// - Throws: ``TransportError`` with the code `bodyTooLarge` for a line over the limit; what the body throws.
             public mutating func next() async throws -> String? {
                 while true {
                     if let line = splitter.next() {
@@ -57,6 +67,6 @@ extension ResponseBody {
 }
 
 extension ResponseBody.Lines.Iterator: CustomReflectable {
-    /// Nothing of the body.
+    /// The limit, and nothing of the body.
     public var customMirror: Mirror { Mirror(self, children: ["limitBytes": limitBytes]) }
 }

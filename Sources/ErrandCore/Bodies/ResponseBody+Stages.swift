@@ -1,15 +1,15 @@
 extension ResponseBody {
-    /// How much the output of a transform of bytes in memory may have to stay in memory: 1 MiB.
+    /// The largest output of a transform of bytes in memory that stays in memory: 1 MiB.
     static let transformedInMemoryLimitBytes = 1024 * 1024
 
-    /// Returns a body that `transform` makes of this one, chunk by chunk as it is read.
+    /// Returns a body that `transform` makes from this one, chunk by chunk as it is read.
     ///
-    /// Use the returned body; this one can no longer be read. Trailers and abandonment behave as before.
-    /// Bytes in memory are transformed at once and stay in memory, unless that fails or makes more than 1 MiB of them: then they
-    /// become a stream.
+    /// Use the returned body; this one can't be read any more. Trailers and abandonment work as before. Bytes in memory are transformed
+    /// immediately and stay in memory, unless that fails or makes more than 1 MiB: then they become a stream.
     ///
-    /// - Parameter length: of the new body, in bytes, for ``expectedLength``; it is not checked. Nil and negative numbers mean that it is not known.
-    ///   Bytes in memory have the length of what was made of them, whatever `length` says.
+    /// - Parameters:
+    ///   - transform: makes the new body.
+    ///   - length: the length of the new body, in bytes. `nil`, the default, and negative numbers mean that it is unknown.
     public consuming func transformed(by transform: some BodyTransform, length: Int64? = nil) -> ResponseBody {
         let length = length.flatMap { $0 >= 0 ? $0 : nil }
         switch storage {
@@ -31,12 +31,12 @@ extension ResponseBody {
 
     /// Returns this body, and reports its chunks and its end to `observe`.
     ///
-    /// Use the returned body; this one can no longer be read. The end is `.complete` once the last chunk was handed on, `.failed` where the body
-    /// breaks off or a transform further out fails before, and `.abandoned` where nobody reads on. Bytes in memory stay in memory: they are
-    /// a chunk when somebody reads them, and none where somebody only looks at ``bufferedData``.
+    /// Use the returned body; this one can't be read any more. The end is `.complete` after the last chunk was delivered, `.failed` if the
+    /// body ends early or an outer transform fails before, and `.abandoned` if it is not read to its end. Bytes in memory stay in memory:
+    /// they are one chunk when they are read, and no chunk if only ``bufferedData`` is used.
     ///
-    /// - Parameter observe: is called with one event at a time, in the reader's task or where the body is let go of, and must not block. Nothing
-    ///   follows the end, which comes exactly once.
+    /// - Parameter observe: called with one event at a time, in the reader's task or where the body is released. It must not block. The end
+    ///   comes exactly once, and nothing follows it.
     public consuming func observed(_ observe: @escaping @Sendable (BodyEvent) -> Void) -> ResponseBody {
         let observer = BodyObserver(observe)
         switch storage {
@@ -52,7 +52,7 @@ extension ResponseBody {
         }
     }
 
-    /// This body over another source, which `wrap` makes of its own; bytes in memory stay what they are.
+    /// Returns this body over the source that `wrap` makes from its own. Bytes in memory are returned unchanged.
     consuming func replacingSource(_ wrap: (any BodySource) -> some BodySource) -> ResponseBody {
         guard case .stream(let owner, let stages) = storage else { return self }
         guard let source = owner.move() else { return ResponseBody(usedUp: owner.request) }

@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// The body of a response: bytes in memory, or a stream. It is read once, chunk by chunk, as fast as you take it.
+/// The body of a response: bytes in memory, or a stream. It is read once, chunk by chunk, at the reader's pace.
 ///
 /// ```swift
 /// for try await chunk in response.body { file.write(chunk) }     // a stream
@@ -8,42 +8,48 @@ internal import Synchronization
 /// for try await line in response.body.lines { … }                // text, empty lines kept
 /// ```
 ///
-/// Bytes in memory are read once as well, so that code which works with a small body works with a large one; ``bufferedData`` shows them without
-/// reading. Only an empty body in memory that nobody observes can be read again.
+/// Bytes in memory are read once too, so that code that works with a small body works with a large one. ``bufferedData`` shows them without
+/// reading. Only an empty body in memory without observers can be read again.
 ///
-/// A stream lets go of its connection when it was read to the end, when its iterator goes away (a `break` is enough), or when
-/// the last reference to it does. Swift keeps a local reference to the end of its scope at the latest: for a large body that
-/// you may not read, use `withResponse(to:)`.
+/// A stream releases its connection when it was read to the end, when its iterator is released (`break` is enough), or when the last
+/// reference to it is released. Swift keeps a local reference until the end of its scope at the latest. For a large body that you may not
+/// read, use `withResponse(to:)`.
 public struct ResponseBody: Sendable, AsyncSequence {
     public typealias Element = Data
     public typealias Failure = any Error
 
-    /// How much ``collect(upTo:)`` takes unless told: 64 MiB.
+    /// The default limit of ``collect(upTo:)``: 64 MiB.
     public static let defaultCollectLimitBytes = 64 * 1024 * 1024
 
     enum Storage: Sendable {
         case buffered(BufferedBytes)
-        /// What a source has, and what it goes through on its way to the reader.
+        /// A source, and the stages that its bytes pass on their way to the reader.
         case stream(StreamOwner, [BodyStage])
     }
 
     let storage: Storage
-    /// In bytes: as the head declared it, or as many as there are in memory; nil where it is not known.
+    /// The length in bytes: as the head declares it, or the number of bytes in memory; `nil` if it is unknown.
     public let expectedLength: Int64?
 
     init(_ storage: Storage, expectedLength: Int64?) { (self.storage, self.expectedLength) = (storage, expectedLength) }
 
-    /// Bytes in memory.
+    /// Creates a body of bytes in memory.
     ///
-    /// - Parameter trailers: fields that came after them (RFC 9110, 6.5); nil where there were none.
+    /// - Parameters:
+    ///   - data: the bytes; none by default.
+    ///   - trailers: the trailer fields ([RFC 9110, section 6.5](https://www.rfc-editor.org/rfc/rfc9110#section-6.5)); `nil`, the default,
+    ///     if there are none.
     public init(_ data: Data = Data(), trailers: HTTPFields? = nil) {
         storage = .buffered(BufferedBytes(data, trailers: trailers))
         expectedLength = Int64(data.count)
     }
 
-    /// A stream over `source`, which is abandoned when nobody can read it any more.
+    /// Creates a body that is a stream over `source`. The source is abandoned when the body can't be read any more.
     ///
-    /// - Parameter request: named in the failures that the body itself throws.
+    /// - Parameters:
+    ///   - source: the bytes.
+    ///   - expectedLength: the length in bytes; `nil`, the default, if it is unknown.
+    ///   - request: the request in the failures that the body itself throws.
     public init(_ source: some BodySource, expectedLength: Int64? = nil, request: Request? = nil) {
         storage = .stream(StreamOwner(source, request: request), [])
         self.expectedLength = expectedLength
@@ -63,12 +69,13 @@ public struct ResponseBody: Sendable, AsyncSequence {
         if case .buffered(let bytes) = storage { bytes.data } else { nil }
     }
 
-    /// The trailer fields of bytes in memory, read or not; nil for a stream.
+    /// The trailer fields of bytes in memory, whether or not they were read; `nil` for a stream.
     package var bufferedTrailers: HTTPFields? {
         if case .buffered(let bytes) = storage { bytes.trailers } else { nil }
     }
 
-    /// The trailer fields (RFC 9110, 6.5), once the body was read to its end; nil before, and where there were none.
+    /// The trailer fields ([RFC 9110, section 6.5](https://www.rfc-editor.org/rfc/rfc9110#section-6.5)), once the body was read to its end;
+    /// `nil` before that, and if there are none.
     public var trailers: HTTPFields? {
         switch storage {
         case .buffered(let bytes): bytes.isRead ? bytes.trailers : nil
@@ -76,11 +83,12 @@ public struct ResponseBody: Sendable, AsyncSequence {
         }
     }
 
-    /// All of the body in memory.
+    /// Reads the whole body into memory.
     ///
-    /// - Parameter limitBytes: the most to take. A body whose declared length is over it fails before a byte is read.
-    /// - Throws: ``TransportError`` with the code `bodyTooLarge` past the limit (the rest is abandoned), what broke the body off,
-    ///   or ``BodyAlreadyUsedError``.
+    /// - Parameter limitBytes: the largest size: at least 0, 64 MiB by default. A body that declares a larger length fails before a byte is
+    ///   read.
+    /// - Throws: ``TransportError`` with the code `bodyTooLarge` over the limit (the rest is abandoned); the error that ended the body
+    ///   early; ``BodyAlreadyUsedError``.
     public func collect(upTo limitBytes: Int = defaultCollectLimitBytes) async throws -> Data {
         precondition(limitBytes >= 0, "limitBytes must be at least 0 (is \(limitBytes))")
         switch storage {
@@ -103,7 +111,9 @@ public struct ResponseBody: Sendable, AsyncSequence {
         }
     }
 
-    /// At most `limitBytes` from the front, and whether that is all; what is left is abandoned.
+    /// Reads at most `limitBytes` from the front of the body, and returns whether that is all. The rest is abandoned.
+    ///
+    /// - Throws: the error that ended the body early; ``BodyAlreadyUsedError``.
     public func prefix(upTo limitBytes: Int) async throws -> (data: Data, isWhole: Bool) {
         if case .buffered(let bytes) = storage, bytes.data.count <= limitBytes { return (try bytes.readAll(), true) }
         var iterator = makeAsyncIterator()
@@ -119,7 +129,7 @@ public struct ResponseBody: Sendable, AsyncSequence {
         return (collected, true)
     }
 
-    /// Gives up what was not read: the connection is closed, or kept if the whole response has been received.
+    /// Releases the body without reading on. The connection is closed, or kept if the whole response has arrived.
     public func abandon() {
         switch storage {
         case .buffered(let bytes): bytes.abandon()
@@ -142,10 +152,10 @@ public struct ResponseBody: Sendable, AsyncSequence {
         }
     }
 
-    /// A reader for several tasks, one after another.
+    /// Returns a reader for several tasks, one after another.
     package func makeReader() -> Reader { Reader(makeAsyncIterator()) }
 
-    /// Reads the body. When it goes away before the end, the rest of a stream is abandoned. A copy reads the same body.
+    /// Reads a body. If it is released before the end, the rest of a stream is abandoned. A copy reads the same body.
     public struct Iterator: AsyncIteratorProtocol, Sendable {
         private enum Kind: Sendable {
             case buffered(BufferedBytes, isReader: Bool)
@@ -153,9 +163,9 @@ public struct ResponseBody: Sendable, AsyncSequence {
         }
 
         private let kind: Kind
-        /// What chunks go through; nil for nothing, as a rule.
+        /// The stages of the body; usually `nil`.
         private var pipeline: BodyPipeline?
-        /// How often the pipeline was asked: its state is that of the copy that was asked last.
+        /// The number of reads of the pipeline. The copy of the iterator that read last has its state.
         private var turn = 0
 
         init(_ bytes: BufferedBytes) {
@@ -168,10 +178,11 @@ public struct ResponseBody: Sendable, AsyncSequence {
             pipeline = stages.isEmpty ? nil : BodyPipeline(stages)
         }
 
-        /// The next chunk, never empty; nil at the end.
+        /// Returns the next chunk, never empty; `nil` at the end.
         ///
-        /// - Throws: ``BodyAlreadyUsedError`` for the second iterator of one body, and once the body was abandoned before its end; for the copy of an
-        ///   iterator over a transformed body, once another copy has read on; ``TransportError`` when the body breaks off; `CancellationError`.
+        /// - Throws: ``BodyAlreadyUsedError`` for the second iterator of one body, after the body was abandoned before its end, and for a
+        ///   copy of an iterator over a transformed body after another copy has read on; ``TransportError`` if the body ends early;
+        ///   `CancellationError`.
         public mutating func next() async throws -> Data? {
             switch kind {
             case .buffered(let bytes, let isReader):
@@ -191,7 +202,7 @@ public struct ResponseBody: Sendable, AsyncSequence {
             self.pipeline = BodyPipeline([])
             defer { self.pipeline = pipeline }
             do {
-                // What needs no read has nobody else who looks.
+                // A chunk that needs no read would otherwise pass without this check.
                 try reader.checkLimits()
                 if let chunk = try await pipeline.next(reader) { return chunk }
             } catch {
@@ -209,22 +220,22 @@ public struct ResponseBody: Sendable, AsyncSequence {
         }
     }
 
-    /// Bytes in memory that several have copies of count as read.
+    /// Marks bytes in memory as read. For bytes that several bodies have copies of.
     package func countAsRead() {
         if case .buffered(let bytes) = storage { _ = try? bytes.readAll() }
     }
 
-    /// This body as a source, to be sent on. It can be read once.
+    /// Returns this body as a source, to be sent on. It can be read once.
     package func asSource() -> any BodySource { ForwardedBodySource(self) }
 
-    /// An iterator that is asked from one task after another.
+    /// An iterator that several tasks use, one after another.
     package final class Reader: Sendable {
         private let iterator: Mutex<Iterator?>
 
         fileprivate init(_ iterator: Iterator) { self.iterator = Mutex(iterator) }
 
         package func next() async throws -> Data? {
-            // Taken out while it is asked: who asks at the same time is a second reader.
+            // Taken out while it is in use: a concurrent caller is a second reader.
             guard var taken = iterator.withLock({ $0.take() }) else { throw BodyAlreadyUsedError() }
             defer { iterator.withLock { [taken] in $0 = taken } }
             return try await taken.next()
@@ -232,7 +243,7 @@ public struct ResponseBody: Sendable, AsyncSequence {
     }
 }
 
-/// A response's body as the source of another message's.
+/// A response's body as the source of another message's body.
 private struct ForwardedBodySource: BodySource {
     private let body: ResponseBody
     private let reader: ResponseBody.Reader
@@ -246,7 +257,7 @@ private struct ForwardedBodySource: BodySource {
 }
 
 extension ResponseBody: CustomStringConvertible, CustomReflectable {
-    /// Kind and length, never the bytes.
+    /// The kind and the length, never the bytes.
     public var description: String {
         switch storage {
         case .buffered(let bytes): "\(bytes.data.count) bytes"

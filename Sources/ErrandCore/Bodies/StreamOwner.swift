@@ -1,13 +1,13 @@
 internal import Synchronization
 
-/// Holds the source of a stream until it was read, abandoned or forgotten.
+/// Holds the source of a stream until it is read, abandoned or released.
 final class StreamOwner: Sendable {
     private struct State {
         var source: (any BodySource)?
         var isClaimed = false
         var isGivenUp = false
         var trailers: HTTPFields?
-        /// Leads to the owner of the body that replaced this one; nil while there is none.
+        /// Leads to the owner of the body that replaced this one; `nil` if there is none.
         var place: Place?
 
         var phase: Phase { isGivenUp ? .givenUp : source == nil ? .over : .open }
@@ -16,13 +16,13 @@ final class StreamOwner: Sendable {
     enum Phase: UInt8, AtomicRepresentable {
         /// There may be more to read.
         case open
-        /// It came to its end, or its reader failed.
+        /// It reached its end, or its reader failed.
         case over
         /// It was abandoned, or moved into another body.
         case givenUp
     }
 
-    /// Where all who stood in one place find the last of them, which none of them keeps.
+    /// Shared by all owners that replaced one another: a weak reference to the latest.
     private final class Place: Sendable {
         struct Weak: Sendable {
             weak var owner: StreamOwner?
@@ -34,7 +34,7 @@ final class StreamOwner: Sendable {
     }
 
     private let state: Mutex<State>
-    /// The state's phase, for a reader that asks before each chunk. Written under the lock.
+    /// The state's phase, for a reader that checks it before each chunk. Written under the lock.
     private let currentPhase: Atomic<Phase>
     let request: Request?
     /// Notified if the stream ends without being read to its end.
@@ -46,7 +46,7 @@ final class StreamOwner: Sendable {
         (self.request, self.observers) = (request, observers)
     }
 
-    /// Of a body that was read already, or given up.
+    /// Creates the owner of a body that was already read or abandoned.
     init(usedUp request: Request?) {
         state = Mutex(State(isClaimed: true, isGivenUp: true))
         currentPhase = Atomic(.givenUp)
@@ -56,7 +56,7 @@ final class StreamOwner: Sendable {
     var trailers: HTTPFields? { state.withLock(\.trailers) }
     var phase: Phase { currentPhase.load(ordering: .acquiring) }
 
-    /// The source, for the first caller alone.
+    /// Returns the source, for the first caller only.
     func claim() -> (any BodySource)? {
         state.withLock { state in
             defer { state.isClaimed = true }
@@ -64,7 +64,7 @@ final class StreamOwner: Sendable {
         }
     }
 
-    /// The source, for a body that stands in this one's place; nil where it was read, or given up.
+    /// Returns the source, for a body that replaces this one; `nil` if it was read or abandoned.
     func move() -> (any BodySource)? {
         state.withLock { state in
             guard !state.isClaimed, let source = state.source else { return nil }
@@ -87,7 +87,7 @@ final class StreamOwner: Sendable {
         return successor
     }
 
-    /// False if it was given up before.
+    /// Returns false if it was abandoned before.
     func finish(trailers: HTTPFields?) -> Bool {
         let (source, isGivenUp) = state.withLock { state in
             if !state.isGivenUp { state.trailers = trailers }
@@ -105,19 +105,19 @@ final class StreamOwner: Sendable {
         }
         if let successor, successor !== self { successor.abandon() }
         guard let source else { return }
-        // First: the source may end by it, and its reader must not pass that for the end of the body.
+        // Notified first: abandoning may end the source, and its reader must not take that for the end of the body.
         for observer in observers { observer.end(.abandoned) }
         source.abandon()
     }
 
-    /// Lets go of a source that has failed.
+    /// Releases a source that has failed.
     func sourceFailed(_ error: any Error) {
         guard let source = state.withLock({ release(&$0) }) else { return }
         for observer in observers { observer.end(.failed(error)) }
         source.abandon()
     }
 
-    /// Ends a source that is well, because what its bytes go through has failed.
+    /// Ends a source that has not failed, because a stage of the body has failed.
     func readerFailed(_ error: any Error) {
         guard let source = state.withLock({ release(&$0) }) else { return }
         for observer in observers { observer.end(.failed(error)) }
@@ -142,7 +142,7 @@ final class StreamOwner: Sendable {
     }
 }
 
-/// What an iterator holds, so that a copy of it reads the same stream and the last copy abandons it.
+/// The state that copies of an iterator share: all read the same stream, and the last one abandons it.
 final class StreamReader: Sendable, BodyInput {
     private let owner: StreamOwner
     private let source: (any BodySource)?
@@ -157,7 +157,7 @@ final class StreamReader: Sendable, BodyInput {
         hasSource = source != nil
     }
 
-    /// The next chunk; nil at the end, which is that of the body.
+    /// Returns the next chunk; `nil` at the end of the body.
     func next() async throws -> Data? {
         if let chunk = try await pull() { return chunk }
         try finish()
@@ -166,7 +166,7 @@ final class StreamReader: Sendable, BodyInput {
 
     /// Whether there is nothing more to read.
     ///
-    /// - Throws: ``BodyAlreadyUsedError`` for a second reader, and where another task gave the body up.
+    /// - Throws: ``BodyAlreadyUsedError`` for a second reader, and if another task abandoned the body.
     var isOver: Bool {
         get throws {
             switch owner.phase {
@@ -177,18 +177,18 @@ final class StreamReader: Sendable, BodyInput {
         }
     }
 
-    /// The next chunk of the source; nil at its end.
+    /// Returns the next chunk of the source; `nil` at its end.
     func pull() async throws -> Data? {
         if try isOver { return nil }
         guard let source else { throw BodyAlreadyUsedError() }
         do {
             if let chunk = try await source.next() { return chunk }
-            // Sources may end where they are cancelled, or given up: neither is the end of the body.
+            // A source may end when it is cancelled or abandoned: neither is the end of the body.
             try Task.checkCancellation()
             if owner.phase == .givenUp { throw BodyAlreadyUsedError() }
             return nil
         } catch let error as BodyAlreadyUsedError {
-            // Somebody else reads it at this moment, and goes on.
+            // Another reader is reading, and continues.
             throw error
         } catch {
             owner.sourceFailed(error)
@@ -198,25 +198,27 @@ final class StreamReader: Sendable, BodyInput {
 
     var trailers: HTTPFields? { source?.trailers }
 
-    /// The body has come to its end.
+    /// Records the end of the body.
     ///
-    /// - Throws: ``BodyAlreadyUsedError`` where another task gave it up meanwhile: then it has no end that could pass for the whole.
+    /// - Throws: ``BodyAlreadyUsedError`` if another task has abandoned it: then its end must not pass for a complete body.
     func finish() throws {
         if owner.phase == .over { return }
         guard let source, owner.finish(trailers: source.trailers) else { throw BodyAlreadyUsedError() }
     }
 
-    /// What the chunks go through has failed.
+    /// Ends the body because one of its stages has failed.
     func fail(_ error: any Error) { owner.readerFailed(error) }
 
-    /// - Throws: `CancellationError`, and ``TransportError`` once the deadline of the exchange has passed.
+    /// Checks for cancellation and for the deadline.
+    ///
+    /// - Throws: `CancellationError`; ``TransportError`` once the deadline of the exchange has passed.
     func checkLimits() throws {
         try Task.checkCancellation()
         guard let request = owner.request, let deadline = request.deadline, deadline.hasPassed else { return }
         throw TransportError(.timedOut, phase: .body, request: request, delivery: .sent)
     }
 
-    /// False if another copy of the iterator has read since.
+    /// Returns false if another copy of the iterator has read since.
     func takeTurn(_ turn: Int) -> Bool {
         turns.compareExchange(expected: turn, desired: turn + 1, ordering: .acquiringAndReleasing).exchanged
     }
