@@ -9,7 +9,7 @@ public enum BodyEvent: Sendable {
     case chunk(Data)
     /// The body has ended, has failed, or nobody reads on. Only a complete body has trailer fields, if there were any.
     ///
-    /// A read that was cancelled fails the body with `CancellationError`; a body that nobody read is abandoned.
+    /// A cancelled read fails the body with `CancellationError`. A body that is not read is abandoned.
     case end(ExchangeLifetime.Outcome, trailers: HTTPFields?)
 }
 
@@ -27,7 +27,7 @@ extension BodyEvent: CustomStringConvertible, CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: ["event": description]) }
 }
 
-/// Tells a closure of one reading of a body: one event at a time, the end exactly once, and nothing after it.
+/// Reports one reading of a body to a closure: one event at a time, the end exactly once, and nothing after it.
 final class BodyObserver: Sendable {
     private struct State {
         var isDelivering = false

@@ -11,6 +11,9 @@
 /// response.body = response.body.transformed(by: Capitals())
 /// ```
 ///
+/// A chunk can end anywhere, also within a character. The head of the message stays as it is: a middleware that transforms the body of a response
+/// removes or replaces the fields that describe the old bytes, which are `Content-Length`, `Content-Encoding`, `ETag` and digests.
+///
 /// A transform is a value. Each body has its own copy, which only its reader changes, without a lock or a task. Copies must not share a
 /// mutable reference: bytes in memory are tried with one copy first, and a request's body uses a copy each time it is sent. The output of a
 /// transform is delivered before more input is read.
@@ -31,12 +34,13 @@ public protocol BodyTransform: Sendable {
     /// It is called until it returns `nil`. Empty output counts as `nil`, unless the method removed some of `input`. A transform whose
     /// input is incomplete throws here.
     ///
-    /// - Parameter input: the bytes that ``next(_:)`` left. What remains at the end is dropped.
+    /// - Parameter input: the bytes that ``next(_:)`` left. The transform takes all of them: bytes that remain at the end fail the body with
+    ///   ``UnconsumedInputError``. To drop them, set `input` to empty data.
     mutating func finish(_ input: inout Data) throws -> Data?
 }
 
 extension BodyTransform {
-    /// Returns `nil`: there are no last bytes.
+    /// Returns `nil` and takes nothing: a body whose last bytes ``next(_:)`` left fails with ``UnconsumedInputError``.
     public mutating func finish(_ input: inout Data) throws -> Data? { nil }
 }
 

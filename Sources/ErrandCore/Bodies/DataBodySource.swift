@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// A source of bytes in memory, in one chunk.
+/// A source of bytes in memory, in one chunk or in several.
 final class DataBodySource: BodySource {
     private let rest: Mutex<Data?>
     private let chunkLimitBytes: Int

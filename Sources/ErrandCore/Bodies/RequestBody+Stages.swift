@@ -8,7 +8,8 @@ extension RequestBody {
     ///
     /// - Parameters:
     ///   - transform: makes the new body.
-    ///   - length: the length of the new body, in bytes; `nil`, the default, if it is unknown.
+    ///   - length: the length of the new body, in bytes; `nil`, the default, if it is unknown. Bytes in memory have the length of the output,
+    ///     whatever `length` says. A stream of another length fails the request.
     public func transformed(by transform: some BodyTransform, length: Int64? = nil) -> RequestBody {
         if let bytes, let output = transform.output(of: bytes, upTo: ResponseBody.transformedInMemoryLimitBytes) { return .data(output) }
         return replacingSource(length: length, replay: replay.canRestart ? .restartable : .oneShot) { source, _ in
@@ -18,14 +19,25 @@ extension RequestBody {
 
     /// Returns this body, and reports to `observe` each time it is opened, its chunks, and its end, once for each opening.
     ///
-    /// The length and the replay are unchanged. Bytes in memory become a stream, so that `coalesce` does not share such a request.
+    /// ```swift
+    /// request.body = body.observed { [total = body.length] event in
+    ///     switch event {
+    ///     case .opened: progress.reset()                              // a retry starts again
+    ///     case .chunk(let chunk): progress.add(chunk.count, of: total)
+    ///     case .end: break
+    ///     }
+    /// }
+    /// ```
+    ///
+    /// The length and the replay are unchanged. Bytes in memory become a stream of chunks of at most 64 KiB, so that `coalesce` does not share such
+    /// a request. If a request is sent twice at once, by `hedge` or by two calls, the events of both openings mix.
     ///
     /// - Parameter observe: called in the task that sends the body. It must not block.
     public func observed(_ observe: @escaping @Sendable (BodyEvent) -> Void) -> RequestBody {
         replacingSource(length: length, replay: replay) { source, offset in
             let observer = BodyObserver(observe)
             observer.opened(at: offset)
-            // Whoever shows progress wants more than the beginning and the end of bytes in memory.
+            // One chunk for all bytes in memory would be a progress from 0 to 1.
             return StagedBodySource((source as? DataBodySource)?.inChunks() ?? source, [.observe(observer)], observer: observer)
         }
     }

@@ -149,7 +149,7 @@ public struct RequestBody: Sendable {
 
     /// Opens a source of the body's bytes from `offset` on. Transports call it.
     ///
-    /// - Parameter offset: in bytes; other than 0 only for a body that is ``Replay/seekable``.
+    /// - Parameter offset: in bytes; 0, unless the body is ``Replay/seekable``.
     /// - Throws: ``BodyAlreadyUsedError`` for a one-shot body that was opened before; the error of opening a file or a stream.
     public func open(from offset: Int64 = 0) async throws -> any BodySource {
         precondition(offset == 0 || replay.canSeek, "offset must be 0 for a body that can't seek, whose replay is \(replay) (is \(offset))")

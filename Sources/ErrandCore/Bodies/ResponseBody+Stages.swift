@@ -9,7 +9,8 @@ extension ResponseBody {
     ///
     /// - Parameters:
     ///   - transform: makes the new body.
-    ///   - length: the length of the new body, in bytes. `nil`, the default, and negative numbers mean that it is unknown.
+    ///   - length: the length of the new body, in bytes. `nil`, the default, and negative numbers mean that it is unknown. It
+    ///     becomes ``expectedLength`` and is not checked. Bytes in memory have the length of the output.
     public consuming func transformed(by transform: some BodyTransform, length: Int64? = nil) -> ResponseBody {
         let length = length.flatMap { $0 >= 0 ? $0 : nil }
         switch storage {
