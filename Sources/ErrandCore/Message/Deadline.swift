@@ -1,11 +1,15 @@
-/// An instant by which an exchange must be over: from the queue to the last byte of the body, retries and waits included.
+/// An instant by which an exchange must have ended: from the queue to the last byte of the body, including retries and waits.
 ///
-/// It stands on a clock that is given (the continuous one by default), so that a test can own the time. Whoever waits obeys it;
-/// `timeout(_:)` sets it, and where two meet, the earlier one holds.
+/// ```swift
+/// request.deadline = Deadline(after: .seconds(10))
+/// ```
+///
+/// It is an instant on a clock (the continuous clock by default), so that tests can control time. Everything that waits obeys it.
+/// `timeout(_:)` sets it; of two deadlines, the earlier one applies.
 public struct Deadline: Sendable, CustomStringConvertible {
-    /// Of types whose layout is known when this is compiled: a deadline is copied with each request.
+    /// Types with a layout that is known at compile time, because a deadline is copied with each request.
     private enum Kind: Sendable {
-        /// On the continuous clock, so long after ``base``.
+        /// On the continuous clock, this duration after ``base``.
         case continuous(Duration)
         case other(any ClockInstant)
     }
@@ -17,11 +21,11 @@ public struct Deadline: Sendable, CustomStringConvertible {
 
     private init(kind: Kind) { self.kind = kind }
 
-    /// `duration` from now on the continuous clock (which goes on while the machine sleeps). Zero or less has passed already; more than
-    /// 100 years count as 100 years.
+    /// Creates a deadline that is `duration` from now on the continuous clock, which continues while the machine sleeps. Zero or less: the
+    /// deadline has passed. More than 100 years count as 100 years.
     public init(after duration: Duration) { self.init(continuous: .now.advanced(by: duration.bounded)) }
 
-    /// An instant on the continuous clock. One that is more than 100 years away counts as 100 years away.
+    /// Creates a deadline from an instant on the continuous clock. More than 100 years away counts as 100 years.
     public init(_ instant: ContinuousClock.Instant) {
         let now = ContinuousClock.now
         let remaining = now.duration(to: instant)
@@ -30,7 +34,7 @@ public struct Deadline: Sendable, CustomStringConvertible {
 
     private init(continuous instant: ContinuousClock.Instant) { kind = .continuous(Self.base.duration(to: instant)) }
 
-    /// `duration` from now on `clock`; more than 100 years count as 100 years.
+    /// Creates a deadline that is `duration` from now on `clock`. More than 100 years count as 100 years.
     public init(after duration: Duration, clock: any Clock<Duration>) {
         if clock is ContinuousClock {
             self.init(after: duration)
@@ -42,7 +46,7 @@ public struct Deadline: Sendable, CustomStringConvertible {
         }
     }
 
-    /// What is left; negative once it has passed.
+    /// The remaining time; zero or negative once the deadline has passed.
     public var remaining: Duration {
         switch kind {
         case .continuous(let sinceBase): sinceBase - Self.base.duration(to: .now)
@@ -50,14 +54,16 @@ public struct Deadline: Sendable, CustomStringConvertible {
         }
     }
 
+    /// Whether the deadline has passed.
     public var hasPassed: Bool { remaining <= .zero }
 
-    /// The instant on the continuous clock; nil on any other clock. Transports with timers of their own can enforce only these.
+    /// The instant on the continuous clock; `nil` on any other clock. A transport with timers of its own can enforce only deadlines on the
+    /// continuous clock.
     public var continuousInstant: ContinuousClock.Instant? {
         if case .continuous(let sinceBase) = kind { Self.base.advanced(by: sinceBase) } else { nil }
     }
 
-    /// The one that passes first; nil counts as never.
+    /// Returns the deadline that passes first; `nil` means never.
     public static func earlier(_ first: Deadline?, _ second: Deadline?) -> Deadline? {
         guard let first else { return second }
         guard let second else { return first }
@@ -67,7 +73,7 @@ public struct Deadline: Sendable, CustomStringConvertible {
         return first.remaining <= second.remaining ? first : second
     }
 
-    /// The deadline that passes so much earlier.
+    /// Returns a deadline that is earlier by `duration`.
     package func earlier(by duration: Duration) -> Deadline {
         switch kind {
         case .continuous(let sinceBase): Deadline(Self.base.advanced(by: sinceBase - duration))
@@ -85,6 +91,7 @@ public struct Deadline: Sendable, CustomStringConvertible {
         }
     }
 
+    /// The remaining time as text, for example `in 2.5 seconds`.
     public var description: String { "in \(remaining)" }
 }
 

@@ -1,7 +1,8 @@
 internal import ErrandFormats
 
 extension HTTPFields {
-    /// What `Retry-After` asks for, measured from the response's own `Date`; nil where it is missing or unreadable.
+    /// The wait that `Retry-After` asks for ([RFC 9110, section 10.2.3](https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3)), measured
+    /// from the response's own `Date`; `nil` if the field is missing or invalid.
     package var retryAfter: Duration? {
         guard let value = self[.retryAfter] else { return nil }
         let now = HTTPDate(secondsSinceEpoch: Int64(Date.now.timeIntervalSince1970))

@@ -1,4 +1,4 @@
-/// A key of ``ResponseMetadata``, with the type of its value and what holds where none is set.
+/// A key of ``ResponseMetadata``, with its value type and default value.
 ///
 /// ```swift
 /// enum ServerKey: MetadataKey { static var defaultValue: String? { nil } }
@@ -11,14 +11,15 @@
 /// }
 /// ```
 ///
-/// The keys of ``RequestOptions`` say more: see ``OptionKey``.
+/// The keys of ``RequestOptions`` define more: see ``OptionKey``.
 public protocol MetadataKey {
+    /// The type of the value.
     associatedtype Value: Sendable
-    /// What a reader gets where nothing was set.
+    /// The value if none is set.
     static var defaultValue: Value { get }
 }
 
-/// Values by the type of their key; nothing is allocated while none is set.
+/// Values by the type of their key. Nothing is allocated while no value is set.
 struct TypedValues: Sendable {
     private var storage: [ObjectIdentifier: any Sendable]?
 
@@ -30,14 +31,14 @@ struct TypedValues: Sendable {
         }
     }
 
-    /// By itself, as it needs to know more of the type: most requests have no values, and every layer asks.
+    /// A separate function, because it needs more of the type: most requests have no values, and every layer reads some.
     private func stored<Key: MetadataKey>(_ key: Key.Type) -> Key.Value {
-        // Unwrapped first: no value at all would pass for the nil of an optional `Value`.
+        // Unwrapped first: a missing value must not pass for the `nil` of an optional `Value`.
         guard let value = storage?[ObjectIdentifier(key)] else { return Key.defaultValue }
         return value as? Key.Value ?? Key.defaultValue
     }
 
-    /// True if nothing was ever set.
+    /// Whether no value was ever set.
     var isEmpty: Bool { storage == nil }
 
     var count: Int { storage?.count ?? 0 }

@@ -1,5 +1,6 @@
 extension HTTPRequest.Method {
-    /// Doing it twice is as good as once (RFC 9110, 9.2.2; QUERY: RFC 10008).
+    /// Whether sending a request with this method several times has the same effect as sending it once ([RFC 9110, section
+    /// 9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2); QUERY: [RFC 10008](https://www.rfc-editor.org/rfc/rfc10008)).
     public var isIdempotent: Bool {
         switch self {
         case .get, .head, .options, .trace, .put, .delete, .query: true
@@ -7,10 +8,11 @@ extension HTTPRequest.Method {
         }
     }
 
-    /// Whether a request with this method may be sent twice: the method is idempotent, or the server recognizes a repeat by its key.
+    /// Whether a request with this method may be sent twice: the method is idempotent, or the server recognizes a repetition by its key.
     package func mayBeSentAgain(hasKey: Bool) -> Bool { isIdempotent || hasKey }
 
-    /// It asks for no change on the server (RFC 9110, 9.2.1; QUERY: RFC 10008), and its answer is for whoever asks: TRACE, which echoes a
-    /// request, is left out.
+    /// Whether the method asks for no change on the server ([RFC 9110, section
+    /// 9.2.1](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.1); QUERY: [RFC 10008](https://www.rfc-editor.org/rfc/rfc10008)). TRACE is
+    /// excluded, because its response echoes the request of one caller.
     package var isSafe: Bool { [.get, .head, .options, .query].contains(self) }
 }

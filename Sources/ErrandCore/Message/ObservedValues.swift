@@ -1,8 +1,9 @@
-// What middleware write and observers read: numbers, how often a request was sent, redirects, sharing. Here, so that neither needs the other's module.
+// Values that middleware set and observers read: numbers, resend counts, redirects, sharing. They are here so that neither needs the
+// other's module.
 
-/// One redirect that was followed.
+/// A redirect that was followed.
 public struct RedirectRecord: Sendable, Hashable {
-    /// 301, 302, 303, 307 or 308.
+    /// The status of the redirect: 301, 302, 303, 307 or 308.
     public let status: HTTPResponse.Status
     /// The URL that was redirected, without secrets.
     public let from: String
@@ -24,7 +25,7 @@ private enum ResendCountKey: OptionKey {
 
 private enum HasLeftOriginKey: OptionKey {
     static var defaultValue: Bool { false }
-    /// It identifies: `baggage` depends on it.
+    /// It is part of the identity, because `baggage` depends on it.
     static var crossesOrigins: Bool { true }
 }
 
@@ -32,20 +33,20 @@ private enum RedirectsKey: MetadataKey { static var defaultValue: [RedirectRecor
 private enum CoalescedIntoKey: MetadataKey { static var defaultValue: RequestID? { nil } }
 
 extension RequestOptions {
-    /// The number that `NumberMiddleware` gave the request; nil without that middleware.
+    /// The number that `NumberMiddleware` gave the request; `nil` without that middleware.
     public package(set) var requestNumber: Int? {
         get { self[RequestNumberKey.self] }
         set { self[RequestNumberKey.self] = newValue }
     }
 
-    /// How many times the request was sent before, for the layers that see each attempt: 0 on the first. Retries, redirects and whatever
-    /// else sends it again count.
+    /// The number of times that the request was sent before, for layers that see each attempt: 0 for the first. Retries, redirects and all
+    /// other repetitions count.
     public package(set) var resendCount: Int {
         get { self[ResendCountKey.self] }
         set { self[ResendCountKey.self] = newValue }
     }
 
-    /// Whether a redirect led to another origin on the way.
+    /// Whether a redirect has led to another origin.
     package var hasLeftOrigin: Bool {
         get { self[HasLeftOriginKey.self] }
         set { self[HasLeftOriginKey.self] = newValue }
@@ -53,19 +54,19 @@ extension RequestOptions {
 }
 
 extension ResponseMetadata {
-    /// The number of the request of this response; nil without `NumberMiddleware`.
+    /// The number of this response's request; `nil` without `NumberMiddleware`.
     public package(set) var requestNumber: Int? {
         get { self[RequestNumberKey.self] }
         set { self[RequestNumberKey.self] = newValue }
     }
 
-    /// The redirects that led here, in order.
+    /// The redirects that were followed, in order.
     public package(set) var redirects: [RedirectRecord] {
         get { self[RedirectsKey.self] }
         set { self[RedirectsKey.self] = newValue }
     }
 
-    /// The request that was sent for this one as well; nil where it was this one.
+    /// The request whose exchange this response shares; `nil` if its own request was sent.
     public var coalescedInto: RequestID? {
         get { self[CoalescedIntoKey.self] }
         set { self[CoalescedIntoKey.self] = newValue }

@@ -1,26 +1,27 @@
-/// What of an option's value tells one exchange from another.
+/// How an option's value distinguishes exchanges that requests could share.
 public enum OptionIdentity: Sendable {
-    /// Nothing: requests with different values may share an exchange.
+    /// Not at all: requests with different values may share an exchange.
     case none
-    /// The request shares its exchange with no other.
+    /// The request does not share its exchange with any other.
     case unique
     /// Requests must have an equal value to share an exchange.
     case value(any Hashable & Sendable)
 }
 
 extension OptionIdentity {
-    /// Of an option whose middleware acts outside coalescing: what a request replaces there is its own, and one that switches the middleware off
-    /// shares with its like only.
+    /// Returns the identity of an option whose middleware is outside coalescing. A replaced value does not count. A request that switches
+    /// the middleware off shares only with requests that do the same.
     package static func ofSwitch<Value>(_ override: OptionOverride<Value>) -> OptionIdentity {
         override.isOff ? .value(OffIdentity()) : .none
     }
 }
 
-/// What is equal of two options that are switched off.
+/// The identity of two options that are both switched off.
 struct OffIdentity: Hashable, Sendable {}
 
 extension RequestOptions {
-    /// What requests must have in common in their options to share an exchange. It may hold secrets, and shows none.
+    /// The parts of requests' options that must be equal for them to share an exchange. It may contain secrets, and its description shows
+    /// none.
     public struct Identity: Hashable, Sendable, CustomStringConvertible, CustomReflectable {
         struct Part: Hashable, Sendable {
             let value: any Hashable & Sendable

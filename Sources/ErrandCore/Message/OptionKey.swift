@@ -1,4 +1,4 @@
-/// A key of ``RequestOptions``: the type of its value, what holds where none is set, and what the library has to know of it.
+/// A key of ``RequestOptions``, with its value type, its default value, and the rules for its use.
 ///
 /// ```swift
 /// enum TenantKey: OptionKey { static var defaultValue: String? { nil } }
@@ -11,45 +11,50 @@
 /// }
 /// ```
 ///
-/// The defaults are the safe ones. Requests with different tenants never share an exchange, a redirect to another origin drops the tenant, and
-/// no middleware is required for it.
+/// The default rules are the safe ones: requests with different tenants never share an exchange, a redirect to another origin removes the
+/// tenant, and no middleware is required.
 public protocol OptionKey: SendableMetatype {
+    /// The type of the value.
     associatedtype Value: Sendable
-    /// What a reader gets where nothing was set.
+    /// The value if none is set.
     static var defaultValue: Value { get }
 
-    /// What of `value` requests must have in common to share an exchange (`coalesce`).
+    /// Returns the part of `value` that must be equal in requests that share an exchange (`coalesce`).
     ///
-    /// By default a `Hashable` value identifies the exchange, unless it is the default value; an ``OptionOverride`` of a `Hashable` value is `Hashable`. A
-    /// value that is not `Hashable` shares with no other: its request is ``OptionIdentity/unique``. The exceptions are the ``OptionOverride`` of such a
-    /// value that inherits, which counts as not set, and `.off`, which is equal to `.off`. An option that acts outside coalescing, or on no exchange
-    /// at all, returns ``OptionIdentity/none``.
+    /// By default, a `Hashable` value is its own identity, unless it is the default value; an ``OptionOverride`` of a `Hashable` value is
+    /// `Hashable`. A request with a value that is not `Hashable` shares with no other: it is ``OptionIdentity/unique``. There are two
+    /// exceptions: an ``OptionOverride`` of such a value that is `.inherited` counts as not set, and `.off` equals `.off`. An option that
+    /// acts outside coalescing, or on no exchange at all, returns ``OptionIdentity/none``.
     static func identity(of value: Value) -> OptionIdentity
 
-    /// Whether the value goes along when a redirect leads to another origin (scheme, host and port); false by default.
+    /// Whether the value stays when a redirect leads to another origin (scheme, host and port); false by default.
     static var crossesOrigins: Bool { get }
 
-    /// The middleware without which the option does nothing; nil (the default) if it needs none.
+    /// The middleware that the option requires; `nil`, the default, if it requires none.
     ///
-    /// A request that sets the option fails with ``UnservedOptionError`` where the outermost stack has no such middleware. An ``OptionOverride`` that
-    /// inherits or is `.off`, nil, an empty collection and the default value need nobody.
+    /// A request that sets the option fails with ``UnservedOptionError`` if the outermost stack has no such middleware. An
+    /// ``OptionOverride`` that is `.inherited` or `.off`, `nil`, an empty collection and the default value require nothing.
     ///
-    /// Declare it with its type, `MiddlewarePlace?`: a constant of the type `MiddlewarePlace` is another member, which nobody reads.
+    /// Declare it with its type, `MiddlewarePlace?`. A constant of the type `MiddlewarePlace` is a different member, which is ignored.
     static var servedBy: MiddlewarePlace? { get }
 }
 
 extension OptionKey {
+    /// Returns the identity of a value that is not `Hashable`: the request is unique, unless the option is not set or switched off.
     public static func identity(of value: Value) -> OptionIdentity {
         guard let override = value as? any AnyOptionOverride else { return isNil(value) && isNil(defaultValue) ? .none : .unique }
         return override.isInherited ? .none : override.isOff ? .value(OffIdentity()) : .unique
     }
 
+    /// False: a redirect to another origin removes the value.
     public static var crossesOrigins: Bool { false }
+    /// `nil`: no middleware is required.
     public static var servedBy: MiddlewarePlace? { nil }
 }
 
 extension OptionKey where Value: Hashable {
-    /// A value that is not equal to itself, such as a floating-point NaN, could never be found again: it shares with no other.
+    /// Returns the value itself, unless it is the default value. A value that is not equal to itself, such as a floating-point NaN, makes
+    /// the request unique.
     public static func identity(of value: Value) -> OptionIdentity {
         value == defaultValue ? .none : value == value ? .value(value) : .unique
     }

@@ -1,13 +1,20 @@
-/// What one request says of a middleware's setting.
+/// A request's own choice for a setting of a middleware.
+///
+/// ```swift
+/// request.options.timeout = .use(.seconds(2))
+/// request.options.retry = .off
+/// ```
 public enum OptionOverride<Value: Sendable>: Sendable {
-    /// As the stack has it. The default.
+    /// The stack's setting applies. The default.
     case inherited
-    /// Not for this request: the middleware passes it on untouched.
+    /// The middleware does not apply to this request: it passes the request on unchanged.
     case off
-    /// This instead.
+    /// This value replaces the stack's setting.
     case use(Value)
 
-    /// The value to go by; nil where the middleware is switched off.
+    /// Returns the effective value; `nil` if the middleware is switched off.
+    ///
+    /// - Parameter inherited: the stack's setting.
     public func resolved(_ inherited: Value) -> Value? {
         switch self {
         case .inherited: inherited
@@ -16,7 +23,7 @@ public enum OptionOverride<Value: Sendable>: Sendable {
         }
     }
 
-    /// True for ``off``.
+    /// Whether this is ``off``.
     public var isOff: Bool {
         if case .off = self { true } else { false }
     }

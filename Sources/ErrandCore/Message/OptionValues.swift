@@ -1,4 +1,4 @@
-/// Values of options by their key. Nothing is allocated while none is set; a request has few, so that a search beats a hash.
+/// Values of options by their key. Nothing is allocated while none is set. A request has few, so a search is faster than a hash.
 struct OptionValues: Sendable {
     private struct Entry: Sendable {
         let key: any OptionKey.Type
@@ -9,7 +9,7 @@ struct OptionValues: Sendable {
 
     var isEmpty: Bool { entries.isEmpty }
     var count: Int { entries.count }
-    /// Those that were set, in the order in which they were set first.
+    /// The keys that were set, in the order in which they were first set.
     var keys: [any OptionKey.Type] { entries.map(\.key) }
 
     subscript<Key: OptionKey>(_ key: Key.Type) -> Key.Value {
@@ -34,7 +34,7 @@ struct OptionValues: Sendable {
         return nil
     }
 
-    /// The value is that of `other` again, or none.
+    /// Restores the value of a key as it is in `other`, set or not.
     mutating func restore<Key: OptionKey>(_ key: Key.Type, of other: OptionValues) {
         if other.index(of: ObjectIdentifier(key)) != nil {
             self[key] = other[key]
@@ -47,7 +47,7 @@ struct OptionValues: Sendable {
         if entries.contains(where: { !$0.key.crossesOrigins }) { entries.removeAll { !$0.key.crossesOrigins } }
     }
 
-    /// Nil if one of them makes its request unique.
+    /// The identity of all values; `nil` if one of them makes its request unique.
     var identity: RequestOptions.Identity? {
         func identity<Key: OptionKey>(_ key: Key.Type, _ value: any Sendable) -> OptionIdentity {
             (value as? Key.Value).map { Key.identity(of: $0) } ?? .unique
@@ -63,7 +63,7 @@ struct OptionValues: Sendable {
         return identities
     }
 
-    /// The first option that asks for a middleware at a place that `isServed` does not know.
+    /// Returns the first option that requires a middleware at a place for which `isServed` returns false.
     func unserved(_ isServed: (MiddlewarePlace) -> Bool) -> (key: any OptionKey.Type, place: MiddlewarePlace)? {
         func asksForNothing<Key: OptionKey>(_ key: Key.Type, _ value: any Sendable) -> Bool {
             if let override = value as? any AnyOptionOverride { return override.isInherited || override.isOff }

@@ -1,19 +1,19 @@
-/// A response: its head, its body, the request as it was finally sent, and what was learnt on the way.
+/// A response: its head, its body, the request as it was finally sent, and metadata from the stack.
 public struct Response: Sendable {
-    /// Status and fields.
+    /// The status and the header fields.
     public var head: HTTPResponse
-    /// Read it once, or give it up; see ``ResponseBody``.
+    /// The body. Read it once, or abandon it; see ``ResponseBody``.
     public var body: ResponseBody
-    /// The request as it left: with the base URL, and after redirects the last one.
+    /// The request as it was sent: with the base URL, and after redirects the last one.
     public var request: Request
-    /// When the exchange is over on the wire.
+    /// The lifetime of the exchange, which ends on the wire.
     public let exchange: ExchangeLifetime
-    /// Attempts, number, timings: what the stack tells.
+    /// What the stack reports: attempts, number, timings.
     public var metadata: ResponseMetadata
-    /// The duplex stream, where the server agreed to change the protocol (101, or 2xx to an extended CONNECT).
+    /// The duplex stream, if the server has changed the protocol (101, or 2xx to an extended CONNECT).
     package var upgrade: (any DuplexStream)?
 
-    /// A response whose exchange goes on until the transport ends it.
+    /// Creates a response whose exchange continues until the transport ends it. For transports.
     public init(head: HTTPResponse, body: ResponseBody, request: Request, exchange: ExchangeLifetime) {
         self.init(head: head, body: body, request: request, exchange: exchange, upgrade: nil)
     }
@@ -23,17 +23,19 @@ public struct Response: Sendable {
         metadata = ResponseMetadata()
     }
 
-    /// A response that is whole already: from a cache, a stub, a fallback.
+    /// Creates a response that is already complete: from a cache, a stub, a fallback.
     public init(head: HTTPResponse, data: Data = Data(), request: Request) {
         self.init(head: head, body: ResponseBody(data), request: request, exchange: ExchangeLifetime(outcome: .complete))
     }
 
+    /// The status of the head.
     public var status: HTTPResponse.Status { head.status }
+    /// The header fields of the head.
     public var headers: HTTPFields { head.headerFields }
 }
 
 extension Response: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// Status, body and request, without secrets.
+    /// The status, body and request, without secrets.
     public var description: String { "\(head.status.code) (\(body)) to \(request)" }
     public var debugDescription: String { description }
 
@@ -49,7 +51,7 @@ extension Response: CustomStringConvertible, CustomDebugStringConvertible, Custo
 }
 
 extension HTTPSender {
-    /// Sends `request`, lends the response to `read`, and releases whatever of the body was not read when `read` is done.
+    /// Sends `request`, passes the response to `read`, and releases the unread rest of the body when `read` returns or throws.
     ///
     /// ```swift
     /// let first = try await stack.withResponse(to: request) { response in
@@ -57,6 +59,8 @@ extension HTTPSender {
     ///     return nil
     /// }
     /// ```
+    ///
+    /// - Throws: what sending throws, and what `read` throws.
     public func withResponse<Result>(
         to request: Request, _ read: (Response) async throws -> Result
     ) async throws -> Result {
