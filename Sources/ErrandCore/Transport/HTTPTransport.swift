@@ -1,17 +1,17 @@
 /// A sender at the bottom of a stack: it owns connections, and the app owns it.
 ///
-/// What it declares in ``capabilities`` it does by itself; the rest is done for it, where that is possible. One that encodes HTTP/2 marks secret
-/// fields as never to be indexed, by `request.headers.markingSensitive(by: request.options.sensitivity)`.
+/// A transport does what it declares in ``capabilities``; the stack does the rest, if possible. A transport that encodes HTTP/2 marks
+/// secret fields as never indexed, with `request.headers.markingSensitive(by: request.options.sensitivity)`.
 public protocol HTTPTransport: HTTPSender {
-    /// What it can do.
+    /// What the transport can do by itself.
     var capabilities: Capabilities { get }
 
-    /// Closes every connection. Exchanges in progress fail; later calls to `send` throw ``TransportError`` with the code
-    /// `shutDown`. Safe to call twice.
+    /// Closes every connection. Exchanges in progress fail; later calls of `send` throw ``TransportError`` with the code `shutDown`.
+    /// Calling it twice is safe.
     func shutdown() async throws
 }
 
-/// Runs `body` with a transport, and shuts the transport down when it returns or throws.
+/// Calls `body` with a transport, and shuts the transport down when `body` returns or throws.
 ///
 /// ```swift
 /// try await withTransport(AsyncHTTPClientTransport()) { transport in
@@ -19,6 +19,8 @@ public protocol HTTPTransport: HTTPSender {
 ///     …
 /// }
 /// ```
+///
+/// - Throws: what `body` throws; if it returns, what ``HTTPTransport/shutdown()`` throws.
 public func withTransport<Transport: HTTPTransport, Result>(
     _ transport: Transport, _ body: (Transport) async throws -> Result
 ) async throws -> Result {

@@ -1,24 +1,33 @@
-/// How long each phase of an exchange may take, each on its own; nil is without bounds, and more than 100 years count as 100 years.
+/// The longest durations of the phases of an exchange, each limited on its own. `nil` means no limit; more than 100 years count as 100
+/// years.
 ///
-/// They stand beside the deadline, which bounds the whole. The transport's boundary holds them, whatever the transport: what takes
-/// longer is cancelled, and fails with a ``TransportError`` with the code `timedOut` that names the phase. Its `delivery` is `maybe`, also
-/// while connecting: a request may leave at the very moment at which its time is up.
+/// ```swift
+/// transport.phaseTimeouts(connect: .seconds(5), firstByte: .seconds(10))
+/// request.options.phaseTimeouts = .use(PhaseTimeouts(firstByte: .seconds(2)))
+/// ```
+///
+/// They apply in addition to the deadline, which limits the whole. The transport's boundary enforces them for every transport: an exchange
+/// that takes longer is cancelled, and fails with a ``TransportError`` with the code `timedOut` and the phase. Its `delivery` is `unknown`,
+/// even while connecting: the request may be sent at the moment when the limit passes.
 public struct PhaseTimeouts: Sendable {
-    /// Waiting for a turn. A transport that can't tell this from connecting has one phase for both, ``ExchangePhase/connect``, whose limit
-    /// is the sum of the two.
+    /// The limit for waiting in the transport's queue. A transport that can't distinguish this from connecting has one phase for both,
+    /// ``ExchangePhase/connect``, whose limit is the sum of the two.
     public var queue: Duration?
-    /// Looking up the host, connecting, TLS.
+    /// The limit for resolving the host, connecting, and the TLS handshake.
     public var connect: Duration?
-    /// From the request's last byte to the head of the response.
+    /// The limit from the request's last byte to the head of the response.
     public var firstByte: Duration?
-    /// Between two pieces of the response's body, while somebody wants the next. Starts anew with each.
+    /// The limit between two chunks of the response's body while the next one is wanted. It starts again with each chunk.
     public var idleRead: Duration?
-    /// The connection takes no byte of the request's body, while there is one. What the body itself takes to produce bytes does not
-    /// count. Starts anew with each piece.
+    /// The limit for the time in which the connection accepts no byte of the request's body, while there is one. The time that the body
+    /// takes to produce bytes does not count. It starts again with each chunk.
     public var idleWrite: Duration?
-    /// What they are measured by.
+    /// The clock that measures them.
     public var clock: any Clock<Duration>
 
+    /// Creates limits. For each parameter, see the property of the same name; `nil`, the default: no limit.
+    ///
+    /// - Precondition: every limit is more than zero, or `nil`.
     public init(
         queue: Duration? = nil, connect: Duration? = nil, firstByte: Duration? = nil, idleRead: Duration? = nil,
         idleWrite: Duration? = nil, clock: any Clock<Duration> = ContinuousClock()
@@ -33,7 +42,7 @@ public struct PhaseTimeouts: Sendable {
         (self.idleRead, self.idleWrite, self.clock) = (idleRead, idleWrite, clock)
     }
 
-    /// These limits, none of which is longer than a clock can wait.
+    /// These limits, none longer than a clock can wait.
     var bounded: PhaseTimeouts {
         var limits = self
         (limits.queue, limits.connect, limits.firstByte) = (queue?.bounded, connect?.bounded, firstByte?.bounded)
@@ -41,9 +50,9 @@ public struct PhaseTimeouts: Sendable {
         return limits
     }
 
-    /// The five of them.
+    /// The five limits.
     package var durations: [Duration?] { [queue, connect, firstByte, idleRead, idleWrite] }
 
-    /// Nothing is bounded.
+    /// Whether there is no limit.
     public var isEmpty: Bool { [queue, connect, firstByte, idleRead, idleWrite].allSatisfy { $0 == nil } }
 }

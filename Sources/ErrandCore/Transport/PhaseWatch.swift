@@ -1,12 +1,12 @@
 internal import Synchronization
 
-/// Knows in which phase an exchange is, from what the transport tells and takes, and since when.
+/// Tracks the phase of an exchange, and since when it lasts, from the transport's events and from its reads of the body.
 final class PhaseWatch: EventSink {
     private struct State {
         var phase = ExchangePhase.queue
         var limit: Duration?
         var since: Duration
-        /// Counts changes of the phase, and whatever else starts its time anew.
+        /// Counts the changes of the phase, and everything else that restarts its time.
         var generation = 0
         var waiter: (id: Int, continuation: CheckedContinuation<Void, Never>)?
         var nextWaiter = 0
@@ -18,8 +18,8 @@ final class PhaseWatch: EventSink {
     private let state: Mutex<State>
 
     /// - Parameters:
-    ///   - tellsPhases: whether the transport says when the request's head and its end were sent.
-    ///   - sink: who is told as well.
+    ///   - tellsPhases: whether the transport reports when the request's head and its end were sent.
+    ///   - sink: another sink, which gets the same events.
     init(_ limits: PhaseTimeouts, tellsPhases: Bool, sink: (any EventSink)?) {
         let limits = limits.bounded
         self.limits = limits
@@ -47,7 +47,7 @@ final class PhaseWatch: EventSink {
         case .requestHeadSent:
             move(to: .send, limit: limits.idleWrite)
         case .requestBytesSent:
-            // A part of a piece that is large: bytes in memory are one.
+            // A part of a large chunk: bytes in memory are one chunk.
             if isHeld { move(to: .send, limit: limits.idleWrite) }
         case .requestSent:
             move(to: .response, limit: limits.firstByte)
@@ -56,10 +56,10 @@ final class PhaseWatch: EventSink {
         told?.record(event)
     }
 
-    /// The transport holds a piece of the body, and has not come back for the next.
+    /// The transport has a chunk of the body, and has not asked for the next one.
     func bodyIsHeld() { if isSending { move(to: .send, limit: limits.idleWrite) } }
 
-    /// The body is asked for its next piece: what it takes does not count.
+    /// The transport asks the body for its next chunk: the time that the body takes does not count.
     func bodyIsAsked() { if isSending { move(to: .send, limit: nil) } }
 
     private var isSending: Bool { state.withLock { $0.phase == .send } }
@@ -78,8 +78,8 @@ final class PhaseWatch: EventSink {
 
     // MARK: Waiting
 
-    /// Returns the failure when a phase has taken too long. It never claims that nothing was sent: what is being connected may be leaving at the
-    /// same moment, before the transport's word of it has come.
+    /// Returns the failure when a phase has taken too long. It never states that nothing was sent: while connecting, the request may be
+    /// sent at the same moment, before the transport reports it.
     ///
     /// - Throws: `CancellationError`.
     func expiry(of request: Request) async throws -> TransportError {
@@ -126,7 +126,7 @@ final class PhaseWatch: EventSink {
     }
 }
 
-/// A request's body that tells a watch when it is held and when it is asked.
+/// A request's body that reports to a watch when it is read and when a chunk is being sent.
 struct WatchedBodySource: BodySource {
     let base: any BodySource
     let watch: PhaseWatch

@@ -10,7 +10,7 @@ private enum AttemptTimeoutKey: OptionKey {
 }
 
 private enum PhaseTimeoutsKey: OptionKey {
-    /// Of ``PhaseTimeouts``, what can be compared: the durations, and the kind of the clock.
+    /// The comparable part of ``PhaseTimeouts``: the durations, and the type of the clock.
     private struct Limits: Hashable {
         let durations: [Duration?]
         let clock: ObjectIdentifier
@@ -30,7 +30,7 @@ private enum PhaseTimeoutsKey: OptionKey {
 }
 
 extension RequestOptions {
-    /// What limits the phases of an exchange: the request's own, or those of its stack.
+    /// The effective limits of the phases: the request's own, or those of its stack.
     var effectivePhaseTimeouts: PhaseTimeouts? {
         switch phaseTimeouts {
         case .inherited: call.phaseLimits?.limits
@@ -39,13 +39,13 @@ extension RequestOptions {
         }
     }
 
-    /// Sets the limits that a transport is to obey by itself, which are the request's own then.
+    /// Sets the limits that a transport enforces itself. They become the request's own.
     mutating func limitPhases(by limits: PhaseTimeouts) { phaseTimeouts = .use(limits) }
 
-    /// The limits are those of `outer` again.
+    /// Restores the limits as they are in `outer`.
     mutating func restorePhaseTimeouts(of outer: RequestOptions) { restore(PhaseTimeoutsKey.self, of: outer) }
 
-    /// Whether the time of an attempt or of one of its phases is limited, or was asked not to be.
+    /// Whether the attempt or one of its phases has a limit, or a limit was switched off.
     var hasLimits: Bool {
         if call.phaseLimits != nil { return true }
         if isEmpty { return false }
@@ -57,8 +57,8 @@ extension RequestOptions {
 
     /// Another timeout for this request's call, or `.off`.
     ///
-    /// `timeout(_:)` obeys it. Where the stack has none, `.use` still holds: the deadline is set where the call enters its outermost stack, on the
-    /// continuous clock.
+    /// `timeout(_:)` obeys it. In a stack without it, `.use` still applies: the deadline is set when the call enters its outermost stack,
+    /// on the continuous clock.
     public var timeout: OptionOverride<Duration> {
         get { self[TimeoutOptionKey.self] }
         set { self[TimeoutOptionKey.self] = newValue }
@@ -66,14 +66,15 @@ extension RequestOptions {
 
     /// Another timeout for each attempt of this request, or `.off`.
     ///
-    /// `phaseTimeouts(attempt:)` obeys it. Where the stack has none, `.use` still holds: each attempt has so long from where it reaches the transport,
-    /// body included, on the continuous clock.
+    /// `phaseTimeouts(attempt:)` obeys it. In a stack without it, `.use` still applies: each attempt has this duration from when it reaches
+    /// the transport, including its body, on the continuous clock.
     public var attemptTimeout: OptionOverride<Duration> {
         get { self[AttemptTimeoutKey.self] }
         set { self[AttemptTimeoutKey.self] = newValue }
     }
 
-    /// The limits for this request's phases. `.inherited` has none but the stack's. They need no middleware: the transport's boundary holds them.
+    /// Other phase limits for this request, or `.off`. With `.inherited`, only the stack's limits apply. They require no middleware: the
+    /// transport's boundary enforces them.
     public var phaseTimeouts: OptionOverride<PhaseTimeouts> {
         get { self[PhaseTimeoutsKey.self] }
         set { self[PhaseTimeoutsKey.self] = newValue }

@@ -1,5 +1,5 @@
-/// What every request passes just before the transport: cancellation is seen, a request without an authority is refused, a priority gets
-/// its field, and deadlines and limits of phases are obeyed for transports that can't do it themselves.
+/// The layer just outside the transport, which every request passes. It checks for cancellation, refuses a request without an authority,
+/// adds the priority field, and enforces deadlines and phase limits for transports that can't do it themselves.
 struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
     let transport: Transport
 
@@ -7,11 +7,11 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
         try Task.checkCancellation()
         var request = request
         try request.readTarget()
-        // Before the fields to fall back on, of which the priority may be one.
+        // Before the fallback fields, which may include the priority.
         let addsPriority = request.options.priority != .normal && !request.headers.contains(.priority)
         if request.options.hasFallbackHeaders { request.headers = request.completedFields }
         if addsPriority { request.headers[.priority] = request.options.priority.description }
-        // At once, as each further function takes its part of a call: most requests ask for nothing of what follows.
+        // Decided here, because each further function takes its share of a call's time: most requests need nothing of what follows.
         if isPlain(request) { return try await transport.send(request) }
         guard case .use(let timeout) = request.options.attemptTimeout, !request.options.call.hasAttemptDeadline else {
             return try await profiled(request)
@@ -19,7 +19,7 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
         return try await attempted(request, within: timeout)
     }
 
-    /// Whether there are no limits, or none but a deadline that the transport obeys, and nobody takes the time.
+    /// Whether there is no limit but a deadline that the transport obeys, and no profile.
     private func isPlain(_ request: Request) -> Bool {
         let options = request.options
         guard options.call.profilePosition == nil, !options.hasLimits else { return false }
@@ -58,7 +58,7 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
         }
     }
 
-    /// The response of the transport, with a limit for each phase if there are any.
+    /// Returns the transport's response, with a limit for each phase if there are any.
     private func timed(_ request: Request) async throws -> Response {
         guard let limits = request.options.effectivePhaseTimeouts, !limits.isEmpty else { return try await sent(request) }
         var limited = request
@@ -75,7 +75,7 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
         }
     }
 
-    /// The response of the transport, before the deadline.
+    /// Returns the transport's response, if it comes before the deadline.
     private func sent(_ request: Request) async throws -> Response {
         guard let deadline = request.deadline else { return try await transport.send(request) }
         if deadline.hasPassed { throw TransportError.timedOut(.queue, after: .zero, request: request, delivery: .notSent) }
@@ -83,7 +83,7 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
         return try await raced(request, by: deadline)
     }
 
-    /// The same, with a limit for each phase.
+    /// Returns the transport's response, with a limit for each phase.
     private func watched(_ request: Request, by limits: PhaseTimeouts) async throws -> Response {
         let watch = PhaseWatch(limits, tellsPhases: transport.capabilities.contains(.phaseEvents), sink: request.options.eventSink)
         var watched = request
