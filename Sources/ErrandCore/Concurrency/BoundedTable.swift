@@ -8,7 +8,7 @@ package struct BoundedTable<Key: Hashable & Sendable, Value: Sendable>: Sendable
         var key: Key
         var value: Value
         var isPinned = false
-        /// The neighbors in the order of use, by index. -1 where there is no neighbor, and for a pinned entry.
+        /// The neighbors in the order of use, by index. -1 if there is no neighbor, and for a pinned entry.
         var older = -1
         var newer = -1
     }
@@ -27,18 +27,18 @@ package struct BoundedTable<Key: Hashable & Sendable, Value: Sendable>: Sendable
     ///
     /// - Parameters:
     ///   - limit: the largest number of entries that are not pinned, at least 1.
-    ///   - isPinned: whether a value must be kept. It is asked after each change of the value.
+    ///   - isPinned: whether a value must be kept. Called after each change of the value.
     package init(limit: Int, isPinned: @escaping @Sendable (Value) -> Bool = { _ in false }) {
         precondition(limit >= 1, "limit must be at least 1 (is \(limit))")
         (self.limit, self.isPinned) = (limit, isPinned)
     }
 
-    /// The number of entries, those that are pinned included.
+    /// The number of entries, including pinned ones.
     package var count: Int { indices.count }
 
     package var isEmpty: Bool { indices.isEmpty }
 
-    /// Places of entries, those that are free included: what the memory is in proportion to.
+    /// The number of places for entries, including free ones. The memory is proportional to it.
     package var capacity: Int { slots.count }
 
     /// The value of `key`, or `nil`. Reading it here does not count as a use.
@@ -83,7 +83,7 @@ package struct BoundedTable<Key: Hashable & Sendable, Value: Sendable>: Sendable
         return slot?.value
     }
 
-    /// Gives the memory of free slots back, once they are many more than the entries.
+    /// Releases the memory of free slots, once there are many more of them than of entries.
     private mutating func compactIfSparse() {
         guard free.count > 3 * indices.count + 1024 else { return }
         var compacted: [Slot?] = []
@@ -124,7 +124,7 @@ package struct BoundedTable<Key: Hashable & Sendable, Value: Sendable>: Sendable
         return index
     }
 
-    /// Puts a used entry where it belongs now, and evicts what is too many.
+    /// Moves a used entry to its place in the order, and evicts the entries over the limit.
     private mutating func settle(_ index: Int) {
         guard let slot = slots[index] else { return }
         let pins = isPinned(slot.value)

@@ -1,18 +1,18 @@
 internal import Synchronization
 
-/// How much work of this library's own goes on in the whole process, by kind: what no test may leave behind.
+/// The amount of this library's work in progress in the whole process, by kind. A test must leave none.
 ///
-/// It costs an atomic addition when a piece of work begins, and one when it ends.
+/// It costs an atomic addition at the beginning and at the end of each piece of work.
 package enum LiveWork: Sendable, CaseIterable {
     /// An exchange whose ``ExchangeLifetime`` has not ended.
     case exchange
-    /// The work of a ``SingleFlight``, whether or not anybody waits for it still.
+    /// The work of a ``SingleFlight``, whether or not a caller still waits for it.
     case flight
 
     private static let exchanges = Atomic(0)
     private static let flights = Atomic(0)
 
-    /// How many are under way now.
+    /// The number of pieces of work in progress.
     package var count: Int {
         switch self {
         case .exchange: Self.exchanges.load(ordering: .relaxed)

@@ -3,12 +3,15 @@ private enum Finisher<Result: Sendable>: Sendable {
     case expiry(TransportError)
 }
 
-/// The result of `operation`, or the error of `expiry` if that returns first; then `operation` is cancelled and awaited.
+/// Returns the result of `operation`, unless `expiry` returns first: then it throws the error of `expiry`, after `operation` was cancelled
+/// and has ended.
 ///
 /// - Parameters:
-///   - onExpiry: told of the expiry's error where that is first, before the operation is cancelled.
-///   - discard: gets a result that comes too late to be returned, also where the caller is cancelled: what it holds must not be lost
-///     unreleased.
+///   - expiry: returns the error when the time has passed.
+///   - onExpiry: called with the expiry's error, before the operation is cancelled.
+///   - discard: called with a result that comes too late to be returned, also if the caller is cancelled. It must release what the result
+///     holds.
+///   - operation: the work.
 package func racing<Result: Sendable>(
     _ expiry: @escaping @Sendable () async throws -> TransportError, onExpiry: @Sendable (TransportError) -> Void = { _ in },
     discard: @escaping @Sendable (Result) -> Void,
@@ -33,7 +36,7 @@ package func racing<Result: Sendable>(
     }
 }
 
-/// The same, where a deadline is the expiry.
+/// Returns the result of `operation`, unless `deadline` passes first: then it throws the error of `onTimeout`.
 package func racing<Result: Sendable>(
     _ deadline: Deadline, onTimeout: @escaping @Sendable () -> TransportError, discard: @escaping @Sendable (Result) -> Void,
     operation: @escaping @Sendable () async throws -> Result

@@ -1,12 +1,17 @@
 internal import Synchronization
 
-/// Only one of these at a time: callers with an equal key share one run of the work.
+/// Runs work once at a time for each key: callers with an equal key share one run.
 ///
-/// The work belongs to no caller. Who is cancelled leaves at once with `CancellationError`, and the others stay; when the last one
-/// has left, the work is cancelled, unless it must finish. Its result or its error reaches every caller that stayed.
+/// ```swift
+/// let flights = SingleFlight<Origin, Token>()
+/// let token = try await flights.run(origin) { try await fetchToken() }
+/// ```
 ///
-/// The work keeps the priority of the caller that began it: a more urgent caller that joins does not raise it, as the systems that this
-/// library supports can't raise the priority of a task that runs.
+/// The work belongs to no single caller. A cancelled caller leaves immediately with `CancellationError`, and the others stay. When the last
+/// one has left, the work is cancelled, unless it must finish. Its result or its error reaches every caller that stayed.
+///
+/// The work keeps the priority of the caller that began it. A more urgent caller that joins does not raise it, because the systems that
+/// this library supports can't raise the priority of a running task.
 public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private typealias Waiter = CheckedContinuation<Value, any Error>
 
@@ -24,21 +29,23 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
 
     private let state = Mutex(State())
 
+    /// Creates an object without any runs.
     public init() {}
 
-    /// How many runs are under way.
+    /// The number of runs in progress.
     public var count: Int { state.withLock { $0.flights.count } }
 
-    /// How many wait for the run with `key`.
+    /// Returns the number of callers that wait for the run with `key`.
     func waiterCount(of key: Key) -> Int { state.withLock { $0.flights[key]?.waiters.count ?? 0 } }
 
-    /// The result of the run with `key` that is under way, or of a new one.
+    /// Returns the result of the run with `key` that is in progress, or of a new one.
     ///
     /// - Parameters:
-    ///   - mustFinish: whether the work goes on when nobody waits for it any more, as a token refresh does, whose result would be
-    ///     lost otherwise. What the first caller says holds for the run.
-    ///   - work: run in a task of its own; it keeps the first caller's priority and task-local values.
-    /// - Throws: what the work throws; `CancellationError` when the caller is cancelled.
+    ///   - key: identifies the work.
+    ///   - mustFinish: whether the work continues when no caller waits for it any more; false by default. A token refresh must finish, for
+    ///     example, or its result would be lost. The first caller's value applies to the run.
+    ///   - work: runs in a task of its own, with the first caller's priority and task-local values.
+    /// - Throws: the error of the work; `CancellationError` when the caller is cancelled.
     public func run(
         _ key: Key, mustFinish: Bool = false, _ work: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {
@@ -46,9 +53,9 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
         let waiter = newNumber()
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
-                // With its continuation at once: between the two, the run could end without this caller.
+                // Join with the continuation in one step: between two steps, the run could end without this caller.
                 let newFlight = join(continuation, as: waiter, key, mustFinish: mustFinish)
-                if Task.isCancelled { leave(waiter, of: key) }  // the handler may have come before the caller had joined
+                if Task.isCancelled { leave(waiter, of: key) }  // the handler may run before the caller has joined
                 if let newFlight { start(work, flight: newFlight, of: key) }
             }
         } onCancel: {
@@ -56,7 +63,8 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
         }
     }
 
-    /// Begins a run that nobody waits for here, unless one with `key` is under way. It goes on until it is over, or ``cancelAll()``.
+    /// Begins a run without a waiting caller, unless one with `key` is in progress. It continues until it ends or ``cancelAll()`` is
+    /// called.
     ///
     /// It keeps the caller's priority and task-local values.
     package func begin(_ key: Key, _ work: @escaping @Sendable () async throws -> Value) {
@@ -69,7 +77,8 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
         if isNew { start(work, flight: number, of: key) }
     }
 
-    /// Cancels every run, also one that must finish. Who waits leaves at once with `CancellationError`; a later caller begins anew.
+    /// Cancels every run, including those that must finish. Waiting callers leave immediately with `CancellationError`; a later caller
+    /// begins a new run.
     package func cancelAll() {
         let flights = state.withLock { state in
             defer { state.flights = [:] }
@@ -88,7 +97,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
         }
     }
 
-    /// The number of the flight if it is a new one, which is named after its first waiter; nil if it was under way.
+    /// Returns the number of a new flight, which is that of its first waiter; `nil` if the flight was in progress.
     private func join(_ continuation: Waiter, as waiter: Int, _ key: Key, mustFinish: Bool) -> Int? {
         state.withLock { state in
             if state.flights[key] != nil {
@@ -100,9 +109,9 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
         }
     }
 
-    /// The one unstructured task: it belongs to its flight, which ends it when the last waiter has left.
+    /// Starts the work. This is the only unstructured task: it belongs to its flight, which ends it when the last waiter has left.
     private func start(_ work: @escaping @Sendable () async throws -> Value, flight: Int, of key: Key) {
-        guard state.withLock({ $0.flights[key]?.number == flight }) else { return }  // every waiter has left already, or it was cancelled
+        guard state.withLock({ $0.flights[key]?.number == flight }) else { return }  // every waiter has left, or it was cancelled
         LiveWork.flight.begin()
         let task = Task {
             let result: Result<Value, any Error>
@@ -119,7 +128,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
             state.flights[key]?.task = task
             return false
         }
-        if isForgotten { task.cancel() }  // every waiter left before the task was known, or it is over
+        if isForgotten { task.cancel() }  // every waiter left before the task was stored, or it has ended
     }
 
     private func finish(_ flight: Int, of key: Key, with result: Result<Value, any Error>) {
@@ -135,7 +144,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
             guard let continuation = state.flights[key]?.waiters.removeValue(forKey: waiter), let flight = state.flights[key]
             else { return (nil, nil) }
             guard flight.waiters.isEmpty, !flight.mustFinish else { return (continuation, nil) }
-            state.flights[key] = nil  // a later caller begins anew
+            state.flights[key] = nil  // a later caller begins a new run
             return (continuation, flight.task)
         }
         continuation?.resume(throwing: CancellationError())

@@ -1,4 +1,4 @@
-/// Tells how long it is since it was made, by a clock of any kind.
+/// Returns a function that measures the time since this call, on a clock of any kind.
 package func stopwatch(_ clock: any Clock<Duration>) -> @Sendable () -> Duration {
     func opened(_ clock: some Clock<Duration>) -> @Sendable () -> Duration {
         let start = clock.now

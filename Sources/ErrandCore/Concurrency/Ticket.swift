@@ -1,28 +1,29 @@
 internal import Synchronization
 
-/// What the two sides of a wait in line know of each other. It is read and changed under the lock of the line alone.
+/// The state that the two sides of a queued wait share. Read and changed only under the queue's lock.
 package final class Ticket: Sendable {
     private let state = Mutex<(place: Int?, isCancelled: Bool)>((nil, false))
 
-    /// The waiter's number in its queue; nil while it is in none.
+    /// The waiter's number in its queue; `nil` while it is in none.
     package var place: Int? {
         get { state.withLock(\.place) }
         set { state.withLock { $0.place = newValue } }
     }
 
-    /// The caller left, perhaps before it came to the line.
+    /// Whether the caller has left, possibly before it was queued.
     package var isCancelled: Bool {
         get { state.withLock(\.isCancelled) }
         set { state.withLock { $0.isCancelled = newValue } }
     }
 }
 
-/// Waits for a turn in a line, or for the caller's cancellation.
+/// Waits in a queue for a turn, or for the caller's cancellation.
 ///
 /// - Parameters:
-///   - enter: under the line's lock: what comes at once; nil where the continuation is in line, and the ticket has its place.
-///   - leave: under the line's lock: marks the ticket, and takes the continuation out of the line if it is there.
-/// - Throws: `CancellationError`, and what the turn comes to.
+///   - enter: called under the queue's lock. Returns the result, if there is one immediately; `nil` if the continuation was queued and the
+///     ticket has its place.
+///   - leave: called under the queue's lock. Marks the ticket, and removes the continuation from the queue if it is there.
+/// - Throws: `CancellationError`; the error of the turn.
 package func parked<Turn: Sendable>(
     _ enter: (Ticket, CheckedContinuation<Turn, any Error>) -> Result<Turn, any Error>?,
     leave: @escaping @Sendable (Ticket) -> CheckedContinuation<Turn, any Error>?

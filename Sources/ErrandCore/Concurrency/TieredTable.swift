@@ -1,15 +1,17 @@
-/// A bounded table by key in which entries that matter are not evicted by those that don't: each of the two kinds has the whole bound.
+/// A bounded table in which important entries are not evicted by others: each of the two kinds has the whole limit.
 ///
-/// Origins without a failure, however many a crawler visits, evict one another, and never the counts of an origin that fails.
+/// Origins without a failure, for example, evict one another, but never the counts of a failing origin, however many a crawler visits.
 package struct TieredTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private var plain: BoundedTable<Key, Value>
     private var important: BoundedTable<Key, Value>
     private let isImportant: @Sendable (Value) -> Bool
 
+    /// Creates an empty table.
+    ///
     /// - Parameters:
     ///   - limit: the largest number of entries of each kind, at least 1.
-    ///   - isImportant: asked after each change of a value.
-    ///   - isPinned: whether an important value is never evicted, and does not count toward the bound.
+    ///   - isImportant: called after each change of a value.
+    ///   - isPinned: whether an important value is never evicted, and does not count toward the limit.
     package init(
         limit: Int, isImportant: @escaping @Sendable (Value) -> Bool, isPinned: @escaping @Sendable (Value) -> Bool = { _ in false }
     ) {
@@ -20,10 +22,10 @@ package struct TieredTable<Key: Hashable & Sendable, Value: Sendable>: Sendable 
 
     package var count: Int { plain.count + important.count }
 
-    /// Reading does not count as a use.
+    /// The value of `key`, or `nil`. Reading it does not count as a use.
     package subscript(key: Key) -> Value? { important[key] ?? plain[key] }
 
-    /// Changes a value where it stands, which is a use of it.
+    /// Changes the value of `key` in place, which counts as a use of it.
     package mutating func update<Result>(_ key: Key, default value: @autoclosure () -> Value, _ body: (inout Value) -> Result) -> Result {
         let known = important.updateIfPresent(key) { value in
             let result = body(&value)
@@ -41,7 +43,7 @@ package struct TieredTable<Key: Hashable & Sendable, Value: Sendable>: Sendable 
             if moves, let value = plain.removeValue(forKey: key) { important.update(key, default: value) { _ in } }
             return result
         }
-        // It goes where it belongs at once, or it would push another out of a place that it does not keep.
+        // Added to its own tier directly: in the other tier, it would evict an entry and then leave.
         var value = value()
         let result = body(&value)
         if isImportant(value) { important.update(key, default: value) { _ in } } else { plain.update(key, default: value) { _ in } }

@@ -1,20 +1,19 @@
-/// Who waits for a turn: first by priority, then by arrival. Every operation takes the same few steps on average, however many wait.
+/// A queue of waiters, by priority, then first in, first out. Every operation takes constant time on average, however many wait.
 ///
-/// Who leaves is forgotten at once, and the place is passed over later; places of those who left are cleared out before they are
-/// more than those who wait.
+/// Removal is immediate; vacated places are skipped and compacted later, before they outnumber the waiters.
 ///
-/// Priority alone would let the least urgent wait for ever. So every tenth of the turns that ``popNext()`` gives goes to whoever has waited longest.
+/// With priority alone, the least urgent could wait forever. So every tenth turn of ``popNext()`` goes to the longest waiter.
 package struct WaitQueue<Waiter>: Sendable where Waiter: Sendable {
-    /// Every n-th slot goes to the oldest waiter: 10.
+    /// Every n-th turn goes to the longest waiter: 10.
     package static var fairTurn: Int { 10 }
 
-    /// How many places were looked at or moved, for tests that count steps and not time.
+    /// The number of places that were examined or moved, for tests that count steps instead of measuring time.
     package private(set) var steps = 0
 
     private struct Lane: Sendable {
         var places: [Int] = []
         var first = 0
-        var left = 0  // places of those who are gone
+        var left = 0  // places of waiters that have left
 
         var isEmpty: Bool { first == places.count }
     }
@@ -29,7 +28,7 @@ package struct WaitQueue<Waiter>: Sendable where Waiter: Sendable {
     package var count: Int { waiters.count }
     package var isEmpty: Bool { waiters.isEmpty }
 
-    /// The number by which the waiter can leave.
+    /// Adds a waiter. Returns the number with which it can be removed.
     package mutating func append(_ waiter: Waiter, lane: Int) -> Int {
         steps += 1
         nextID += 1
@@ -38,7 +37,7 @@ package struct WaitQueue<Waiter>: Sendable where Waiter: Sendable {
         return nextID
     }
 
-    /// Nil if it has had its turn, or left, before.
+    /// Removes a waiter. Returns `nil` if it had its turn or was removed before.
     package mutating func remove(_ id: Int) -> Waiter? {
         steps += 1
         guard let (lane, waiter) = waiters.removeValue(forKey: id) else { return nil }
@@ -47,10 +46,10 @@ package struct WaitQueue<Waiter>: Sendable where Waiter: Sendable {
         return waiter
     }
 
-    /// How many wait in the lanes up to `lane`: who comes to its end has all of them in front.
+    /// Returns the number of waiters in the lanes up to `lane`: a new waiter there has all of them ahead.
     package func count(upTo lane: Int) -> Int { lanes[...lane].reduce(0) { $0 + $1.places.count - $1.first - $1.left } }
 
-    /// The most urgent; nil if nobody waits in the lanes before `end`, which is after the last by default.
+    /// Removes the most urgent waiter; `nil` if there is none in the lanes before `end`, which is after the last by default.
     package mutating func popFirst(before end: Int? = nil) -> Waiter? {
         for lane in 0..<(end ?? lanes.count) {
             if let id = head(of: lane) { return take(id, from: lane) }
@@ -58,7 +57,7 @@ package struct WaitQueue<Waiter>: Sendable where Waiter: Sendable {
         return nil
     }
 
-    /// Whose turn it is: the most urgent, and every tenth time whoever has waited longest.
+    /// Removes the waiter whose turn it is: the most urgent, and every tenth time the longest waiter.
     package mutating func popNext() -> Waiter? {
         turns += 1
         guard turns >= Self.fairTurn else { return popFirst() }
@@ -66,10 +65,10 @@ package struct WaitQueue<Waiter>: Sendable where Waiter: Sendable {
         return popOldest()
     }
 
-    /// Who has waited longest, whatever its lane.
+    /// Removes the longest waiter, whatever its lane.
     package mutating func popOldest() -> Waiter? { oldestPlace().flatMap { take($0.id, from: $0.lane) } }
 
-    /// Who has waited longest; it stays.
+    /// Returns the longest waiter without removing it.
     package mutating func oldest() -> Waiter? { oldestPlace().flatMap { waiters[$0.id]?.waiter } }
 
     private mutating func oldestPlace() -> (id: Int, lane: Int)? {
@@ -80,7 +79,7 @@ package struct WaitQueue<Waiter>: Sendable where Waiter: Sendable {
         return oldest
     }
 
-    /// The first in the lane who is still there; the places of those who left are passed over for good.
+    /// Returns the first waiter in the lane; it drops the vacated places before it.
     private mutating func head(of lane: Int) -> Int? {
         while !lanes[lane].isEmpty {
             let id = lanes[lane].places[lanes[lane].first]
@@ -103,14 +102,14 @@ package struct WaitQueue<Waiter>: Sendable where Waiter: Sendable {
         if lanes[lane].first > 32, lanes[lane].first * 2 > lanes[lane].places.count { dropHead(lane) }
     }
 
-    /// Everybody, in order.
+    /// Removes all waiters, in order.
     package mutating func removeAll() -> [Waiter] {
         var all: [Waiter] = []
         while let waiter = popFirst() { all.append(waiter) }
         return all
     }
 
-    /// Those for whom the condition holds, by arrival; they have left. It looks at everybody.
+    /// Removes the waiters that satisfy the condition, and returns them in order of arrival. It examines all waiters.
     package mutating func removeAll(where isLeaving: (Waiter) -> Bool) -> [Waiter] {
         steps += waiters.count
         return waiters.filter { isLeaving($0.value.waiter) }.keys.sorted().compactMap { remove($0) }
