@@ -1,12 +1,12 @@
-/// Finds credentials in text that is, or may hold, URLs. Every byte is looked at a bounded number of times.
+/// Finds credentials in text that is, or may contain, URLs. It examines every byte a bounded number of times.
 enum Credentials {
     private static let shown = Array("\(Sensitivity.urlPlaceholder):\(Sensitivity.urlPlaceholder)".utf8)
 
-    /// `text` with every authority in it without what stands before its at sign.
+    /// Returns `text` with the user information of every authority replaced.
     ///
-    /// An authority begins after `//`, `\\` or `http:/` (however many slashes follow), and at the front of a text such as `joe:password@host`. It ends
-    /// at a slash, a question mark, a number sign or an octet that no URL has. If what stands for its port is not one, it may be the front of a
-    /// password that holds such an octet: then everything up to the last at sign of the line is replaced.
+    /// An authority begins after `//`, `\\` or `http:/` (however many slashes follow), and at the front of a text such as
+    /// `joe:password@host`. It ends with a slash, a question mark, a number sign or an octet that is invalid in a URL. If its port is
+    /// invalid, that may be the beginning of a password with such an octet: then everything up to the last at sign of the line is replaced.
     static func removed(from text: String) -> String {
         let text = withASCIIAtSigns(text)
         guard text.utf8.contains(UInt8(ascii: "@")) else { return text }
@@ -23,14 +23,14 @@ enum Credentials {
         return String(decoding: result, as: UTF8.self)
     }
 
-    /// For a text that is one URL, and an invalid one: everything from its first colon or double slash to its last at sign is replaced.
+    /// Returns one invalid URL without credentials: everything from its first colon or double slash to its last at sign is replaced.
     static func removed(fromInvalidURL text: String) -> String {
         let bytes = Array(withASCIIAtSigns(text).utf8)
         guard let at = bytes.lastIndex(of: UInt8(ascii: "@")) else { return text }
         let slashes = bytes.firstRange(of: "//".utf8)?.lowerBound ?? at
         var start = min(bytes.firstIndex(of: UInt8(ascii: ":")) ?? at, slashes)
         let isPath = bytes.first.map { isSlash($0) || "?#".utf8.contains($0) } ?? true
-        // What stands before the colon is a scheme, or the name of a user.
+        // The text before the colon is a scheme, or the name of a user.
         let isScheme = ["http", "https"].contains(String(decoding: bytes[..<start], as: UTF8.self).lowercased())
         if start >= at || (!isPath && !isScheme) {
             if isPath { return text }
@@ -40,7 +40,7 @@ enum Credentials {
         return String(decoding: bytes[..<start] + shown + bytes[at...], as: UTF8.self)
     }
 
-    /// `url` with "…" in place of what stands for the port of its authority.
+    /// Returns `url` with "…" instead of the port of its authority.
     static func withoutPort(_ url: String) -> String {
         let bytes = Array(url.utf8)
         let start = bytes.firstRange(of: "//".utf8)?.upperBound ?? 0
@@ -49,12 +49,12 @@ enum Credentials {
         return String(decoding: bytes[...colon] + Array("…".utf8) + bytes[end...], as: UTF8.self)
     }
 
-    /// Whether there is an at sign of any kind in `text`, escaped or not.
+    /// Whether `text` contains an at sign of any kind, escaped or not.
     static func mayStand(in text: String) -> Bool {
         withASCIIAtSigns(PercentEncoding.decodedLeniently(text)).utf8.contains(UInt8(ascii: "@"))
     }
 
-    /// Unicode's other at signs, which some parsers take for one.
+    /// Returns `text` with Unicode's other at signs replaced, because some parsers accept them.
     private static func withASCIIAtSigns(_ text: String) -> String {
         guard text.unicodeScalars.contains(where: isOtherAtSign) else { return text }
         var plain = ""
@@ -93,8 +93,8 @@ enum Credentials {
         result += line[index...]
     }
 
-    /// After the next `//` or double backslash, or the slash of either kind that follows `http:` or `https:`, and the slashes that follow; nil
-    /// where there is none.
+    /// Returns the start of the next authority: after `//` or a double backslash, or after the slash of either kind that follows `http:` or
+    /// `https:`, and after further slashes; `nil` if there is none.
     private static func authorityStart(in line: ArraySlice<UInt8>, from index: Int) -> Int? {
         var index = index
         while index + 1 < line.endIndex {
@@ -109,7 +109,7 @@ enum Credentials {
         return nil
     }
 
-    /// Whether an authority that seems to have a port ends at an octet that no URL has: it may stand in a password.
+    /// Whether an authority with an apparent port ends with an octet that is invalid in a URL: the octet may be part of a password.
     private static func breaksPassword(_ end: UInt8, _ authority: ArraySlice<UInt8>) -> Bool {
         !"/\\?#>".utf8.contains(end) && authority.first != UInt8(ascii: "[") && authority.contains(UInt8(ascii: ":"))
     }
@@ -119,7 +119,7 @@ enum Credentials {
         return end == "https" || end.hasSuffix("http")
     }
 
-    /// Whether what stands for a port is not one.
+    /// Whether the text in place of a port is not a port.
     private static func hasPasswordForPort(_ authority: ArraySlice<UInt8>) -> Bool {
         guard authority.first != UInt8(ascii: "["), let colon = authority.firstIndex(of: UInt8(ascii: ":")) else { return false }
         let port = authority[(colon + 1)...]

@@ -1,27 +1,37 @@
-/// Which fields and query items are secret, and how they are shown.
+/// Decides which fields and query items are secret, and how they are shown.
 ///
-/// **Names decide**: a known list, names that say so themselves (`token`, `secret`, `password`, `api-key` within them), and names
-/// declared on a request. A field's own never-index flag adds to that. Logs, failures, descriptions and every export obey it.
+/// ```swift
+/// request.options.sensitivity.formUnion(Sensitivity(fields: [HTTPField.Name("X-Card")!], queryNames: ["card"]))
+/// ```
+///
+/// **Names decide**: a list of known names, names that contain `token`, `secret`, `password`, `api-key` or similar, and names that are
+/// declared on a request. A field with the never-index flag is secret too. Logs, failures, descriptions and all exports obey it.
 public struct Sensitivity: Sendable, Hashable {
-    /// What is shown in place of a field's value.
+    /// The text that is shown instead of a field's value.
     public static let placeholder = "<redacted>"
-    /// What is shown in place of a query item's value and of credentials in a URL, as OpenTelemetry's conventions have it.
+    /// The text that is shown instead of a query item's value and of credentials in a URL, as in OpenTelemetry's conventions.
     public static let urlPlaceholder = "REDACTED"
 
-    /// The known names alone.
+    /// Only the known names.
     public static let standard = Sensitivity()
 
     private var extraFields: Set<String> = []
     private var extraQueryNames: Set<String> = []
 
+    /// Creates a value with only the known names.
     public init() {}
 
-    /// Names in addition to the known ones; case does not matter.
+    /// Creates a value with names in addition to the known ones. Case does not matter.
+    ///
+    /// - Parameters:
+    ///   - fields: names of header fields.
+    ///   - queryNames: names of query items, and of members of JSON objects.
     public init(fields: some Sequence<HTTPField.Name>, queryNames: some Sequence<String> = []) {
         extraFields = Set(fields.map(\.canonicalName))
         extraQueryNames = Set(queryNames.map { $0.lowercased() })
     }
 
+    /// Adds the names of `other`.
     public mutating func formUnion(_ other: Sensitivity) {
         extraFields.formUnion(other.extraFields)
         extraQueryNames.formUnion(other.extraQueryNames)
@@ -29,22 +39,26 @@ public struct Sensitivity: Sendable, Hashable {
 
     // MARK: What is secret
 
+    /// Whether a field is secret: by its name, or by its never-index flag.
     public func isSensitive(_ field: HTTPField) -> Bool {
         if case .disallow = field.indexingStrategy { return true }
         return isSensitive(field.name)
     }
 
+    /// Whether fields of this name are secret.
     public func isSensitive(_ name: HTTPField.Name) -> Bool {
         let name = name.canonicalName
         return Self.isOne(of: Self.knownFields, name) || Self.isOne(of: extraFields, name) || Self.saysSo(name)
     }
 
+    /// Whether query items of this name are secret.
     public func isSensitive(queryName: String) -> Bool {
         let name = queryName.lowercased()
         return Self.isOne(of: Self.knownQueryNames, name) || Self.isOne(of: extraQueryNames, name) || Self.saysSo(name)
     }
 
-    /// A member of a JSON object. As for a query item, but `code` and `key` are too common there to be secret.
+    /// Whether members of a JSON object with this name are secret. As for a query item, but not `code` and `key`, which are too common in
+    /// JSON.
     public func isSensitive(memberName: String) -> Bool {
         let name = memberName.lowercased()
         if Self.isOne(of: extraQueryNames, name) || Self.isOne(of: extraFields, name) || Self.isOne(of: Self.knownFields, name) {
@@ -53,13 +67,13 @@ public struct Sensitivity: Sendable, Hashable {
         return Self.saysSo(name) || (Self.isOne(of: Self.knownQueryNames, name) && name != "code" && name != "key")
     }
 
-    /// Longer names are looked at by their parts alone.
+    /// Longer names are decided by their parts only.
     private static func isOne(of names: Set<String>, _ name: String) -> Bool {
         !names.isEmpty && name.utf8.count <= FieldLimits.nameBytes && names.contains(name)
     }
 
     private static func saysSo(_ name: String) -> Bool {
-        // A yes or no of CORS, which tells nothing.
+        // A boolean of CORS, which reveals nothing.
         if name.utf8.elementsEqual("access-control-allow-credentials".utf8) { return false }
         return tellingParts.contains { name.utf8.count >= $0.utf8.count && name.utf8.contains($0.utf8) }
     }
@@ -84,13 +98,15 @@ public struct Sensitivity: Sendable, Hashable {
 
     // MARK: How it is shown
 
-    /// The value, the placeholder, or for a field that holds a URL (`Location`, `Referer`, …) that URL without its secrets.
+    /// Returns the text to show for a field: its value, or the placeholder if it is secret. If its value is a URL (`Location`, `Referer`,
+    /// …), the URL without its secrets.
     public func shownValue(of field: HTTPField) -> String {
         if isSensitive(field) { return Self.placeholder }
         return Self.urlFields.contains(field.name.canonicalName) ? redactedURL(field.value) : field.value
     }
 
-    /// Name and value of each field, in order, as they may be shown. A value longer than 8 KiB is cut there, and its length stands after it.
+    /// Returns the name and the value of each field, in order, as they may be shown. A value longer than 8 KiB is cut, and its length is
+    /// added.
     public func shown(_ fields: HTTPFields) -> [(name: String, value: String)] {
         fields.map { field in
             let value = shownValue(of: field)
@@ -100,13 +116,13 @@ public struct Sensitivity: Sendable, Hashable {
         }
     }
 
-    /// A URL or a path and query without credentials and without the values of secret query items. Takes any text.
+    /// Returns a URL, or a path and query, without credentials and without the values of secret query items. Accepts any text.
     ///
-    /// Escapes are seen through: an escaped URL within a query item is shown without its secrets too. Where the text does not say clearly what
-    /// is a password and what is not, more is replaced rather than less. The work is linear in the length of the text.
+    /// Percent-encoded text is decoded up to three times: an encoded URL within a query item is shown without its secrets too. If it is
+    /// unclear what is a password, more is replaced rather than less. The time is linear in the length of the text.
     public func redactedURL(_ url: String) -> String { redactedURL(url[...], levels: Self.escapeLevels) }
 
-    /// How many escapes within escapes are seen through.
+    /// How many levels of nested percent-encoding are decoded.
     private static let escapeLevels = 3
 
     private func redactedURL(_ url: Substring, levels: Int) -> String {
@@ -119,7 +135,7 @@ public struct Sensitivity: Sendable, Hashable {
             from: redactedPath(url[..<mark], levels: levels) + url[mark..<after] + redactedQuery(url[after...], levels: levels))
     }
 
-    /// A path may hold an escaped URL, as a proxy's does.
+    /// A path may contain an encoded URL, as a proxy's does.
     private func redactedPath(_ path: Substring, levels: Int) -> String {
         guard levels > 0, path.utf8.contains(UInt8(ascii: "%")) else { return String(path) }
         let plain = PercentEncoding.decodedLeniently(path)
@@ -127,10 +143,10 @@ public struct Sensitivity: Sendable, Hashable {
         return redacted == plain ? String(path) : PercentEncoding.encode(redacted, allowing: .shownURL)
     }
 
-    /// A query or a fragment (OAuth's implicit grant puts tokens there), percent-encoded, without the values of secret items.
+    /// Returns a percent-encoded query or fragment without the values of secret items. (OAuth's implicit grant puts tokens into fragments.)
     ///
-    /// An item ends at `&` or `#`. Within one that is not secret, what follows `?` or `;` is looked at as well: a value may be a URL. So is
-    /// what its escapes stand for.
+    /// An item ends with `&` or `#`. Within an item that is not secret, the text after `?` or `;` is checked too, because a value may be a
+    /// URL. So is its decoded text.
     public func redactedQuery(_ query: some StringProtocol) -> String { redactedQuery(Substring(query), levels: Self.escapeLevels) }
 
     private func redactedQuery(_ query: Substring, levels: Int) -> String {
@@ -158,7 +174,7 @@ public struct Sensitivity: Sendable, Hashable {
         }
     }
 
-    /// One part of a query whose own name is not secret: its escapes may hold a URL, or a query.
+    /// Returns one part of a query whose own name is not secret: its percent-encoded text may contain a URL or a query.
     private func redactedEscapes(of part: Substring, levels: Int) -> String {
         guard levels > 0, part.utf8.contains(UInt8(ascii: "%")) else { return String(part) }
         let value = part.utf8.firstIndex(of: UInt8(ascii: "=")).map { part.utf8.index(after: $0) } ?? part.startIndex
@@ -174,10 +190,10 @@ public struct Sensitivity: Sendable, Hashable {
 }
 
 extension HTTPFields {
-    /// These fields with the never-index flag on every secret one ([RFC 7541, 7.1.3](https://www.rfc-editor.org/rfc/rfc7541#section-7.1.3)), so that
-    /// no proxy keeps them in a table that others can probe.
+    /// Returns these fields with the never-index flag on every secret one ([RFC 7541, section
+    /// 7.1.3](https://www.rfc-editor.org/rfc/rfc7541#section-7.1.3)), so that no proxy keeps them in a table that others can probe.
     ///
-    /// For a transport that encodes HTTP/2 or HTTP/3. HTTP/1.1 has no such flag.
+    /// For transports that encode HTTP/2 or HTTP/3. HTTP/1.1 has no such flag.
     public func markingSensitive(by sensitivity: Sensitivity) -> HTTPFields {
         guard contains(where: { sensitivity.isSensitive($0) }) else { return self }
         var marked = HTTPFields()
