@@ -1,17 +1,16 @@
-/// What JSON text from the network must not be like, looked at before it is decoded: one pass over the bytes, without recursion.
+/// Checks JSON text from the network before it is decoded, in one pass over the bytes, without recursion.
 ///
-/// Whoever decodes values recursively uses some stack for each level, and so do Foundation's decoder and the values themselves. Threads have as
-/// little as 512 KiB. And a decoder that keeps members by their names compares the names as Unicode text, which takes time that grows with the
-/// square of a run of combining marks.
+/// A recursive decoder, Foundation's decoder and the values themselves use stack for each level, and threads may have as little as 512 KiB.
+/// A decoder that stores members by name compares the names as Unicode text, which takes quadratic time in a run of combining marks.
 package enum JSONDepth {
-    /// For values of any kind of the app: 128 levels.
+    /// The limit for the app's own types: 128 levels.
     package static let limit = 128
 
-    /// What is wrong with the text; nil if it may be decoded. Text that is not JSON may count as deep.
+    /// Returns the problem of the text; `nil` if it may be decoded. Text that is not JSON may be reported as too deep.
     ///
-    /// The type is concrete, as a generic scan is several times slower from another module.
+    /// The type is concrete, because a generic scan is several times slower from another module.
     package static func problem(in bytes: UnsafeRawBufferPointer, limit: Int = limit) -> String? {
-        // UTF-16 and UTF-32 have a zero among the first four bytes of JSON, or a mark that tells them.
+        // UTF-16 and UTF-32 have a zero among the first four bytes of JSON, or a byte order mark.
         if bytes.prefix(4).contains(0) || bytes.starts(with: [0xFF, 0xFE]) || bytes.starts(with: [0xFE, 0xFF]) {
             return "not UTF-8 (RFC 8259, 8.1)"
         }
@@ -19,7 +18,7 @@ package enum JSONDepth {
         var stringStart: Int?
         var isPlain = true
         var isEscaped = false
-        /// Whether the last token is a string that may not be a name.
+        /// Whether the last token is a string that is too long for a name.
         var hasLongString = false
         for (index, byte) in bytes.enumerated() {
             if let start = stringStart {

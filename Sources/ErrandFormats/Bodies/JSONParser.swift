@@ -1,18 +1,19 @@
-/// Text that is not JSON (RFC 8259), or nests deeper than ``JSONValue/depthLimit``. It shows nothing of the text.
+/// The error of text that is not JSON ([RFC 8259](https://www.rfc-editor.org/rfc/rfc8259)), or that nests deeper than
+/// ``JSONValue/depthLimit``. It contains nothing of the text.
 package struct JSONError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// What is wrong, in words.
+    /// The problem, in words.
     package let message: String
-    /// Where, in bytes from the start.
+    /// The position of the problem, in bytes from the start.
     package let offset: Int
 
     package var description: String { "\(message) at byte \(offset)" }
 }
 
 extension JSONValue {
-    /// How many arrays and objects may stand within each other: 64.
+    /// The largest number of nested arrays and objects: 64.
     public static let depthLimit = 64
 
-    /// Reads UTF-8 text. The work is linear in the number of bytes.
+    /// Creates a value from UTF-8 text, in linear time.
     ///
     /// - Throws: ``JSONError``.
     package init(parsing bytes: some Sequence<UInt8>) throws(JSONError) {
@@ -21,7 +22,7 @@ extension JSONValue {
     }
 }
 
-/// Reads JSON byte by byte, and each byte once.
+/// Reads JSON byte by byte, each byte once.
 private struct JSONParser {
     let bytes: [UInt8]
     var offset = 0
@@ -159,7 +160,7 @@ private struct JSONParser {
                 index += 1
                 continue
             }
-            // A backslash is never the last: the quotation mark after it would have been a part of the string.
+            // A backslash is never the last byte: it would have escaped the closing quotation mark.
             switch text[index + 1] {
             case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): plain.append(text[index + 1])
             case UInt8(ascii: "b"): plain.append(0x08)
@@ -184,7 +185,7 @@ private struct JSONParser {
         return plain
     }
 
-    /// The code unit of the escape `\u1234` at `index`; nil if there is none.
+    /// Returns the code unit of the escape `\u1234` at `index`; `nil` if there is none.
     private func unit(in text: ArraySlice<UInt8>, at index: Int) -> UInt16? {
         guard index + 6 <= text.endIndex, text[index] == UInt8(ascii: "\\"), text[index + 1] == UInt8(ascii: "u") else { return nil }
         var unit: UInt16 = 0

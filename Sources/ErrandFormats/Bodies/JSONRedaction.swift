@@ -1,33 +1,37 @@
-/// Which bytes of a JSON text (RFC 8259) hold what the name of a member says is secret. All others stay as they are.
+/// Finds the bytes of a JSON text ([RFC 8259](https://www.rfc-editor.org/rfc/rfc8259)) that are the values of members with secret names.
+/// All other bytes stay as they are.
 ///
-/// A string becomes the placeholder, a number `0`, an array `[]` and an object `{}`, so that whoever decodes the text still can;
-/// `null`, `true`, `false` and the empty string stay. Names are compared with their escapes resolved.
+/// A string becomes the placeholder, a number `0`, an array `[]` and an object `{}`, so that the text can still be decoded; `null`, `true`,
+/// `false` and the empty string stay. Names are compared with their escapes resolved.
 ///
-/// A text that breaks off or is malformed is redacted up to there; the rest is replaced whole if it seems to name a secret, and from a secret value
-/// on that no comma, no bracket and no end follows.
+/// Text that is truncated or malformed is redacted up to the problem. The rest is replaced completely if it seems to name a secret; so is
+/// everything from a secret value that is not followed by a comma, a bracket or the end.
 ///
-/// The work is linear in the bytes, and needs the same stack for every text. `rewrite` is called on that stack: one that reads JSON within a string
-/// must bound how often it does so by ``nestedTextLimit``.
+/// It takes linear time and constant stack. `rewrite` is called on the same stack: one that reads JSON within a string must limit the
+/// nesting by ``nestedTextLimit``.
 package struct JSONRedaction: Sendable {
-    /// How many texts may stand within the strings of each other, before one is replaced whole. Escapes let the number grow with the bytes.
+    /// The largest number of texts nested in each other's strings. A text that is nested deeper is replaced completely. With escapes, the
+    /// nesting can grow with the number of bytes.
     package static let nestedTextLimit = 8
 
-    /// What to replace.
+    /// The replacements.
     package private(set) var edits: [ByteEdit] = []
-    /// The strings and numbers that stood where something is replaced, unescaped.
+    /// The strings and numbers that were replaced, unescaped.
     package private(set) var values: [String] = []
-    /// False where the text is not JSON, or nests deeper than 256.
+    /// False if the text is not JSON, or is nested deeper than 256.
     package private(set) var isValid = true
-    /// From where nothing was looked at to where reading failed; nil where all was read or replaced. For `leavesRest`.
+    /// The bytes from the first that was not examined to where reading failed; `nil` if everything was read or replaced. For `leavesRest`.
     package private(set) var rest: Range<Int>?
 
+    /// Examines a text.
+    ///
     /// - Parameters:
     ///   - bytes: UTF-8.
     ///   - start: where to begin.
-    ///   - leavesRest: whether what is not JSON is left to the caller, unless it is a part of a secret.
-    ///   - placeholder: what a secret string becomes; plain ASCII without quotes and backslashes.
-    ///   - isSensitive: asked with each member's name, unescaped.
-    ///   - rewrite: asked with each other string, such as a URL; the text to have in its place, or nil to leave it.
+    ///   - leavesRest: whether the caller handles the rest that is not JSON, unless it is part of a secret.
+    ///   - placeholder: the replacement of a secret string: ASCII without quotation marks and backslashes.
+    ///   - isSensitive: called with each member's name, unescaped.
+    ///   - rewrite: called with each other string, such as a URL. Returns its replacement, or `nil` to leave it.
     package init(
         _ bytes: [UInt8], from start: Int = 0, leavesRest: Bool = false, placeholder: String, isSensitive: (String) -> Bool,
         rewrite: (String) -> String? = { _ in nil }
@@ -42,14 +46,14 @@ package struct JSONRedaction: Sendable {
         }
     }
 
-    /// `bytes` without what is secret in them. See ``init(_:from:leavesRest:placeholder:isSensitive:rewrite:)``.
+    /// Returns `bytes` without their secrets. See ``init(_:from:leavesRest:placeholder:isSensitive:rewrite:)``.
     package static func redacted(_ bytes: [UInt8], placeholder: String, isSensitive: (String) -> Bool) -> [UInt8] {
         JSONRedaction(bytes, placeholder: placeholder, isSensitive: isSensitive).edits.applied(to: bytes)
     }
 
-    /// Whether a word before `:` or `=` in `bytes`, whatever they are, is a sensitive name.
+    /// Whether a word before `:` or `=` in `bytes` is a sensitive name. The bytes need not be JSON.
     package static func mentionsSecret(_ bytes: some Sequence<UInt8>, isSensitive: (String) -> Bool) -> Bool {
-        // Without zeros, so that UTF-16 is seen through.
+        // Without zeros, so that names in UTF-16 are found.
         let bytes = JSONScanner.resolvingEscapes(bytes.filter { $0 != 0 })
         var word: [UInt8] = []
         var isWordOver = false
@@ -85,9 +89,9 @@ private struct JSONScanner {
     var index = 0
     var edits: [ByteEdit] = []
     var values: [String] = []
-    /// Where the secret value began that is being read; nil outside of one.
+    /// The start of the secret value that is being read; `nil` outside of one.
     var secretStart: Int?
-    /// Where the secret value began that was read, until what follows says that it is over: a quote in a password ends a string too early.
+    /// The start of the last secret value, until the next token confirms its end: a quotation mark in a password ends a string too early.
     var unconfirmedStart: Int?
     var rest: Range<Int>?
 
@@ -95,7 +99,7 @@ private struct JSONScanner {
         (self.bytes, self.placeholder, self.isSensitive, self.rewrite) = (bytes, placeholder, isSensitive, rewrite)
     }
 
-    /// Whether it was one whole JSON text.
+    /// Returns whether it was one complete JSON text.
     mutating func scan(leavesRest: Bool) -> Bool {
         if index == 0, bytes.starts(with: [0xEF, 0xBB, 0xBF]) { index = 3 }
         var safe = index
@@ -108,14 +112,14 @@ private struct JSONScanner {
                 skipSpace()
                 if index == bytes.count { return isOne }
                 isOne = false
-                // One text behind the other is looked at as well. What follows a string or a number may make a name of it.
+                // Further texts are examined too. After a string or a number, the next token may make a name of it.
                 guard "{[".utf8.contains(bytes[start]) else {
                     safe = start
                     throw Malformed()
                 }
             }
         } catch {
-            // Up to `safe` it was read as it was meant; what is behind that is looked at below.
+            // Up to `safe`, the text was read as it was meant. The rest is examined below.
         }
         safe = min(safe, unconfirmedStart ?? safe)
         edits.removeAll { $0.range.lowerBound >= safe }
@@ -158,9 +162,9 @@ private struct JSONScanner {
         let start: Int
     }
 
-    /// Reads one value. What it is within is kept in a list, as a stack may be small.
+    /// Reads one value. The open arrays and objects are in a list instead of on the stack, which may be small.
     ///
-    /// - Parameter safe: from where on nothing has been looked at.
+    /// - Parameter safe: the start of the bytes that were not examined.
     private mutating func value(safe: inout Int) throws(Malformed) {
         var levels: [Level] = []
         var isSecret = false
@@ -187,7 +191,7 @@ private struct JSONScanner {
             } else {
                 end(start, beginsSecret: beginsSecret, replacement: try scalar(first, from: start), safe: &safe)
             }
-            // A value is over: so is each level that it was the last of.
+            // The value has ended, and with it each level of which it was the last.
             while true {
                 guard let level = levels.last else { return }
                 skipSpace()
@@ -207,7 +211,7 @@ private struct JSONScanner {
         }
     }
 
-    /// A value that began at `start` is over.
+    /// Ends a value that began at `start`.
     private mutating func end(_ start: Int, beginsSecret: Bool, replacement: [UInt8]?, safe: inout Int) {
         if beginsSecret {
             (secretStart, unconfirmedStart) = (nil, start)
@@ -216,7 +220,7 @@ private struct JSONScanner {
         if secretStart == nil { safe = index }
     }
 
-    /// Reads a string, a number or a word; what it becomes if it is secret, nil if it stays.
+    /// Reads a string, a number or a word. Returns its replacement if it is secret; `nil` if it stays.
     private mutating func scalar(_ first: UInt8, from start: Int) throws(Malformed) -> [UInt8]? {
         switch first {
         case UInt8(ascii: "\""):
@@ -238,7 +242,7 @@ private struct JSONScanner {
         return nil
     }
 
-    /// Reads a member's name and its colon; whether its value is secret.
+    /// Reads a member's name and its colon. Returns whether its value is secret.
     private mutating func name(safe: inout Int) throws(Malformed) -> Bool {
         skipSpace()
         if secretStart == nil { safe = index }
@@ -261,7 +265,7 @@ private struct JSONScanner {
         return String(decoding: bytes[start..<index], as: UTF8.self)
     }
 
-    /// Reads a string; its text, unescaped.
+    /// Reads a string. Returns its text, unescaped.
     private mutating func string() throws(Malformed) -> String {
         try expect("\"")
         let start = index
@@ -277,7 +281,8 @@ private struct JSONScanner {
         return String(decoding: isEscaped ? Self.resolvingEscapes(text) : Array(text), as: UTF8.self)
     }
 
-    /// Text as UTF-8 with the escapes of JSON (RFC 8259, 7) resolved; what is no escape stays.
+    /// Returns UTF-8 text with the escapes of JSON ([RFC 8259, section 7](https://www.rfc-editor.org/rfc/rfc8259#section-7)) resolved.
+    /// Invalid escapes stay.
     static func resolvingEscapes(_ bytes: some Sequence<UInt8>) -> [UInt8] {
         let bytes = Array(bytes)
         guard bytes.contains(UInt8(ascii: "\\")) else { return bytes }
@@ -311,7 +316,7 @@ private struct JSONScanner {
         return text
     }
 
-    /// `text` as a JSON string, quotes included.
+    /// Returns `text` as a JSON string, with quotation marks.
     private static func encoded(_ text: String) -> [UInt8] {
         var bytes = [UInt8(ascii: "\"")]
         for byte in text.utf8 {

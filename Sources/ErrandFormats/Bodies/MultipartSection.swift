@@ -1,39 +1,40 @@
-/// Where a part of a multipart body (RFC 2046, 5.1) stands, and what it says of itself.
+/// A part of a multipart body ([RFC 2046, section 5.1](https://www.rfc-editor.org/rfc/rfc2046#section-5.1)): its position, name and type.
 ///
-/// Delimiters are looked for at the beginnings of lines alone, and a boundary has 70 octets at most (5.1.1), so that the work is in
-/// proportion to the body.
+/// Delimiters are found only at the beginning of lines, and a boundary has at most 70 octets (section 5.1.1), so that reading takes linear
+/// time.
 package struct MultipartSection: Sendable {
-    /// The longest boundary (RFC 2046, 5.1.1).
+    /// The longest boundary, in octets ([RFC 2046, section 5.1.1](https://www.rfc-editor.org/rfc/rfc2046#section-5.1.1)).
     package static let longestBoundary = 70
-    /// How deep one multipart body within another is looked into.
+    /// The largest depth of multipart bodies within each other that is examined.
     package static let deepest = 8
 
-    /// What its `Content-Disposition` calls it (RFC 7578, 4.2); nil where that has no name.
+    /// The name in its `Content-Disposition` ([RFC 7578, section 4.2](https://www.rfc-editor.org/rfc/rfc7578#section-4.2)); `nil` if there
+    /// is none.
     package let name: String?
-    /// All names that its `Content-Disposition` may be read to give it, however they are written.
+    /// All names that a reader could find in its `Content-Disposition`, however they are written.
     package let names: [String]
-    /// Its `Content-Type`; nil where it has none.
+    /// Its `Content-Type`; `nil` if there is none.
     package let type: String?
-    /// Where the lines of its fields stand in the body.
+    /// The position of its fields in the body.
     package let head: Range<Int>
-    /// Where its content stands in the body.
+    /// The position of its content in the body.
     package let content: Range<Int>
-    /// Whether no empty line ends its fields. Then they reach to its end, and it has no content.
+    /// Whether the empty line after its fields is missing. Then the fields extend to its end, and it has no content.
     package let isFragment: Bool
 
-    /// Whether a body's boundary is too long to look for.
+    /// Whether a body's boundary is longer than the limit.
     package static func isTooLong(boundary: String?) -> Bool { (boundary?.utf8.count ?? 0) > longestBoundary }
 
-    /// The parts whose fields are in `bytes`, which may break off; none without a boundary of 1 to 70 octets.
+    /// Returns the parts whose fields are in `bytes`, which may be truncated; none without a boundary of 1 to 70 octets.
     ///
-    /// - Parameter includingFragments: whether parts whose fields do not end are among them, and what is behind the closing delimiter.
+    /// - Parameter includingFragments: whether to include parts whose fields do not end, and the text after the closing delimiter.
     package static func parts(of bytes: [UInt8], boundary: String?, includingFragments: Bool = false) -> [MultipartSection] {
         let (starts, boundary) = (delimiters(of: boundary, in: bytes), boundary ?? "")
         return starts.indices.compactMap { section(of: bytes, from: starts, at: $0, boundary: boundary) }
             .filter { includingFragments || !$0.isFragment }
     }
 
-    /// The boundary that the first line shows, if a field of a part follows it; nil where it does not.
+    /// Returns the boundary in the first line, if a field of a part follows it; otherwise `nil`.
     package static func boundary(atFrontOf bytes: [UInt8]) -> String? {
         let first = bytes.firstIndex { !$0.isSpace } ?? bytes.count
         guard bytes[first...].starts(with: "--".utf8), let lineEnd = bytes[first...].prefix(longestBoundary + 4).firstIndex(of: 0x0A),
@@ -44,7 +45,7 @@ package struct MultipartSection: Sendable {
         return line.isEmpty ? nil : String(decoding: line, as: UTF8.self)
     }
 
-    /// The parts of a whole body; nil where it does not end with the closing delimiter, or where a part's fields do not end.
+    /// Returns the parts of a complete body; `nil` if the closing delimiter is missing, or if a part's fields do not end.
     package static func wholeParts(of bytes: [UInt8], boundary: String?) -> [MultipartSection]? {
         let (starts, boundary) = (delimiters(of: boundary, in: bytes), boundary ?? "")
         guard let last = starts.firstIndex(where: { bytes[($0 + 2 + boundary.utf8.count)...].starts(with: "--".utf8) }) else { return nil }
@@ -54,7 +55,7 @@ package struct MultipartSection: Sendable {
 
     private static func section(of bytes: [UInt8], from starts: [Int], at index: Int, boundary: String) -> MultipartSection? {
         let isLast = index + 1 == starts.count
-        // The last part of a body that broke off ends with it.
+        // The last part of a truncated body ends with the body.
         let part = (starts[index] + boundary.utf8.count + 2)..<(isLast ? bytes.count : starts[index + 1])
         var end = part.upperBound
         let blank = blankLine(in: bytes, part)
@@ -63,7 +64,7 @@ package struct MultipartSection: Sendable {
             for lineEnd in [0x0A, 0x0D] as [UInt8] where end > least && bytes[end - 1] == lineEnd { end -= 1 }
         }
         let content = (blank?.upperBound ?? end)..<end
-        // What follows the delimiter on its line is padding.
+        // The rest of the delimiter's line is padding.
         let firstLine = part.lowerBound..<(blank.map { $0.lowerBound + 1 } ?? end)
         let lineEnd = bytes[firstLine].firstIndex(of: 0x0A) ?? bytes[firstLine].firstIndex(of: 0x0D)
         let first = lineEnd.map { $0 + 1 } ?? part.lowerBound
@@ -75,21 +76,21 @@ package struct MultipartSection: Sendable {
             type: values(of: "content-type", in: lines).first, head: head, content: content, isFragment: blank == nil)
     }
 
-    /// Where lines begin with the delimiter; none without a boundary of 1 to 70 octets.
+    /// Returns the positions of lines that begin with the delimiter; none without a boundary of 1 to 70 octets.
     package static func delimiters(of boundary: String?, in bytes: [UInt8]) -> [Int] {
         guard let boundary, !boundary.isEmpty, !isTooLong(boundary: boundary) else { return [] }
         var steps = 0
         return delimiters(of: boundary, in: bytes, steps: &steps)
     }
 
-    /// Where lines begin with the delimiter and go on with nothing that would make it another boundary.
+    /// Returns the positions of lines that begin with the delimiter, unless the next octets make it another boundary.
     ///
-    /// - Parameter steps: grows by one for each byte that is looked at.
+    /// - Parameter steps: grows by one for each byte that is examined.
     package static func delimiters(of boundary: String, in bytes: [UInt8], steps: inout Int) -> [Int] {
         let range = 0..<bytes.count
         let delimiter = Array("--\(boundary)".utf8)
         var found: [Int] = []
-        // By pointers, as tests run without optimization, and bodies may be long.
+        // With pointers, because tests run without optimization, and bodies may be long.
         bytes.withUnsafeBufferPointer { bytes in
             var line = range.lowerBound
             while line < range.upperBound {
@@ -98,7 +99,7 @@ package struct MultipartSection: Sendable {
                 steps += 1 + index - line
                 if index - line == delimiter.count {
                     let follows = index < range.upperBound ? bytes[index] : 0x0A
-                    // One hyphen alone begins the rest of a longer boundary, as that of a body within this one may be.
+                    // A single hyphen begins the rest of a longer boundary, for example that of a nested body.
                     let isClosing =
                         follows == UInt8(ascii: "-") && (index + 1 == range.upperBound || bytes[index + 1] == UInt8(ascii: "-"))
                     if isClosing || [0x20, 0x09, 0x0A, 0x0D].contains(follows) { found.append(line) }
@@ -113,7 +114,7 @@ package struct MultipartSection: Sendable {
         return found
     }
 
-    /// From the end of the line before the first empty one to behind that.
+    /// Returns the range from the end of the line before the first empty line to after the empty line.
     private static func blankLine(in bytes: [UInt8], _ range: Range<Int>) -> Range<Int>? {
         bytes.withUnsafeBufferPointer { bytes in
             var index = range.lowerBound
@@ -129,7 +130,8 @@ package struct MultipartSection: Sendable {
         }
     }
 
-    /// The lines of fields; one that begins with a space goes on with the one before (RFC 5322, 2.2.3).
+    /// Returns the lines of fields. A line that begins with a space continues the line before it ([RFC 5322, section
+    /// 2.2.3](https://www.rfc-editor.org/rfc/rfc5322#section-2.2.3)).
     private static func unfoldedLines(_ head: ArraySlice<UInt8>) -> [[UInt8]] {
         var lines: [[UInt8]] = []
         for line in head.split(whereSeparator: { $0 == 0x0A || $0 == 0x0D }) {
@@ -152,7 +154,8 @@ package struct MultipartSection: Sendable {
         }
     }
 
-    /// What stands behind each `name` and its sign in a disposition, also where it is extended (RFC 8187), given twice or badly quoted.
+    /// Returns the value after each `name` and its equals sign in a disposition, also if it is extended ([RFC
+    /// 8187](https://www.rfc-editor.org/rfc/rfc8187)), repeated or badly quoted.
     private static func names(in disposition: String) -> [String] {
         let bytes = Array(disposition.utf8)
         var names: [String] = []

@@ -1,26 +1,31 @@
-/// An error that a server describes as `application/problem+json` (RFC 9457).
+/// An error that a server describes as `application/problem+json` ([RFC 9457](https://www.rfc-editor.org/rfc/rfc9457)).
 ///
-/// Members of the wrong type are passed over (RFC 9457, 3.1). Members beyond the five are in ``extensions``, and whoever knows
-/// their types decodes a type of their own from the same bytes.
+/// ```swift
+/// } catch let error as StatusError {
+///     print(error.problem?.title ?? "no problem details")
+/// }
+/// ```
+///
+/// Members of the wrong type are ignored ([RFC 9457, section 3.1](https://www.rfc-editor.org/rfc/rfc9457#section-3.1)). Members beyond the
+/// five are in ``extensions``. To read them as types of your own, decode the same bytes.
 public struct ProblemDetails: Sendable, Hashable, Decodable, CustomStringConvertible {
-    /// The media type that announces it.
+    /// The media type of problem details.
     public static let mediaType = "application/problem+json"
 
-    /// A URI reference that names the kind of problem; `about:blank` (the default) says no more than the status.
+    /// A URI reference that identifies the kind of problem. `about:blank`, the default, adds nothing to the status.
     public let type: String
-    /// A short text that is the same for each problem of this kind; nil if there was none.
+    /// A short text that is the same for each problem of this kind; `nil` if it is missing.
     public let title: String?
-    /// What the server believes the status to be; the response's own counts. Nil if there was none.
+    /// The status as the body states it; `nil` if it is missing. The response's own status takes precedence.
     public let status: Int?
-    /// What happened this time; nil if there was none.
+    /// The description of this occurrence; `nil` if it is missing.
     public let detail: String?
-    /// A URI reference that names this occurrence; nil if there was none.
+    /// A URI reference that identifies this occurrence; `nil` if it is missing.
     public let instance: String?
     /// All other members.
     public let extensions: [String: JSONValue]
 
-    /// Reads the body of a response, in time that is linear in its bytes. The work and the depth (``JSONValue/depthLimit``) are bounded, whatever the
-    /// bytes are.
+    /// Reads the body of a response, in linear time. The depth is limited by ``JSONValue/depthLimit``.
     ///
     /// - Throws: an error if `bytes` are not one JSON object.
     package init(parsing bytes: some Sequence<UInt8>) throws {
@@ -28,6 +33,7 @@ public struct ProblemDetails: Sendable, Hashable, Decodable, CustomStringConvert
         self.init(members)
     }
 
+    /// Decodes problem details from a JSON object.
     public init(from decoder: any Decoder) throws { self.init(try [String: JSONValue](from: decoder)) }
 
     private init(_ members: [String: JSONValue]) {
@@ -48,6 +54,6 @@ public struct ProblemDetails: Sendable, Hashable, Decodable, CustomStringConvert
         extensions = members
     }
 
-    /// Title and type; the detail may hold anything, and stays out of messages.
+    /// The title and the type. The detail is left out, because it may contain secrets.
     public var description: String { [title, type == "about:blank" ? nil : type].compactMap { $0 }.joined(separator: " ") }
 }

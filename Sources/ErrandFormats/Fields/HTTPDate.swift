@@ -1,16 +1,25 @@
-/// A point in time as fields such as `Date`, `Expires` and `Retry-After` write it (RFC 9110, 5.6.7): to the second, in UTC.
+/// A date as in fields such as `Date`, `Expires` and `Retry-After` ([RFC 9110, section
+/// 5.6.7](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.7)): in UTC, to the second.
+///
+/// ```swift
+/// HTTPDate(secondsSinceEpoch: 784_111_777).description  // "Sun, 06 Nov 1994 08:49:37 GMT"
+/// ```
 public struct HTTPDate: Sendable, Hashable, Comparable, CustomStringConvertible {
-    /// Seconds since 1970-01-01T00:00:00Z.
+    /// The seconds since 1970-01-01T00:00:00Z.
     public let secondsSinceEpoch: Int64
 
+    /// Creates a date from the seconds since 1970-01-01T00:00:00Z.
     public init(secondsSinceEpoch: Int64) { self.secondsSinceEpoch = secondsSinceEpoch }
 
-    /// Reads all three forms: `Sun, 06 Nov 1994 08:49:37 GMT`, and the obsolete `Sunday, 06-Nov-94 08:49:37 GMT` and
-    /// `Sun Nov  6 08:49:37 1994`. Nil for anything else. The day's name is not held against the date.
+    /// Reads a date in any of the three forms: `Sun, 06 Nov 1994 08:49:37 GMT`, and the obsolete `Sunday, 06-Nov-94 08:49:37 GMT` and `Sun
+    /// Nov  6 08:49:37 1994`. `nil` for any other text. The name of the day is not checked.
     ///
-    /// - Parameter now: a year of two digits that would be over 50 years from now is in the century before (RFC 9110, 5.6.7).
+    /// - Parameters:
+    ///   - text: the field's value.
+    ///   - now: the reference for a year of two digits: one that would be more than 50 years in the future is in the previous century ([RFC
+    ///     9110, section 5.6.7](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.7)).
     public init?(_ text: some StringProtocol, now: HTTPDate) {
-        // The longest form has 33 octets; more of them can only be spaces.
+        // The longest form has 33 octets; further octets can only be spaces.
         guard text.utf8.count <= FieldLimits.shortValueBytes else { return nil }
         let words = Substring(text).split { $0 == " " || $0 == "," }.map(String.init)
         let fields: (day: String, month: String, year: String, time: String)
@@ -39,9 +48,10 @@ public struct HTTPDate: Sendable, Hashable, Comparable, CustomStringConvertible 
         secondsSinceEpoch = Int64(days) * 86_400 + Int64(hour * 3600 + minute * 60 + second)
     }
 
+    /// Whether the first date is earlier.
     public static func < (first: HTTPDate, second: HTTPDate) -> Bool { first.secondsSinceEpoch < second.secondsSinceEpoch }
 
-    /// As it is sent: `Sun, 06 Nov 1994 08:49:37 GMT`.
+    /// The date as it is sent: `Sun, 06 Nov 1994 08:49:37 GMT`.
     public var description: String {
         let days = secondsSinceEpoch.flooredQuotient(86_400)
         let rest = Int((secondsSinceEpoch % 86_400 + 86_400) % 86_400)
@@ -67,7 +77,7 @@ public struct HTTPDate: Sendable, Hashable, Comparable, CustomStringConvertible 
         month == 2 ? (isLeap(year) ? 29 : 28) : [4, 6, 9, 11].contains(month) ? 30 : 31
     }
 
-    /// Days since 1970-01-01 in the Gregorian calendar; March begins the year, so that the leap day ends it.
+    /// Returns the days since 1970-01-01 in the Gregorian calendar. The year begins in March, so that the leap day is its last day.
     private static func days(year: Int, month: Int, day: Int) -> Int {
         let year = month <= 2 ? year - 1 : year
         let era = (year >= 0 ? year : year - 399) / 400

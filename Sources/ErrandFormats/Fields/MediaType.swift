@@ -1,23 +1,31 @@
-/// The value of a `Content-Type` field (RFC 9110, 8.3.1).
+/// The value of a `Content-Type` field ([RFC 9110, section 8.3.1](https://www.rfc-editor.org/rfc/rfc9110#section-8.3.1)).
+///
+/// ```swift
+/// let type = MediaType("application/json; charset=utf-8")
+/// type?.essence                 // "application/json"
+/// type?[parameter: "charset"]   // "utf-8"
+/// ```
 public struct MediaType: Sendable, Hashable, CustomStringConvertible {
-    /// In lower case, as `application`.
+    /// The type in lower case, such as `application`.
     public let type: String
-    /// In lower case, as `problem+json`.
+    /// The subtype in lower case, such as `problem+json`.
     public let subtype: String
-    /// By lower-case name, in order; a name that came twice is kept once, with its first value.
+    /// The parameters in order. Of several with one name, only the first is kept.
     public let parameters: [Parameter]
 
-    /// A name in lower case and its value, unquoted.
+    /// A parameter of a media type.
     public struct Parameter: Sendable, Hashable {
+        /// The name in lower case.
         public let name: String
+        /// The value without quotation marks.
         public let value: String
     }
 
-    /// How many parameters are read, at most.
+    /// The largest number of parameters that is read.
     private static let parameterLimit = 32
 
-    /// Reads a field's value; nil if it is no media type. Parameters that can't be read are passed over. So are those after the first 32, and
-    /// those that end beyond the first 8 KiB.
+    /// Reads a field's value; `nil` if it isn't a media type. Invalid parameters are ignored, as are those after the first 32, and those
+    /// that end after the first 8 KiB.
     public init?(_ text: some StringProtocol) {
         let parts = Self.splitUnquoted(text)
         guard let essence = parts.first else { return nil }
@@ -37,16 +45,17 @@ public struct MediaType: Sendable, Hashable, CustomStringConvertible {
         self.parameters = parameters
     }
 
-    /// The value of the parameter with this name; nil if there is none. Case of the name does not matter.
+    /// The value of the parameter with this name; `nil` if there is none. The case of the name does not matter.
     public subscript(parameter name: String) -> String? {
         let name = name.lowercased()
         return parameters.first { $0.name == name }?.value
     }
 
-    /// Type and subtype, without parameters.
+    /// The type and the subtype, without parameters.
     public var essence: String { "\(type)/\(subtype)" }
 
-    /// True for `application/json` and every type that ends in `+json` (RFC 6839, 3.1).
+    /// Whether it is JSON: `application/json`, `text/json`, or a subtype that ends in `+json` ([RFC 6839, section
+    /// 3.1](https://www.rfc-editor.org/rfc/rfc6839#section-3.1)).
     public var isJSON: Bool { essence == "application/json" || essence == "text/json" || subtype.hasSuffix("+json") }
 
     public var description: String {
@@ -57,7 +66,7 @@ public struct MediaType: Sendable, Hashable, CustomStringConvertible {
         "\"" + value.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\""
     }
 
-    /// Parts between semicolons that stand outside quotes, trimmed: as many as are read.
+    /// Returns the parts between semicolons outside quotation marks, trimmed, up to the limits.
     private static func splitUnquoted(_ text: some StringProtocol) -> [String] {
         var parts: [String] = []
         var current = ""
@@ -86,7 +95,7 @@ public struct MediaType: Sendable, Hashable, CustomStringConvertible {
         return (parts + [current]).map { $0.trimmingOptionalWhitespace() }
     }
 
-    /// Nil for a quoted string that does not end where the text ends.
+    /// Returns the text without quotation marks; `nil` for a quoted string that does not end at the end of the text.
     private static func unquoted(_ text: Substring) -> String? {
         let text = String(text).trimmingOptionalWhitespace()
         guard text.unicodeScalars.first == "\"" else { return text }
@@ -111,7 +120,7 @@ public struct MediaType: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension UInt8 {
-    /// `tchar` (RFC 9110, 5.6.2).
+    /// Whether it is a `tchar` ([RFC 9110, section 5.6.2](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.2)).
     var isTokenOctet: Bool {
         switch self {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"): true
@@ -121,7 +130,8 @@ extension UInt8 {
 }
 
 extension String {
-    /// Without the spaces and tabs at both ends (`OWS`, RFC 9110, 5.6.3).
+    /// Returns the text without spaces and tabs at both ends (`OWS`, [RFC 9110, section
+    /// 5.6.3](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.3)).
     func trimmingOptionalWhitespace() -> String {
         var bytes = Substring(self).utf8
         while let first = bytes.first, first == 0x20 || first == 0x09 { bytes.removeFirst() }

@@ -1,26 +1,35 @@
 public import HTTPTypes
 
-/// What a server says of its rate limits in the fields of a response.
+/// The rate limits that a server states in the fields of a response.
 ///
-/// Read are, in this order: `Retry-After` (RFC 9110, 10.2.3) and `X-RateLimit-Retry-After`, with 429 and 503 only; `RateLimit` with
-/// `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers, also as its revision 7 has it); then the older triples `RateLimit-Limit`, `-Remaining`
-/// and `-Reset`, the same behind `X-`, and `X-Rate-Limit-…`. The first that says something counts. What can't be read is ignored.
+/// ```swift
+/// let fields = RateLimitFields(response.head, now: HTTPDate(secondsSinceEpoch: now))
+/// fields.retryAfter             // 30 seconds
+/// fields.quotas.first?.remaining
+/// ```
+///
+/// These fields are read, in this order: `Retry-After` ([RFC 9110, section 10.2.3](https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3))
+/// and `X-RateLimit-Retry-After`, only with 429 and 503; `RateLimit` with `RateLimit-Policy`
+/// ([draft-ietf-httpapi-ratelimit-headers](https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/), also in the form of its
+/// revision 7); then the older triples `RateLimit-Limit`, `-Remaining` and `-Reset`, the same with the prefix `X-`, and `X-Rate-Limit-…`.
+/// The first valid one applies. Invalid fields are ignored.
 public struct RateLimitFields: Sendable, Hashable {
-    /// So many requests at most, for so long. It promises nothing: a server may refuse before.
+    /// A number of requests that may be sent within a duration. It is not a promise: the server may refuse earlier.
     public struct Quota: Sendable, Hashable {
-        /// Tells one quota of a server from another; empty for the older fields.
+        /// The name that distinguishes quotas of one server; empty for the older fields.
         public var name: String
-        /// How many requests may still be sent.
+        /// The number of requests that may still be sent.
         public var remaining: Int
-        /// For how long; then there are more.
+        /// The duration after which the quota is renewed.
         public var reset: Duration
-        /// How many there are in each window; nil where the server does not say.
+        /// The number of requests in each window; `nil` if the server does not state it.
         public var limit: Int?
-        /// The length of a window; nil where the server does not say.
+        /// The length of a window; `nil` if the server does not state it.
         public var window: Duration?
-        /// Which part of the quota it is: of a user, say; nil where there are no parts.
+        /// The part of the quota, for example that of one user; `nil` if there are no parts.
         public var partitionKey: [UInt8]?
 
+        /// Creates a quota. For each parameter, see the property of the same name.
         public init(
             name: String = "", remaining: Int, reset: Duration, limit: Int? = nil, window: Duration? = nil, partitionKey: [UInt8]? = nil
         ) {
@@ -29,19 +38,22 @@ public struct RateLimitFields: Sendable, Hashable {
         }
     }
 
-    /// How long the server wants no request; nil where it does not say.
+    /// The duration in which the server wants no request; `nil` if it does not state one.
     public var retryAfter: Duration?
-    /// At most eight. Empty with a `retryAfter`, which takes precedence.
+    /// The quotas, at most eight. Empty if there is a `retryAfter`, which takes precedence.
     public var quotas: [Quota]
 
-    /// Whether nothing was said.
+    /// Whether the server stated no limits.
     public var isEmpty: Bool { retryAfter == nil && quotas.isEmpty }
 
+    /// Creates a value from its parts.
     public init(retryAfter: Duration? = nil, quotas: [Quota] = []) { (self.retryAfter, self.quotas) = (retryAfter, quotas) }
 
     /// Reads the fields of a response.
     ///
-    /// - Parameter now: by the client's clock. The response's own `Date` counts instead where there is one.
+    /// - Parameters:
+    ///   - response: the head of the response.
+    ///   - now: the time of the client's clock. The response's own `Date` takes precedence.
     public init(_ response: HTTPResponse, now: HTTPDate) {
         self.init()
         let fields = response.headerFields
@@ -60,7 +72,7 @@ public struct RateLimitFields: Sendable, Hashable {
 
     private static let quotaLimit = 8
 
-    /// A value that is longer than what is read of a field counts as one that can't be read.
+    /// Returns the value, or `nil` if it is longer than the limit: it counts as invalid.
     private static func short(_ value: String?) -> String? { value.flatMap { $0.utf8.count <= FieldLimits.valueBytes ? $0 : nil } }
 
     // MARK: The draft
@@ -77,7 +89,7 @@ public struct RateLimitFields: Sendable, Hashable {
         return list.members.compactMap { member in
             guard let item = member.item, let name = item.value.stringValue, let remaining = count(item.parameters["r"]) else { return nil }
             let policy = policies[name] ?? Policy()
-            // Without its end, a quota lasts as long as a window at most.
+            // Without a reset time, a quota lasts for a window at most.
             guard policy.countsRequests, let reset = seconds(item.parameters["t"], orIfMissing: policy.window) else { return nil }
             return Quota(
                 name: name, remaining: remaining, reset: reset, limit: policy.limit, window: policy.window,
@@ -97,7 +109,7 @@ public struct RateLimitFields: Sendable, Hashable {
         return policies
     }
 
-    /// A dictionary with `limit`, `remaining` and `reset`.
+    /// Reads a dictionary with `limit`, `remaining` and `reset`.
     private static func revision7(_ fields: HTTPFields) -> [Quota] {
         guard let value = short(fields[.rateLimit]), let dictionary = try? StructuredDictionary(parsing: value),
             let remaining = count(dictionary["remaining"]?.item?.value),
@@ -123,7 +135,7 @@ public struct RateLimitFields: Sendable, Hashable {
         let reset: [HTTPField.Name]
 
         static let older: [Names] = ["RateLimit", "X-RateLimit", "X-Rate-Limit"].map { prefix in
-            // The one that can't be mistaken comes first.
+            // The unambiguous name comes first.
             Names(
                 limit: .known("\(prefix)-Limit"), remaining: .known("\(prefix)-Remaining"),
                 reset: [.known("\(prefix)-Reset-After"), .known("\(prefix)-Reset")])
@@ -132,13 +144,13 @@ public struct RateLimitFields: Sendable, Hashable {
 
     private static func older(_ fields: HTTPFields, _ names: Names, isRefused: Bool, now: HTTPDate) -> Quota? {
         guard let reset = names.reset.lazy.compactMap({ fields[$0].flatMap { wait($0, now: now) } }).first else { return nil }
-        // A server that refuses has none left, whether or not it says so.
+        // A server that refuses has no requests left, even if it does not state it.
         guard let remaining = fields[names.remaining].map(count) ?? (isRefused ? 0 : nil) else { return nil }
         let (limit, window) = short(fields[names.limit]).map(policy) ?? (nil, nil)
         return Quota(remaining: remaining, reset: reset, limit: limit, window: window)
     }
 
-    /// `100`, and `100, 100;w=60` as earlier revisions have it.
+    /// Reads `100`, and `100, 100;w=60` as in earlier revisions.
     private static func policy(_ value: String) -> (limit: Int?, window: Duration?) {
         guard let members = try? StructuredList(parsing: value).members, let limit = count(members.first?.item?.value) else {
             return (nil, nil)
@@ -149,7 +161,7 @@ public struct RateLimitFields: Sendable, Hashable {
 
     private static func count(_ value: String) -> Int? { number(value).map { Int(min($0, 1e15)) } }
 
-    /// From now: a small number is seconds, a large one a point in time, in seconds or milliseconds since 1970.
+    /// Returns the duration from now: a small number is in seconds, a large one is an instant, in seconds or milliseconds since 1970.
     private static func wait(_ value: String, now: HTTPDate) -> Duration? {
         guard let number = number(value) else { return nil }
         switch number {
@@ -159,7 +171,7 @@ public struct RateLimitFields: Sendable, Hashable {
         }
     }
 
-    /// Digits, and perhaps a point with digits behind it.
+    /// Reads digits, with an optional point and further digits.
     private static func number(_ value: String) -> Double? {
         let text = value.trimmingOptionalWhitespace()
         guard text.utf8.count <= 20 else { return nil }

@@ -1,16 +1,16 @@
-/// How long a server asks to be left alone (RFC 9110, 10.2.3).
+/// Reads how long a server asks clients to wait ([RFC 9110, section 10.2.3](https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3)).
 public enum RetryAfter {
-    /// The wait that a `Retry-After` field asks for; nil if it is neither seconds nor a date.
+    /// Returns the wait that a `Retry-After` field asks for; `nil` if it is neither a number of seconds nor a date.
     ///
     /// - Parameters:
-    ///   - value: the field's value: seconds, or a date in any of the three forms. A date that has passed means no wait.
-    ///   - date: the response's own `Date` field, so that a difference between the two clocks does not matter; nil if there is none.
-    ///   - now: by the client's clock.
+    ///   - value: the field's value: seconds, or a date in any of the three forms. A date in the past means no wait.
+    ///   - date: the response's own `Date` field, so that a difference between the two clocks does not matter; `nil` if it is missing.
+    ///   - now: the time of the client's clock.
     public static func wait(_ value: String, date: String?, now: HTTPDate) -> Duration? {
         guard value.utf8.count <= FieldLimits.shortValueBytes else { return nil }
         let value = value.trimmingOptionalWhitespace()
         if !value.isEmpty, value.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
-            return .seconds(Int64(value).map { min($0, 1 << 40) } ?? 1 << 40)  // too many digits: longer than anyone waits
+            return .seconds(Int64(value).map { min($0, 1 << 40) } ?? 1 << 40)  // with too many digits, the wait is endless in practice
         }
         guard let until = HTTPDate(value, now: now) else { return nil }
         let since = date.flatMap { HTTPDate($0, now: now) } ?? now

@@ -1,6 +1,7 @@
 extension UInt8 {
     package var isASCIILetter: Bool { (0x41...0x5A).contains(self) || (0x61...0x7A).contains(self) }
     package var isASCIIDigit: Bool { (0x30...0x39).contains(self) }
-    /// White space of JSON (RFC 8259, 2): space, tab, line feed and carriage return.
+    /// White space of JSON ([RFC 8259, section 2](https://www.rfc-editor.org/rfc/rfc8259#section-2)): space, tab, line feed and carriage
+    /// return.
     package var isSpace: Bool { self == 0x20 || self == 0x09 || self == 0x0A || self == 0x0D }
 }

@@ -1,4 +1,4 @@
-/// Base64 with the alphabet of RFC 4648, section 4.
+/// Base64 with the standard alphabet ([RFC 4648, section 4](https://www.rfc-editor.org/rfc/rfc4648#section-4)).
 enum Base64 {
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
     private static let values: [UInt8: UInt32] = Dictionary(uniqueKeysWithValues: alphabet.enumerated().map { ($1, UInt32($0)) })
@@ -16,7 +16,8 @@ enum Base64 {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Nil if it is none. Padding may be missing, and bits beyond the last byte may be set (RFC 9651, 4.2.7); what padding there is must be right.
+    /// Returns the bytes; `nil` if `text` isn't valid base64. Padding may be missing, and bits after the last byte may be set ([RFC 9651,
+    /// section 4.2.7](https://www.rfc-editor.org/rfc/rfc9651#section-4.2.7)), but padding that is there must be correct.
     static func decode(_ text: ArraySlice<UInt8>) -> [UInt8]? {
         var digits = text
         while digits.last == UInt8(ascii: "="), text.count - digits.count < 2 { digits.removeLast() }

@@ -1,6 +1,6 @@
-/// One replacement within bytes. A list of them is in order, and none overlaps the next.
+/// One replacement within bytes. The edits of a list are in order and don't overlap.
 package struct ByteEdit: Sendable, Hashable {
-    /// Offsets in what is edited.
+    /// The offsets in the original bytes.
     package var range: Range<Int>
     package var replacement: [UInt8]
 
@@ -8,7 +8,7 @@ package struct ByteEdit: Sendable, Hashable {
 }
 
 extension [ByteEdit] {
-    /// `bytes` with every replacement made.
+    /// Returns `bytes` with every replacement made.
     package func applied(to bytes: [UInt8]) -> [UInt8] {
         guard !isEmpty else { return bytes }
         var edited: [UInt8] = []
@@ -22,7 +22,7 @@ extension [ByteEdit] {
         return edited + bytes[done...]
     }
 
-    /// One list that does what these edits do, and then `next` to the result. The work is linear.
+    /// Returns one list with the effect of these edits, followed by `next` on the result. It takes linear time.
     ///
     /// - Parameter edited: the result of these edits.
     package func followed(by next: [ByteEdit], in edited: [UInt8]) -> [ByteEdit] {
@@ -30,11 +30,11 @@ extension [ByteEdit] {
         if isEmpty { return next }
         var all: [ByteEdit] = []
         var (first, second) = (self[...], next[...])
-        var shift = 0  // how much further on the result is than the original
+        var shift = 0  // the offset in the result minus the offset in the original
         while true {
             let starts = [first.first.map { $0.range.lowerBound + shift }, second.first?.range.lowerBound]
             guard let start = starts.compactMap({ $0 }).min() else { return all }
-            // What overlaps becomes one edit.
+            // Edits that overlap become one edit.
             let origin = start - shift
             var (end, done) = (start, start)
             var replacement: [UInt8] = []

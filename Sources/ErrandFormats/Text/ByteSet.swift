@@ -1,4 +1,4 @@
-/// Some of the 256 bytes.
+/// A set of bytes.
 package struct ByteSet: Sendable {
     fileprivate let members: [Bool]
 
@@ -6,7 +6,7 @@ package struct ByteSet: Sendable {
 }
 
 extension [UInt8] {
-    /// The first byte from `start` on that is in `set`. Quick without optimization, too.
+    /// Returns the index of the first byte from `start` on that is in `set`. It is fast without optimization, too.
     package func firstIndex(in set: ByteSet, from start: Int = 0) -> Int? {
         withUnsafeBufferPointer { bytes in
             set.members.withUnsafeBufferPointer { members in

@@ -1,16 +1,16 @@
-/// Splits bytes into lines at LF, CR LF and CR, however the chunks fall.
+/// Splits bytes into lines at LF, CR LF and CR, however the chunks divide them.
 package struct LineSplitter: Sendable {
     private var buffer: [UInt8] = []
-    private var start = 0  // of the line that is being read
-    private var scanned = 0  // up to where there is no line end
-    private var skipsLineFeed = false  // the last line ended in a CR that was the last byte seen
+    private var start = 0  // of the current line
+    private var scanned = 0  // the end of the bytes without a line ending
+    private var skipsLineFeed = false  // the last byte so far was a CR
 
-    /// How many bytes the last line had on the wire: what is no UTF-8 grows when it is repaired.
+    /// The length of the last line in bytes on the wire. The text may be longer: invalid UTF-8 grows when it is repaired.
     package private(set) var lineBytes = 0
 
     package init() {}
 
-    /// Bytes of a line whose end has not come.
+    /// The number of bytes of the incomplete line.
     package var pendingBytes: Int { buffer.count - start }
 
     package mutating func append(_ chunk: some Sequence<UInt8>) {
@@ -22,7 +22,7 @@ package struct LineSplitter: Sendable {
         buffer.append(contentsOf: chunk)
     }
 
-    /// The next whole line; nil if more bytes are needed.
+    /// Returns the next complete line; `nil` if more bytes are needed.
     package mutating func next() -> String? {
         if skipsLineFeed, scanned < buffer.count {
             if buffer[scanned] == 0x0A {
@@ -62,7 +62,7 @@ package struct LineSplitter: Sendable {
         }
     }
 
-    /// The last line, if it had no end.
+    /// Returns the last line, if it has no line ending.
     package mutating func finish() -> String? {
         defer {
             buffer = []

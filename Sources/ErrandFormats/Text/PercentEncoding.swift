@@ -1,4 +1,4 @@
-/// Which octets a component of a URL may hold unescaped (RFC 3986).
+/// The octets that a component of a URL may contain without percent-encoding ([RFC 3986](https://www.rfc-editor.org/rfc/rfc3986)).
 package struct URLCharacterSet: Sendable {
     private var low: UInt64 = 0
     private var high: UInt64 = 0
@@ -23,29 +23,31 @@ package struct URLCharacterSet: Sendable {
         }
     }
 
-    /// `pchar` without the escape: what a segment of an absolute path may hold (RFC 3986, 3.3).
+    /// `pchar` without percent-encoding: a segment of an absolute path ([RFC 3986, section
+    /// 3.3](https://www.rfc-editor.org/rfc/rfc3986#section-3.3)).
     package static let segment = URLCharacterSet("-._~!$&'()*+,;=:@")
-    /// A segment, and the slashes between segments.
+    /// The octets of segments, and the slashes between them.
     package static let path = URLCharacterSet("-._~!$&'()*+,;=:@/")
-    /// `query` (RFC 3986, 3.4).
+    /// `query` ([RFC 3986, section 3.4](https://www.rfc-editor.org/rfc/rfc3986#section-3.4)).
     package static let query = URLCharacterSet("-._~!$&'()*+,;=:@/?")
-    /// A name or a value within a query: without `&`, `=`, `;` (which separate pairs) and `+` (which many servers read as a space).
+    /// The octets of a name or a value within a query: without `&`, `=` and `;` (which separate pairs), and without `+` (which many servers
+    /// read as a space).
     package static let queryComponent = URLCharacterSet("-._~!$'()*,:@/?")
-    /// What a redacted URL is shown with, where it stood escaped within another.
+    /// The octets of a redacted URL that was percent-encoded within another one.
     package static let shownURL = URLCharacterSet("-._~!$'()*,:@/?=;")
-    /// `reg-name` without the escape (RFC 3986, 3.2.2).
+    /// `reg-name` without percent-encoding ([RFC 3986, section 3.2.2](https://www.rfc-editor.org/rfc/rfc3986#section-3.2.2)).
     package static let host = URLCharacterSet("-._~!$&'()*+,;=")
 }
 
 package enum PercentEncoding {
     private static let digits = Array("0123456789ABCDEF".utf8)
 
-    /// Appends `byte` as an escape.
+    /// Appends `byte`, percent-encoded.
     static func append(_ byte: UInt8, to bytes: inout [UInt8]) {
         bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
     }
 
-    /// `text` as UTF-8, with every octet outside `allowed` escaped. A percent sign is data, and is escaped too.
+    /// Returns `text` as UTF-8, with every octet outside `allowed` percent-encoded. A percent sign is data, and is encoded too.
     package static func encode(_ text: some StringProtocol, allowing allowed: URLCharacterSet) -> String {
         if text.withUTF8Bytes({ bytes in bytes.allSatisfy { allowed.contains($0) } }) { return String(text) }
         var bytes: [UInt8] = []
@@ -60,7 +62,8 @@ package enum PercentEncoding {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// The first byte of `text` that is neither in `allowed` nor part of a whole escape (`%41`), and its offset; nil if there is none.
+    /// Returns the first byte of `text` that is neither in `allowed` nor part of a complete escape (`%41`), and its offset; `nil` if there
+    /// is none.
     package static func firstInvalidByte(
         in text: some StringProtocol, allowing allowed: URLCharacterSet
     ) -> (byte: UInt8, offset: Int)? {
@@ -86,7 +89,7 @@ package enum PercentEncoding {
         return nil
     }
 
-    /// `text` with its escapes resolved once; nil if an escape is broken or the octets are no UTF-8.
+    /// Returns `text`, percent-decoded once; `nil` if an escape is invalid, or if the octets are not UTF-8.
     package static func decode(_ text: some StringProtocol) -> String? {
         let bytes = Array(text.utf8)
         var decoded: [UInt8] = []
@@ -106,7 +109,7 @@ package enum PercentEncoding {
         return String(validating: decoded, as: UTF8.self)
     }
 
-    /// `text` with its escapes resolved once; a broken escape stays as it is, and octets that are not UTF-8 become U+FFFD.
+    /// Returns `text`, percent-decoded once. An invalid escape stays as it is, and octets that are not UTF-8 become U+FFFD.
     package static func decodedLeniently(_ text: some StringProtocol) -> String {
         guard text.utf8.contains(UInt8(ascii: "%")) else { return String(text) }
         let bytes = Array(text.utf8)

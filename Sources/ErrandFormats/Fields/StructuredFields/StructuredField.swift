@@ -1,25 +1,27 @@
-/// A bare item of a structured field (RFC 9651, 3.3).
+/// A bare item of a structured field ([RFC 9651, section 3.3](https://www.rfc-editor.org/rfc/rfc9651#section-3.3)).
 ///
-/// What a case can't hold by the RFC is refused when it is serialised; what was parsed is always sound.
+/// Serializing a value that its case can't represent throws an error. A parsed value is always valid.
 public enum StructuredBareItem: Sendable, Hashable {
-    /// At most 15 digits.
+    /// An integer of at most 15 digits.
     case integer(Int64)
-    /// At most 12 digits before the point. Serialised with three behind it, a half rounded to the even side.
+    /// A decimal with at most 12 digits before the point. Serialized with at most three digits after it; a half is rounded to even.
     case decimal(Double)
-    /// Printable ASCII.
+    /// A string of printable ASCII.
     case string(String)
-    /// A letter or `*`, then token characters, `:` and `/`.
+    /// A token: a letter or `*`, then token characters, `:` and `/`.
     case token(String)
+    /// A sequence of bytes, which is sent as base64.
     case byteSequence([UInt8])
+    /// True or false.
     case boolean(Bool)
-    /// At most 15 digits; beyond the years 1 to 9999 others may not read it.
+    /// A date of at most 15 digits. Other implementations may not read dates outside the years 1 to 9999.
     case date(secondsSinceEpoch: Int64)
-    /// Any text. It is meant for people, and may hold what looks like something else: not for comparing.
+    /// Any text. It is meant for people, and may imitate other text: don't compare it.
     case displayString(String)
 
-    /// The value of an integer; nil for anything else.
+    /// The value of an integer; otherwise `nil`.
     public var integerValue: Int64? { if case .integer(let value) = self { value } else { nil } }
-    /// The value of a decimal or an integer; nil for anything else.
+    /// The value of a decimal or an integer; otherwise `nil`.
     public var numberValue: Double? {
         switch self {
         case .integer(let value): Double(value)
@@ -27,49 +29,57 @@ public enum StructuredBareItem: Sendable, Hashable {
         default: nil
         }
     }
-    /// The value of a string; nil for anything else, a token as well.
+    /// The value of a string; otherwise `nil`, also for a token.
     public var stringValue: String? { if case .string(let value) = self { value } else { nil } }
-    /// The value of a token; nil for anything else, a string as well.
+    /// The value of a token; otherwise `nil`, also for a string.
     public var tokenValue: String? { if case .token(let value) = self { value } else { nil } }
-    /// The value of a boolean; nil for anything else.
+    /// The value of a boolean; otherwise `nil`.
     public var booleanValue: Bool? { if case .boolean(let value) = self { value } else { nil } }
-    /// The value of a byte sequence; nil for anything else.
+    /// The value of a byte sequence; otherwise `nil`.
     public var byteSequenceValue: [UInt8]? { if case .byteSequence(let value) = self { value } else { nil } }
 }
 
 extension StructuredBareItem: ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral, ExpressibleByStringLiteral,
     ExpressibleByBooleanLiteral
 {
+    /// Creates an integer.
     public init(integerLiteral value: Int64) { self = .integer(value) }
+    /// Creates a decimal.
     public init(floatLiteral value: Double) { self = .decimal(value) }
-    /// A string, never a token.
+    /// Creates a string, never a token.
     public init(stringLiteral value: String) { self = .string(value) }
+    /// Creates a boolean.
     public init(booleanLiteral value: Bool) { self = .boolean(value) }
 }
 
-/// Parameters of an item or of an inner list, in order (RFC 9651, 3.1.2).
+/// The parameters of an item or of an inner list, in order ([RFC 9651, section
+/// 3.1.2](https://www.rfc-editor.org/rfc/rfc9651#section-3.1.2)).
 public typealias StructuredParameters = StructuredPairs<StructuredBareItem>
 
-/// An item (RFC 9651, 3.3): a bare item and its parameters.
+/// An item ([RFC 9651, section 3.3](https://www.rfc-editor.org/rfc/rfc9651#section-3.3)): a bare item and its parameters.
 public struct StructuredItem: Sendable, Hashable {
+    /// The bare item.
     public var value: StructuredBareItem
+    /// The parameters, in order.
     public var parameters: StructuredParameters
 
+    /// Creates an item.
     public init(_ value: StructuredBareItem, parameters: StructuredParameters = [:]) { (self.value, self.parameters) = (value, parameters) }
 
     /// Reads the value of a field that is an item.
     ///
-    /// - Parameter text: all the field's lines, joined by `, `, as a lookup by name gives them.
-    /// - Throws: ``StructuredFieldError``. Nothing is repaired: a field is right as a whole, or it is none (RFC 9651, 4.2).
+    /// - Parameter text: all lines of the field, joined by `, `, as a lookup by name returns them.
+    /// - Throws: ``StructuredFieldError``. Nothing is repaired: a field is valid as a whole, or not at all ([RFC 9651, section
+    ///   4.2](https://www.rfc-editor.org/rfc/rfc9651#section-4.2)).
     public init(parsing text: some StringProtocol) throws(StructuredFieldError) {
         var parser = StructuredFieldParser(text)
         self = try parser.item()
         try parser.end()
     }
 
-    /// The field's value (RFC 9651, 4.1).
+    /// Returns the field's value ([RFC 9651, section 4.1](https://www.rfc-editor.org/rfc/rfc9651#section-4.1)).
     ///
-    /// - Throws: ``StructuredFieldError`` for a value that can't be written.
+    /// - Throws: ``StructuredFieldError`` for a value that can't be serialized.
     public func serialized() throws(StructuredFieldError) -> String {
         var writer = StructuredFieldWriter()
         try writer.write(self)
@@ -77,22 +87,28 @@ public struct StructuredItem: Sendable, Hashable {
     }
 }
 
-/// An inner list (RFC 9651, 3.1.1): items between parentheses, and the parameters of the whole.
+/// An inner list ([RFC 9651, section 3.1.1](https://www.rfc-editor.org/rfc/rfc9651#section-3.1.1)): items in parentheses, and the
+/// parameters of the list.
 public struct StructuredInnerList: Sendable, Hashable {
+    /// The items, in order.
     public var items: [StructuredItem]
+    /// The parameters of the list.
     public var parameters: StructuredParameters
 
+    /// Creates an inner list.
     public init(_ items: [StructuredItem], parameters: StructuredParameters = [:]) { (self.items, self.parameters) = (items, parameters) }
 }
 
 /// A member of a list or a dictionary.
 public enum StructuredMember: Sendable, Hashable {
+    /// An item.
     case item(StructuredItem)
+    /// An inner list.
     case innerList(StructuredInnerList)
 
-    /// The item; nil for an inner list.
+    /// The item; `nil` for an inner list.
     public var item: StructuredItem? { if case .item(let item) = self { item } else { nil } }
-    /// The inner list; nil for an item.
+    /// The inner list; `nil` for an item.
     public var innerList: StructuredInnerList? { if case .innerList(let list) = self { list } else { nil } }
     /// The member's parameters.
     public var parameters: StructuredParameters {
@@ -103,27 +119,31 @@ public enum StructuredMember: Sendable, Hashable {
     }
 }
 
-/// A list (RFC 9651, 3.1).
+/// A list ([RFC 9651, section 3.1](https://www.rfc-editor.org/rfc/rfc9651#section-3.1)).
 ///
 /// ```swift
 /// let list = try StructuredList(parsing: #""default";r=50;t=30"#)
 /// list.members[0].parameters["r"]        // .integer(50)
 /// ```
 public struct StructuredList: Sendable, Hashable {
+    /// The members, in order.
     public var members: [StructuredMember]
 
+    /// Creates a list.
     public init(_ members: [StructuredMember] = []) { self.members = members }
 
-    /// Reads the value of a field that is a list; one that is empty is an empty list. See ``StructuredItem/init(parsing:)``.
+    /// Reads the value of a field that is a list. An empty value is an empty list. See ``StructuredItem/init(parsing:)``.
+    ///
+    /// - Throws: ``StructuredFieldError``.
     public init(parsing text: some StringProtocol) throws(StructuredFieldError) {
         var parser = StructuredFieldParser(text)
         members = []
         try parser.members { parser throws(StructuredFieldError) in members.append(try parser.member()) }
     }
 
-    /// The field's value; nil for an empty list, whose field is not sent at all.
+    /// Returns the field's value; `nil` for an empty list, whose field is not sent.
     ///
-    /// - Throws: ``StructuredFieldError`` for a value that can't be written.
+    /// - Throws: ``StructuredFieldError`` for a value that can't be serialized.
     public func serialized() throws(StructuredFieldError) -> String? {
         var writer = StructuredFieldWriter()
         for member in members {
@@ -134,12 +154,14 @@ public struct StructuredList: Sendable, Hashable {
     }
 }
 
-/// A dictionary (RFC 9651, 3.2): members by key, in order.
+/// A dictionary ([RFC 9651, section 3.2](https://www.rfc-editor.org/rfc/rfc9651#section-3.2)): members by key, in order.
 public typealias StructuredDictionary = StructuredPairs<StructuredMember>
 
 extension StructuredPairs where Value == StructuredMember {
-    /// Reads the value of a field that is a dictionary; one that is empty is an empty dictionary. The last of several members with one
-    /// key counts, in the place of the first. See ``StructuredItem/init(parsing:)``.
+    /// Reads the value of a field that is a dictionary. An empty value is an empty dictionary. Of several members with one key, the last
+    /// one's value is kept, at the position of the first. See ``StructuredItem/init(parsing:)``.
+    ///
+    /// - Throws: ``StructuredFieldError``.
     public init(parsing text: some StringProtocol) throws(StructuredFieldError) {
         self.init()
         var parser = StructuredFieldParser(text)
@@ -149,9 +171,9 @@ extension StructuredPairs where Value == StructuredMember {
         }
     }
 
-    /// The field's value; nil for an empty dictionary, whose field is not sent at all.
+    /// Returns the field's value; `nil` for an empty dictionary, whose field is not sent.
     ///
-    /// - Throws: ``StructuredFieldError`` for a key or a value that can't be written.
+    /// - Throws: ``StructuredFieldError`` for a key or a value that can't be serialized.
     public func serialized() throws(StructuredFieldError) -> String? {
         var writer = StructuredFieldWriter()
         for (key, member) in self {
@@ -168,11 +190,11 @@ extension StructuredPairs where Value == StructuredMember {
     }
 }
 
-/// A field that is no structured field, or a value that can't be one. It shows nothing of the field.
+/// The error of a field that isn't a valid structured field, or of a value that can't be serialized. It contains nothing of the field.
 public struct StructuredFieldError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// What is wrong, in words.
+    /// The problem, in words.
     public let message: String
-    /// Where, in bytes from the start of what was parsed; nil when serialising.
+    /// The position of the problem, in bytes from the start of the text; `nil` when serializing.
     public let offset: Int?
 
     public var description: String { message + (offset.map { " at byte \($0)" } ?? "") }

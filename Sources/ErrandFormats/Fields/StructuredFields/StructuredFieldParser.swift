@@ -1,4 +1,4 @@
-/// Reads structured fields, byte by byte and each byte once (RFC 9651, 4.2).
+/// Reads structured fields byte by byte, each byte once ([RFC 9651, section 4.2](https://www.rfc-editor.org/rfc/rfc9651#section-4.2)).
 struct StructuredFieldParser {
     private let bytes: [UInt8]
     private var offset = 0
@@ -14,7 +14,7 @@ struct StructuredFieldParser {
         StructuredFieldError(message: message, offset: place ?? offset)
     }
 
-    /// Whether the next byte is this one, which is then passed.
+    /// Returns whether the next byte is this one, and skips it if so.
     mutating func skip(_ byte: Unicode.Scalar) -> Bool {
         guard next == UInt8(ascii: byte) else { return false }
         offset += 1
@@ -24,7 +24,7 @@ struct StructuredFieldParser {
     private mutating func skipSpaces() { while next == 0x20 { offset += 1 } }
     private mutating func skipOptionalWhitespace() { while next == 0x20 || next == 0x09 { offset += 1 } }
 
-    /// Nothing but spaces may be left.
+    /// Checks that only spaces are left.
     mutating func end() throws(StructuredFieldError) {
         skipSpaces()
         if next != nil { throw error("something behind the value") }
@@ -32,7 +32,7 @@ struct StructuredFieldParser {
 
     // MARK: Members
 
-    /// Has `read` read each member, up to the end.
+    /// Calls `read` for each member, up to the end.
     mutating func members(
         _ read: (inout StructuredFieldParser) throws(StructuredFieldError) -> Void
     ) throws(StructuredFieldError) {
@@ -82,7 +82,7 @@ struct StructuredFieldParser {
         return text { $0.continuesStructuredKey }
     }
 
-    /// From the next byte, whatever it is, as far as the condition holds.
+    /// Reads the next byte, whatever it is, and the bytes after it for which the condition holds.
     private mutating func text(while isPart: (UInt8) -> Bool) -> String {
         let start = offset
         offset += 1
@@ -119,11 +119,11 @@ struct StructuredFieldParser {
         var fraction = try digits()
         guard fraction.count <= 3 else { throw error("a decimal of more than 3 digits behind the point", at: start) }
         for _ in fraction.count..<3 { fraction.value *= 10 }
-        // Both are whole and small: the quotient is the number next to what was written.
+        // Both are whole and small: the quotient is the nearest number to the one in the text.
         return .decimal(Double(signed(whole.value * 1000 + fraction.value)) / 1000)
     }
 
-    /// At least one digit. The value counts for up to 15 only.
+    /// Reads at least one digit. The value is valid for at most 15 digits.
     private mutating func digits() throws(StructuredFieldError) -> (value: Int64, count: Int) {
         let start = offset
         var value: Int64 = 0

@@ -1,4 +1,4 @@
-/// Writes structured fields (RFC 9651, 4.1).
+/// Writes structured fields ([RFC 9651, section 4.1](https://www.rfc-editor.org/rfc/rfc9651#section-4.1)).
 struct StructuredFieldWriter {
     private static let digits = Array("0123456789abcdef".utf8)
 
@@ -10,7 +10,7 @@ struct StructuredFieldWriter {
 
     mutating func write(_ text: String) { bytes += text.utf8 }
 
-    /// Between one member and the next.
+    /// Writes the separator between two members.
     mutating func separate() { if !bytes.isEmpty { write(", ") } }
 
     mutating func write(_ member: StructuredMember) throws(StructuredFieldError) {
@@ -75,7 +75,7 @@ struct StructuredFieldWriter {
 
     private mutating func write(decimal number: Double) throws(StructuredFieldError) {
         let thousandths = (number * 1000).rounded(.toNearestOrEven)
-        // Nor one that is no number.
+        // False for NaN too.
         guard abs(thousandths) < 1e15 else { throw error("a decimal of more than 12 digits before the point") }
         let (whole, rest) = Int64(abs(thousandths)).quotientAndRemainder(dividingBy: 1000)
         var fraction = "\(rest + 1000)".dropFirst()

@@ -1,21 +1,27 @@
-/// Keys and values in order, each key once: parameters, and dictionaries (RFC 9651, 3.1.2 and 3.2).
+/// Keys and values in order, each key once: parameters and dictionaries ([RFC 9651, section
+/// 3.1.2](https://www.rfc-editor.org/rfc/rfc9651#section-3.1.2), and [RFC 9651, section
+/// 3.2](https://www.rfc-editor.org/rfc/rfc9651#section-3.2)).
 ///
-/// A key begins with a lower-case letter or `*`, and goes on with lower-case letters, digits, `_`, `-`, `.` and `*`; another is refused when
-/// it is serialised.
+/// A key begins with a lower-case letter or `*`, and continues with lower-case letters, digits, `_`, `-`, `.` and `*`. Serializing any
+/// other key throws an error.
 public struct StructuredPairs<Value: Sendable & Hashable>: Sendable, RandomAccessCollection {
-    /// Beyond these, a key is looked up in an index.
+    /// The number of keys beyond which an index is used.
     private static var searchedKeys: Int { 8 }
 
     private var pairs: [(key: String, value: Value)] = []
     private var index: [String: Int] = [:]
 
+    /// Creates an empty collection.
     public init() {}
 
+    /// Always 0.
     public var startIndex: Int { 0 }
+    /// The number of pairs.
     public var endIndex: Int { pairs.count }
+    /// The pair at `position`, which is from 0 to ``endIndex`` - 1.
     public subscript(position: Int) -> (key: String, value: Value) { pairs[position] }
 
-    /// The value of `key`; nil if there is none. A new key goes to the end, and one that is there keeps its place.
+    /// The value of `key`; `nil` if there is none. A new key is added at the end; an existing key keeps its position.
     public subscript(key: String) -> Value? {
         get { place(of: key).map { pairs[$0].value } }
         set {
@@ -43,7 +49,7 @@ public struct StructuredPairs<Value: Sendable & Hashable>: Sendable, RandomAcces
 }
 
 extension StructuredPairs: ExpressibleByDictionaryLiteral {
-    /// The last of several values with one key counts.
+    /// Creates a collection from a literal. Of several values with one key, the last is kept.
     public init(dictionaryLiteral elements: (String, Value)...) {
         self.init()
         for (key, value) in elements { self[key] = value }
@@ -51,7 +57,7 @@ extension StructuredPairs: ExpressibleByDictionaryLiteral {
 }
 
 extension StructuredPairs: Hashable {
-    /// The order counts.
+    /// Whether both have the same pairs in the same order.
     public static func == (first: Self, second: Self) -> Bool {
         first.pairs.count == second.pairs.count && zip(first.pairs, second.pairs).allSatisfy { $0 == $1 }
     }
