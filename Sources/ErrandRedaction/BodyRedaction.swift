@@ -1,30 +1,34 @@
 package import ErrandCore
 package import ErrandFormats
 
-/// What in a body is secret by a name that stands in it, or is credentials in a URL: the one place that decides this for logs, for `curl` commands
-/// and for recordings.
+/// Finds the secrets in a body, by the names in it, and credentials in URLs. Logs, `curl` commands and recordings all use it.
 ///
-/// It looks into JSON, the items of a form, the parts of a multipart body and what stands around them, the events of a stream, lists of JSON texts,
-/// and in any other text into lines such as `name: value` and into elements of XML; into strings of JSON and values of forms as into bodies without
-/// a type; and into all of these in UTF-16. Names decide, as ``Sensitivity`` has them.
+/// It examines JSON, the items of a form, the parts of a multipart body and the text around them, the events of a stream, lists of JSON
+/// texts, and in any other text lines such as `name: value` and elements of XML. Strings in JSON and values of forms are examined like
+/// bodies without a type. All of these are examined in UTF-16 too. The names of ``Sensitivity`` decide.
 ///
-/// The work is linear in the bytes, and the stack it needs has a bound: multipart bodies are looked into to a depth of
-/// ``MultipartSection/deepest``, and JSON within JSON to ``JSONRedaction/nestedTextLimit``. What nests deeper is replaced whole.
+/// It takes linear time and limited stack: multipart bodies are examined to a depth of ``MultipartSection/deepest``, and JSON within JSON
+/// to ``JSONRedaction/nestedTextLimit``. Anything nested deeper is replaced completely.
 package struct BodyRedaction: Sendable {
-    /// What is written in place of a secret. Letters alone, so that it can stand in any syntax.
+    /// The replacement of a secret. Only letters, so that it is valid in any syntax.
     package static let placeholder = Sensitivity.urlPlaceholder
 
-    /// What to replace, in order.
+    /// The replacements, in order.
     package let edits: [ByteEdit]
-    /// What stood there, unescaped; more than is replaced where it is not certain what the secret is. The same value may be there twice.
+    /// The replaced values, unescaped; also further candidates, if it is uncertain which part is the secret. A value may occur more than
+    /// once.
     package let values: [String]
 
+    /// Examines a body.
+    ///
     /// - Parameters:
-    ///   - bytes: a body, or its front.
-    ///   - type: nil where nothing is known. Then, and in any type that has no syntax of its own here, JSON is recognised by its front.
-    ///   - isCut: whether more follows, so that the last word may be the front of a secret.
-    ///   - keepsBinary: whether bytes that are not text, such as an image, stay as they are, although a name may stand in them. For what is
-    ///     replayed.
+    ///   - bytes: a body, or its beginning.
+    ///   - type: its media type; `nil` if it is unknown. Then, and for a type without a syntax of its own here, JSON is recognized by its
+    ///     beginning.
+    ///   - sensitivity: the names of secrets.
+    ///   - isCut: whether more bytes follow, so that the last word may be the beginning of a secret.
+    ///   - keepsBinary: whether bytes that are not text, such as an image, stay as they are, even if they seem to contain a name. For
+    ///     bodies that are replayed.
     package init(_ bytes: [UInt8], type: MediaType?, sensitivity: Sensitivity, isCut: Bool = false, keepsBinary: Bool = false) {
         let found = BodySearch(sensitivity: sensitivity, keepsBinary: keepsBinary).findings(in: bytes, type: type, isCut: isCut)
         (edits, values) = (found.edits, found.values)

@@ -1,12 +1,12 @@
 internal import ErrandCore
 internal import ErrandFormats
 
-/// Looks for what is secret in a body by its syntax: that of its type, or the one that its front shows.
+/// Finds the secrets in a body by its syntax: that of its type, or the one that its beginning shows.
 struct BodySearch {
     let sensitivity: Sensitivity
     let keepsBinary: Bool
 
-    /// How deep a body stands in others.
+    /// How deeply a body is nested in others.
     struct Depth {
         /// In multipart bodies.
         var parts = 0
@@ -28,7 +28,7 @@ struct BodySearch {
         return narrowFindings(in: bytes, type: type, isCut: isCut, depth: depth)
     }
 
-    /// What is in text of one octet for each character of ASCII.
+    /// Examines text with one octet for each ASCII character.
     private func narrowFindings(in bytes: [UInt8], type: MediaType?, isCut: Bool, depth: Depth) -> Findings {
         if type?.type == "multipart" {
             return multipart(bytes, boundary: type?[parameter: "boundary"], isCut: isCut, depth: depth)
@@ -42,7 +42,7 @@ struct BodySearch {
         let beginsLikeJSON = front.map("{[".utf8.contains) == true
         switch type?.essence {
         case FormURLEncoded.mediaType:
-            // What `curl -d` sends has this type, whatever it is.
+            // `curl -d` sends any data with this type.
             if !Self.isForm(bytes) { found = text(bytes, isOpen: isCut) }
             let edited = found.edits.applied(to: bytes)
             found = found.followed(by: form(edited, depth: depth), in: edited)
@@ -57,23 +57,23 @@ struct BodySearch {
             credentials.needsSlashes = json.isValid
         default:
             if keepsBinary, !TextRedaction.isText(bytes, type: type) { return found }
-            // What is XML is cut where an element does not end.
+            // XML is treated as truncated if an element does not end.
             found = text(bytes, isOpen: isCut || type?.subtype.hasSuffix("xml") == true)
         }
-        // Once more, for credentials that no syntax told of.
+        // Once more, for credentials that no syntax revealed.
         let edited = found.edits.applied(to: bytes)
         return found.followed(by: credentials.findings(in: edited), in: edited)
     }
 
-    /// The placeholder in JSON.
+    /// The placeholder as a JSON string.
     private static let string = Array("\"\(BodyRedaction.placeholder)\"".utf8)
 
-    /// Types with a JSON text on each line.
+    /// The types with one JSON text on each line.
     private static let lineTypes: Set<String> = [
         "application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines",
     ]
 
-    /// The first octet that is neither white space nor of a byte order mark.
+    /// Returns the first octet that is neither white space nor part of a byte order mark.
     static func front(of bytes: [UInt8]) -> UInt8? { frontIndex(of: bytes).map { bytes[$0] } }
 
     static func frontIndex(of bytes: [UInt8], from start: Int = 0) -> Int? {
@@ -88,7 +88,7 @@ struct BodySearch {
         sensitivity.isSensitive(queryName: name) || HTTPField.Name(name).map { sensitivity.isSensitive($0) } ?? false
     }
 
-    /// In a text within another, `code` and `key` are too common to be secret.
+    /// In a nested text, `code` and `key` are too common to be secret.
     private func isSensitive(_ name: String, isWithin: Bool) -> Bool {
         isWithin ? sensitivity.isSensitive(memberName: name) : isSensitive(name)
     }
@@ -103,7 +103,7 @@ struct BodySearch {
         JSONRedaction(bytes, placeholder: "", isSensitive: { _ in false }).isValid
     }
 
-    /// - Parameter depth: where the JSON stands.
+    /// - Parameter depth: the nesting of the JSON.
     func json(_ bytes: [UInt8], from start: Int = 0, leavesRest: Bool = false, depth: Depth) -> (
         found: Findings, isValid: Bool, rest: Range<Int>?
     ) {
@@ -127,7 +127,7 @@ struct BodySearch {
         return (found, false, nil)
     }
 
-    /// A text within another, looked at as a body without a type; nil where nothing in it is secret.
+    /// Examines a nested text like a body without a type. Returns `nil` if it contains no secret.
     private func inner(_ text: String, depth: Depth) -> (text: String, values: [String])? {
         let bytes = Array(text.utf8)
         guard bytes.firstIndex(in: Self.signs) != nil, let front = Self.front(of: bytes) else { return nil }
@@ -158,12 +158,12 @@ struct BodySearch {
         return found.followed(by: next, in: edited).inner(in: bytes)
     }
 
-    /// Without any of these, a text has no name, no tag and no URL.
+    /// A text without any of these has no name, no tag and no URL.
     private static let signs = ByteSet { ":=<%@\\".utf8.contains($0) }
 
     // MARK: Forms
 
-    /// Whether a name and an equals sign are in front, and no line ends but at the end: else what is called a form may be other text.
+    /// Whether the bytes begin with a name and an equals sign, and are one line. Otherwise a body with a form's type may be other text.
     static func isForm(_ bytes: [UInt8]) -> Bool {
         guard let sign = bytes.firstIndex(in: signsOfForm), bytes[sign] == UInt8(ascii: "=") || sign > 0 && bytes[sign] == UInt8(ascii: "&")
         else { return front(of: bytes).map("{[\"".utf8.contains) == true }
@@ -173,7 +173,7 @@ struct BodySearch {
 
     private static let signsOfForm = ByteSet { $0.isSpace || "=&:<>\"'{".utf8.contains($0) }
 
-    /// - Parameter looksInside: whether what stands unescaped in an item, and would not in a form, is looked at by its own syntax.
+    /// - Parameter looksInside: whether unescaped text in an item that is not valid in a form is examined by its own syntax.
     private func form(_ bytes: [UInt8], depth: Depth, isWithin: Bool = false, looksInside: Bool = true) -> Findings {
         var found = Findings()
         var start = 0
@@ -184,12 +184,12 @@ struct BodySearch {
             let equals = item.firstIndex(of: UInt8(ascii: "="))
             let value = equals.map { $0 + 1 } ?? start
             let text = String(decoding: item, as: UTF8.self)
-            // In a text within another, signs alone are the end of base64.
+            // In a nested text, equals signs alone are the padding of base64.
             if isWithin, value < end, item[value...].allSatisfy({ $0 == UInt8(ascii: "=") }) { continue }
             if let equals, equals + 1 < end, let pair = FormURLEncoded.decode(text).first,
                 isSensitive(pair.name, isWithin: isWithin)
             {
-                // In brackets, an ampersand may be a part of it.
+                // In brackets, an ampersand may be part of the value.
                 let isBracketed = "{[\"".utf8.contains(bytes[value]) && !isJSON(Array(bytes[value..<end]))
                 found.replace(value..<(isBracketed ? bytes.count : end), value: pair.value)
                 if isBracketed { return found }
@@ -203,7 +203,7 @@ struct BodySearch {
                         continue
                     }
                 }
-                // It may go on behind an ampersand.
+                // It may continue after an ampersand.
                 let rest = Array(bytes[inside...])
                 let other = bytes[inside] == UInt8(ascii: "<") ? self.text(rest, isOpen: true) : json(rest, depth: depth).found
                 let edited = other.edits.applied(to: rest)
@@ -211,7 +211,7 @@ struct BodySearch {
                 found.add(other.followed(by: items, in: edited), at: inside)
                 return found
             }
-            // A name or a value may be text with a syntax of its own, a value may be a URL or a query.
+            // A name or a value may be text with a syntax of its own. A value may be a URL or a query.
             var redacted = text
             for part in [item[start..<max(start, value - 1)], item[value...]]
             where !part.isEmpty && depth.texts < JSONRedaction.nestedTextLimit {
@@ -234,7 +234,7 @@ struct BodySearch {
         return found
     }
 
-    /// Where JSON or XML begins that is not escaped; nil where none does.
+    /// Returns where unescaped JSON or XML begins; `nil` if there is none.
     private static func beginningInside(_ bytes: [UInt8], from start: Int, to end: Int) -> Int? {
         guard let first = frontIndex(of: bytes, from: start), first < end, "{[\"<".utf8.contains(bytes[first]) else { return nil }
         return first
@@ -242,10 +242,10 @@ struct BodySearch {
 
     // MARK: Lines
 
-    /// A stream of events: the lines of one are one text.
+    /// Examines a stream of events. The data lines of an event are one text.
     private func events(_ bytes: [UInt8], depth: Depth) -> Findings {
         var found = Findings()
-        var lines: [Range<Int>] = []  // of the data of one event
+        var lines: [Range<Int>] = []  // the data of one event
         func endEvent() {
             let data = lines
             lines = []
@@ -283,7 +283,7 @@ struct BodySearch {
         }
         endEvent()
         for other in others { found.add(other.text, at: other.start) }
-        // A secret of several lines may have others between them.
+        // Other lines may be between the lines of a secret.
         var last = 0
         found.edits = found.edits.sorted { $0.range.lowerBound < $1.range.lowerBound }.filter { edit in
             defer { last = max(last, edit.range.upperBound) }
@@ -297,14 +297,15 @@ struct BodySearch {
         return json(bytes, depth: depth).found
     }
 
-    /// JSON texts that each begin with a record separator (RFC 7464), and may have line ends in them.
+    /// Examines JSON texts that each begin with a record separator ([RFC 7464](https://www.rfc-editor.org/rfc/rfc7464)), and may contain
+    /// line endings.
     private func records(_ bytes: [UInt8], depth: Depth) -> Findings {
         var found = Findings()
         for record in bytes.split(separator: 0x1E) { found.add(jsonLines(Array(record), depth: depth), at: record.startIndex) }
         return found
     }
 
-    /// JSON texts behind one another. Where a line is none, it is looked at as text, and JSON is expected again on the next.
+    /// Examines a sequence of JSON texts. A line that is not JSON is examined as text, and JSON is expected again on the next line.
     private func jsonLines(_ bytes: [UInt8], depth: Depth) -> Findings {
         var found = Findings()
         var start = 0
@@ -315,7 +316,7 @@ struct BodySearch {
             let end = bytes[rest.upperBound...].firstIndex { $0 == 0x0A || $0 == 0x0D } ?? bytes.count
             let line = Array(bytes[rest.lowerBound..<end])
             if JSONRedaction.mentionsSecret(line, isSensitive: { sensitivity.isSensitive(memberName: $0) }) {
-                // A value that was begun may go on anywhere.
+                // An unfinished value may continue anywhere.
                 let isBegun = line.contains(where: "\"{[".utf8.contains)
                 found.edits.append(ByteEdit(rest.lowerBound..<(isBegun ? bytes.count : end), Self.string))
                 if isBegun { break }
@@ -332,7 +333,7 @@ struct BodySearch {
     private func multipart(_ bytes: [UInt8], boundary: String?, isCut: Bool, depth: Depth) -> Findings {
         var found = Findings()
         let parts = MultipartSection.parts(of: bytes, boundary: boundary, includingFragments: true)
-        // What is not looked into may hold anything.
+        // A part that is not examined may contain anything.
         if depth.parts == MultipartSection.deepest || MultipartSection.isTooLong(boundary: boundary) || parts.isEmpty {
             if !bytes.isEmpty { found.replace(0..<bytes.count) }
             return found
@@ -347,7 +348,7 @@ struct BodySearch {
         }
         for part in parts {
             let isSecret = part.names.contains { isSensitive($0) }
-            // Without an empty line, all of it may be what it is named for.
+            // Without an empty line, the whole fragment may be the value of its name.
             if part.isFragment, !isSecret { continue }
             let range = part.isFragment ? part.head : part.content
             searchText(to: range.lowerBound)
@@ -367,12 +368,12 @@ struct BodySearch {
 }
 
 extension Findings {
-    /// What these find in `bytes`, and what `next` finds in the result.
+    /// Returns these findings, followed by the findings `next` in the result.
     fileprivate func followed(by next: Findings, in edited: [UInt8]) -> Findings {
         Findings(edits: edits.followed(by: next.edits, in: edited), values: values + next.values)
     }
 
-    /// The text without what was found; nil where there was nothing.
+    /// Returns the text with its replacements; `nil` if nothing was found.
     fileprivate func inner(in bytes: [UInt8]) -> (text: String, values: [String])? {
         edits.isEmpty ? nil : (String(decoding: edits.applied(to: bytes), as: UTF8.self), values)
     }

@@ -1,14 +1,14 @@
 internal import ErrandCore
 internal import ErrandFormats
 
-/// Finds credentials in the URLs of any text, word by word. The slashes of a URL may have backslashes before them, as in JSON.
+/// Finds credentials in the URLs of any text, word by word. The slashes of a URL may be escaped with backslashes, as in JSON.
 struct CredentialSearch {
     let sensitivity: Sensitivity
-    /// Whether the last word may go on, and so may be credentials whose at sign is missing.
+    /// Whether the last word may continue, so that it may be credentials whose at sign is missing.
     let isCut: Bool
-    /// Whether a word ends at an ampersand, as an item of a form does.
+    /// Whether a word ends with an ampersand, as an item of a form does.
     var endsAtAmpersand = false
-    /// Whether a word without a double slash is no URL, such as `mailto:joe@a.example`.
+    /// Whether a word needs a double slash to be a URL; `mailto:joe@a.example` is then not one.
     var needsSlashes = false
 
     init(sensitivity: Sensitivity, isCut: Bool) { (self.sensitivity, self.isCut) = (sensitivity, isCut) }
@@ -53,7 +53,7 @@ struct CredentialSearch {
     }
 
     private static func hasDoubleSlash(_ bytes: [UInt8]) -> Bool {
-        // By pointers, as tests run without optimization, and bodies may be long.
+        // With pointers, because tests run without optimization, and bodies may be long.
         bytes.withUnsafeBufferPointer { bytes in
             var isAfterSlash = false
             for byte in bytes {
@@ -68,7 +68,7 @@ struct CredentialSearch {
         }
     }
 
-    /// Without the backslashes before slashes.
+    /// Returns the bytes without the backslashes before slashes.
     private static func withoutEscapes(_ bytes: [UInt8]) -> [UInt8] {
         var plain: [UInt8] = []
         var pending = 0
@@ -84,7 +84,8 @@ struct CredentialSearch {
         return plain + repeatElement(backslash, count: pending)
     }
 
-    /// Drops an authority that breaks off, or whose port is invalid and so may be the front of a password; whether there was one.
+    /// Removes an authority that is truncated, or whose port is invalid and so may be the beginning of a password. Returns whether there
+    /// was one.
     private static func dropUnfinishedAuthority(_ word: inout ArraySlice<UInt8>) -> Bool {
         var rest = word
         let at = word.lastIndex(of: Self.at)

@@ -1,13 +1,13 @@
 internal import ErrandFormats
 
-/// What is secret in some bytes.
+/// The secrets that were found in some bytes.
 struct Findings {
-    /// What to replace, in order.
+    /// The replacements, in order.
     var edits: [ByteEdit] = []
-    /// What stood there, unescaped.
+    /// The replaced values, unescaped.
     var values: [String] = []
 
-    /// Adds what was found in a part that begins at `offset`.
+    /// Adds the findings in a part that begins at `offset`.
     mutating func add(_ part: Findings, at offset: Int = 0) {
         for edit in part.edits {
             edits.append(ByteEdit((edit.range.lowerBound + offset)..<(edit.range.upperBound + offset), edit.replacement))

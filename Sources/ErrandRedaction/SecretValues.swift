@@ -2,10 +2,10 @@ package import ErrandCore
 internal import ErrandFormats
 
 extension Sensitivity {
-    /// How many escapes within escapes are seen through.
+    /// How many levels of nested percent-encoding are decoded.
     private static var escapeLevels: Int { 3 }
 
-    /// The values, unescaped, that ``redactedURL(_:)`` replaces. Escapes are seen through, as they are there.
+    /// Returns the values that ``redactedURL(_:)`` replaces, decoded. Nested percent-encoding is decoded as there.
     package func secretValues(inURL url: String) -> [String] {
         var text = url
         var values = plainSecretValues(inURL: text)
@@ -25,13 +25,13 @@ extension Sensitivity {
             // In a `Link`, the URL ends before its item does.
             let value = String(Substring(part[part.utf8.index(after: equals)...].utf8.prefix { !"<>\" ".utf8.contains($0) }))
             values.append(PercentEncoding.decode(value) ?? value)
-            // For some a plus is a space.
+            // Some readers decode a plus as a space.
             if value.contains("+") { values += FormURLEncoded.decode("=" + value).compactMap(\.value) }
         }
         return values + credentials(inURL: Array(url.utf8))
     }
 
-    /// What stands before the at sign of each authority, and the password in it.
+    /// Returns the user information of each authority, and the password in it.
     private func credentials(inURL url: [UInt8]) -> [String] {
         guard let lastAt = url.lastIndex(of: UInt8(ascii: "@")) else { return [] }
         var values: [String] = []
@@ -40,7 +40,7 @@ extension Sensitivity {
         while let slashes = rest.firstRange(of: "//".utf8), slashes.upperBound <= lastAt {
             let authority = url[slashes.upperBound...].prefix { !"/?#".utf8.contains($0) }
             var at = authority.lastIndex(of: UInt8(ascii: "@"))
-            // What stands for a port and is not one may be the front of a password.
+            // An invalid port may be the beginning of a password.
             if at == nil, isFirst, let colon = authority.firstIndex(of: UInt8(ascii: ":")),
                 !authority[(colon + 1)...].allSatisfy(\.isASCIIDigit)
             {

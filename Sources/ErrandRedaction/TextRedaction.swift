@@ -1,15 +1,18 @@
 package import ErrandFormats
 
-/// Text of no syntax that is known here, without what seems secret.
+/// Finds apparent secrets in text whose syntax is unknown.
 struct TextRedaction {
-    /// What follows a sensitive name and `:` or `=`, to the end of the line or in quotes, and the content of an element of such a name.
+    /// Finds the text after a sensitive name and `:` or `=`, to the end of the line or in quotation marks, and the content of an element
+    /// with such a name.
     ///
     /// - Parameters:
-    ///   - isOpen: whether an element without an end tag goes on to the end of the bytes, and not to the end of its line.
-    ///   - isWithin: whether it stands in another text, where `urn:token:x` is more often a name than a secret: a colon then needs a space or a
-    ///     quote behind it.
+    ///   - bytes: the text.
+    ///   - isOpen: whether an element without an end tag extends to the end of the bytes, instead of the end of its line.
+    ///   - isWithin: whether the text is nested in another, where `urn:token:x` is more often a name than a secret: a colon must then be
+    ///     followed by a space or a quotation mark.
+    ///   - isSensitive: whether a name is that of a secret.
     static func findings(in bytes: [UInt8], isOpen: Bool, isWithin: Bool = false, isSensitive: (String) -> Bool) -> Findings {
-        // Every other octet is zero in UTF-16, where no syntax is looked for.
+        // In UTF-16, every other octet is zero. No syntax is examined there.
         if bytes.count(where: { $0 == 0 }) * 3 > bytes.count {
             var found = Findings()
             if JSONRedaction.mentionsSecret(bytes, isSensitive: isSensitive) { found.replace(0..<bytes.count) }
@@ -22,8 +25,8 @@ struct TextRedaction {
         }
     }
 
-    /// Whether bytes may be text, in UTF-8 or UTF-16 or with one octet for each character. Where a few control characters are not text, more of
-    /// them are, and where the type says that it is text two are.
+    /// Whether bytes may be text, in UTF-8 or UTF-16 or with one octet for each character. A few control characters are allowed in long
+    /// text, and two if the type says that it is text.
     static func isText(_ bytes: [UInt8], type: MediaType?) -> Bool {
         guard type?.mayBeText != false else { return false }
         let isControl = Self.isControl
@@ -46,7 +49,7 @@ struct TextRedaction {
         }
     }
 
-    /// Controls that do not stand in text; it may have form feeds, escapes of a terminal and record separators.
+    /// Control characters that don't occur in text. Form feeds, terminal escapes and record separators do.
     private static let isControl: [Bool] = (UInt8.min...UInt8.max).map { byte in
         switch byte {
         case 0x09, 0x0A, 0x0C, 0x0D, 0x1B, 0x1E: false
@@ -59,11 +62,12 @@ struct TextRedaction {
     private let isWithin: Bool
     private let isSensitive: (String) -> Bool
     private var found = Findings()
-    /// How many elements had no end tag.
+    /// The number of elements without an end tag.
     private var unclosedCount = 0
-    /// How many may have none before all that follows such an element is replaced: to look for one takes work in proportion to the bytes.
+    /// The number of such elements after which everything that follows one is replaced, because each search for an end tag takes linear
+    /// time.
     private static let unclosedLimit = 8
-    /// Which of ``opaque`` has no end behind some place that was looked at.
+    /// The indices in ``opaque`` of the constructs that have no end after a position that was examined.
     private var isEndless: Set<Int> = []
 
     private init(bytes: [UInt8], isOpen: Bool, isWithin: Bool, isSensitive: @escaping (String) -> Bool) {
@@ -88,7 +92,7 @@ struct TextRedaction {
                 }
                 word = nil
             case UInt8(ascii: "%") where isEscapedSign(index - 1):
-                // Within a URL, say, an item ends at the next escape as well.
+                // Within a URL, for example, an item also ends at the next escape.
                 if let name = word, isSensitive(String(decoding: bytes[name], as: UTF8.self)) {
                     let end = bytes[(index + 2)...].firstIndex { $0.isSpace || "%&<>\"'".utf8.contains($0) } ?? bytes.count
                     if end > index + 2 { found.replace((index + 2)..<end, value: nil) }
@@ -102,7 +106,7 @@ struct TextRedaction {
                     index = element.range.upperBound
                 }
             case UInt8(ascii: "\""), UInt8(ascii: "'"), UInt8(ascii: "\\"), 0x20, 0x09:
-                continue  // may stand between a name and its sign
+                continue  // may be between a name and its sign
             default:
                 if !isOfName(byte) {
                     word = nil
@@ -115,31 +119,32 @@ struct TextRedaction {
         }
     }
 
-    /// A plain word is not learnt: without a syntax, it is less often a secret (`password: required`) than a word of the text elsewhere.
+    /// Records a value. A plain word is not recorded: without a syntax, it is less often a secret (`password: required`) than a common
+    /// word.
     private mutating func learn(_ value: ArraySlice<UInt8>) {
         let words = value.split { $0.isSpace }
         guard let last = words.last, words.count > 1 || !last.allSatisfy(\.isASCIILetter) else { return }
         let text = String(decoding: value[words[0].startIndex..<last.endIndex], as: UTF8.self)
         found.values.append(text)
-        // A scheme and its credentials (RFC 9110, 11.4).
+        // A scheme and its credentials ([RFC 9110, section 11.4](https://www.rfc-editor.org/rfc/rfc9110#section-11.4)).
         if words.count == 2, words[0].allSatisfy(\.isASCIILetter) { found.values.append(String(decoding: last, as: UTF8.self)) }
     }
 
-    /// Whether `%3D` stands at `index`.
+    /// Whether there is `%3D` at `index`.
     private func isEscapedSign(_ index: Int) -> Bool {
         bytes[index...].starts(with: "%3D".utf8) || bytes[index...].starts(with: "%3d".utf8)
     }
 
     private func isOfName(_ byte: UInt8) -> Bool { byte.isASCIILetter || byte.isASCIIDigit || "_-.".utf8.contains(byte) || byte >= 0x80 }
 
-    /// Whether a space, a quote or the end stands at `index`.
+    /// Whether there is a space, a quotation mark or the end at `index`.
     private func isSeparate(_ index: Int) -> Bool {
         index >= bytes.count || bytes[index].isSpace || "\"'\\".utf8.contains(bytes[index])
     }
 
-    /// The value that begins at `start`; nil where it is empty.
+    /// Returns the value that begins at `start`; `nil` if it is empty.
     ///
-    /// - Parameter isOfLine: whether it is behind a colon, and not behind an equals sign.
+    /// - Parameter isOfLine: whether it follows a colon, not an equals sign.
     private mutating func value(from start: Int, of name: Range<Int>, isOfLine: Bool) -> Range<Int>? {
         // `"name" => "value"`
         let isArrow = !isOfLine && bytes[start...].first == UInt8(ascii: ">")
@@ -158,7 +163,7 @@ struct TextRedaction {
         if isOfLine || isArrow, quote == UInt8(ascii: "[") || quote == UInt8(ascii: "{") {
             return first..<bracketsEnd(from: first, isOpen: hasQuotedName)
         }
-        // A value may have spaces in it (`Bearer …`); too much is better hidden than too little.
+        // A value may contain spaces (`Bearer …`); it is better to hide too much than too little.
         let ends = isOfLine || isArrow ? "\n\r" : "\n\r&<>\"'"
         var end = bytes[first...].firstIndex(where: ends.utf8.contains) ?? bytes.count
         if end < bytes.count, bytes[end] == UInt8(ascii: "\"") || bytes[end] == UInt8(ascii: "'"), end > first, goesOn(end + 1) {
@@ -171,12 +176,12 @@ struct TextRedaction {
     private func isLineEnd(_ byte: UInt8) -> Bool { byte == 0x0A || byte == 0x0D }
     private func lineEnd(from index: Int) -> Int { bytes[index...].firstIndex(where: isLineEnd) ?? bytes.count }
 
-    /// Whether what stands at `index` goes on with a value, although a quote is before it.
+    /// Whether the text at `index` continues a value, although it follows a quotation mark.
     private func goesOn(_ index: Int) -> Bool {
         index < bytes.count && (isOfName(bytes[index]) && bytes[index] != UInt8(ascii: ".") || "\"'+".utf8.contains(bytes[index]))
     }
 
-    /// The value whose quote is at `first`, or whose three quotes begin there.
+    /// Returns the value whose quotation mark, or three of them, are at `first`.
     private func quoted(from first: Int) -> Range<Int>? {
         let quote = bytes[first]
         let three = [quote, quote, quote]
@@ -186,13 +191,14 @@ struct TextRedaction {
         }
         var end = first + 1
         while end < bytes.count, bytes[end] != quote { end += bytes[end] == UInt8(ascii: "\\") ? 2 : 1 }
-        // A quote may be in the value; then all of the line is, with the quote in front.
+        // The value may contain a quotation mark. Then it is the whole line, including the first quotation mark.
         if goesOn(end + 1) { return first..<lineEnd(from: end) }
         end = min(end, bytes.count)
         return end > first + 1 ? (first + 1)..<end : nil
     }
 
-    /// The end of the line on which the bracket at `first` is closed; where none closes it, that of its own line, or of the bytes.
+    /// Returns the end of the line on which the bracket at `first` is closed; if it is not closed, the end of its own line, or of the
+    /// bytes.
     private mutating func bracketsEnd(from first: Int, isOpen: Bool) -> Int {
         var (depth, quote, index) = (0, nil as UInt8?, first)
         while index < bytes.count {
@@ -216,8 +222,8 @@ struct TextRedaction {
         return lineEnd(from: first)
     }
 
-    /// The lines behind the one that ends at `end`, as far as they are indented more than the name of this one: those of a field or of a block in
-    /// YAML. Nil where there are none, or something stands before the name.
+    /// Returns the lines after the one that ends at `end` that are indented more than its name: those of a folded field, or of a block in
+    /// YAML. `nil` if there are none, or if there is text before the name.
     private func continuation(from end: Int, of name: Range<Int>) -> Range<Int>? {
         var margin = name.lowerBound
         while margin > 0, " \t-".utf8.contains(bytes[margin - 1]) { margin -= 1 }
@@ -235,20 +241,21 @@ struct TextRedaction {
         return first.map { $0..<last }
     }
 
-    /// Replaces an element from behind its name to its end tag; nil if the name is not sensitive, or no start tag begins here.
+    /// Replaces an element from the end of its name to its end tag. Returns `nil` if the name is not sensitive, or if no start tag begins
+    /// here.
     private mutating func element(from start: Int) -> ByteEdit? {
         let name = bytes[start...].prefix { isOfName($0) || $0 == UInt8(ascii: ":") }
         guard !name.isEmpty else { return nil }
         let local = String(decoding: name.split(separator: UInt8(ascii: ":")).last ?? name, as: UTF8.self)
-        // As elements, these two are something else nearly always: a program's text, and names of files and settings.
+        // As elements, these two are almost always something else: source code, or names of files and settings.
         guard local.lowercased() != "code", local.lowercased() != "key", isSensitive(local) else { return nil }
-        // A comparison is no tag: `a <tokens.length; …`.
+        // A comparison isn't a tag: `a <tokens.length; …`.
         if let next = bytes[name.endIndex...].first, !next.isSpace, next != UInt8(ascii: ">"), next != UInt8(ascii: "/") { return nil }
         let shown = Array((">" + BodyRedaction.placeholder).utf8)
         let content = contentStart(from: name.endIndex)
         let attributes = bytes[name.endIndex..<content].drop { $0.isSpace }
         if attributes.suffix(2).elementsEqual("/>".utf8) {
-            // Without content, an element may have its secret in an attribute.
+            // An element without content may have its secret in an attribute.
             if attributes.count == 2 { return nil }
             return ByteEdit(name.endIndex..<content, shown + Array("</".utf8) + name + [UInt8(ascii: ">")])
         }
@@ -267,11 +274,11 @@ struct TextRedaction {
         return ByteEdit(name.endIndex..<end, shown)
     }
 
-    /// What may hold tags that are none: from what begins it to what ends it.
+    /// The constructs in which text may look like tags: their beginnings and ends.
     private static let opaque = [("<![CDATA[", "]]>"), ("<!--", "-->"), ("<?", "?>")].map { (Array($0.0.utf8), Array($0.1.utf8)) }
 
-    /// The end tag of an element whose content begins at `start`, behind those of elements of its name within it. If there are too few, the last of
-    /// them, or nil.
+    /// Returns the end tag of an element whose content begins at `start`, after those of nested elements with its name. If there are too
+    /// few end tags, the last one, or `nil`.
     private mutating func endTag(of name: ArraySlice<UInt8>, from start: Int) -> (position: Int?, isBalanced: Bool) {
         var (depth, last) = (1, nil as Int?)
         var index = start
@@ -291,10 +298,11 @@ struct TextRedaction {
         return (last, false)
     }
 
-    /// Behind the comment, the instruction or the section of characters that begins at `start`; nil where none does, or it does not end.
+    /// Returns the end of the comment, the instruction or the character data that begins at `start`; `nil` if there is none, or if it does
+    /// not end.
     private mutating func opaqueEnd(from start: Int) -> Int? {
         for (kind, (begin, end)) in Self.opaque.enumerated() where bytes[start...].starts(with: begin) {
-            // Where one has no end, none that follows has.
+            // If one has no end, none of those that follow has.
             guard !isEndless.contains(kind) else { return nil }
             if let range = bytes[(start + begin.count)...].firstRange(of: end) { return range.upperBound }
             if isOpen { return bytes.count }
@@ -303,7 +311,7 @@ struct TextRedaction {
         return nil
     }
 
-    /// Whether a tag's name stands at `start` and is over there. HTML does not tell its cases apart.
+    /// Whether there is the complete name of a tag at `start`. HTML ignores case.
     private func isTag(_ name: ArraySlice<UInt8>, at start: Int) -> Bool {
         let end = start + name.count
         guard end < bytes.count, bytes[end].isSpace || bytes[end] == UInt8(ascii: ">") || bytes[end] == UInt8(ascii: "/") else {
@@ -312,7 +320,8 @@ struct TextRedaction {
         return zip(name, bytes[start..<end]).allSatisfy { $0 == $1 || $0.isASCIILetter && $0 ^ 0x20 == $1 }
     }
 
-    /// Behind the start tag whose attributes begin at `start`, or where another tag begins; the end of the bytes where it does not end.
+    /// Returns the end of the start tag whose attributes begin at `start`, or the start of another tag; the end of the bytes if it does not
+    /// end.
     private func contentStart(from start: Int) -> Int {
         var index = start
         var quote: UInt8?
@@ -345,7 +354,7 @@ struct TextRedaction {
 }
 
 extension MediaType {
-    /// False for the types of pictures, sounds, films and fonts, but for those that are XML or JSON.
+    /// False for types of images, sounds, videos and fonts, except for those that are XML or JSON.
     package var mayBeText: Bool {
         !["image", "audio", "video", "font"].contains(type) || subtype.hasSuffix("xml") || subtype.hasSuffix("json")
     }

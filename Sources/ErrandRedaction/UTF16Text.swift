@@ -1,6 +1,6 @@
 internal import ErrandFormats
 
-/// Text in UTF-16, which a byte order mark, a charset or many zeros tell of.
+/// Text in UTF-16, which is recognized by a byte order mark, the charset, or many zeros.
 struct UTF16Text {
     let utf8: [UInt8]
     private let hasMark: Bool
@@ -13,14 +13,14 @@ struct UTF16Text {
         guard hasMark || charset?.hasPrefix("utf-16") == true || (even + odd) * 3 > bytes.count else { return nil }
         isBigEndian = hasMark ? bytes[0] == 0xFE : even == odd ? charset == "utf-16be" : even > odd
         let (high, low) = isBigEndian ? (0, 1) : (1, 0)
-        // The last unit may be cut.
+        // The last unit may be truncated.
         let units = stride(from: hasMark ? 2 : 0, to: bytes.count - 1, by: 2).map {
             UInt16(bytes[$0 + high]) << 8 | UInt16(bytes[$0 + low])
         }
         utf8 = Array(String(decoding: units, as: UTF16.self).utf8)
     }
 
-    /// `text`, in UTF-8, as this is written.
+    /// Returns UTF-8 text in the encoding of this text.
     func encoded(_ text: [UInt8]) -> [UInt8] {
         ((hasMark ? [0xFEFF] : []) + String(decoding: text, as: UTF8.self).utf16).flatMap { unit in
             let octets = [UInt8(unit >> 8), UInt8(truncatingIfNeeded: unit)]

@@ -1,19 +1,19 @@
-/// Looks for many texts at once, in one pass over the bytes (Aho and Corasick, 1975): the work is in proportion to the bytes, however many
-/// texts there are and however nearly they match. A plus is taken for a space, as a form has it.
+/// Finds many texts at once, in one pass over the bytes (Aho and Corasick, 1975). It takes linear time, whatever the number of texts and
+/// however similar they are. A plus matches a space, as in a form.
 struct SecretAutomaton: Sendable {
-    /// Where a text stands, and which.
+    /// The position of a text, and its index.
     struct Match {
         var range: Range<Int>
         var index: Int
     }
 
-    /// By state and byte.
+    /// The next state, by state and byte.
     private var edges: [UInt64: Int32] = [:]
-    /// The state of the longest end that is the front of a text as well.
+    /// The state of the longest suffix that is also a prefix of a text.
     private var fallbacks: [Int32] = [0]
-    /// How many bytes were matched to come to a state.
+    /// The number of bytes that lead to a state.
     private var depths: [Int32] = [0]
-    /// The longest text that ends in a state; -1 where none does.
+    /// The longest text that ends in a state; -1 if there is none.
     private var endings: [Int32] = [-1]
     private let counts: [Int]
 
@@ -40,7 +40,7 @@ struct SecretAutomaton: Sendable {
             if endings[Int(state)] < 0 { endings[Int(state)] = Int32(index) }
         }
         fallbacks = [Int32](repeating: 0, count: parents.count)
-        // Shorter ones first: what a state falls back to is known before the state.
+        // Shorter ones first: the fallback of a state is set before the state.
         var byDepth = [[Int32]](repeating: [], count: longest + 1)
         for state in parents.indices { byDepth[Int(depths[state])].append(Int32(state)) }
         for state in byDepth.dropFirst().joined() {
@@ -67,26 +67,27 @@ struct SecretAutomaton: Sendable {
         }
     }
 
-    /// Where texts stand in `bytes`, in order; those that overlap are one.
+    /// Returns the positions of texts in `bytes`, in order. Overlapping matches are merged.
     ///
     /// - Parameters:
-    ///   - start: nothing begins before it.
-    ///   - shortest: shorter texts do not count.
-    ///   - cut: how long the front of a text must be to count at the end of `bytes`; nil where `bytes` were not cut there.
-    ///   - steps: grows by one for each move from state to state.
+    ///   - bytes: the bytes to search.
+    ///   - start: where to begin.
+    ///   - shortest: the length of the shortest text that counts.
+    ///   - cut: the length from which the beginning of a text counts at the end of `bytes`; `nil` if `bytes` were not truncated there.
+    ///   - steps: grows by one for each transition.
     func matches(in bytes: [UInt8], from start: Int = 0, shortest: Int = 1, cut: Int? = nil, steps: inout Int) -> [Match] {
         var found: [Match] = []
         func add(_ range: Range<Int>, _ index: Int) {
             var match = Match(range: range, index: index)
             while let last = found.last, last.range.upperBound > match.range.lowerBound {
-                // The one that begins first says what stands there then.
+                // The match that begins first determines the index.
                 if last.range.lowerBound < match.range.lowerBound { match.index = last.index }
                 match.range = min(last.range.lowerBound, match.range.lowerBound)..<match.range.upperBound
                 found.removeLast()
             }
             found.append(match)
         }
-        // By pointers, as tests run without optimization, and bodies may be long.
+        // With pointers, because tests run without optimization, and bodies may be long.
         let state = bytes.withUnsafeBufferPointer { bytes in
             var state: Int32 = 0
             var position = start
@@ -99,7 +100,7 @@ struct SecretAutomaton: Sendable {
             return state
         }
         if let cut, depths[Int(state)] >= cut {
-            // Any text that begins so says what stands there; where it goes on is not known.
+            // Any text with this beginning determines the index: its continuation is unknown.
             add((bytes.count - Int(depths[Int(state)]))..<bytes.count, endings[Int(state)] >= 0 ? Int(endings[Int(state)]) : -1)
         }
         return found

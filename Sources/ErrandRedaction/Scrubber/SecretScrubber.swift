@@ -1,16 +1,16 @@
 internal import ErrandCore
 package import ErrandFormats
 
-/// Replaces secrets in texts however they are written: as they are, percent-encoded (also several times), as a form has it, with the
-/// escapes of JSON (also within JSON), or within base64 (both alphabets) at any alignment.
+/// Replaces secrets in texts in any encoding: as they are, percent-encoded (also several times), form-encoded, with the escapes of JSON
+/// (also within JSON), or within base64 (both alphabets) at any alignment.
 ///
-/// The work is in proportion to the bytes, however many secrets there are. Three escapes within one another are resolved.
+/// It takes linear time, whatever the number of secrets. Three levels of nested escapes are resolved.
 package struct SecretScrubber {
-    /// So many bytes of each secret are looked up at once.
+    /// The number of bytes of each secret that are looked up at once.
     private static let keyBytes = 8
-    /// The front of a secret at the end of what was cut counts from so many bytes on.
+    /// The length from which the beginning of a secret counts at the end of truncated bytes.
     private static let shortestFront = 6
-    /// Shorter ones would be found in any long base64.
+    /// The length of the shortest secret that is searched in base64. Shorter ones would be found in any long base64.
     private static let shortestInBase64 = 5
     private static let deepestEscapes = 3
 
@@ -25,7 +25,7 @@ package struct SecretScrubber {
     package init(_ secrets: some Sequence<String>) {
         let secrets = Set(secrets).filter { !$0.isEmpty }.sorted { ($1.utf8.count, $0) < ($0.utf8.count, $1) }
         replacements = secrets.map { secret in
-            // A number stays one, so that JSON stays JSON.
+            // A number stays a number, so that JSON stays valid.
             let isNumber = secret.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
             return isNumber ? [UInt8(ascii: "0")] : Array(BodyRedaction.placeholder.utf8)
         }
@@ -37,27 +37,29 @@ package struct SecretScrubber {
         hasShortInBase64 = secrets.contains { (Self.shortestInBase64...6).contains($0.utf8.count) }
     }
 
-    /// `text` without the secrets.
+    /// Returns `text` without the secrets.
     package func scrubbed(_ text: String) -> String {
         let bytes = Array(text.utf8)
         let edits = edits(in: bytes)
         return edits.isEmpty ? text : String(decoding: edits.applied(to: bytes), as: UTF8.self)
     }
 
-    /// - Parameter isCut: `bytes` may end within a secret.
+    /// Returns the replacements in `bytes`.
+    ///
+    /// - Parameter isCut: whether `bytes` may end within a secret.
     package func edits(in bytes: [UInt8], isCut: Bool = false) -> [ByteEdit] {
         var steps = 0
         return edits(in: bytes, isCut: isCut, steps: &steps)
     }
 
-    /// - Parameter steps: grows by one for each byte that is looked at, and for each move of the automaton.
+    /// - Parameter steps: grows by one for each byte that is examined, and for each transition of the automaton.
     func edits(in bytes: [UInt8], isCut: Bool, steps: inout Int) -> [ByteEdit] {
         guard !replacements.isEmpty, !bytes.isEmpty else { return [] }
         var found: [ByteEdit] = []
         search(UnescapedText(bytes), depth: 0, isCut: isCut, steps: &steps) { range, index in
             found.append(ByteEdit(range, index < 0 ? Array(BodyRedaction.placeholder.utf8) : replacements[index]))
         }
-        // Where two overlap, both go: a part that sticks out must not stay.
+        // Overlapping secrets are merged: no part of either may stay.
         return found.sorted { $0.range.lowerBound < $1.range.lowerBound }.reduce(into: []) { edits, edit in
             if let last = edits.last, edit.range.lowerBound < last.range.upperBound {
                 let whole = last.range.lowerBound..<max(last.range.upperBound, edit.range.upperBound)
@@ -68,12 +70,12 @@ package struct SecretScrubber {
         }
     }
 
-    /// Whether a secret is in `bytes`.
+    /// Whether `bytes` contain a secret.
     package func finds(in bytes: [UInt8]) -> Bool { !edits(in: bytes).isEmpty }
 
     // MARK: - One text
 
-    /// Looks through `text`, and through what its escapes stand for.
+    /// Searches `text`, and its text with the escapes resolved.
     private func search(_ text: UnescapedText, depth: Int, isCut: Bool, steps: inout Int, found: (Range<Int>, Int) -> Void) {
         let bytes = text.bytes
         let candidates = candidates(in: bytes, steps: &steps)
@@ -95,8 +97,8 @@ package struct SecretScrubber {
         }
     }
 
-    /// Looks through what `run` stands for, at each alignment. The whole run is given, as a part of it could not be decoded; but for what
-    /// may belong to an escape before it.
+    /// Searches the decoded text of `run`, at each alignment. The whole run is replaced, because the rest could not be decoded, except for
+    /// characters that may belong to an escape before it.
     private func searchBase64(_ bytes: [UInt8], _ run: Range<Int>, isCut: Bool, steps: inout Int, found: (Range<Int>, Int) -> Void) {
         for offset in 0..<4 where run.count >= offset + Self.shortestInBase64 {
             let decoded = Base64Text.decoded(bytes, (run.lowerBound + offset)..<run.upperBound)
@@ -110,7 +112,7 @@ package struct SecretScrubber {
         }
     }
 
-    /// How many characters at the front of `run` an escape before it may take: `\n`, `\u0041`, `%41`.
+    /// Returns how many characters at the beginning of `run` an escape before it may use: `\n`, `\u0041`, `%41`.
     private static func escapeCount(_ bytes: [UInt8], before run: Range<Int>) -> Int {
         switch run.lowerBound > 0 ? bytes[run.lowerBound - 1] : 0 {
         case UInt8(ascii: "%"): 2
@@ -119,7 +121,7 @@ package struct SecretScrubber {
         }
     }
 
-    /// The characters of base64 that `secret` alone decides when `offset` bytes stand before it, in the first alphabet.
+    /// Returns the base64 characters that `secret` alone determines after `offset` other bytes, in the first alphabet.
     private static func core(of secret: [UInt8], after offset: Int) -> [UInt8] {
         let whole = Data([UInt8](repeating: 0, count: offset) + secret).base64EncodedString().utf8
         return Array(Array(whole).prefix((offset + secret.count) * 8 / 6).dropFirst((offset * 8 + 5) / 6))
@@ -128,12 +130,12 @@ package struct SecretScrubber {
     // MARK: - Where to look
 
     private struct Candidates {
-        /// Where a secret may begin first; nil where none does.
+        /// The first position where a secret may begin; `nil` if there is none.
         var first: Int?
-        /// Where secrets in base64 may begin, in order.
+        /// The positions where secrets in base64 may begin, in order.
         var base64: [Int] = []
 
-        /// The base64 around those places, or all that there is.
+        /// Returns the runs of base64 around those positions, or all runs.
         func runs(in bytes: [UInt8], all: Bool, isCut: Bool, steps: inout Int) -> [Range<Int>] {
             var runs: [Range<Int>] = []
             func add(around position: Int) {
@@ -163,7 +165,7 @@ package struct SecretScrubber {
     private func candidates(in bytes: [UInt8], steps: inout Int) -> Candidates {
         var found = Candidates()
         steps += bytes.count
-        // By pointers, as tests run without optimization, and bodies may be long.
+        // With pointers, because tests run without optimization, and bodies may be long.
         bytes.withUnsafeBufferPointer { bytes in
             keys.search(bytes, folding: SecretAutomaton.folded) { start in
                 found.first = start
@@ -179,7 +181,7 @@ package struct SecretScrubber {
 }
 
 extension SecretScrubber: CustomStringConvertible, CustomReflectable {
-    /// How many secrets it has, and nothing of them.
+    /// The number of secrets, and nothing of them.
     package var description: String { "\(replacements.count) secrets" }
     package var customMirror: Mirror { Mirror(self, children: ["count": replacements.count]) }
 }
@@ -197,7 +199,7 @@ private struct KeySet: Sendable {
         self.endings = endings
     }
 
-    /// Calls `found` with each place where a key stands in the folded bytes, in order, until it returns false.
+    /// Calls `found` with each position of a key in the folded bytes, in order, until it returns false.
     func search(_ bytes: UnsafeBufferPointer<UInt8>, folding: (UInt8) -> UInt8, found: (Int) -> Bool) {
         guard !keys.isEmpty else { return }
         endings.withUnsafeBufferPointer { endings in
@@ -211,7 +213,8 @@ private struct KeySet: Sendable {
     }
 }
 
-/// Base64 in either alphabet (RFC 4648, 4 and 5).
+/// Base64 in either alphabet ([RFC 4648, section 4](https://www.rfc-editor.org/rfc/rfc4648#section-4), and [RFC 4648, section
+/// 5](https://www.rfc-editor.org/rfc/rfc4648#section-5)).
 private enum Base64Text {
     static func value(_ byte: UInt8) -> UInt8? {
         switch byte {
@@ -224,12 +227,12 @@ private enum Base64Text {
         }
     }
 
-    /// The same in the first alphabet.
+    /// Returns the character in the first alphabet.
     static func folded(_ byte: UInt8) -> UInt8 {
         byte == UInt8(ascii: "-") ? UInt8(ascii: "+") : byte == UInt8(ascii: "_") ? UInt8(ascii: "/") : byte
     }
 
-    /// What the characters in `range` stand for; bits at the end that make no byte are left out.
+    /// Returns the decoded bytes of the characters in `range`. Bits at the end that don't make a byte are dropped.
     static func decoded(_ bytes: [UInt8], _ range: Range<Int>) -> [UInt8] {
         var decoded: [UInt8] = []
         decoded.reserveCapacity(range.count * 3 / 4)

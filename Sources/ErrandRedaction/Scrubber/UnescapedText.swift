@@ -1,12 +1,13 @@
 internal import ErrandCore
 internal import ErrandFormats
 
-/// Bytes with escapes resolved, and where each of them comes from.
+/// Bytes with their escapes resolved, and the origin of each byte.
 struct UnescapedText {
+    /// A syntax of escapes.
     enum Syntax: CaseIterable {
         /// `%41`, in URLs and forms.
         case percent
-        /// `\u0041` and `\/`, in JSON (RFC 8259, 7).
+        /// `\u0041` and `\/`, in JSON ([RFC 8259, section 7](https://www.rfc-editor.org/rfc/rfc8259#section-7)).
         case json
 
         fileprivate var escape: ByteSet { self == .percent ? Self.percentSign : Self.backslash }
@@ -15,11 +16,11 @@ struct UnescapedText {
     }
 
     private(set) var bytes: [UInt8]
-    /// From where in ``bytes`` on each byte has its origin so far from where it is.
+    /// Ranges of ``bytes``, by their start, and the position of that start in the original.
     private var runs: [(start: Int, origin: Int)]
     private let originalCount: Int
 
-    /// The bytes as they are.
+    /// Creates a text with the bytes as they are.
     init(_ bytes: [UInt8]) {
         self.bytes = bytes
         runs = [(0, 0)]
@@ -48,7 +49,7 @@ struct UnescapedText {
             }
             guard next < text.bytes.count else { return }
             guard let (resolved, end) = Self.resolve(text.bytes, at: next, syntax) else {
-                // An escape that breaks off where the bytes do.
+                // An escape that the end of the bytes truncates.
                 if isCut, Self.breaksOff(text.bytes, at: next, syntax) { return }
                 (index, next) = (next, text.bytes.firstIndex(in: syntax.escape, from: next + 1) ?? text.bytes.count)
                 continue
@@ -60,9 +61,9 @@ struct UnescapedText {
         }
     }
 
-    /// With the escapes of `syntax` resolved once; nil where there are none.
+    /// Returns the text with the escapes of `syntax` resolved once; `nil` if there are none.
     ///
-    /// - Parameter isCut: whether the bytes may end within an escape, which is left out then.
+    /// - Parameter isCut: whether the bytes may end within an escape, which is then left out.
     func resolving(_ syntax: Syntax, isCut: Bool) -> UnescapedText? {
         var first = bytes.firstIndex(in: syntax.escape)
         while let index = first, Self.resolve(bytes, at: index, syntax) == nil, !(isCut && Self.breaksOff(bytes, at: index, syntax)) {
@@ -71,7 +72,7 @@ struct UnescapedText {
         return first.map { UnescapedText(resolving: syntax, of: self, first: $0, isCut: isCut) }
     }
 
-    /// Where the bytes in `range` come from.
+    /// Returns the original range of the bytes in `range`.
     func origin(of range: Range<Int>) -> Range<Int> {
         let lower = origin(of: range.lowerBound)
         return lower..<max(lower, origin(of: range.upperBound))
@@ -89,7 +90,7 @@ struct UnescapedText {
 
     // MARK: - Escapes
 
-    /// What the escape at `start` stands for, and where it ends; nil where it is none.
+    /// Returns the value of the escape at `start`, and its end; `nil` if it isn't a valid escape.
     private static func resolve(_ bytes: [UInt8], at start: Int, _ syntax: Syntax) -> ([UInt8], end: Int)? {
         guard syntax == .json else { return hex(bytes, start + 1, 2).map { ([UInt8($0)], start + 3) } }
         guard start + 1 < bytes.count else { return nil }
@@ -109,7 +110,7 @@ struct UnescapedText {
         return (Array(String(decoding: [first], as: UTF16.self).utf8), start + 6)
     }
 
-    /// Whether so few bytes follow that an escape may go on behind them.
+    /// Whether an escape may continue after the end of the bytes.
     private static func breaksOff(_ bytes: [UInt8], at start: Int, _ syntax: Syntax) -> Bool {
         let rest = bytes[(start + 1)...]
         return switch syntax {
