@@ -2,11 +2,11 @@ internal import ErrandCore
 internal import ErrandFormats
 internal import ErrandRedaction
 
-/// Takes the secrets out of an entry: first what is secret by its name, then the same values wherever else they stand.
+/// Removes the secrets from an entry: first those with a secret name, then the same values everywhere else.
 struct EntryRedaction {
-    /// A value that is shorter says nothing by itself, and is replaced only where a name says that it is secret.
+    /// The length from which a value is replaced everywhere, in bytes. A shorter value is replaced only under a secret name.
     static let shortestScrubbed = 8
-    /// How many bytes of values are learnt of one exchange. What goes beyond that is replaced only where a name says that it is secret.
+    /// The number of bytes of values that are replaced everywhere in one exchange. Further values are replaced only under a secret name.
     static let learntLimitBytes = 256 * 1024
 
     let sensitivity: Sensitivity
@@ -20,7 +20,7 @@ struct EntryRedaction {
         return redaction.redact(entry)
     }
 
-    /// A request alone, with its query listed anew.
+    /// Returns a request without its secrets, with its query listed again.
     static func redacted(_ request: HARRequest, by sensitivity: Sensitivity) -> HARRequest {
         var redaction = EntryRedaction(sensitivity)
         var request = request
@@ -67,7 +67,7 @@ struct EntryRedaction {
         response.apply(learnSecrets(in: response.content.bytes, mimeType: response.content.mimeType, isCut: response.isCut))
     }
 
-    /// What to replace in a body.
+    /// Returns the replacements in a body, and remembers the values.
     private mutating func learnSecrets(in bytes: [UInt8], mimeType: String, isCut: Bool) -> [ByteEdit] {
         let redaction = BodyRedaction(bytes, type: MediaType(mimeType), sensitivity: sensitivity, isCut: isCut, keepsBinary: true)
         for value in redaction.values { learn(value) }
@@ -76,7 +76,7 @@ struct EntryRedaction {
 
     private mutating func replaceNamed(_ fields: inout [HARField]) {
         for index in fields.indices {
-            // A truth value is no secret, whatever its name says: `Access-Control-Allow-Credentials`.
+            // A boolean is not a secret, whatever its name: `Access-Control-Allow-Credentials`.
             guard let field = fields[index].field, !["", "true", "false"].contains(field.value) else { continue }
             let shown = sensitivity.shownValue(of: field)
             if sensitivity.isSensitive(field) {
@@ -166,7 +166,7 @@ extension HARResponse {
     /// Whether the body may end within a word.
     fileprivate var isCut: Bool { incomplete != nil || failure != nil }
 
-    /// Changes the body, and what tells of its length and of its chunks.
+    /// Applies edits to the body, and adjusts its length and its chunks.
     fileprivate mutating func apply(_ edits: [ByteEdit]) {
         guard !edits.isEmpty else { return }
         let bytes = content.bytes
@@ -185,12 +185,12 @@ extension HARResponse {
     }
 }
 
-/// Where offsets come to lie that only grow: one pass over the edits for all of them.
+/// Maps increasing offsets across edits, in one pass over the edits for all of them.
 struct OffsetMap {
     private var rest: ArraySlice<ByteEdit>
     private var shift = 0
 
-    /// - Parameter edits: in order, none over another.
+    /// - Parameter edits: in order, without overlaps.
     init(_ edits: [ByteEdit]) { rest = edits[...] }
 
     mutating func mapped(_ offset: Int) -> Int {
@@ -204,7 +204,7 @@ struct OffsetMap {
 }
 
 extension [HARField] {
-    /// A `Content-Length` that told the length before redaction tells the one after it.
+    /// Replaces a `Content-Length` that is the length before redaction with the length after it.
     fileprivate mutating func adjustLength(from old: Int, to new: Int) {
         guard old != new else { return }
         for index in indices where self[index].name.lowercased() == "content-length" && self[index].value == String(old) {

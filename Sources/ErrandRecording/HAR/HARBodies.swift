@@ -1,22 +1,22 @@
 internal import ErrandCore
 internal import ErrandFormats
 
-// Bodies and fields between what they are and how an archive writes them.
+// Conversion of bodies and fields to and from their form in an archive.
 
-/// Bytes as an archive has them: text where they are text, else base64.
+/// Bytes in an archive: text if they are text, otherwise base64.
 enum HARText {
     private static let controls = ByteSet { $0 < 0x20 && $0 != 0x09 && $0 != 0x0A && $0 != 0x0D }
 
-    /// Nil for no bytes.
+    /// Returns the text and its encoding; both `nil` if there are no bytes.
     static func encode(_ bytes: [UInt8]) -> (text: String?, encoding: String?) {
         if bytes.isEmpty { return (nil, nil) }
-        // Control characters and a byte order mark do not survive every reader of JSON.
+        // Not every reader of JSON preserves control characters and a byte order mark.
         let isPlain = bytes.firstIndex(in: controls) == nil && !bytes.starts(with: [0xEF, 0xBB, 0xBF])
         if isPlain, let text = String(validating: bytes, as: UTF8.self) { return (text, nil) }
         return (Data(bytes).base64EncodedString(), "base64")
     }
 
-    /// Nil where the base64 is none.
+    /// Returns the bytes; `nil` if the base64 is invalid.
     static func decode(_ text: String?, encoding: String?) -> [UInt8]? {
         guard let text else { return [] }
         if encoding?.lowercased() == "base64" { return Data(base64Encoded: text, options: .ignoreUnknownCharacters).map { Array($0) } }
@@ -50,7 +50,7 @@ extension HARField {
         }
     }
 
-    /// Nil for what is no field, such as the pseudo-fields of HTTP/2 in a browser's file.
+    /// The field; `nil` for an invalid name, such as the pseudo-fields of HTTP/2 in a browser's file.
     var field: HTTPField? {
         guard let name = HTTPField.Name(name) else { return nil }
         let value = value ?? ""
@@ -68,30 +68,30 @@ extension [HARField] {
         return fields
     }
 
-    /// The first value of the field with this name; nil if there is none.
+    /// The first value of the field with this name; `nil` if there is none.
     subscript(name: HTTPField.Name) -> String? {
         first { $0.name.lowercased() == name.canonicalName }?.value
     }
 }
 
 extension [HARField] {
-    /// The pairs of a form, unescaped, in order.
+    /// Returns the pairs of a form, decoded, in order.
     static func form(_ text: String) -> [HARField] { FormURLEncoded.decode(text).map { HARField(name: $0.name, value: $0.value) } }
 
-    /// The pairs of a query, unescaped, in order; a plus is a plus.
+    /// Returns the pairs of a query, decoded, in order. A plus stays a plus.
     static func query(_ text: some StringProtocol) -> [HARField] {
         FormURLEncoded.decode(text, plusIsSpace: false).map { HARField(name: $0.name, value: $0.value) }
     }
 }
 
 extension HARRequest {
-    /// The part of ``url`` behind its first question mark; nil if there is none.
+    /// The part of ``url`` after its first question mark; `nil` if there is none.
     var query: Substring? {
         url.utf8.firstIndex(of: UInt8(ascii: "?")).map { url[url.utf8.index(after: $0)...] }
     }
 }
 
 extension Duration {
-    /// To the microsecond.
+    /// The duration in milliseconds, to the microsecond.
     var milliseconds: Double { ((self / .microseconds(1)).rounded()) / 1000 }
 }

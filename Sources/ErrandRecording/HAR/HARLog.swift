@@ -1,40 +1,51 @@
 public import ErrandCore
 
-/// An HTTP archive, version 1.2: the file format that browsers' developer tools read and write.
+/// An HTTP archive, [version 1.2](http://www.softwareishard.com/blog/har-12-spec/): the file format that browsers' developer tools read and
+/// write.
 ///
-/// Every member that the format requires is there; those that it makes optional are optional. Members that begin with an underscore
-/// are additions, as the format allows; other readers pass over them. Sizes are in bytes and -1 where unknown, times in milliseconds.
+/// ```swift
+/// let log = try HARLog(fileContent: Data(contentsOf: file))
+/// log.entries.map(\.request.url)
+/// ```
+///
+/// All members that the format requires are present. Members that begin with an underscore in the file are additions, which the format
+/// allows and other readers ignore. Sizes are in bytes, times in milliseconds; -1 means unknown.
 public struct HARLog: Codable, Sendable, Hashable {
-    /// Who made the file.
+    /// The program that created the file.
     public struct Creator: Codable, Sendable, Hashable {
+        /// The name of the program.
         public var name: String
+        /// The version of the program.
         public var version: String
 
+        /// Creates a description of a program.
         public init(name: String, version: String) { (self.name, self.version) = (name, version) }
     }
 
-    /// `1.2`.
+    /// The version of the format: `1.2`.
     public var version = "1.2"
+    /// The program that created the file.
     public var creator: Creator
-    /// In the order in which they were begun.
+    /// The exchanges, in the order in which they began.
     public var entries: [HAREntry]
 
+    /// Creates a log.
     public init(creator: Creator = .errand, entries: [HAREntry] = []) { (self.creator, self.entries) = (creator, entries) }
 
     private struct File: Codable { var log: HARLog }
 
-    /// Reads a file's content.
+    /// Reads the content of a file.
     ///
-    /// - Throws: `DecodingError`.
+    /// - Throws: `DecodingError` if it isn't an HTTP archive.
     public init(fileContent: Data) throws {
         // A byte order mark is allowed.
         let text = fileContent.starts(with: [0xEF, 0xBB, 0xBF]) ? fileContent.dropFirst(3) : fileContent
         self = try JSONDecoder().decode(File.self, from: Data(text)).log
     }
 
-    /// The file's content: UTF-8, indented, with its members sorted, so that two versions of a file compare line by line.
+    /// Returns the content of a file: UTF-8, indented, with sorted members, so that two versions can be compared line by line.
     ///
-    /// - Throws: `EncodingError` for a number that JSON does not have.
+    /// - Throws: `EncodingError` for a number that JSON can't represent.
     public func fileContent() throws -> Data {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
@@ -47,61 +58,78 @@ extension HARLog.Creator {
     public static let errand = HARLog.Creator(name: "Errand", version: "1")
 }
 
-/// One exchange of an archive.
+/// One exchange in an archive.
 public struct HAREntry: Codable, Sendable, Hashable {
-    /// ISO 8601, with milliseconds.
+    /// When it began: ISO 8601, with milliseconds.
     public var startedDateTime: String
-    /// From the start to the end, or to where it broke off.
+    /// The milliseconds from the beginning to the end or the failure.
     public var time: Double
+    /// The request.
     public var request: HARRequest
+    /// The response.
     public var response: HARResponse
+    /// The use of a cache.
     public var cache = HARCache()
+    /// The times of the phases.
     public var timings: HARTimings
+    /// A comment; `nil` if there is none.
     public var comment: String?
 
+    /// Creates an entry.
     public init(startedDateTime: String, time: Double, request: HARRequest, response: HARResponse, timings: HARTimings) {
         (self.startedDateTime, self.time, self.request, self.response, self.timings) = (startedDateTime, time, request, response, timings)
     }
 }
 
-/// What a cache had to do with an exchange: here always nothing.
+/// The use of a cache in an exchange: always empty here.
 public struct HARCache: Codable, Sendable, Hashable {
+    /// Creates an empty value.
     public init() {}
 }
 
-/// Where the time of an exchange went, in milliseconds. What is -1 is unknown.
+/// The times of an exchange's phases, in milliseconds; -1 means unknown.
 public struct HARTimings: Codable, Sendable, Hashable {
+    /// The time in a queue.
     public var blocked: Double? = -1
+    /// The time to resolve the host.
     public var dns: Double? = -1
+    /// The time to connect.
     public var connect: Double? = -1
+    /// The time of the TLS handshake.
     public var ssl: Double? = -1
-    /// Recorded as 0: it can't be told from `wait`.
+    /// The time to send the request. Recorded as 0, because it can't be separated from `wait`.
     public var send: Double
-    /// Until the head of the response.
+    /// The time until the head of the response.
     public var wait: Double
-    /// From there to the end of the body.
+    /// The time from the head to the end of the body.
     public var receive: Double
 
+    /// Creates times.
     public init(send: Double = 0, wait: Double, receive: Double) { (self.send, self.wait, self.receive) = (send, wait, receive) }
 }
 
-/// A request of an archive.
+/// A request in an archive.
 public struct HARRequest: Codable, Sendable, Hashable {
+    /// The method.
     public var method: String
-    /// Absolute, without a fragment.
+    /// The absolute URL, without a fragment.
     public var url: String
-    /// `HTTP/1.1`, `HTTP/2`, or `unknown`.
+    /// The version: `HTTP/1.1`, `HTTP/2`, or `unknown`.
     public var httpVersion: String
-    /// Left empty: the fields hold them, replaced.
+    /// Always empty in a recording: the cookies are in the fields, redacted.
     public var cookies: [HARCookie] = []
+    /// The header fields, in order.
     public var headers: [HARField]
-    /// Names and values of the query, unescaped, in order.
+    /// The names and values of the query, decoded, in order.
     public var queryString: [HARField]
-    /// Nil where nothing was sent.
+    /// The body; `nil` if there is none.
     public var postData: HARPostData?
+    /// The size of the head: always -1 in a recording.
     public var headersSize = -1
+    /// The size of the body on the wire; -1 if it is unknown.
     public var bodySize: Int
 
+    /// Creates a request.
     public init(
         method: String, url: String, httpVersion: String = "unknown", headers: [HARField] = [], queryString: [HARField] = [],
         postData: HARPostData? = nil, bodySize: Int = -1
@@ -113,16 +141,18 @@ public struct HARRequest: Codable, Sendable, Hashable {
 
 /// The body of a request.
 public struct HARPostData: Codable, Sendable, Hashable {
+    /// The `Content-Type`; empty if there is none.
     public var mimeType: String
-    /// The pairs of a form, unescaped; nil for other bodies. The body is in ``text`` as well, as it was sent.
+    /// The pairs of a form, decoded; `nil` for other bodies. ``text`` contains the body as it was sent.
     public var params: [HARField]?
-    /// Nil where it is not in the file.
+    /// The body as text; `nil` if it is not in the file.
     public var text: String?
-    /// `base64` where ``text`` is that; nil for text. The format has this for responses alone.
+    /// `base64` if ``text`` is base64; otherwise `nil`. An addition: the format has this member only for responses.
     public var encoding: String?
-    /// Why the body is not here, or not all of it; nil where it is.
+    /// Why the body is missing or incomplete; `nil` if it is complete.
     public var incomplete: HARIncomplete?
 
+    /// Creates a body without content.
     public init(mimeType: String) { self.mimeType = mimeType }
 
     private enum CodingKeys: String, CodingKey {
@@ -132,35 +162,40 @@ public struct HARPostData: Codable, Sendable, Hashable {
     }
 }
 
-/// A response of an archive.
+/// A response in an archive.
 public struct HARResponse: Codable, Sendable, Hashable {
-    /// 0 where none came.
+    /// The status code; 0 if there was no response.
     public var status: Int
+    /// The reason phrase of the status.
     public var statusText: String
-    /// `HTTP/1.1`, `HTTP/2`, or `unknown`.
+    /// The version: `HTTP/1.1`, `HTTP/2`, or `unknown`.
     public var httpVersion: String
-    /// Left empty: the fields hold them, replaced.
+    /// Always empty in a recording: the cookies are in the fields, redacted.
     public var cookies: [HARCookie] = []
+    /// The header fields, in order.
     public var headers: [HARField]
+    /// The body.
     public var content: HARContent
-    /// The `Location`; empty where there is none.
+    /// The `Location`; empty if there is none.
     public var redirectURL = ""
+    /// The size of the head: always -1 in a recording.
     public var headersSize = -1
-    /// -1 where it is not known what was on the wire: after decoding, or where the body was not read to its end.
+    /// The size of the body on the wire; -1 if it is unknown: after decoding, or if the body was not read to its end.
     public var bodySize: Int
-    /// The chunks of a streamed body, in order; nil for one that came at once.
+    /// The chunks of a streamed body, in order; `nil` for a body in one piece.
     public var chunks: [HARChunk]?
-    /// The trailer fields (RFC 9110, 6.5); nil where there were none.
+    /// The trailer fields ([RFC 9110, section 6.5](https://www.rfc-editor.org/rfc/rfc9110#section-6.5)); `nil` if there were none.
     public var trailers: [HARField]?
-    /// The coding that the body was decoded from before it was recorded; nil where it was recorded as it came.
+    /// The content coding from which the body was decoded before it was recorded; `nil` if it was recorded as it arrived.
     public var contentCoding: String?
-    /// Why the body is not here, or not all of it; nil where it is.
+    /// Why the body is missing or incomplete; `nil` if it is complete.
     public var incomplete: HARIncomplete?
-    /// What went wrong, in words.
+    /// The failure, in words; `nil` if there was none.
     public var error: String?
-    /// What went wrong, to be replayed.
+    /// The failure, for replays; `nil` if there was none.
     public var failure: HARFailure?
 
+    /// Creates a response.
     public init(
         status: Int, statusText: String = "", httpVersion: String = "unknown", headers: [HARField] = [], content: HARContent,
         bodySize: Int = -1
@@ -182,27 +217,31 @@ public struct HARResponse: Codable, Sendable, Hashable {
 
 /// The body of a response.
 public struct HARContent: Codable, Sendable, Hashable {
-    /// Of the decoded body, whether or not it is here.
+    /// The size of the decoded body, whether or not it is in the file.
     public var size: Int
-    /// The `Content-Type`; empty where there was none.
+    /// The `Content-Type`; empty if there is none.
     public var mimeType: String
-    /// Nil where the body is empty, or not in the file.
+    /// The body as text; `nil` if it is empty, or not in the file.
     public var text: String?
-    /// `base64` where ``text`` is that; nil for text.
+    /// `base64` if ``text`` is base64; otherwise `nil`.
     public var encoding: String?
+    /// A comment; `nil` if there is none.
     public var comment: String?
 
+    /// Creates a body without content.
     public init(size: Int, mimeType: String) { (self.size, self.mimeType) = (size, mimeType) }
 }
 
-/// A name and a value: of a field, a query item or a form.
+/// A name and a value: of a header field, a query item or a form item.
 public struct HARField: Codable, Sendable, Hashable {
+    /// The name.
     public var name: String
-    /// Nil where a form or a query has a name alone.
+    /// The value; `nil` for an item of a form or a query without an equals sign.
     public var value: String?
-    /// `latin1` where the value is no UTF-8 and each of its characters stands for one byte; nil otherwise.
+    /// `latin1` if the value is not UTF-8, and each of its characters represents one byte; otherwise `nil`.
     public var encoding: String?
 
+    /// Creates a field.
     public init(name: String, value: String?, encoding: String? = nil) { (self.name, self.value, self.encoding) = (name, value, encoding) }
 
     private enum CodingKeys: String, CodingKey {
@@ -211,33 +250,40 @@ public struct HARField: Codable, Sendable, Hashable {
     }
 }
 
-/// A cookie, as browsers' files have them.
+/// A cookie, as in browsers' files.
 public struct HARCookie: Codable, Sendable, Hashable {
+    /// The name.
     public var name: String
+    /// The value.
     public var value: String
 
+    /// Creates a cookie.
     public init(name: String, value: String) { (self.name, self.value) = (name, value) }
 }
 
 /// One chunk of a streamed body.
 public struct HARChunk: Codable, Sendable, Hashable {
+    /// The length in bytes.
     public var bytes: Int
-    /// Milliseconds from the head of the response.
+    /// The milliseconds from the head of the response.
     public var time: Double
 
+    /// Creates a chunk.
     public init(bytes: Int, time: Double) { (self.bytes, self.time) = (bytes, time) }
 }
 
-/// Why a body is not in the file, or not all of it. An open set.
+/// Why a body is missing or incomplete in the file. An open set.
 public struct HARIncomplete: RawRepresentable, Codable, Sendable, Hashable, CustomStringConvertible {
+    /// The reason as it is in the file.
     public var rawValue: String
+    /// Creates a reason from its text in the file.
     public init(rawValue: String) { self.rawValue = rawValue }
 
-    /// It was longer than what a recording keeps. Such an exchange is not replayed.
+    /// The body was longer than the limit of the recording. Such an exchange can't be replayed.
     public static let truncated = HARIncomplete(rawValue: "truncated")
-    /// It was in a content coding, in which secrets can't be seen, and was not kept. Such an exchange is not replayed.
+    /// The body was in a content coding, in which secrets can't be found, and was not kept. Such an exchange can't be replayed.
     public static let coded = HARIncomplete(rawValue: "coded")
-    /// Nobody read it to its end, or had by the time of writing. What there is of it is replayed, and then fails.
+    /// The body was not read to its end before the file was written. A replay returns the recorded part, and then fails.
     public static let unfinished = HARIncomplete(rawValue: "unfinished")
 
     public var description: String {
@@ -250,15 +296,19 @@ public struct HARIncomplete: RawRepresentable, Codable, Sendable, Hashable, Cust
     }
 }
 
-/// What a replay throws where an exchange failed: the parts of a ``TransportError``.
+/// The failure that a replay throws: the parts of a ``TransportError``.
 public struct HARFailure: Codable, Sendable, Hashable {
+    /// The code, as in ``ErrandCore/TransportError``.
     public var code: String
+    /// The phase, as in ``ErrandCore/ExchangePhase``.
     public var phase: String
-    /// `no`, `maybe` or `yes`.
+    /// Whether the request was sent: the raw value of an ``ErrandCore/Delivery``.
     public var delivery: String
-    /// Whether the server said that it did not process the request (RFC 9113, 8.7). Not in the file unless it is true.
+    /// Whether the server stated that it did not process the request ([RFC 9113, section
+    /// 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)). In the file only if it is true.
     public var isUnprocessed: Bool
 
+    /// Creates a failure.
     public init(code: String, phase: String, delivery: String, isUnprocessed: Bool = false) {
         (self.code, self.phase, self.delivery, self.isUnprocessed) = (code, phase, delivery, isUnprocessed)
     }

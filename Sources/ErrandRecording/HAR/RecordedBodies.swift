@@ -2,7 +2,7 @@ internal import ErrandCore
 internal import Synchronization
 
 extension RequestBody {
-    /// This body, telling `exchange` what is sent of it. Bytes in memory are in the recording already.
+    /// Returns this body, and reports to `exchange` what is sent. Bytes in memory are returned unchanged: they are already recorded.
     func recorded(by exchange: RecordedExchange) -> RequestBody {
         guard bytes == nil else { return self }
         return observed { event in
@@ -17,7 +17,7 @@ extension RequestBody {
 }
 
 extension ResponseBody {
-    /// This body, telling `exchange` what is read of it. Bytes in memory are in the recording already.
+    /// Returns this body, and reports to `exchange` what is read. Bytes in memory are returned unchanged: they are already recorded.
     func recorded(by exchange: RecordedExchange) -> ResponseBody {
         guard bufferedData == nil else { return self }
         return observed { event in
@@ -32,16 +32,16 @@ extension ResponseBody {
     }
 }
 
-/// A request's body, as far as matching needs it, and the body to send after that.
+/// The part of a request's body that matching has read, and the body to send afterward.
 struct ReadRequestBody {
-    /// Nil where it is longer than the limit, or was not read.
+    /// The bytes; `nil` if there are more than the limit, or if the body was not read.
     let bytes: Data?
     let body: RequestBody
     private let source: (any BodySource)?
 
     init(unread body: RequestBody) { (bytes, self.body, source) = (nil, body, nil) }
 
-    /// - Parameter limitBytes: the most to read.
+    /// - Parameter limitBytes: the largest number of bytes to read.
     init(_ body: RequestBody, limitBytes: Int) async throws {
         if let bytes = body.bytes {
             (self.bytes, self.body, source) = (bytes, body, nil)
@@ -67,18 +67,18 @@ struct ReadRequestBody {
             opened.abandon()
             (self.body, source) = (body, nil)
         } else {
-            // It can't be read again: what was read goes first, then the rest.
+            // A one-shot body: the bytes that were read come first, then the rest.
             let read = all
             self.body = .stream(length: body.length, replay: .oneShot) { _ in ResumedBodySource(read: read, rest: opened) }
             source = opened
         }
     }
 
-    /// ``body`` will not be sent.
+    /// Releases the body, which will not be sent.
     func abandon() { source?.abandon() }
 }
 
-/// What was read of a source already, and then the rest of it.
+/// The bytes that were already read from a source, followed by its rest.
 private final class ResumedBodySource: BodySource {
     private let read: Mutex<Data?>
     private let rest: any BodySource

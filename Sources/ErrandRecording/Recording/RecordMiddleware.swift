@@ -1,20 +1,32 @@
 public import ErrandCore
 
-/// Records exchanges on a ``Recording``, or answers them from it, as its mode says.
+/// Records exchanges in a ``Recording``, or returns responses from it, depending on its mode.
 ///
-/// **Place:** innermost, directly around the transport, so that each attempt and each hop of a redirect is an exchange of its own; but
-/// outside of what decodes bodies, as no secret can be seen in a coded one. It has no place in the canonical order: wherever it
-/// stands, it records what passes there, and what is outside of it works the same on a replay.
+/// ```swift
+/// let recording = try Recording(path: "Fixtures/users.har", secrets: [apiKey])
+/// let stack = transport.record(on: recording).retry()
+/// // …
+/// try recording.save()
+/// ```
 ///
-/// Bodies are recorded while they pass, chunk by chunk, with their times; nothing is held up, read ahead or read on. A failed exchange
-/// is recorded and fails again; a cancelled one without a head, an invalid request and an upgraded connection are not recorded.
+/// **Place:** innermost, next to the transport, so that each attempt and each hop of a redirect is an exchange of its own; but outside of
+/// `decompress`, because secrets can't be found in encoded bodies. It has no place in the canonical order. Wherever it is, it records what
+/// passes there, and the outer layers work the same in a replay.
 ///
-/// **Per request:** `request.options.record = .off` passes it on, neither recorded nor answered.
+/// Bodies are recorded as they pass, chunk by chunk, with their times. Nothing is delayed or read ahead. A failed exchange is recorded, and
+/// fails again in a replay. An exchange that is cancelled before its head, an invalid request and an upgraded connection are not recorded.
+///
+/// **Per request:** `request.options.record = .off` sends the request without recording or replaying it.
 public struct RecordMiddleware: HTTPMiddleware {
+    /// The recording.
     public let recording: Recording
     private let timing: ReplayTransport.Timing
 
-    /// - Parameter timing: whether a replay takes its time.
+    /// Creates the middleware.
+    ///
+    /// - Parameters:
+    ///   - recording: where exchanges are recorded and replayed from.
+    ///   - timing: whether a replay takes as long as the recorded exchange; by default, it takes no time.
     public init(_ recording: Recording, timing: ReplayTransport.Timing = .none) { (self.recording, self.timing) = (recording, timing) }
 
     public var label: String { "record(\(recording))" }
@@ -28,7 +40,7 @@ public struct RecordMiddleware: HTTPMiddleware {
             let (recording, timing) = (recording, timing)
             return try await Answer { try await recording.replay($0, timing: timing) }.send(inCallOf: request)
         case .newEpisodes:
-            // Matching may use up a body that can be read once only: what is sent after a miss begins with what was read.
+            // Matching may read a one-shot body: after a miss, the body that is sent begins with the bytes that were read.
             let read = try await recording.read(request.body)
             let entry: HAREntry
             do {
@@ -62,7 +74,7 @@ public struct RecordMiddleware: HTTPMiddleware {
     }
 }
 
-/// An answer from the file, in a transport's place: what a transport's boundary sees to, such as the deadline, holds for it too.
+/// A response from the file, in place of a transport: the transport's boundary, with the deadline, for example, applies to it too.
 private struct Answer: HTTPTransport {
     let answer: @Sendable (Request) async throws -> Response
 
@@ -80,7 +92,7 @@ private enum RecordingOptionKey: OptionKey {
 }
 
 extension RequestOptions {
-    /// `.off` neither records this request nor answers it from a recording.
+    /// Whether recording applies to this request: `.off` neither records nor replays it.
     public var record: OptionOverride<Never> {
         get { self[RecordingOptionKey.self] }
         set { self[RecordingOptionKey.self] = newValue }
@@ -88,9 +100,11 @@ extension RequestOptions {
 }
 
 extension HTTPSender {
-    /// Records exchanges, or answers them from what was recorded. See ``RecordMiddleware``.
+    /// Records exchanges, or returns responses from a recording. See ``RecordMiddleware``.
     ///
-    /// - Parameter timing: whether a replay takes its time.
+    /// - Parameters:
+    ///   - recording: where exchanges are recorded and replayed from.
+    ///   - timing: whether a replay takes as long as the recorded exchange; by default, it takes no time.
     public func record(on recording: Recording, timing: ReplayTransport.Timing = .none) -> HTTPStack {
         wrapped(by: RecordMiddleware(recording, timing: timing))
     }

@@ -1,20 +1,20 @@
 internal import ErrandCore
 internal import Synchronization
 
-/// One exchange while it is recorded: what came so far, as it came. Secrets go when an entry is made of it.
+/// One exchange while it is recorded, with its secrets. They are removed when an entry is made from it.
 final class RecordedExchange: Sendable {
-    /// How far it came.
+    /// The progress of the exchange.
     enum Stage: Sendable {
-        /// Without a head.
+        /// Without a head so far.
         case begun
         /// The body is being read.
         case open
         case complete
-        /// Nobody wanted the rest.
+        /// The body was abandoned.
         case abandoned
-        /// Without a head, or in the body where one had come.
+        /// It failed, before the head or in the body.
         case failed(HARFailure, String)
-        /// Not to be recorded.
+        /// It is not recorded.
         case dropped
     }
 
@@ -58,7 +58,7 @@ final class RecordedExchange: Sendable {
     func sent(_ chunk: Data) {
         state.withLock { state in
             state.requestBody.append(chunk)
-            // A transport that was told the length need not ask for the end.
+            // A transport that knows the length may not read the end.
             if let requestLength, state.requestBody.totalBytes >= requestLength { state.requestBody.isWhole = true }
         }
     }
@@ -102,7 +102,7 @@ final class RecordedExchange: Sendable {
         }
     }
 
-    /// `error` as an end; a cancelled exchange tells nothing of the server.
+    /// Returns the stage for an error. A cancelled exchange is no evidence about the server.
     static func end(by error: any Error, inBody: Bool) -> Stage {
         switch error {
         case is CancellationError, is BodyAlreadyUsedError: return inBody ? .abandoned : .dropped
@@ -119,14 +119,14 @@ final class RecordedExchange: Sendable {
         default:
             let phase = inBody ? ExchangePhase.body : .response
             let sent = inBody ? Delivery.sent : .unknown
-            // Of an error that is not ours, only the type is known to be without secrets.
+            // The text of an unknown error may contain secrets; its type does not.
             return .failed(HARFailure(code: "\(type(of: error))", phase: phase.description, delivery: sent.rawValue), "\(type(of: error))")
         }
     }
 
     // MARK: What becomes of it
 
-    /// Without secrets; nil where there is nothing to record, or not yet.
+    /// Returns the entry, without secrets; `nil` if there is nothing to record, or not yet.
     func entry() -> HAREntry? {
         let (state, now) = (state.withLock { $0 }, elapsed())
         var response: HARResponse
@@ -187,7 +187,7 @@ final class RecordedExchange: Sendable {
     }
 }
 
-/// What is kept of a body.
+/// The recorded part of a body.
 struct BodyCapture: Sendable {
     private static let mostChunks = 65_536
 
@@ -196,14 +196,14 @@ struct BodyCapture: Sendable {
     private(set) var totalBytes = 0
     private(set) var chunks: [HARChunk] = []
     private(set) var isStreamed = false
-    /// It came to its end.
+    /// Whether the body has ended.
     var isWhole = false
 
     init(limitBytes: Int) { self.limitBytes = limitBytes }
 
     var isTruncated: Bool { totalBytes > bytes.count }
 
-    /// - Parameter time: when it came; nil for a body that comes at once.
+    /// - Parameter time: when the chunk arrived; `nil` for a body in one piece.
     mutating func append(_ chunk: Data, at time: Duration? = nil) {
         totalBytes += chunk.count
         let kept = chunk.prefix(max(0, limitBytes - bytes.count))
@@ -217,18 +217,18 @@ struct BodyCapture: Sendable {
         }
     }
 
-    /// The body is sent again from `offset`.
+    /// Restarts the body, which is sent again from `offset`.
     mutating func restart(at offset: Int64) {
         let offset = Int(offset)
         isWhole = false
-        // From behind what is kept, the gap can't be filled: then it counts as cut.
+        // A gap after the recorded bytes can't be filled: the body then counts as truncated.
         bytes = bytes.prefix(offset)
         totalBytes = offset
     }
 }
 
 extension TransportError {
-    /// The description. Of an error of the app's own, thrown by its request body, the type alone: what it says may be secret.
+    /// The description. For an error of the app's own request body, only its type, because its text may contain secrets.
     fileprivate var recordedDescription: String {
         guard code == .requestBody, let underlying, !(underlying is any RequestFailure) else { return description }
         var copy = self
@@ -238,7 +238,7 @@ extension TransportError {
 }
 
 extension Request {
-    /// What is secret in this exchange. A flag has no place in the file: what it says of one field, the name says here.
+    /// The names of all secrets in this exchange. The never-index flag is not in the file, so the names of flagged fields are added.
     var wholeSensitivity: Sensitivity {
         var sensitivity = options.sensitivity
         sensitivity.formUnion(Sensitivity(fields: head.headerFields.filter(sensitivity.isSensitive).map(\.name)))
@@ -247,7 +247,7 @@ extension Request {
 }
 
 extension HARRequest {
-    /// With its secrets.
+    /// Creates a request with its secrets.
     init(_ head: HTTPRequest, version: String) {
         self.init(
             method: head.method.rawValue, url: "\(head.scheme ?? "http")://\(head.authority ?? "")\(head.path ?? "/")",

@@ -2,74 +2,78 @@ public import ErrandCore
 internal import ErrandRedaction
 internal import Synchronization
 
-/// Exchanges in an HTTP archive, a file that browsers' developer tools open: recorded by ``RecordMiddleware``, and answered again by it
-/// or by ``ReplayTransport``.
+/// Exchanges in an HTTP archive, a file that browsers' developer tools open: recorded by ``RecordMiddleware``, and replayed by it or by
+/// ``ReplayTransport``.
 ///
 /// ```swift
 /// let recording = try Recording(path: "Fixtures/users.har", secrets: [apiKey])
 /// let client = APIClient(transport.record(on: recording).server("https://api.example"))
 /// …
-/// try recording.save()     // the first time; from the second on, the file answers and nothing is written
+/// try recording.save()     // writes the file the first time; later runs replay it and write nothing
 /// ```
 ///
-/// **Secrets.** In the file stand no values of sensitive fields, of query items, of members of JSON, of items of forms, nor of parts of
-/// multipart bodies with a sensitive name (``Sensitivity``, and what a request declares). The same values are replaced wherever
-/// else they stand in that exchange, if they are 8 bytes or longer. A *registered* secret that is left anywhere makes
-/// ``save()`` fail. What is replaced in a body is replaced in the replay: a string by `REDACTED`, a number by `0`.
+/// **Secrets.** The file contains no values of sensitive fields, of query items, of JSON members, of form items, or of parts of multipart
+/// bodies with a sensitive name (``Sensitivity``, and the names that a request declares). The same values are replaced everywhere else in
+/// that exchange, if they are at least 8 bytes long. If a *registered* secret is left anywhere, ``save()`` fails. A replay returns a body
+/// with the replacements: `REDACTED` for a string, `0` for a number.
 ///
-/// **Memory.** Until ``save()``, what was recorded is kept as it came.
+/// **Memory.** The recorded exchanges are kept in memory, with their secrets, until ``save()``.
 public final class Recording: Sendable, CustomStringConvertible {
-    /// What is answered from the file, and what is recorded.
+    /// What is replayed from the file, and what is recorded.
     public enum Mode: String, Sendable, Hashable, CaseIterable {
-        /// If the file is there, it alone answers; else all is recorded. The default.
+        /// If the file exists, every request is replayed from it; otherwise, every exchange is recorded. The default.
         case once
-        /// What the file answers is answered from it; the rest is recorded, and added to it.
+        /// Requests that match the file are replayed from it; the others are sent, recorded, and added to it.
         case newEpisodes
-        /// The file alone answers.
+        /// Every request is replayed from the file.
         case none
-        /// Nothing is answered from the file, and all is recorded; the file is replaced.
+        /// Every exchange is recorded, and the file is replaced.
         case all
     }
 
-    /// The file.
+    /// The path of the file.
     public let path: String
+    /// What is replayed and what is recorded.
     public let mode: Mode
+    /// Which recorded exchange matches a request.
     public let matcher: RecordingMatcher
-    /// True where nothing is recorded, and the network never asked.
+    /// Whether nothing is recorded, and no request is sent.
     public let isReplayOnly: Bool
     let bodyLimitBytes: Int
     let clock: any Clock<Duration>
-    /// Nil where none are registered.
+    /// `nil` if no secrets are registered.
     private let secrets: SecretScrubber?
     private let allowsRepeats: Bool
     private let keepsCodedBodies: Bool
     private let date: @Sendable () -> Date
     private let loaded: HARLog
-    /// Of the loaded entries, by what is always sensitive.
+    /// The keys of the loaded entries, without the secrets that the standard names decide.
     private let keys: [RequestKey]
 
     private struct State {
-        /// How often each loaded entry was played.
+        /// How many times each loaded entry was replayed.
         var plays: [Int]
         var exchanges: [RecordedExchange] = []
     }
 
     private let state: Mutex<State>
 
-    /// Reads the file, if the mode wants it and it is there.
+    /// Creates a recording. Reads the file, if the mode requires it and the file exists.
     ///
     /// - Parameters:
-    ///   - path: its folder is made when it is written.
-    ///   - matching: which recorded exchange answers a request.
-    ///   - secrets: texts of 4 bytes or more (of 6 or more, also in base64) that must never be written; see ``save()``.
-    ///   - allowsRepeats: whether an exchange may answer more than once. Of several that match, each answers in turn, and then the
-    ///     last one again and again.
-    ///   - bodyLimitBytes: how much is kept of a body, 16 MiB by default. An exchange with a longer one is in the file, cut, and is not replayed.
-    ///   - keepsCodedBodies: whether a body that still is in a content coding is recorded as it came. By default it is not, as no
-    ///     secret can be seen in it: record outside of what decodes.
-    ///   - clock: what times are measured by, and waited for.
-    ///   - date: the time of day.
-    /// - Throws: ``InvalidRecordingError`` for a file that is no HTTP archive or can't be read.
+    ///   - path: the path of the file. Its folder is created when the file is written.
+    ///   - mode: what is replayed and what is recorded; ``Mode/once`` by default.
+    ///   - matching: which recorded exchange matches a request; method, URL and query by default.
+    ///   - secrets: texts that must never be written, at least 4 bytes long; they are found in base64 from 6 bytes on. See ``save()``.
+    ///   - allowsRepeats: whether an exchange may be replayed more than once; false by default. If several match, each is replayed in turn,
+    ///     and then the last one repeatedly.
+    ///   - bodyLimitBytes: the largest number of bytes that is kept of a body: at least 0, 16 MiB by default. An exchange with a longer
+    ///     body is in the file, truncated, and can't be replayed.
+    ///   - keepsCodedBodies: whether a body in a content coding is recorded as it arrives. By default, it is not, because secrets can't be
+    ///     found in it: record outside of the layer that decodes it.
+    ///   - clock: the clock that measures times, and that replays wait by.
+    ///   - date: returns the current date.
+    /// - Throws: ``InvalidRecordingError`` if the file isn't an HTTP archive or can't be read.
     public init(
         path: String, mode: Mode = .once, matching matcher: RecordingMatcher = .standard, secrets: [String] = [],
         allowsRepeats: Bool = false, bodyLimitBytes: Int = 16 * 1024 * 1024, keepsCodedBodies: Bool = false,
@@ -108,29 +112,31 @@ public final class Recording: Sendable, CustomStringConvertible {
 
     // MARK: What it holds
 
-    /// What is in the file, or will be: without secrets, in order.
+    /// The exchanges that are or will be in the file, in order, without secrets.
     public var log: HARLog {
         let recorded = state.withLock(\.exchanges).compactMap { $0.entry() }
         return HARLog(creator: loaded.entries.isEmpty ? .errand : loaded.creator, entries: loaded.entries + recorded)
     }
 
-    /// The exchanges of the file that have answered no request.
+    /// The exchanges of the file that were not replayed.
     public var unplayed: [HAREntry] { zip(loaded.entries, state.withLock(\.plays)).filter { $1 == 0 }.map(\.0) }
 
-    /// Whether another program made the file: then bodies stand in it decoded, under the fields that they came with.
+    /// Whether another program created the file. Its bodies are then decoded, although their fields describe the encoded ones.
     var isForeign: Bool { loaded.creator.name != HARLog.Creator.errand.name }
 
+    /// The name of the file and the mode.
     public var description: String { "\(URL(filePath: path).lastPathComponent), \(mode)" }
 
     // MARK: Writing
 
-    /// Writes the file, whole or not at all; waits for nobody.
+    /// Writes the file, completely or not at all. It does not wait for exchanges in progress.
     ///
-    /// An exchange without a head by now is left out. One whose body is still being read is written as far as it came, and marked;
-    /// saved again later, it is written whole. Where nothing was recorded, nothing is written; but `all` replaces the file in any case.
+    /// An exchange that has no head yet is left out. If the body of an exchange is still being read, the part so far is written, and
+    /// marked; saving again later writes all of it. If nothing was recorded, nothing is written, except that the mode `all` always replaces
+    /// the file.
     ///
-    /// - Throws: ``SecretFoundError`` if a registered secret is left in what was to be written: as it is, percent-encoded, with the escapes of
-    ///   JSON, or in base64; what writing a file throws. Then an older file stays as it was.
+    /// - Throws: ``SecretFoundError`` if a registered secret is in the content to be written: as it is, percent-encoded, with the escapes
+    ///   of JSON, or in base64; errors of writing a file. In both cases, an existing file stays unchanged.
     public func save() throws {
         guard !isReplayOnly else { return }
         let log = log
@@ -143,9 +149,9 @@ public final class Recording: Sendable, CustomStringConvertible {
         try content.write(to: file, options: .atomic)
     }
 
-    /// Runs `body`, and writes the file after it, also when it throws.
+    /// Calls `body`, and then writes the file, even if `body` throws.
     ///
-    /// - Throws: what `body` throws, or else what ``save()`` does.
+    /// - Throws: what `body` throws; otherwise, what ``save()`` throws.
     public func saving<Result>(_ body: () async throws -> Result) async throws -> Result {
         let result: Result
         do {
@@ -169,7 +175,7 @@ public final class Recording: Sendable, CustomStringConvertible {
 
     // MARK: Recording and answering
 
-    /// Begins an exchange; it has its place in the file from now on.
+    /// Begins an exchange, which has its place in the file from now on.
     func begin(_ request: Request) -> RecordedExchange {
         let exchange = RecordedExchange(
             request, limitBytes: bodyLimitBytes, keepsCodedBodies: keepsCodedBodies, started: date(), elapsed: stopwatch(clock))
@@ -177,9 +183,9 @@ public final class Recording: Sendable, CustomStringConvertible {
         return exchange
     }
 
-    /// The entry that answers `request`, which counts as played from now on.
+    /// Returns the entry that matches `request`, and counts it as replayed.
     ///
-    /// - Parameter bytes: the body, where the matcher wants it; nil where it is too long.
+    /// - Parameter bytes: the body, if the matcher compares it; `nil` if it is too long.
     /// - Throws: ``NoRecordedExchangeError``.
     func take(for request: Request, body bytes: Data?) throws(NoRecordedExchangeError) -> HAREntry {
         let sensitivity = request.options.sensitivity
@@ -217,7 +223,7 @@ public final class Recording: Sendable, CustomStringConvertible {
 }
 
 extension HAREntry {
-    /// Every text that goes into the file, by the name of its place.
+    /// All texts that are written to the file, with the names of their places.
     fileprivate var places: [(name: String, bytes: [UInt8])] {
         func fields(_ fields: [HARField], _ name: String) -> [(name: String, bytes: [UInt8])] {
             fields.map { ("\(name) \($0.name.shownSafely())", Array("\($0.value ?? "")".utf8)) }
@@ -228,7 +234,7 @@ extension HAREntry {
             + fields(response.trailers ?? [], "trailer field") + [("error", Array((response.error ?? "").utf8))]
     }
 
-    /// Why it can't be replayed; nil where it can.
+    /// Why it can't be replayed; `nil` if it can.
     fileprivate var unplayable: String? {
         if let incomplete = response.incomplete, incomplete != .unfinished { return incomplete.description }
         if response.incomplete == nil, response.content.text == nil, response.content.size > 0 { return "its body is not in the file" }

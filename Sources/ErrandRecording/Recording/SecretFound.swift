@@ -1,12 +1,12 @@
-/// A registered secret stands in what was to be written. Nothing was written.
+/// The error of ``Recording/save()`` if a registered secret is in the content to be written. Nothing was written.
 ///
-/// Says where, and never what.
+/// It contains the position of the secret, but not the secret.
 public struct SecretFoundError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The exchange in the order of the file, from 1; nil where it is in none of them.
+    /// The number of the exchange in the file, from 1; `nil` if the secret is not in an exchange.
     public let entry: Int?
-    /// The exchange's method and URL, without secrets; empty where there is none.
+    /// The exchange's method and URL, without secrets; empty if the secret is not in an exchange.
     public let exchange: String
-    /// Where in it: `request URL`, `response field Location`, `request body`.
+    /// The place within the exchange: `request URL`, `response field Location`, `request body`.
     public let place: String
 
     init(entry: Int?, exchange: String, place: String) { (self.entry, self.exchange, self.place) = (entry, exchange, place) }

@@ -1,13 +1,13 @@
 public import ErrandCore
 
-/// A request to be answered from a recording, in which nothing answers it.
+/// The error of a request for which a recording has no matching exchange. The request was not sent.
 public struct NoRecordedExchangeError: RequestFailure {
     public var request: Request?
     public var attempts: [AttemptRecord] = []
-    /// The recorded exchange that is most like the request, and in what it differs, or why it does not answer; nil where there is none.
-    /// Without secrets.
+    /// The most similar recorded exchange, and how it differs from the request or why it can't be replayed; `nil` if the file has no
+    /// exchanges. Without secrets.
     public let nearest: String?
-    /// The file.
+    /// The path of the file.
     public let path: String
 
     public var phase: ExchangePhase { .request }
@@ -25,11 +25,11 @@ extension NoRecordedExchangeError: CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
 }
 
-/// A file is no HTTP archive.
+/// The error of a file that isn't an HTTP archive.
 public struct InvalidRecordingError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The file.
+    /// The path of the file.
     public let path: String
-    /// What is wrong with it.
+    /// What is wrong with the file.
     public let reason: String
 
     init(path: String, reason: String) { (self.path, self.reason) = (path, reason) }

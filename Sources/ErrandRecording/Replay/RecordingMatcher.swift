@@ -1,44 +1,49 @@
 public import ErrandCore
 
-/// Which recorded exchange answers a request. By default method, URL and query must be the same.
+/// Which recorded exchange matches a request. By default, the method, the URL and the query must be equal.
 ///
 /// ```swift
 /// RecordingMatcher(headers: [.accept], body: .normalized)
 /// ```
 ///
-/// Both sides are compared without their secrets, so that another token is no other request.
+/// Both sides are compared without their secrets, so that a request with another token still matches.
 public struct RecordingMatcher: Sendable, Hashable {
     /// How queries are compared.
     public enum QueryRule: Sendable, Hashable {
+        /// Queries are not compared.
         case ignored
-        /// The same items, in the same order.
+        /// The same items in the same order.
         case inOrder
-        /// The same items as often, in any order.
+        /// The same items, each the same number of times, in any order.
         case anyOrder
     }
 
     /// How bodies are compared.
     public enum BodyRule: Sendable, Hashable {
+        /// Bodies are not compared.
         case ignored
-        /// Byte for byte.
+        /// Byte by byte.
         case exact
-        /// JSON by value, forms by their pairs in any order, multipart bodies but for their boundary; others byte for byte.
+        /// JSON by value, forms by their pairs in any order, multipart bodies without their boundary, and others byte by byte.
         case normalized
     }
 
-    /// Whether the method must be the same.
+    /// Whether the methods must be equal.
     public var method: Bool
-    /// Whether scheme, host, port and path must be the same.
+    /// Whether scheme, host, port and path must be equal.
     public var url: Bool
+    /// How queries are compared.
     public var query: QueryRule
-    /// The fields that must have the same values.
+    /// The fields whose values must be equal; none by default.
     public var headers: [HTTPField.Name]
-    /// With another rule than `ignored`, bodies are read before they are matched: files and streams too, up to the recording's limit.
+    /// How bodies are compared. With any rule but `ignored`, bodies are read before they are matched, including files and streams, up to
+    /// the recording's limit.
     public var body: BodyRule
 
-    /// Method, URL and query.
+    /// Compares the method, the URL and the query.
     public static let standard = RecordingMatcher()
 
+    /// Creates a matcher. For each parameter, see the property of the same name.
     public init(
         method: Bool = true, url: Bool = true, query: QueryRule = .anyOrder, headers: [HTTPField.Name] = [], body: BodyRule = .ignored
     ) {

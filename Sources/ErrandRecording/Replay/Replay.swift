@@ -2,7 +2,7 @@ internal import ErrandCore
 internal import Synchronization
 
 extension Recording {
-    /// The recorded answer to `request`.
+    /// Returns the recorded response to `request`.
     func replay(_ request: Request, timing: ReplayTransport.Timing) async throws -> Response {
         try Task.checkCancellation()
         let read = try await read(request.body)
@@ -11,7 +11,7 @@ extension Recording {
         return try await response(entry, to: request, timing: timing)
     }
 
-    /// The body of a request, read if matching needs it.
+    /// Reads the body of a request, if matching needs it.
     func read(_ body: RequestBody) async throws -> ReadRequestBody {
         matcher.body == .ignored ? ReadRequestBody(unread: body) : try await ReadRequestBody(body, limitBytes: bodyLimitBytes)
     }
@@ -57,7 +57,7 @@ extension Recording {
 extension HARResponse {
     fileprivate var head: HTTPResponse { head(decoded: false) }
 
-    /// - Parameter decoded: the file is a browser's, in which bodies stand decoded under the fields that they came with.
+    /// - Parameter decoded: whether the file is from a browser: its bodies are decoded, although their fields describe the encoded ones.
     fileprivate func head(decoded: Bool) -> HTTPResponse {
         var fields = headers.fields
         if decoded, fields[.contentEncoding] != nil {
@@ -69,7 +69,7 @@ extension HARResponse {
     }
 }
 
-/// Waits until so many milliseconds since it was made have passed, or never.
+/// Waits until this many milliseconds after its creation, or not at all.
 struct Pace: Sendable {
     private let sleep: (@Sendable (Duration) async throws -> Void)?
 
@@ -81,12 +81,12 @@ struct Pace: Sendable {
     }
 
     func wait(until milliseconds: Double) async throws {
-        // A file may hold any number; a century is as good as for ever.
+        // A file may contain any number; a century has the same effect as forever.
         if let sleep, milliseconds > 0 { try await sleep(.milliseconds(min(milliseconds, 3.2e12))) }
     }
 }
 
-/// A recorded body, in the chunks in which it came.
+/// A recorded body, in its original chunks.
 private final class ReplayedBodySource: BodySource {
     private struct State {
         var rest: Data
@@ -106,7 +106,7 @@ private final class ReplayedBodySource: BodySource {
         _ bytes: Data, chunks: [HARChunk], trailers: HTTPFields?, failure: TransportError?, endTime: Double, pace: Pace,
         lifetime: ExchangeLifetime
     ) {
-        // A file that was edited by hand may count otherwise: what is left over is one more chunk.
+        // The chunks of a file that was edited by hand may be shorter than the body: the rest is one more chunk.
         let counted = chunks.reduce(0) { $0 &+ max(0, $1.bytes) }
         let extra = counted < bytes.count ? [HARChunk(bytes: bytes.count - counted, time: chunks.last?.time ?? 0)] : []
         state = Mutex(State(rest: bytes, chunks: (chunks + extra)[...]))

@@ -1,36 +1,41 @@
 public import ErrandCore
 internal import Synchronization
 
-/// A transport without a network: it answers from a recording alone.
+/// A transport without a network: it returns responses from a recording only.
 ///
 /// ```swift
 /// let client = APIClient(try ReplayTransport(path: "Fixtures/users.har").server("https://api.example"))
 /// ```
 ///
-/// It takes files of browsers as well. A request that nothing answers fails with ``NoRecordedExchangeError``, which names the nearest
-/// exchange and what differs. An exchange that failed when it was recorded fails again, with a ``TransportError``.
+/// It reads browsers' files too. A request that matches no exchange fails with ``NoRecordedExchangeError``, which contains the most similar
+/// exchange and the differences. An exchange that failed when it was recorded fails again, with a ``TransportError``.
 public final class ReplayTransport: HTTPTransport, CustomStringConvertible {
     /// How long a replay takes.
     public enum Timing: Sendable, Hashable {
         /// No time. The default.
         case none
-        /// As long as the exchange took: head and chunks come when they came, by the recording's clock.
+        /// As long as the recorded exchange: the head and the chunks arrive at their recorded times, on the recording's clock.
         case recorded
     }
 
+    /// The recording.
     public let recording: Recording
     private let timing: Timing
     private let isShutDown = Mutex(false)
 
-    /// - Parameter recording: what its file held when it was made; with the mode `all` that is nothing.
+    /// Creates a transport that replays the exchanges that were in the recording's file when the recording was created. With the mode
+    /// `all`, there are none.
     public init(_ recording: Recording, timing: Timing = .none) { (self.recording, self.timing) = (recording, timing) }
 
-    /// Reads the file at `path`.
+    /// Creates a transport that replays the file at `path`.
     ///
     /// - Parameters:
-    ///   - allowsRepeats: whether an exchange may answer more than once; see ``Recording``.
-    ///   - clock: what is waited by, with the timing `recorded`.
-    /// - Throws: ``InvalidRecordingError`` if there is no such file, or it is no HTTP archive.
+    ///   - path: the path of the file.
+    ///   - matching: which recorded exchange matches a request; method, URL and query by default.
+    ///   - allowsRepeats: whether an exchange may be replayed more than once; false by default. See ``Recording``.
+    ///   - timing: how long a replay takes; no time by default.
+    ///   - clock: the clock that a replay with the timing `recorded` waits by.
+    /// - Throws: ``InvalidRecordingError`` if there is no such file, or if it isn't an HTTP archive.
     public convenience init(
         path: String, matching matcher: RecordingMatcher = .standard, allowsRepeats: Bool = false, timing: Timing = .none,
         clock: any Clock<Duration> = ContinuousClock()
@@ -48,5 +53,6 @@ public final class ReplayTransport: HTTPTransport, CustomStringConvertible {
         return try await recording.replay(request, timing: timing)
     }
 
+    /// Refuses later requests.
     public func shutdown() async throws { isShutDown.withLock { $0 = true } }
 }

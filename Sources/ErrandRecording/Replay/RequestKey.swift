@@ -1,27 +1,27 @@
 internal import ErrandCore
 internal import ErrandFormats
 
-/// What of a request is compared, without its secrets.
+/// The parts of a request that are compared, without its secrets.
 struct RequestKey: Sendable {
     enum Body: Sendable {
         case bytes([UInt8])
         case json(JSONValue)
         case form([HARField])
-        /// Not there, or not all of it.
+        /// Missing or incomplete.
         case unknown
     }
 
     let method: String
-    /// Scheme, authority and path.
+    /// The scheme, the authority and the path.
     let url: String
     let query: [HARField]
     let headers: [String]
     let body: Body
 
-    /// - Parameter isBodyKnown: whether `request` has all of its body.
+    /// - Parameter isBodyKnown: whether `request` has its complete body.
     init(_ request: HARRequest, matcher: RecordingMatcher, sensitivity: Sensitivity, isBodyKnown: Bool = true) {
         var request = request
-        // By what a request says, its own body can't be redacted where it is not compared: that saves reading it.
+        // A body that is not compared need not be redacted: that saves reading it.
         if matcher.body == .ignored { request.postData = nil }
         request.url = String(request.url.prefix { $0 != "#" })
         request.url = (try? HTTPURL(request.url).description) ?? request.url
@@ -43,28 +43,28 @@ struct RequestKey: Sendable {
         if type.isJSON, let value = try? JSONDecoder().decode(JSONValue.self, from: Data(bytes)) { return .json(value) }
         if type.essence == FormURLEncoded.mediaType { return .form(.form(String(decoding: bytes, as: UTF8.self))) }
         if type.type == "multipart", let boundary = type[parameter: "boundary"] {
-            // Each request has a boundary of its own.
+            // Each request has its own boundary.
             let edits = MultipartSection.delimiters(of: boundary, in: bytes).map { ByteEdit(($0 + 2)..<($0 + 2 + boundary.utf8.count), []) }
             return .bytes(edits.applied(to: bytes))
         }
         return .bytes(bytes)
     }
 
-    /// Browsers' files may have a form's pairs alone.
+    /// Returns the pairs of a form. Browsers' files may contain only these.
     private static func pairs(of data: HARPostData) -> [(name: String, value: String)] {
         (data.params ?? []).map { ($0.name, $0.value ?? "") }
     }
 
     // MARK: Comparing
 
-    /// One thing in which a request differs from a recorded one.
+    /// A difference between a request and a recorded one.
     struct Difference {
-        /// How much it says that these are two different requests.
+        /// How strongly it indicates that these are different requests.
         let weight: Int
         let text: String
     }
 
-    /// What differs between this recorded request and `asked`; empty where that matches.
+    /// Returns the differences between this recorded request and `asked`; empty if they match.
     func differences(from asked: RequestKey, by matcher: RecordingMatcher) -> [Difference] {
         var differences: [Difference] = []
         if matcher.method, method != asked.method {
@@ -117,8 +117,8 @@ struct RequestKey: Sendable {
     }
 }
 
-/// Comparing with what was redacted: a placeholder in what was recorded stands for any text, as a secret that the response told
-/// is not known to be one when the request is made again.
+/// Comparison with redacted text: a placeholder in the recording matches any text, because a secret that came with a response is not known
+/// to be one when the request is made again.
 private enum Redacted {
     private static let placeholders = [Array(Sensitivity.placeholder.utf8), Array(Sensitivity.urlPlaceholder.utf8)]
 
@@ -139,7 +139,7 @@ private enum Redacted {
             literals.append(rest[..<range.lowerBound])
             rest = rest[range.upperBound...]
         }
-        // Each placeholder stands for something.
+        // Each placeholder stands for at least one byte.
         let shortest = literals.reduce(rest.count + literals.count) { $0 + $1.count }
         guard let first = literals.first, asked.starts(with: first), asked.count >= shortest,
             asked.suffix(rest.count).elementsEqual(rest)
@@ -152,7 +152,7 @@ private enum Redacted {
         return true
     }
 
-    /// What of each side has no partner on the other.
+    /// Returns the items of each side without an equal item on the other.
     static func unmatched(_ recorded: [HARField], _ asked: [HARField]) -> (recorded: [HARField], asked: [HARField]) {
         var (missing, extra) = (recorded, asked)
         for isSame in [{ $0 == $1 }, matches] as [(HARField, HARField) -> Bool] {
@@ -165,7 +165,7 @@ private enum Redacted {
         return (missing, extra)
     }
 
-    /// The path to the first difference; nil if there is none.
+    /// Returns the path to the first difference; `nil` if there is none.
     static func difference(_ recorded: JSONValue, _ asked: JSONValue, at path: String) -> String? {
         switch (recorded, asked) {
         case (.object(let left), .object(let right)):
