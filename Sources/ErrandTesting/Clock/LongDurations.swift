@@ -1,5 +1,5 @@
 extension Duration {
-    /// The sum, or the largest (or smallest) duration where the sum is none.
+    /// Returns the sum, or the largest or smallest duration if the sum overflows.
     func cappedSum(_ other: Duration) -> Duration {
         let (sum, isOver) = attoseconds.addingReportingOverflow(other.attoseconds)
         guard isOver else { return Duration(attoseconds: sum) }

@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// A clock whose time the test moves: a backoff of thirty minutes takes no time.
+/// A clock whose time the test controls: a backoff of thirty minutes takes no time.
 ///
 /// ```swift
 /// let clock = ManualClock()
@@ -9,12 +9,15 @@ internal import Synchronization
 /// clock.advance(by: .seconds(20))
 /// ```
 public final class ManualClock: Clock, Sendable {
-    /// Time since the clock was made.
+    /// The time since the clock was created.
     public struct Instant: InstantProtocol {
         let sinceStart: Duration
 
+        /// Returns the instant that is later by `duration`.
         public func advanced(by duration: Duration) -> Instant { Instant(sinceStart: sinceStart.cappedSum(duration)) }
+        /// Returns the duration from this instant to `other`.
         public func duration(to other: Instant) -> Duration { other.sinceStart - sinceStart }
+        /// Whether the first instant is earlier.
         public static func < (first: Instant, second: Instant) -> Bool { first.sinceStart < second.sinceStart }
     }
 
@@ -30,7 +33,7 @@ public final class ManualClock: Clock, Sendable {
         var cancelled: Set<Int> = []
         var watchers: [Int: (count: Int, continuation: CheckedContinuation<Void, any Error>)] = [:]
 
-        /// Watchers whose count is reached, taken out.
+        /// Removes and returns the watchers whose count is reached.
         mutating func satisfiedWatchers() -> [CheckedContinuation<Void, any Error>] {
             let satisfied = watchers.filter { $0.value.count <= sleepers.count }
             for id in satisfied.keys { watchers[id] = nil }
@@ -40,12 +43,15 @@ public final class ManualClock: Clock, Sendable {
 
     private let state = Mutex(State())
 
+    /// Creates a clock at its start.
     public init() {}
 
+    /// The current time of the clock.
     public var now: Instant { state.withLock(\.now) }
+    /// Zero: every duration is exact.
     public var minimumResolution: Duration { .zero }
 
-    /// Returns when the test has moved the time to `deadline`.
+    /// Returns when the test has advanced the time to `deadline`.
     ///
     /// - Throws: `CancellationError`.
     public func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
@@ -79,15 +85,15 @@ public final class ManualClock: Clock, Sendable {
         }
     }
 
-    /// How many sleep now.
+    /// The number of sleepers.
     public var sleeperCount: Int { state.withLock { $0.sleepers.count } }
 
-    /// How long it is until the next sleeper is due; nil if nobody sleeps.
+    /// The duration until the next sleeper is due; `nil` if there is none.
     public var nextSleeper: Duration? {
         state.withLock { state in state.sleepers.values.map(\.until).min().map { state.now.duration(to: $0) } }
     }
 
-    /// Returns as soon as at least `count` sleep.
+    /// Returns as soon as there are at least `count` sleepers.
     ///
     /// - Throws: `CancellationError`.
     public func sleepers(atLeast count: Int) async throws {
@@ -113,13 +119,13 @@ public final class ManualClock: Clock, Sendable {
         state.withLock { _ = $0.cancelled.remove(id) }
     }
 
-    /// Moves the time, and wakes who is due, the earliest first.
+    /// Advances the time by `duration`, which is at least zero, and wakes the sleepers that are due, the earliest first.
     public func advance(by duration: Duration) {
         precondition(duration >= .zero, "duration must be at least zero (is \(duration))")
         wake { $0.now = $0.now.advanced(by: duration) }
     }
 
-    /// Moves the time to the instant at which the next sleeper is due, and wakes it; by how much. Nil if nobody sleeps.
+    /// Advances the time to the instant at which the next sleeper is due, and wakes it. Returns by how much; `nil` if there is no sleeper.
     @discardableResult
     public func advanceToNextSleeper() -> Duration? {
         var moved: Duration?
@@ -131,8 +137,8 @@ public final class ManualClock: Clock, Sendable {
         return moved
     }
 
-    /// Runs `body`, and meanwhile moves the time to the next sleeper whenever there is one: a retry's backoffs, or a poll's waits,
-    /// pass at once and without anybody's hand.
+    /// Calls `body`, and meanwhile advances the time to the next sleeper whenever there is one: a retry's backoffs, or the waits of a poll,
+    /// pass immediately and automatically.
     ///
     /// ```swift
     /// let response = try await clock.advancingToSleepers {
@@ -140,9 +146,9 @@ public final class ManualClock: Clock, Sendable {
     /// }
     /// ```
     ///
-    /// It is for bodies that wait on this clock alone. Before each move it yields a little, so that others may come to sleep until
-    /// the same or an earlier instant; whoever waits for something else meanwhile (a connection, another clock) is not waited for.
-    /// So a deadline on this clock passes as soon as its timer is the next sleeper, whatever real work is still under way.
+    /// Use it for bodies that wait only on this clock. Before each advance it yields a few times, so that others can begin to sleep until
+    /// the same or an earlier instant. It does not wait for other work, such as a connection or another clock. So a deadline on this clock
+    /// passes as soon as its timer is the next sleeper, whatever other work is in progress.
     public func advancingToSleepers<Result>(_ body: () async throws -> Result) async rethrows -> Result {
         async let _ = advanceUntilCancelled()
         return try await body()

@@ -1,7 +1,7 @@
 public import ErrandCore
 internal import Synchronization
 
-/// Records events of calls and exchanges, for a test to look at.
+/// Records the events of calls and exchanges for a test.
 ///
 /// ```swift
 /// let sink = RecordingEventSink()
@@ -9,7 +9,7 @@ internal import Synchronization
 /// #expect(sink.kinds.count { $0 == .retryDecision } == 2)
 /// ```
 ///
-/// It keeps every event for as long as it lives.
+/// It keeps every event for its lifetime.
 public final class RecordingEventSink: EventSink {
     private struct Waiter {
         let kind: ExchangeEvent.Kind
@@ -24,6 +24,7 @@ public final class RecordingEventSink: EventSink {
 
     private let state = Mutex(State())
 
+    /// Creates a sink without events.
     public init() {}
 
     /// All events so far, oldest first.
@@ -32,6 +33,7 @@ public final class RecordingEventSink: EventSink {
     /// The kinds of ``events``.
     public var kinds: [ExchangeEvent.Kind] { events.map(\.kind) }
 
+    /// Records an event.
     public func record(_ event: ExchangeEvent) {
         let met = state.withLock { state in
             state.events.append(event)
@@ -42,7 +44,7 @@ public final class RecordingEventSink: EventSink {
         for continuation in met { continuation.resume() }
     }
 
-    /// Returns as soon as an event of `kind` has been recorded; at once if one was recorded before. It has no time limit of its own.
+    /// Returns as soon as an event of `kind` was recorded; immediately if there was one before. It has no timeout of its own.
     ///
     /// - Throws: `CancellationError`.
     public func wait(for kind: ExchangeEvent.Kind) async throws {

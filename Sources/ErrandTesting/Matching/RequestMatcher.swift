@@ -1,7 +1,7 @@
 public import ErrandCore
 public import ErrandFormats
 
-/// Which requests are meant: criteria that are joined by `&&`, `||` and `!`.
+/// A criterion for requests. Combine criteria with `&&`, `||` and `!`.
 ///
 /// ```swift
 /// .method(.post) && (.path("/login") || .url(matching: "/v[12]/login$")) && .form(["user": "ada"])
@@ -26,24 +26,26 @@ public struct RequestMatcher: Sendable, CustomStringConvertible {
 
     // MARK: Criteria
 
-    /// Every request.
+    /// Matches every request.
     public static let any = RequestMatcher(.all([]))
 
+    /// Matches requests with this method.
     public static func method(_ method: HTTPRequest.Method) -> RequestMatcher {
         RequestMatcher("method \(method.rawValue)") { $0.request.method == method }
     }
 
-    /// The path, percent-encoded and without its query: literal segments, `{name}` for any one segment that is not empty, a last
-    /// `**` for any number of them.
+    /// Matches paths by a pattern. The path is percent-encoded and without its query.
+    ///
+    /// - Parameter pattern: literal segments, `{name}` for any one segment that is not empty, and a final `**` for any number of segments.
     public static func path(_ pattern: String) -> RequestMatcher {
         let path = PathPattern(pattern)
         return RequestMatcher("path \(pattern)") { path.values(in: $0.path) != nil }
     }
 
-    /// The whole URL. `ignoringQuery` compares what stands before the question mark alone.
+    /// Matches requests with this URL. `ignoringQuery` compares only the part before the question mark.
     public static func url(_ url: String, ignoringQuery: Bool = false) -> RequestMatcher {
         let shown = Sensitivity.standard.redactedURL(url)
-        // Normalised as a request's own: host in lower case, no default port.
+        // Normalized like a request's own URL: the host in lower case, without a default port.
         let wanted = (try? HTTPURL(url))?.description ?? url
         @Sendable func comparable(_ text: String) -> Substring { ignoringQuery ? text.prefix { $0 != "?" } : text[...] }
         let text = String(comparable(wanted))
@@ -52,15 +54,15 @@ public struct RequestMatcher: Sendable, CustomStringConvertible {
         }
     }
 
-    /// The whole URL, some part of which matches a regular expression.
+    /// Matches requests whose URL contains a match of a regular expression.
     ///
-    /// - Precondition: `pattern` can be compiled.
+    /// - Precondition: `pattern` is a valid regular expression.
     public static func url(matching pattern: String) -> RequestMatcher {
         let matches = Pattern(pattern)
         return RequestMatcher("URL matching /\(pattern)/") { recorded in recorded.request.url.map { matches($0.description) } ?? false }
     }
 
-    /// A query item with this name, and with this value unless it is nil; both as they are before percent-encoding.
+    /// Matches requests with a query item of this name, and of this value unless it is `nil`; both before percent-encoding.
     public static func query(_ name: String, _ value: String? = nil) -> RequestMatcher {
         let shown = Sensitivity.standard.isSensitive(queryName: name) ? value.map { _ in Sensitivity.placeholder } : value
         return RequestMatcher("query \(name)\(shown.map { "=\($0)" } ?? "")") { recorded in
@@ -68,7 +70,7 @@ public struct RequestMatcher: Sendable, CustomStringConvertible {
         }
     }
 
-    /// A field with this name, and with this value unless it is nil.
+    /// Matches requests with a field of this name, and of this value unless it is `nil`.
     public static func header(_ name: HTTPField.Name, _ value: String? = nil) -> RequestMatcher {
         let shown = Sensitivity.standard.isSensitive(name) ? value.map { _ in Sensitivity.placeholder } : value
         return RequestMatcher("header \(name.rawName)\(shown.map { ": \($0)" } ?? "")") { recorded in
@@ -76,9 +78,10 @@ public struct RequestMatcher: Sendable, CustomStringConvertible {
         }
     }
 
-    /// A field with this name, some part of whose value matches a regular expression. Of several fields, one is enough.
+    /// Matches requests with a field of this name whose value contains a match of a regular expression. If there are several fields, one
+    /// match is enough.
     ///
-    /// - Precondition: `pattern` can be compiled.
+    /// - Precondition: `pattern` is a valid regular expression.
     public static func header(_ name: HTTPField.Name, matching pattern: String) -> RequestMatcher {
         let matches = Pattern(pattern)
         let shown = Sensitivity.standard.isSensitive(name) ? Sensitivity.placeholder : "/\(pattern)/"
@@ -87,15 +90,15 @@ public struct RequestMatcher: Sendable, CustomStringConvertible {
         }
     }
 
-    /// A body of exactly these bytes.
+    /// Matches requests whose body has exactly these bytes.
     public static func body(_ bytes: Data) -> RequestMatcher {
         RequestMatcher("body of \(bytes.count) bytes", needsBody: true) { $0.body == bytes }
     }
 
-    /// A body of exactly this text, in UTF-8.
+    /// Matches requests whose body is exactly this text, in UTF-8.
     public static func body(_ text: String) -> RequestMatcher { body(Data(text.utf8)) }
 
-    /// A JSON body that has at least these members, with these values; arrays have the same length.
+    /// Matches requests with a JSON body that has at least these members, with these values. Arrays must have the same length.
     public static func json(_ subset: JSONValue) -> RequestMatcher {
         let shown = (try? JSONEncoder().encode(subset)).map { String(decoding: $0, as: UTF8.self) } ?? "…"
         return RequestMatcher("JSON with \(shown)", needsBody: true) { recorded in
@@ -103,7 +106,7 @@ public struct RequestMatcher: Sendable, CustomStringConvertible {
         }
     }
 
-    /// A form (`application/x-www-form-urlencoded`) that has at least these items, before they are encoded.
+    /// Matches requests with a form (`application/x-www-form-urlencoded`) that has at least these items, before encoding.
     public static func form(_ items: [String: String]) -> RequestMatcher {
         let names = items.keys.sorted()
         let shown = names.map { Sensitivity.standard.isSensitive(queryName: $0) ? $0 : "\($0)=\(items[$0] ?? "")" }
@@ -113,7 +116,8 @@ public struct RequestMatcher: Sendable, CustomStringConvertible {
         }
     }
 
-    /// A part of a multipart body (RFC 7578) with this name and, unless they are nil, this file name and this text.
+    /// Matches requests with a part of a multipart body ([RFC 7578](https://www.rfc-editor.org/rfc/rfc7578)) of this name and, unless they
+    /// are `nil`, of this file name and this text.
     public static func part(named name: String, filename: String? = nil, text: String? = nil) -> RequestMatcher {
         let more = (filename.map { " of the file \($0)" } ?? "") + (text == nil ? "" : " with its text")
         return RequestMatcher("part \(name)\(more)", needsBody: true) { recorded in
@@ -124,27 +128,31 @@ public struct RequestMatcher: Sendable, CustomStringConvertible {
         }
     }
 
-    /// Whatever you look at; `name` is for the message about a request that nothing matched.
+    /// Matches requests for which a closure returns true. `name` is for the error of a request without a matching stub.
     public static func custom(_ name: String, _ matches: @escaping @Sendable (RecordedRequest) -> Bool) -> RequestMatcher {
         RequestMatcher(name, needsBody: true, matches)
     }
 
-    // MARK: Joined
+    // MARK: Combining
 
+    /// Matches requests that both matchers match.
     public static func && (first: RequestMatcher, second: RequestMatcher) -> RequestMatcher {
         RequestMatcher(.all(first.conjuncts + second.conjuncts))
     }
 
+    /// Matches requests that at least one of the matchers matches.
     public static func || (first: RequestMatcher, second: RequestMatcher) -> RequestMatcher { RequestMatcher(.any([first, second])) }
 
+    /// Matches requests that `matcher` does not match.
     public static prefix func ! (matcher: RequestMatcher) -> RequestMatcher { RequestMatcher(.not(matcher)) }
 
     private var conjuncts: [RequestMatcher] {
         if case .all(let matchers) = node { matchers } else { [self] }
     }
 
-    // MARK: Asked
+    // MARK: Matching
 
+    /// Returns whether a request meets the criteria.
     public func matches(_ request: RecordedRequest) -> Bool {
         switch node {
         case .one(_, _, let matches): matches(request)
@@ -154,7 +162,7 @@ public struct RequestMatcher: Sendable, CustomStringConvertible {
         }
     }
 
-    /// Whether the body must be there to tell.
+    /// Whether matching requires the body.
     var needsBody: Bool {
         switch node {
         case .one(_, let needsBody, _): needsBody
@@ -163,12 +171,12 @@ public struct RequestMatcher: Sendable, CustomStringConvertible {
         }
     }
 
-    /// The criteria that `request` does not meet, by name.
+    /// Returns the criteria that `request` does not meet, by name.
     func missed(by request: RecordedRequest) -> [String] {
         conjuncts.filter { !$0.matches(request) }.map(\.description)
     }
 
-    /// How many criteria must all be met.
+    /// The number of criteria that must all be met.
     var count: Int { conjuncts.count }
 
     public var description: String {
@@ -185,7 +193,7 @@ extension RequestMatcher: CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: ["matcher": description]) }
 }
 
-/// A regular expression that is compiled where it is used: a compiled one belongs to one thread.
+/// A regular expression that is compiled where it is used, because a compiled one can't be shared among threads.
 private struct Pattern: Sendable {
     private let text: String
 

@@ -1,12 +1,13 @@
-/// How slow a network is that a stub or a mock server plays: before the answer, and in each direction.
+/// The latency and the throughput of a network that a stub or a mock server simulates.
 public struct NetworkConditions: Sendable, Hashable, CustomStringConvertible {
-    /// Waited before the head of the answer comes.
+    /// The wait before the head of the response; at least zero.
     public var latency: Duration
-    /// Bytes of the response's body a second; nil is as fast as it is read.
+    /// The throughput of the response's body in bytes per second: more than 0; `nil`: unlimited.
     public var downloadBytesPerSecond: Int?
-    /// Bytes of the request's body a second; nil is as fast as it is given.
+    /// The throughput of the request's body in bytes per second: more than 0; `nil`: unlimited.
     public var uploadBytesPerSecond: Int?
 
+    /// Creates conditions; by default, without latency and limits.
     public init(latency: Duration = .zero, downloadBytesPerSecond: Int? = nil, uploadBytesPerSecond: Int? = nil) {
         precondition(latency >= .zero, "latency must be at least zero (is \(latency))")
         for (name, rate) in [("downloadBytesPerSecond", downloadBytesPerSecond), ("uploadBytesPerSecond", uploadBytesPerSecond)] {
@@ -15,15 +16,15 @@ public struct NetworkConditions: Sendable, Hashable, CustomStringConvertible {
         (self.latency, self.downloadBytesPerSecond, self.uploadBytesPerSecond) = (latency, downloadBytesPerSecond, uploadBytesPerSecond)
     }
 
-    /// 240 kbit/s down, 200 kbit/s up, 400 ms.
+    /// An EDGE network: 240 kbit/s down, 200 kbit/s up, 400 ms.
     public static let edge = NetworkConditions(latency: .milliseconds(400), downloadBytesPerSecond: 30_000, uploadBytesPerSecond: 25_000)
-    /// 780 kbit/s down, 330 kbit/s up, 100 ms.
+    /// A 3G network: 780 kbit/s down, 330 kbit/s up, 100 ms.
     public static let mobile3G = NetworkConditions(
         latency: .milliseconds(100), downloadBytesPerSecond: 97_500, uploadBytesPerSecond: 41_250)
-    /// 50 Mbit/s down, 10 Mbit/s up, 50 ms.
+    /// A 4G network: 50 Mbit/s down, 10 Mbit/s up, 50 ms.
     public static let mobile4G = NetworkConditions(
         latency: .milliseconds(50), downloadBytesPerSecond: 6_250_000, uploadBytesPerSecond: 1_250_000)
-    /// 40 Mbit/s down, 33 Mbit/s up, 1 ms.
+    /// A Wi-Fi network: 40 Mbit/s down, 33 Mbit/s up, 1 ms.
     public static let wiFi = NetworkConditions(
         latency: .milliseconds(1), downloadBytesPerSecond: 5_000_000, uploadBytesPerSecond: 4_125_000)
 

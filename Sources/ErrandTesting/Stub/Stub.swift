@@ -1,7 +1,7 @@
 public import ErrandCore
 public import ErrandFormats
 
-/// Which requests to answer, and how.
+/// A rule of a ``StubTransport``: which requests it matches, and the responses to them.
 ///
 /// ```swift
 /// Stub(.get, "/users/{id}").query("expand", "teams").responds(.json(User(id: 7)))
@@ -9,60 +9,63 @@ public import ErrandFormats
 /// Stub(matching: .path("/a") || .url(matching: "/v[12]/a$")).responds(.status(.ok))
 /// ```
 public struct Stub: Sendable, CustomStringConvertible {
-    /// What a request must be like.
+    /// The criterion for requests.
     public private(set) var matcher: RequestMatcher
     let path: PathPattern?
     var script: [StubResponse] = []
     var repeatsLast = true
 
+    /// Creates a stub for a method and a path.
+    ///
     /// - Parameters:
-    ///   - method: nil matches every method.
-    ///   - path: of the request, without its query: literal segments, `{name}` for any one segment, a last `**` for any number of
-    ///     them. Nil matches every path.
+    ///   - method: `nil`, the default, matches every method.
+    ///   - path: the path of the request, without its query: literal segments, `{name}` for any one segment, and a final `**` for any
+    ///     number of segments. `nil`, the default, matches every path.
     public init(_ method: HTTPRequest.Method? = nil, _ path: String? = nil) {
         matcher = (method.map { .method($0) } ?? .any) && (path.map { .path($0) } ?? .any)
         self.path = path.map { PathPattern($0) }
     }
 
-    /// A stub for whatever `matcher` matches.
+    /// Creates a stub for the requests that `matcher` matches.
     public init(matching matcher: RequestMatcher) { (self.matcher, path) = (matcher, nil) }
 
-    /// This stub for fewer requests: those that `matcher` matches as well.
+    /// Returns this stub for fewer requests: those that `matcher` matches too.
     public func and(_ matcher: RequestMatcher) -> Stub {
         var copy = self
         copy.matcher = self.matcher && matcher
         return copy
     }
 
-    /// This stub for more requests: those that `matcher` matches instead.
+    /// Returns this stub for more requests: also those that `matcher` matches.
     public func or(_ matcher: RequestMatcher) -> Stub {
         var copy = self
         copy.matcher = self.matcher || matcher
         return copy
     }
 
-    /// See ``RequestMatcher/query(_:_:)``.
+    /// Requires a query item. See ``RequestMatcher/query(_:_:)``.
     public func query(_ name: String, _ value: String? = nil) -> Stub { and(.query(name, value)) }
-    /// See ``RequestMatcher/header(_:_:)``.
+    /// Requires a field. See ``RequestMatcher/header(_:_:)``.
     public func header(_ name: HTTPField.Name, _ value: String? = nil) -> Stub { and(.header(name, value)) }
-    /// See ``RequestMatcher/header(_:matching:)``.
+    /// Requires a field. See ``RequestMatcher/header(_:matching:)``.
     public func header(_ name: HTTPField.Name, matching pattern: String) -> Stub { and(.header(name, matching: pattern)) }
-    /// See ``RequestMatcher/body(_:)-(String)``.
+    /// Requires a body. See ``RequestMatcher/body(_:)-(String)``.
     public func body(_ text: String) -> Stub { and(.body(text)) }
-    /// See ``RequestMatcher/json(_:)``.
+    /// Requires a JSON body. See ``RequestMatcher/json(_:)``.
     public func json(_ subset: JSONValue) -> Stub { and(.json(subset)) }
-    /// See ``RequestMatcher/form(_:)``.
+    /// Requires a form. See ``RequestMatcher/form(_:)``.
     public func form(_ items: [String: String]) -> Stub { and(.form(items)) }
-    /// See ``RequestMatcher/part(named:filename:text:)``.
+    /// Requires a part of a multipart body. See ``RequestMatcher/part(named:filename:text:)``.
     public func part(named name: String, filename: String? = nil, text: String? = nil) -> Stub {
         and(.part(named: name, filename: filename, text: text))
     }
-    /// See ``RequestMatcher/custom(_:_:)``.
+    /// Requires that a closure returns true. See ``RequestMatcher/custom(_:_:)``.
     public func matching(_ name: String, _ matches: @escaping @Sendable (RecordedRequest) -> Bool) -> Stub { and(.custom(name, matches)) }
 
-    /// What comes back: one answer again and again, or several, each once, in order.
+    /// Returns this stub with its responses: one for all requests, or several, each for one request, in order.
     ///
-    /// After the last of several nothing matches any more, and the next stub is asked; with `repeatingLast` the last stays.
+    /// After the last of several responses, the stub matches no more requests, and the next stub is tried. With `repeatingLast`, the last
+    /// response is repeated instead.
     public func responds(_ first: StubResponse, _ more: StubResponse..., repeatingLast: Bool = false) -> Stub {
         var copy = self
         copy.script = [first] + more
@@ -70,7 +73,7 @@ public struct Stub: Sendable, CustomStringConvertible {
         return copy
     }
 
-    /// The answer for the use with this number, from 0; nil where it is used up.
+    /// Returns the response for the use with this number, from 0; `nil` if the responses are used up.
     func answer(forUse use: Int) -> StubResponse? {
         if use < script.count { return script[use] }
         return repeatsLast ? script.last : nil

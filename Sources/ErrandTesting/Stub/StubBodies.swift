@@ -7,7 +7,7 @@ func waitForCancellation() async throws {
     for await _ in stream {}
 }
 
-/// Chunks that come when they are read.
+/// A source of chunks without delays.
 final class ChunksBodySource: BodySource {
     private let rest: Mutex<ArraySlice<Data>>
     private let failure: (any Error)?
@@ -26,7 +26,7 @@ final class ChunksBodySource: BodySource {
     func abandon() { rest.withLock { $0 = [] } }
 }
 
-/// A body in slices, each as late as the rate has it.
+/// A body in slices, each delayed according to a rate.
 final class PacedBodySource: BodySource {
     private struct State {
         var rest = Data()
@@ -42,7 +42,7 @@ final class PacedBodySource: BodySource {
         (self.base, self.bytesPerSecond, self.clock) = (base, bytesPerSecond, clock)
     }
 
-    /// Twenty slices a second, none above 64 KiB.
+    /// Twenty slices per second, none larger than 64 KiB.
     private var sliceBytes: Int { max(1, min(bytesPerSecond / 20, 64 * 1024)) }
 
     func next() async throws -> Data? {
@@ -72,7 +72,7 @@ final class PacedBodySource: BodySource {
     var trailers: HTTPFields? { base.trailers }
 }
 
-/// A body up to a byte, and then a failure.
+/// A body up to a byte, followed by a failure.
 struct BreakingOff: BodyTransform {
     private var left: Int
     private let failure: any Error
@@ -89,12 +89,12 @@ struct BreakingOff: BodyTransform {
     mutating func finish(_ input: inout Data) throws -> Data? { throw failure }
 }
 
-/// A body whose reader finds out that its task was cancelled, and which may have other trailers.
+/// A body that reports cancellation to its reader, and that may have other trailers.
 struct StubbedBodySource: BodySource {
     private let base: any BodySource
     private let ownTrailers: HTTPFields?
 
-    /// - Parameter trailers: in place of the body's own; nil leaves those.
+    /// - Parameter trailers: replace the body's own; `nil` keeps those.
     init(_ base: any BodySource, trailers: HTTPFields? = nil) { (self.base, ownTrailers) = (base, trailers) }
 
     var trailers: HTTPFields? { ownTrailers ?? base.trailers }

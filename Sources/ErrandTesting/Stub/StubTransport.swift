@@ -1,7 +1,7 @@
 public import ErrandCore
 internal import Synchronization
 
-/// A transport without a network: it answers by stubs, and keeps what it was asked.
+/// A transport without a network: it returns the responses of stubs, and records the requests.
 ///
 /// ```swift
 /// let stub = StubTransport(Stub(.get, "/users/{id}").responds(.json(User(id: 7))))
@@ -10,17 +10,18 @@ internal import Synchronization
 /// #expect(stub.requests.map(\.path) == ["/users/7"])
 /// ```
 ///
-/// Stubs are tried in order, and the first that matches answers. A request that nothing matches fails with ``UnmatchedRequestError``,
-/// which names the nearest stub and what differs. Everything belongs to this value: tests run side by side.
+/// Stubs are tried in order, and the first that matches provides the response. A request without a matching stub fails with
+/// ``UnmatchedRequestError``, which contains the nearest stub and the differences. All state belongs to this value: tests can run
+/// concurrently.
 ///
-/// It reads a request's body as a transport does, piece by piece, and tells the request's event sink of each: upload progress can
-/// be tested. Responses stream; ``openBodyCount`` counts those that nobody has finished.
+/// It reads a request's body as a transport does, chunk by chunk, and reports each to the request's event sink, so that upload progress can
+/// be tested. Responses are streamed; ``openBodyCount`` is the number of those that were not finished.
 public final class StubTransport: HTTPTransport, CustomStringConvertible {
-    /// What becomes of a request that no stub matches.
+    /// What happens to a request without a matching stub.
     public enum Unmatched: Sendable {
         /// It fails with ``UnmatchedRequestError``.
         case fails
-        /// It is sent by another sender, such as a real transport, which must outlive the stub.
+        /// It is sent to another sender, such as a real transport, which must outlive the stub.
         case passesThrough(to: any HTTPSender)
     }
 
@@ -35,11 +36,11 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
     private enum Choice {
         case answer(StubResponse, RecordedRequest)
         case none
-        /// A stub that might match asks for the body.
+        /// A stub that might match needs the body.
         case needsBody
     }
 
-    /// How much of a request's body is kept.
+    /// The largest number of bytes that is kept of a request's body.
     static let bodyLimitBytes = 16 * 1024 * 1024
 
     private let state: Mutex<State>
@@ -47,10 +48,13 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
     private let conditions: NetworkConditions?
     private let clock: any Clock<Duration>
 
+    /// Creates a transport.
+    ///
     /// - Parameters:
-    ///   - unmatched: what becomes of a request that no stub matches; it fails by default.
-    ///   - conditions: of the network that is played, for answers that name none of their own; nil is as fast as it goes.
-    ///   - clock: what delays and rates are measured by. With a ``ManualClock`` a slow network takes no time.
+    ///   - stubs: the stubs, in order.
+    ///   - unmatched: what happens to a request without a matching stub; it fails by default.
+    ///   - conditions: the simulated network, for responses without their own; `nil`, the default: as fast as possible.
+    ///   - clock: the clock that measures delays and rates. With a ``ManualClock``, a slow network takes no time.
     public convenience init(
         _ stubs: Stub..., unmatched: Unmatched = .fails, conditions: NetworkConditions? = nil,
         clock: any Clock<Duration> = ContinuousClock()
@@ -58,6 +62,7 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
         self.init(stubs, unmatched: unmatched, conditions: conditions, clock: clock)
     }
 
+    /// Creates a transport from an array of stubs. The parameters are those of the variadic initializer.
     public init(
         _ stubs: [Stub], unmatched: Unmatched = .fails, conditions: NetworkConditions? = nil,
         clock: any Clock<Duration> = ContinuousClock()
@@ -66,7 +71,7 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
         (self.unmatched, self.conditions, self.clock) = (unmatched, conditions, clock)
     }
 
-    /// Adds stubs behind the others.
+    /// Adds stubs after the existing ones.
     public func add(_ stubs: Stub...) {
         state.withLock { state in
             state.stubs += stubs
@@ -79,13 +84,13 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
     }
     public var description: String { "StubTransport" }
 
-    /// What was asked, in order, whether or not a stub matched.
+    /// The requests so far, in order, whether or not a stub matched.
     public var requests: [RecordedRequest] { state.withLock(\.requests) }
 
-    /// Streamed bodies that were neither read to their end nor abandoned: zero when a test is done.
+    /// The number of streamed bodies that were neither read to their end nor abandoned. It should be zero at the end of a test.
     public var openBodyCount: Int { state.withLock(\.openBodies) }
 
-    /// Stubs with answers that never came: those that no request matched, and scripts that were not played to their end.
+    /// The stubs with unused responses: those that no request matched, and those whose responses are not used up.
     public var unusedStubs: [Stub] {
         state.withLock { state in
             zip(state.stubs, state.uses).filter { stub, uses in uses < (stub.repeatsLast ? 1 : stub.script.count) }.map(\.0)
@@ -190,7 +195,7 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
 
     // MARK: The request's body
 
-    /// The body, each piece of which is kept and told of when it is read.
+    /// Opens the body. Each chunk is kept and reported when it is read.
     private func open(_ exchange: StubExchange, of index: Int, at bytesPerSecond: Int?) async throws -> any BodySource {
         let body = exchange.request.body
         let clock = clock
@@ -220,7 +225,7 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
     }
 
     private func read(_ exchange: StubExchange, of index: Int, at bytesPerSecond: Int?) async throws {
-        // Bytes in memory come at once, unless somebody looks.
+        // Bytes in memory are read at once, unless their pace is simulated.
         if let bytes = exchange.request.body.bytes, bytesPerSecond == nil {
             state.withLock { $0.requests[index].body = Data(bytes.prefix(Self.bodyLimitBytes)) }
             if !bytes.isEmpty { exchange.sent(bytes.count) }
@@ -247,7 +252,7 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
 
     // MARK: The response
 
-    /// - Parameter body: the request's, where the answer reads it by itself: nobody reads on when the answer is over.
+    /// - Parameter body: the request's body, if the response reads it. It is released when the response ends.
     private func respond(
         _ made: StubResponse.Made, by answer: StubResponse, over conditions: NetworkConditions?, to exchange: StubExchange,
         reading body: (any BodySource)? = nil
@@ -299,7 +304,7 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
         return Response(head: made.head, body: observed, request: request, exchange: exchange.lifetime)
     }
 
-    /// The other sender's answer. It reads the body, unless that has been read already.
+    /// Sends the request to another sender, which reads the body, unless it was already read.
     private func pass(_ exchange: StubExchange, of index: Int, to sender: any HTTPSender) async throws -> Response {
         var request = exchange.request
         let recorded = state.withLock { $0.requests[index] }
@@ -320,14 +325,15 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
         return try await sender.send(request)
     }
 
+    /// Refuses later requests.
     public func shutdown() async throws { state.withLock { $0.isShutDown = true } }
 }
 
-/// No stub matched a request.
+/// The error of a request without a matching stub.
 public struct UnmatchedRequestError: RequestFailure {
     public var request: Request?
     public var attempts: [AttemptRecord] = []
-    /// The stub that matched most, and what of it did not match; nil where there are no stubs.
+    /// The stub that matched most criteria, and those that it did not match; `nil` if there are no stubs.
     public let nearest: String?
 
     public var phase: ExchangePhase { .request }
@@ -368,7 +374,7 @@ private enum RawAnswersKey: MetadataKey, OptionKey {
 private enum StreamedAnswerKey: MetadataKey { static var defaultValue: Bool { false } }
 
 extension RequestOptions {
-    /// Whether who asks has a wire to put raw bytes on.
+    /// Whether the sender of the request can write raw bytes to a connection.
     package var acceptsRawAnswers: Bool {
         get { self[RawAnswersKey.self] }
         set { self[RawAnswersKey.self] = newValue }
@@ -376,13 +382,13 @@ extension RequestOptions {
 }
 
 extension ResponseMetadata {
-    /// Whether the answer was made before the request's body was read, which it reads by itself.
+    /// Whether the response was made before the request's body was read, and reads the body itself.
     package var isStreamedAnswer: Bool {
         get { self[StreamedAnswerKey.self] }
         set { self[StreamedAnswerKey.self] = newValue }
     }
 
-    /// Whether the body is a whole message, head included.
+    /// Whether the body is a complete message, including its head.
     package var isRawAnswer: Bool {
         get { self[RawAnswersKey.self] }
         set { self[RawAnswersKey.self] = newValue }

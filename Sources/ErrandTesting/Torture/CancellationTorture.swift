@@ -1,7 +1,7 @@
 internal import ErrandCore
 internal import Synchronization
 
-/// Cancels a scenario at every point at which it can be cancelled, one run after the other.
+/// Cancels a scenario at every point at which it can be cancelled, one run after another.
 ///
 /// ```swift
 /// let report = try await CancellationTorture().run {
@@ -16,47 +16,50 @@ internal import Synchronization
 /// print(report)      // 38 runs: 31 cancelled, 5 finished before it told, 2 uncancelled with 19 jobs
 /// ```
 ///
-/// The scenario runs on a queue of its own, one job after the other: a job is what a task does from one suspension to the next. For
-/// k = 1, 2, … it is cancelled just before the k-th job, which is when it is about to go on, and in another run just after it, which
-/// is while it is suspended: until it comes through, several runs in a row, without having had a k-th job.
+/// The scenario runs on a queue of its own, one job after another. A job is the work of a task from one suspension to the next. For k = 1,
+/// 2, …, the scenario is cancelled in one run just before the k-th job, when it is about to continue, and in another run just after it,
+/// while it is suspended. This ends when several runs in a row finish with fewer than k jobs.
 ///
-/// A run that was cancelled must end with `CancellationError` (no other error, whatever it was caused by) or with a right result; one
-/// that was not, with a right result. Each must end within ``hangLimit``, and a cancelled one within ``lateJobs`` jobs: reads that ignore
-/// cancellation go on for longer. What else must hold afterwards is for `check` to say.
+/// A cancelled run must end with `CancellationError` (and no other error, whatever its cause) or with a correct result. A run that is not
+/// cancelled must end with a correct result. Each run must end within ``hangLimit``, and a cancelled run within ``lateJobs`` jobs: reads
+/// that ignore cancellation take longer. Use `check` for everything else that must hold afterward.
 ///
-/// Counted are the jobs of the scenario's task and of its child tasks. What runs elsewhere is not: actors with executors of their own
-/// (the main actor), unstructured tasks, event loops. So a scenario that does its work in unstructured tasks has next to no jobs at which
-/// to cancel it: ``leastCancelled`` says how many runs must have been cancelled. For ``lateJobs`` to see a deaf read, the scenario needs
-/// more reads than that.
+/// Only the jobs of the scenario's task and of its child tasks count. Actors with executors of their own (such as the main actor),
+/// unstructured tasks and event loops don't count. So a scenario that works in unstructured tasks has very few jobs at which to cancel it;
+/// ``leastCancelled`` is the number of runs that must end cancelled. To detect a read that ignores cancellation, the scenario needs more
+/// reads than ``lateJobs``.
 ///
-/// At a real network the jobs vary from run to run: such a scenario is tried at many points, not at all of them, and should come
+/// With a real network, the number of jobs varies from run to run. Such a scenario is cancelled at many points, but not at all of them.
+/// Require more than two uncancelled runs for it.
 /// through more often than twice.
 public struct CancellationTorture: Sendable {
     /// When a run is cancelled.
     public enum Moment: Sendable, Hashable, CaseIterable {
-        /// Just before the k-th job runs.
+        /// Just before the k-th job.
         case before
-        /// Just after the k-th job ran: its task is suspended, or is over.
+        /// Just after the k-th job: its task is suspended, or has ended.
         case after
     }
 
-    /// The largest k. A scenario with more jobs is a violation.
+    /// The largest k. A scenario with more jobs fails.
     public let limit: Int
-    /// How long one run may take, by the wall clock. The task of one that takes longer is cancelled, and left to itself.
+    /// The longest duration of one run, by the wall clock. A task that takes longer is cancelled, and no longer waited for.
     public let hangLimit: Duration
-    /// How many runs in a row must end uncancelled.
+    /// The number of runs in a row that must end uncancelled.
     public let uncancelledRuns: Int
-    /// How many runs must end in `CancellationError`.
+    /// The number of runs that must end with `CancellationError`.
     public let leastCancelled: Int
-    /// How many jobs a run may have after the one at which it was cancelled.
+    /// The largest number of jobs in a run after the one at which it was cancelled.
     public let lateJobs: Int
 
+    /// Creates a test procedure.
+    ///
     /// - Parameters:
-    ///   - limit: the largest k, at least 1; 2,000 by default.
-    ///   - hangLimit: more than zero; 10 seconds by default.
-    ///   - uncancelledRuns: at least 1; two by default, as suits a scenario whose runs are all alike.
-    ///   - leastCancelled: at least 0; one by default. A scenario that waits a lot should ask for more.
-    ///   - lateJobs: at least 0; 100 by default, enough for most of what must be cleaned up.
+    ///   - limit: the largest k: at least 1, 2,000 by default.
+    ///   - hangLimit: the longest duration of one run: more than zero, 10 seconds by default.
+    ///   - uncancelledRuns: at least 1; two by default, for a scenario whose runs are all alike.
+    ///   - leastCancelled: at least 0; one by default. Use a larger number for a scenario with many waits.
+    ///   - lateJobs: at least 0; 100 by default, which is enough for most cleanup.
     public init(
         limit: Int = 2_000, hangLimit: Duration = .seconds(10), uncancelledRuns: Int = 2, leastCancelled: Int = 1, lateJobs: Int = 100
     ) {
@@ -69,14 +72,15 @@ public struct CancellationTorture: Sendable {
         (self.leastCancelled, self.lateJobs) = (leastCancelled, lateJobs)
     }
 
-    /// Runs `scenario` until it comes through uncancelled.
+    /// Runs `scenario` until it finishes uncancelled.
     ///
     /// - Parameters:
-    ///   - scenario: begins from the same state each time.
-    ///   - accepts: whether a result is right.
-    ///   - check: called after each run, in the caller's task: that nothing is left, and that the next request is fine.
-    /// - Throws: ``TortureError`` for the first run that is not as it must be, also for an error of `check`, and for too few runs that
-    ///   were cancelled; `CancellationError` if the caller is cancelled.
+    ///   - scenario: begins in the same state each time.
+    ///   - accepts: returns whether a result is correct.
+    ///   - check: called after each run, in the caller's task, to check that nothing is left and that the next request succeeds.
+    /// - Returns: a summary of the runs.
+    /// - Throws: ``TortureError`` for the first run that fails, also if `check` throws, and if too few runs were cancelled;
+    ///   `CancellationError` if the caller is cancelled.
     public func run<Value: Sendable>(
         _ scenario: @escaping @Sendable () async throws -> Value, accepts: (Value) -> Bool = { _ in true },
         check: (TortureRun<Value>) async throws -> Void = { _ in }
@@ -124,7 +128,7 @@ public struct CancellationTorture: Sendable {
         guard let result = try await result(of: scenario, on: executor) else {
             throw violation("no end within \(hangLimit), after \(executor.jobs) jobs")
         }
-        // Before the drain: what still cleans up after the end is not waited for by the scenario.
+        // Before the drain: the scenario does not wait for cleanup after its end.
         let late = executor.hasCancelled ? executor.jobs - k : nil
         await executor.drain()
         let wasCancelled = executor.hasCancelled
@@ -143,13 +147,13 @@ public struct CancellationTorture: Sendable {
         return TortureRun(jobNumber: k, moment: moment, outcome: outcome, jobs: executor.jobs, lateJobs: late)
     }
 
-    /// Nil where it takes longer than the limit.
+    /// Returns the result of the scenario; `nil` if it takes longer than the limit.
     private func result<Value: Sendable>(
         of scenario: @escaping @Sendable () async throws -> Value, on executor: CancellationTortureExecutor
     ) async throws -> Result<Value, any Error>? {
         let end = FirstValue<Result<Value, any Error>?>()
         let task = Task(executorPreference: executor) {
-            // The executor has to outlive its tasks.
+            // The executor must outlive its tasks.
             defer { withExtendedLifetime(executor) {} }
             do {
                 end.set(.success(try await scenario()))
@@ -174,7 +178,7 @@ public struct CancellationTorture: Sendable {
     }
 }
 
-/// What comes first of several; one waits for it.
+/// The first of several values; one task waits for it.
 private final class FirstValue<Value: Sendable>: Sendable {
     private struct State {
         var value: Value?

@@ -1,7 +1,7 @@
 internal import Dispatch
 internal import Synchronization
 
-/// Runs the jobs of one run on a queue of its own, one after the other, counts them, and cancels at one of them.
+/// Runs the jobs of one run on a queue of its own, one after another, counts them, and cancels the run at one of them.
 final class CancellationTortureExecutor: TaskExecutor {
     private struct State {
         var jobs = 0
@@ -16,18 +16,18 @@ final class CancellationTortureExecutor: TaskExecutor {
 
     init(k: Int, moment: CancellationTorture.Moment) { (self.k, self.moment) = (k, moment) }
 
-    /// How many jobs were begun.
+    /// The number of jobs that have begun.
     var jobs: Int { state.withLock(\.jobs) }
-    /// Whether the job came at which to cancel.
+    /// Whether the job at which to cancel was reached.
     var hasCancelled: Bool { state.withLock(\.isCancelled) }
 
-    /// Lets the first job begin, which is enqueued before anybody has the task's handle.
+    /// Starts the first job, which is enqueued before the task's handle is known.
     func start(_ cancel: @escaping @Sendable () -> Void) {
         state.withLock { $0.cancel = cancel }
         queue.activate()
     }
 
-    /// Returns when what was enqueued so far has run.
+    /// Returns when the jobs that are enqueued have run.
     func drain() async {
         await withCheckedContinuation { continuation in queue.async { continuation.resume() } }
         state.withLock { $0.cancel = nil }

@@ -1,21 +1,24 @@
-/// One run of a scenario under ``CancellationTorture``, which ended as it may.
+/// One valid run of a scenario under ``CancellationTorture``.
 public struct TortureRun<Value: Sendable>: Sendable, CustomStringConvertible {
+    /// How a run ended.
     public enum Outcome: Sendable {
         /// It was cancelled, and threw `CancellationError`.
         case cancelled
-        /// It was cancelled too late, or in passing: its result is right.
+        /// It was cancelled, but finished with a correct result.
         case finished(Value)
-        /// It was over before the k-th job.
+        /// It ended before the k-th job.
         case uncancelled(Value)
     }
 
-    /// The number of the job at which it was to be cancelled, from 1.
+    /// The number of the job at which to cancel, from 1.
     public let jobNumber: Int
+    /// Whether to cancel before or after that job.
     public let moment: CancellationTorture.Moment
+    /// How the run ended.
     public let outcome: Outcome
-    /// How many jobs it had.
+    /// The number of jobs.
     public let jobs: Int
-    /// How many of them came after the one at which it was cancelled, until its end; nil where it was not cancelled.
+    /// The number of jobs after the one at which it was cancelled, until its end; `nil` if it was not cancelled.
     public let lateJobs: Int?
 
     public var description: String {
@@ -29,25 +32,25 @@ public struct TortureRun<Value: Sendable>: Sendable, CustomStringConvertible {
     }
 }
 
-/// What came of a scenario under ``CancellationTorture``.
+/// The summary of a scenario's runs under ``CancellationTorture``.
 public struct TortureReport<Value: Sendable>: Sendable, CustomStringConvertible {
     private let counts: TortureCounts
-    /// The result of the last run, which nobody cancelled.
+    /// The result of the last run, which was not cancelled.
     public let value: Value
-    /// How many jobs the last run had.
+    /// The number of jobs in the last run.
     public let jobs: Int
 
     init(counts: TortureCounts, value: Value, jobs: Int) { (self.counts, self.value, self.jobs) = (counts, value, jobs) }
 
-    /// How often the scenario ran.
+    /// The number of runs.
     public var runs: Int { counts.runs }
-    /// Runs that threw `CancellationError`.
+    /// The number of runs that threw `CancellationError`.
     public var cancelled: Int { counts.cancelled }
-    /// Runs that were cancelled and had a right result nevertheless.
+    /// The number of runs that were cancelled and still had a correct result.
     public var finished: Int { counts.finished }
-    /// The most jobs that a run had after the one at which it was cancelled. See ``CancellationTorture/lateJobs``.
+    /// The largest number of jobs in a run after the one at which it was cancelled. See ``CancellationTorture/lateJobs``.
     public var lateJobs: Int { counts.lateJobs }
-    /// Runs that were over before it was time to cancel them.
+    /// The number of runs that ended before they could be cancelled.
     public var uncancelled: Int { counts.uncancelled }
 
     public var description: String {
@@ -73,16 +76,17 @@ struct TortureCounts: Sendable {
     }
 }
 
-/// A run under ``CancellationTorture`` did not end as it must.
+/// The error of a run that failed under ``CancellationTorture``.
 public struct TortureError: Error, CustomStringConvertible {
-    /// The number of the job at which the run was to be cancelled, from 1. For what is wrong with all runs together, that of the last run.
+    /// The number of the job at which to cancel, from 1. For a problem of all runs together, that of the last run.
     public let jobNumber: Int
+    /// Whether to cancel before or after that job.
     public let moment: CancellationTorture.Moment
-    /// What was wrong, as a phrase.
+    /// The problem, as a phrase.
     public let what: String
-    /// The error that the run, or the check after it, ended with; nil where it was none.
+    /// The error of the run, or of the check after it; `nil` if there was none.
     public let underlying: (any Error)?
-    /// False for what is wrong with all runs together: then the description names no job.
+    /// False for a problem of all runs together: the description then names no job.
     var isOfOneRun = true
 
     public var description: String { isOfOneRun ? "cancelled \(moment) job \(jobNumber): \(what)" : what }

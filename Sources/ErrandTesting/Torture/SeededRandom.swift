@@ -1,11 +1,13 @@
 internal import Synchronization
 
-/// Numbers that look random and are the same in every run with the same seed (SplitMix64). Not for secrets.
+/// A pseudorandom number generator (SplitMix64). Its numbers are the same in every run with the same seed. Don't use it for secrets.
 public struct SeededGenerator: RandomNumberGenerator, Sendable {
     private var state: UInt64
 
+    /// Creates a generator with a seed.
     public init(seed: UInt64) { state = seed }
 
+    /// Returns the next 64 bits.
     public mutating func next() -> UInt64 {
         state &+= 0x9E37_79B9_7F4A_7C15
         var mixed = state
@@ -15,7 +17,7 @@ public struct SeededGenerator: RandomNumberGenerator, Sendable {
     }
 }
 
-/// A ``SeededGenerator`` that tasks share, for whatever takes its randomness as a parameter.
+/// A ``SeededGenerator`` that tasks can share, for functions that take their randomness as a parameter.
 ///
 /// ```swift
 /// let random = SeededRandom(seed: 7)
@@ -24,8 +26,9 @@ public struct SeededGenerator: RandomNumberGenerator, Sendable {
 public final class SeededRandom: Sendable {
     private let generator: Mutex<SeededGenerator>
 
+    /// Creates a generator with a seed.
     public init(seed: UInt64) { generator = Mutex(SeededGenerator(seed: seed)) }
 
-    /// A number from 0 up to, but not including, 1. Callers at a time get different numbers of the one sequence.
+    /// Returns a number from 0 to 1, without 1. Concurrent callers get different numbers of one sequence.
     public func next() -> Double { generator.withLock { .random(in: 0..<1, using: &$0) } }
 }
