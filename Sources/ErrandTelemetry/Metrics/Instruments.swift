@@ -3,14 +3,14 @@ internal import ErrandCore
 internal import Metrics
 internal import Synchronization
 
-/// The instruments of a stack, made once for each set of attributes: a back end need not be asked again.
+/// The instruments of a stack, created once for each set of attributes, so that the back end is not called again.
 final class Instruments: Sendable {
     private struct Key: Hashable {
-        /// Whose requests are counted.
+        /// The server whose requests are counted.
         enum Server: Hashable {
-            /// `nil`: of requests that have none.
+            /// A server; `nil` for requests without one.
             case origin(Origin?)
-            /// Of those beyond ``seriesLimit``.
+            /// All servers beyond ``seriesLimit``.
             case others
         }
 
@@ -28,9 +28,10 @@ final class Instruments: Sendable {
         var series: [Key: Series] = [:]
     }
 
-    /// Back ends never forget a series. Beyond these, servers are counted together: a server that redirects to ever new names makes no new ones.
+    /// The number of series. Back ends never remove a series, so further servers are counted together: redirects to ever new names create
+    /// no new series.
     static let seriesLimit = 1_000
-    /// `server.address` of those beyond.
+    /// `server.address` of the servers beyond the limit.
     static let otherServers = "_OTHER"
 
     private let attributes: MetricsMiddleware.Attributes
@@ -51,7 +52,7 @@ final class Instruments: Sendable {
             method: Conventions.method(request.method, isKnown: knownMethods.contains(request.method)),
             server: .origin(Conventions.server(of: request)),
             template: attributes.contains(.urlTemplate) ? request.options.urlTemplate : nil)
-        // Of methods there are few.
+        // There are few methods.
         let rest = Key(method: key.method, server: .others, template: nil)
         let (known, factory, isFull) = state.withLock { state -> (Series?, any MetricsFactory, Bool) in
             let factory = state.factory ?? MetricsSystem.factory
@@ -63,7 +64,7 @@ final class Instruments: Sendable {
         let made = make(isFull ? rest : key, by: factory)
         return state.withLock { state in
             if let known = state.series[key] { return known }
-            // Others may have filled it meanwhile.
+            // Another thread may have filled it in between.
             if !isFull, state.series.count >= Self.seriesLimit { return state.series[rest] ?? made }
             let known = state.series[isFull ? rest : key] ?? made
             state.series[isFull ? rest : key] = known
@@ -94,13 +95,13 @@ final class Instruments: Sendable {
 
 /// The instruments for one method and server.
 final class Series: Sendable {
-    /// How an attempt ended.
+    /// The outcome of an attempt.
     struct Outcome: Hashable {
-        /// Nil where no head came.
+        /// The status; `nil` if there was no head.
         var status: Int?
-        /// Nil where it went well, or its caller left.
+        /// `nil` if the attempt succeeded, or if its caller cancelled it.
         var errorType: String?
-        /// Nil where it is not known.
+        /// The HTTP version; `nil` if it is unknown.
         var version: String?
 
         fileprivate var dimensions: [(String, String)] {
@@ -114,8 +115,8 @@ final class Series: Sendable {
         let outcome: Outcome
     }
 
-    /// A server chooses the status. With this many instruments, of three kinds, further outcomes are counted together: those that went well as one, and
-    /// those that did not as another.
+    /// The number of instruments, of three kinds, beyond which outcomes are counted together: successful ones as one, and all others as
+    /// another. The server chooses the status, so the number of outcomes must be limited.
     static let outcomeLimit = 100
 
     let active: Meter
@@ -128,7 +129,7 @@ final class Series: Sendable {
         (self.factory, self.dimensions, self.active, self.connections) = (factory, dimensions, active, connections)
     }
 
-    /// An attempt is over.
+    /// Records the end of an attempt.
     func end(_ outcome: Outcome, after elapsed: Duration) {
         active.decrement()
         recorder("http.client.request.duration", outcome).record(elapsed / .seconds(1))
@@ -136,8 +137,8 @@ final class Series: Sendable {
     }
 
     /// - Parameters:
-    ///   - requestBytes: nil where there was no body, or its size is not known.
-    ///   - responseBytes: nil where the size is not known.
+    ///   - requestBytes: `nil` if there was no body, or if its size is unknown.
+    ///   - responseBytes: `nil` if the size is unknown.
     func recordSizes(_ requestBytes: Int64?, _ responseBytes: Int64?, of outcome: Outcome) {
         if let requestBytes { recorder("http.client.request.body.size", outcome).record(requestBytes) }
         if let responseBytes { recorder("http.client.response.body.size", outcome).record(responseBytes) }
@@ -148,7 +149,7 @@ final class Series: Sendable {
         let (known, isFull) = recorders.withLock { ($0[key], $0.count >= Self.outcomeLimit) }
         if let known { return known }
         if isFull {
-            // One that went well stays one.
+            // A successful outcome still counts as successful.
             key = Key(label: label, outcome: Outcome(errorType: outcome.errorType == nil ? nil : Instruments.otherServers))
             if let known = recorders.withLock({ $0[key] }) { return known }
         }
@@ -161,7 +162,7 @@ final class Series: Sendable {
     }
 }
 
-/// The open connections to one origin, as whoever counts them says.
+/// The meters of the open connections to one origin, whose number a closure returns.
 struct ConnectionMeters: Sendable {
     private let origin: Origin
     private let count: @Sendable (Origin) -> MetricsMiddleware.ConnectionCount?

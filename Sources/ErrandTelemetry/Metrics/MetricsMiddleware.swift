@@ -2,75 +2,87 @@
 public import ErrandCore
 public import Metrics
 
-/// Measures each request that is sent, by OpenTelemetry's conventions for HTTP clients, through swift-metrics.
+/// Measures each request that is sent, according to OpenTelemetry's conventions for HTTP clients, through swift-metrics.
 ///
-/// **Place:** just around the transport, inside `retry`, `redirect`, the cache and the limits: each attempt is measured by itself, without
-/// the time in which it waited for its turn. `HTTPStack.default` follows redirects by itself, so begin with `HTTPStack.bare`.
+/// ```swift
+/// let stack = HTTPStack.bare.metrics().redirect().retry()
+/// // A back end for Prometheus shows, for example:
+/// // http_client_request_duration_count{http_request_method="GET",server_address="a.example",server_port="443",…} 12
+/// ```
 ///
-/// | Name | Kind | Unit | Attributes beside the common ones |
+/// **Place:** next to the transport, inside `retry`, `redirect`, the cache and the limits: each attempt is measured on its own, without the
+/// time that it was queued. `HTTPStack.default` contains `redirect`, so begin with `HTTPStack.bare`.
+///
+/// | Name | Kind | Unit | Attributes besides the common ones |
 /// |---|---|---|---|
-/// | `http.client.request.duration` | `Recorder` that aggregates | seconds | `http.response.status_code`, `error.type`, `network.protocol.version` |
+/// | `http.client.request.duration` | `Recorder` that aggregates | s | `http.response.status_code`, `error.type`, `network.protocol.version` |
 /// | `http.client.active_requests` | `Meter` | requests | `url.scheme` |
 /// | `http.client.request.body.size` | `Recorder` that aggregates | bytes | as for the duration |
 /// | `http.client.response.body.size` | `Recorder` that aggregates | bytes | as for the duration |
 /// | `http.client.open_connections` | `Meter` | connections | `http.connection.state` (`active`, `idle`), without a method |
 ///
-/// Common are `http.request.method` (`_OTHER` for an unknown one), `server.address` (an IPv6 address without brackets) and `server.port`;
-/// on demand, ``Attributes-swift.struct``. `network.protocol.name` is always `http`, and therefore left out. The path is never among them.
+/// The common attributes are `http.request.method` (`_OTHER` for an unknown method), `server.address` (an IPv6 address without brackets)
+/// and `server.port`. ``Attributes-swift.struct`` lists the optional ones. `network.protocol.name` is always `http`, and is left out. The
+/// path is never an attribute.
 ///
-/// **A duration** ends when the exchange ends on the wire: with the last byte of the response, or when the response is given up; for a
-/// change of protocol, with the head. A stream is measured to its end. Of a typed call, the attempt whose response is decoded ends when that
-/// is done.
+/// **A duration** ends when the exchange ends on the wire: with the last byte of the response, or when the response is abandoned; for a
+/// change of protocol, with the head. A stream is measured to its end. In a typed call, the attempt whose response is decoded ends after
+/// decoding.
 ///
-/// **Sizes** are of exchanges that came to their end: the bytes on the wire, coded as they were, where the transport counts them or a
-/// length is declared; of a body that the transport itself decodes, none. Requests without a body have none.
+/// **Sizes** are recorded for complete exchanges: the number of bytes on the wire, as they were encoded, if the transport counts them or a
+/// length is declared. No size is recorded for a body that the transport itself decodes, or for a request without a body.
 ///
-/// **`error.type`** is a status that the request's own rule refuses (`validateStatus`, wherever it stands), or one from 400 up where there is
-/// no rule; `timeout` and the other codes of ``TransportError`` in snake case (`cannot_connect`,
-/// `connection_lost`), or the name of another failure's type. A call that its caller cancelled, or a response that was given up, has none.
+/// **`error.type`** is a status that the request's own rule refuses (of `validateStatus`, wherever it is in the stack), or a status from
+/// 400 if there is no rule; `timeout` and the other codes of ``TransportError`` in snake case (`cannot_connect`, `connection_lost`); or the
+/// name of another error's type. A call that its caller cancelled, and a response that was abandoned, have none.
 ///
-/// **Bounds:** back ends keep each series for ever, and servers choose names and statuses. After 1,000 sets of the common attributes, further servers are
-/// counted together as `server.address` `_OTHER`, without a port and the attributes on demand. After 100 sets of the other attributes of one server, further
-/// ones are counted together as `error.type` `_OTHER`, without a status.
+/// **Limits:** back ends keep each series forever, and servers choose names and statuses. After 1,000 sets of the common attributes,
+/// further servers are counted together, with the `server.address` `_OTHER`, without a port and the optional attributes. After 100 sets of
+/// the other attributes of one server, further ones are counted together, with the `error.type` `_OTHER`, without a status.
 ///
-/// swift-metrics can't tell a back end of buckets or units: give ``durationBuckets`` to yours.
+/// swift-metrics does not pass buckets or units to a back end: configure yours with ``durationBuckets``.
 ///
 /// **Per request:** `request.options.metrics = .off`.
 public struct MetricsMiddleware: HTTPMiddleware {
-    /// The bounds of the buckets that the conventions want for `http.client.request.duration`, in seconds.
+    /// The bounds of the buckets for `http.client.request.duration` in the conventions, in seconds.
     public static let durationBuckets: [Double] = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
 
-    /// Attributes that are not there unless asked for.
+    /// Optional attributes, which are off by default.
     public struct Attributes: OptionSet, Sendable, Hashable {
+        /// The attributes as bits.
         public let rawValue: Int
+        /// Creates a set from bits.
         public init(rawValue: Int) { self.rawValue = rawValue }
 
         /// `url.scheme`, on every metric.
         public static let urlScheme = Attributes(rawValue: 1)
-        /// `url.template`, on every metric, where a request has one: as many series as there are endpoints.
+        /// `url.template`, on every metric, if a request has one. There is a series for each endpoint.
         public static let urlTemplate = Attributes(rawValue: 2)
     }
 
-    /// How many connections are open.
+    /// The number of open connections.
     public struct ConnectionCount: Sendable, Hashable {
-        /// With an exchange under way.
+        /// The connections with an exchange in progress.
         public var active: Int
-        /// Kept for the next one.
+        /// The connections that are kept for later exchanges.
         public var idle: Int
 
+        /// Creates a count.
         public init(active: Int, idle: Int) { (self.active, self.idle) = (active, idle) }
     }
 
     private let instruments: Instruments
     private let clock: any Clock<Duration>
 
+    /// Creates the middleware.
+    ///
     /// - Parameters:
-    ///   - factory: of the instruments; nil, the default, stands for `MetricsSystem.factory` as it is when the first request is measured.
-    ///   - attributes: none of them by default.
-    ///   - knownMethods: those that are named; nil stands for RFC 9110's and PATCH.
-    ///   - openConnections: asked at each end of an exchange how many connections there are to its origin; nil where it is not known. Without it, the default, `http.client.open_connections` is not reported. Quick, as it is called where
-    ///     the end is told.
-    ///   - clock: what durations are measured by.
+    ///   - factory: creates the instruments; `nil`, the default, is `MetricsSystem.factory` when the first request is measured.
+    ///   - attributes: the optional attributes; none by default.
+    ///   - knownMethods: the methods that are named; `nil`, the default, means those of RFC 9110 and PATCH.
+    ///   - openConnections: called at each end of an exchange. Returns the number of connections to its origin, or `nil` if it is unknown.
+    ///     It must return quickly. Without it, which is the default, `http.client.open_connections` is not recorded.
+    ///   - clock: the clock that measures durations.
     public init(
         factory: (any MetricsFactory)? = nil, attributes: Attributes = [], knownMethods: Set<HTTPRequest.Method>? = nil,
         openConnections: (@Sendable (_ origin: Origin) -> ConnectionCount?)? = nil, clock: any Clock<Duration> = ContinuousClock()
@@ -123,7 +135,7 @@ public struct MetricsMiddleware: HTTPMiddleware {
             response.onCallEnd(of: request, mark: elapsed) { end($0, outcome) }
             return response
         } catch let error as StatusError {
-            // A response all the same: `validateStatus` may stand on either side.
+            // A response too: `validateStatus` may be on either side.
             let outcome = Series.Outcome(
                 status: error.status.code, errorType: "\(error.status.code)", version: error.refused.metadata.httpVersion)
             error.refused.exchange.onEnd { exchange, sizes in
@@ -140,13 +152,13 @@ public struct MetricsMiddleware: HTTPMiddleware {
 
 private enum MetricsOptionKey: OptionKey {
     static var defaultValue: OptionOverride<Never> { .inherited }
-    /// It changes nothing of the exchange.
+    /// It does not change the exchange.
     static func identity(of value: OptionOverride<Never>) -> OptionIdentity { .none }
     static var crossesOrigins: Bool { true }
 }
 
 extension RequestOptions {
-    /// `.off` leaves this request out of the metrics.
+    /// Whether metrics are recorded for this request: `.off` leaves it out.
     public var metrics: OptionOverride<Never> {
         get { self[MetricsOptionKey.self] }
         set { self[MetricsOptionKey.self] = newValue }
@@ -155,6 +167,17 @@ extension RequestOptions {
 
 extension HTTPSender {
     /// Measures each request that is sent. See ``MetricsMiddleware``.
+    ///
+    /// ```swift
+    /// let stack = HTTPStack.bare.metrics().redirect().retry()
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - factory: creates the instruments; `nil`, the default, is `MetricsSystem.factory` when the first request is measured.
+    ///   - attributes: the optional attributes; none by default.
+    ///   - openConnections: returns the number of connections to an origin, or `nil` if it is unknown. Without it,
+    ///     `http.client.open_connections` is not recorded.
+    ///   - clock: the clock that measures durations.
     public func metrics(
         factory: (any MetricsFactory)? = nil, attributes: MetricsMiddleware.Attributes = [],
         openConnections: (@Sendable (_ origin: Origin) -> MetricsMiddleware.ConnectionCount?)? = nil,

@@ -2,13 +2,13 @@
 internal import ErrandCore
 internal import Tracing
 
-/// A span for a request: what it tells, and when it ends.
+/// The span of a request: its attributes and its end.
 final class RequestSpan: Sendable {
     private let span: any Tracing.Span
-    /// Without what the tracer has added.
+    /// The request without the fields that the tracer has added.
     private let request: Request
     private let options: TraceOptions
-    /// Whether it stands for one attempt, or for the call around them.
+    /// Whether the span is that of one attempt, or of the whole call.
     private let isAttempt: Bool
     private let isKnownMethod: Bool
 
@@ -22,7 +22,7 @@ final class RequestSpan: Sendable {
 
     var context: ServiceContext { span.context }
 
-    /// - Parameter traced: the request, with the span's context where that is sent along.
+    /// - Parameter traced: the request, with the span's context in its fields if that is sent.
     func send(_ traced: Request, to next: some HTTPSender) async throws -> Response {
         do {
             var response = try await ServiceContext.withValue(span.context) { try await next.send(traced) }
@@ -35,7 +35,7 @@ final class RequestSpan: Sendable {
             }
             return response
         } catch let error as StatusError {
-            // A response all the same: `validateStatus` may stand on either side.
+            // A response too: `validateStatus` may be on either side.
             let head = Head(of: error.refused, errorType: "\(error.status.code)")
             error.refused.exchange.onEnd { exchange, sizes in
                 self.end(CallReport(exchange: exchange, sizes: sizes, mark: DefaultTracerClock.now), head)
@@ -48,10 +48,10 @@ final class RequestSpan: Sendable {
         }
     }
 
-    /// What is left of a response when its exchange ends.
+    /// The part of a response that is still needed when its exchange ends.
     private struct Head: Sendable {
         let head: HTTPResponse
-        /// Nil where the status is as it should be.
+        /// `nil` if the status is accepted.
         let errorType: String?
         let version: String?
         let number: Int?
@@ -74,7 +74,7 @@ final class RequestSpan: Sendable {
         }
     }
 
-    /// A failure of this library describes itself without secrets; of any other, only the type is known to be safe.
+    /// A failure of this library describes itself without secrets. For any other error, only the type is safe.
     private func tell(_ error: any Error) {
         guard span.isRecording else { return }
         span.updateAttributes { $0.set("error.type", value: .string(Conventions.errorType(of: error))) }
@@ -108,7 +108,7 @@ final class RequestSpan: Sendable {
     private func add(_ head: Head, _ sizes: ExchangeLifetime.BodySizes, isComplete: Bool, to attributes: inout SpanAttributes) {
         attributes.set("http.response.status_code", value: .int64(Int64(head.head.status.code)))
         if let type = head.errorType { attributes.set("error.type", value: .string(type)) }
-        // Of a number that was given further in.
+        // The number may have been given further inside.
         if let number = head.number { attributes.set("errand.request.number", value: .int64(Int64(number))) }
         guard isAttempt else { return }
         if let version = head.version { attributes.set("network.protocol.version", value: .string(version)) }

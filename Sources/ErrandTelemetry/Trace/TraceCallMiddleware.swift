@@ -2,20 +2,29 @@
 public import ErrandCore
 public import Tracing
 
-/// Makes a span of each call, around all its attempts and the waits between them.
+/// Creates a span for each call, around all its attempts and the waits between them.
 ///
-/// **Place:** outside `retry` and `timeout`, and outside `log`, whose lines then carry the span where the logger asks the tracer for it.
-/// With ``TraceMiddleware`` inside, the attempts are its children. It sends nothing along by itself.
+/// ```swift
+/// let stack = HTTPStack.bare.trace().redirect().retry().log(to: logger).traceCall()
+/// // GET /users/{id}      internal, the call
+/// //   GET /users/{id}    client, the first attempt
+/// //   GET /users/{id}    client, the second attempt
+/// ```
 ///
-/// The span is of the kind `internal`, as the conventions want no HTTP span around those of the attempts. Its name, its end and what is an
-/// error are as there. Attributes: `http.request.method`, `url.template`, `http.response.status_code`, `error.type`, `errand.request.id`,
-/// `errand.request.number`, `errand.tag.NAME`.
+/// **Place:** outside `retry` and `timeout`, and outside `log`, whose lines then contain the span if the logger gets it from the tracer.
+/// With ``TraceMiddleware`` inside, the spans of the attempts are its children. It does not send the context itself.
+///
+/// The kind of the span is `internal`, because the conventions allow no HTTP span around those of the attempts. Its name, its end and its
+/// errors are those of ``TraceMiddleware``. Its attributes are `http.request.method`, `url.template`, `http.response.status_code`,
+/// `error.type`, `errand.request.id`, `errand.request.number` and `errand.tag.NAME`.
 ///
 /// **Per request:** `request.options.trace = .off`.
 public struct TraceCallMiddleware: HTTPMiddleware {
     private let tracer: (any Tracer)?
 
-    /// - Parameter tracer: nil, the default, stands for `InstrumentationSystem.tracer` as it is when a request is sent.
+    /// Creates the middleware.
+    ///
+    /// - Parameter tracer: creates the spans; `nil`, the default, is `InstrumentationSystem.tracer` when a request is sent.
     public init(tracer: (any Tracer)? = nil) { self.tracer = tracer }
 
     public var place: MiddlewarePlace? { .traceCall }
@@ -38,7 +47,7 @@ public struct TraceCallMiddleware: HTTPMiddleware {
 }
 
 extension HTTPSender {
-    /// Makes a span of each call. See ``TraceCallMiddleware``.
+    /// Creates a span for each call. See ``TraceCallMiddleware``.
     public func traceCall(tracer: (any Tracer)? = nil) -> HTTPStack { wrapped(by: TraceCallMiddleware(tracer: tracer)) }
 }
 #endif

@@ -3,7 +3,7 @@ internal import ErrandCore
 internal import Tracing
 
 extension Request {
-    /// Puts the context into the fields, as the tracer has it.
+    /// Writes the context into the fields, in the form of the tracer.
     mutating func inject(_ context: ServiceContext, by tracer: some Tracer, baggage scope: TraceOptions.BaggageScope) {
         var injected: [(name: HTTPField.Name, value: String)] = []
         tracer.inject(context, into: &injected, using: FieldInjector())
@@ -11,7 +11,7 @@ extension Request {
             injected.removeAll { $0.name == .baggage }
             if !head.headerFields.isEmpty { head.headerFields[.baggage] = nil }
         }
-        // What a caller has set along with another parent.
+        // It belongs to a parent that the caller has set.
         if !head.headerFields.isEmpty, injected.contains(where: { $0.name == .traceparent }) { head.headerFields[.tracestate] = nil }
         for (name, value) in injected { head.headerFields[name] = value }
     }

@@ -1,28 +1,32 @@
 #if Telemetry
 public import ErrandCore
 
-/// What spans tell beside what they always tell, and what goes along with a request.
+/// The optional attributes of spans, and the scope of `baggage`.
 public struct TraceOptions: Sendable, Hashable {
-    /// Where `baggage` (W3C) is sent.
+    /// Where `baggage` ([W3C](https://www.w3.org/TR/baggage/)) is sent.
     public enum BaggageScope: Sendable, Hashable {
-        /// To whomever a request goes.
+        /// To every server.
         case everywhere
-        /// Not past a redirect to another origin. The default.
+        /// To the first origin, but not after a redirect to another one. The default.
         case firstOrigin
+        /// To no server.
         case nowhere
     }
 
-    /// Fields of a request that are attributes, as `http.request.header.NAME`. Those that are secret never are.
+    /// The request fields that are attributes, as `http.request.header.NAME`; none by default. Secret fields never are.
     public var requestHeaders: [HTTPField.Name]
-    /// Fields of a response that are attributes, as `http.response.header.NAME`. Those that are secret never are.
+    /// The response fields that are attributes, as `http.response.header.NAME`; none by default. Secret fields never are.
     public var responseHeaders: [HTTPField.Name]
-    /// Whether there are `http.request.body.size` and `http.response.body.size`; not by default.
+    /// Whether `http.request.body.size` and `http.response.body.size` are attributes; false by default.
     public var bodySizes: Bool
+    /// Where `baggage` is sent.
     public var baggage: BaggageScope
-    /// Methods that are named; any other is `_OTHER`. By default RFC 9110's and PATCH.
+    /// The methods that are named; any other is `_OTHER`. By default, those of RFC 9110 and PATCH.
     public var knownMethods: Set<HTTPRequest.Method>
 
-    /// - Parameter knownMethods: nil stands for RFC 9110's and PATCH.
+    /// Creates options. For each parameter, see the property of the same name.
+    ///
+    /// - Parameter knownMethods: `nil`, the default, means the methods of RFC 9110 and PATCH.
     public init(
         requestHeaders: [HTTPField.Name] = [], responseHeaders: [HTTPField.Name] = [], bodySizes: Bool = false,
         baggage: BaggageScope = .firstOrigin, knownMethods: Set<HTTPRequest.Method>? = nil
@@ -31,7 +35,7 @@ public struct TraceOptions: Sendable, Hashable {
         (self.baggage, self.knownMethods) = (baggage, knownMethods ?? Conventions.knownMethods)
     }
 
-    /// None of it.
+    /// No optional attributes.
     public static let standard = TraceOptions()
 }
 
@@ -42,7 +46,7 @@ private enum TraceOptionKey: OptionKey {
 }
 
 extension RequestOptions {
-    /// Other options for this request, or `.off`: then it has no span, and its fields are left alone.
+    /// Other options for this request, or `.off`: the request then has no span, and its fields stay unchanged.
     public var trace: OptionOverride<TraceOptions> {
         get { self[TraceOptionKey.self] }
         set { self[TraceOptionKey.self] = newValue }
