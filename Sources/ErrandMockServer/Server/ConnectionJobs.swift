@@ -4,7 +4,7 @@ internal import NIOCore
 internal import NIOHTTP1
 internal import NIOHTTP2
 
-/// Answers the requests of one connection of HTTP/1.1, one after the other.
+/// Responds to the requests of one HTTP/1.1 connection, one after another.
 struct HTTP1Connection: Sendable {
     let core: ServerCore
     let connection: Connection
@@ -15,7 +15,7 @@ struct HTTP1Connection: Sendable {
         await withTaskCancellationHandler {
             await withTaskGroup(of: Void.self) { group in
                 group.addTask { await finish(by: serve()) }
-                // A client that goes away ends what answers it.
+                // A client that closes the connection ends the work on its request.
                 try? await connection.channel.closeFuture.get()
                 group.cancelAll()
             }
@@ -62,7 +62,7 @@ struct HTTP1Connection: Sendable {
         }
     }
 
-    /// Whether the client wants no more of this connection, or our parser can't read on.
+    /// Whether the client closes the connection after this request, or our parser can't read on.
     private static func isLast(_ head: HTTPRequest, version: String) -> Bool {
         let options = head.headerFields[values: .connection].joined(separator: ",").lowercased().split(separator: ",")
         let closes = options.contains { $0.split(separator: " ") == ["close"] }
@@ -84,9 +84,9 @@ struct HTTP1Connection: Sendable {
 
     private func readOn() async { while (try? await inbound.next()) != nil {} }
 
-    /// Reads, for a second, what the client had sent by then: the system would make a reset of it, and take our answer along.
+    /// Reads, for a second, what the client has already sent. Otherwise the system would send a reset, which could discard our response.
     private func closeOrderly() async {
-        // TLS takes leave by itself.
+        // TLS closes in order by itself.
         if !connection.isTLS {
             connection.closeOutput()
             await withTaskGroup(of: Void.self) { group in
@@ -100,7 +100,7 @@ struct HTTP1Connection: Sendable {
     }
 }
 
-/// Answers the request of one stream of HTTP/2.
+/// Responds to the request of one HTTP/2 stream.
 struct HTTP2Stream: Sendable {
     let core: ServerCore
     let connection: Connection

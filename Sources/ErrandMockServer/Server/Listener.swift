@@ -7,10 +7,10 @@ internal import NIOPosix
 internal import NIOSSL
 internal import NIOTLS
 
-/// The socket that listens, and how each connection that it accepts is set up.
+/// The listening socket, and the setup of the connections that it accepts.
 final class Listener: Sendable {
     private let channel: any Channel
-    /// What keeps the queue full of a listener that never accepts.
+    /// The connections that keep the queue of a listener that never accepts full.
     private let fillers: [any Channel]
     let port: Int
 
@@ -20,7 +20,7 @@ final class Listener: Sendable {
         var bootstrap = ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
             .serverChannelOption(.backlog, value: Int32(configuration.neverAccepts ? 0 : 256))
             .serverChannelOption(.autoRead, value: !configuration.neverAccepts)
-            // Read no more at a time than is held: a fault may stop the reading of any request.
+            // Don't read more at a time than is buffered: a fault may stop the reading of any request.
             .childChannelOption(.maxMessagesPerRead, value: 1)
             .childChannelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 32 * 1024))
             .childChannelInitializer { channel in
@@ -61,18 +61,18 @@ final class Listener: Sendable {
     func closed() async { for channel in [channel] + fillers { try? await channel.closeFuture.get() } }
 }
 
-/// The queue of a listener that never accepts did not fill.
+/// The error if the queue of a listener that never accepts does not fill.
 private struct BrokenListener: Error, CustomStringConvertible {
     var description: String { "this system takes connections that nobody accepts" }
 }
 
-/// Makes of an accepted channel one that speaks what it should.
+/// Sets an accepted channel up for its protocol.
 struct ConnectionSetup: Sendable {
     let core: ServerCore
-    /// Nil in clear text.
+    /// `nil` for clear text.
     let tls: NIOSSLContext?
 
-    /// On the channel's event loop.
+    // On the channel's event loop.
     func start(_ channel: any Channel) throws {
         let pipeline = channel.pipeline.syncOperations
         try pipeline.addHandler(SocketHandler(), name: Connection.firstHandlerName)
@@ -124,7 +124,7 @@ struct ConnectionSetup: Sendable {
 
     private func startHTTP2(_ connection: Connection) throws {
         var settings = NIOHTTP2Handler.ConnectionConfiguration()
-        // It is for the client to find what is wrong with a message, and for tests to look at what came.
+        // The client must find the errors in a message, and tests must see what arrived.
         settings.contentLengthValidation = .disabled
         settings.headerBlockValidation = .disabled
         let core = core
@@ -147,7 +147,7 @@ struct ConnectionSetup: Sendable {
     }
 }
 
-/// Waits for the end of the handshake, and sets up what was agreed on.
+/// Waits for the end of the handshake, and sets the negotiated protocol up.
 private final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
 
@@ -172,19 +172,19 @@ private final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHan
     }
 }
 
-/// Answers a `ClientHello` with an alert.
+/// Responds to a `ClientHello` with an alert.
 private final class RefusingHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        // A fatal alert, handshake_failure, in a record (RFC 8446, 5.1 and 6).
+        // A fatal alert, handshake_failure, in a record (RFC 8446, sections 5.1 and 6).
         context.writeAndFlush(wrapOutboundOut(ByteBuffer(bytes: [21, 3, 3, 0, 2, 2, 40])), promise: nil)
         context.close(promise: nil)
     }
 }
 
-/// A connection of HTTP/2 that is broken is closed at once.
+/// Closes a broken HTTP/2 connection immediately.
 private final class ConnectionErrorHandler: ChannelInboundHandler {
     typealias InboundIn = Never
 
@@ -193,7 +193,7 @@ private final class ConnectionErrorHandler: ChannelInboundHandler {
     init(core: ServerCore) { self.core = core }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // Of one stream alone, which hears of it by itself.
+        // An error of one stream only, which is reported to it.
         if error is NIOHTTP2Errors.StreamClosed || error is NIOHTTP2Errors.NoSuchStream { return }
         core.connectionFailed(error)
         context.close(promise: nil)

@@ -2,27 +2,29 @@
 internal import ErrandCore
 
 extension MockServer {
-    /// Settings of a server.
+    /// The settings of a server.
     public struct Configuration: Sendable {
-        /// `127.0.0.1` (the default) or `::1`.
+        /// The address to listen on: `127.0.0.1`, the default, or `::1`.
         public var host = "127.0.0.1"
-        /// Nil (the default) speaks in clear text.
+        /// The TLS settings; `nil`, the default: clear text.
         public var tls: TLS?
-        /// What is spoken: HTTP/1.1 by default. With TLS, several are chosen from by ALPN, the first preferred. Without it, HTTP/2 is spoken if it
-        /// stands alone, to clients that know so beforehand (RFC 9113, 3.3).
+        /// The protocols; HTTP/1.1 by default. With TLS, ALPN selects one of several, the first preferred. Without TLS, HTTP/2 is used if
+        /// it is the only one, with clients that know it beforehand ([RFC 9113, section
+        /// 3.3](https://www.rfc-editor.org/rfc/rfc9113#section-3.3)).
         public var protocols: [HTTPVersion] = [.http1]
-        /// Whether a client that asks for it is sent `100 Continue` as soon as its body is read: true.
+        /// Whether a client that expects `100 Continue` gets it as soon as its body is read; true by default.
         public var sendsContinue = true
-        /// Whether connections are never accepted: false. The queue of the system is full then, and connecting hangs.
+        /// Whether connections are never accepted; false by default. The queue of the system is then full, and connecting hangs.
         public var neverAccepts = false
-        /// What the system holds of requests that were not read yet; nil leaves it to the system.
+        /// The size of the system's buffer for unread request bytes; `nil`, the default, leaves it to the system.
         public var receiveBufferBytes: Int?
-        /// For delays, pauses and drips.
+        /// The clock for delays, pauses and slow sending.
         public var clock: any Clock<Duration> = ContinuousClock()
 
+        /// Creates settings for HTTP/1.1 in clear text.
         public init() {}
 
-        /// With TLS, by a certificate; HTTP/2 is preferred, unless `protocols` says otherwise.
+        /// Returns settings for TLS with a certificate. HTTP/2 is preferred by default.
         public static func tls(_ certificate: TestCertificate, protocols: [HTTPVersion] = [.http2, .http1]) -> Configuration {
             var configuration = Configuration()
             configuration.tls = TLS(certificate)
@@ -30,7 +32,7 @@ extension MockServer {
             return configuration
         }
 
-        /// HTTP/2 in clear text.
+        /// Settings for HTTP/2 in clear text.
         public static var http2: Configuration {
             var configuration = Configuration()
             configuration.protocols = [.http2]
@@ -38,23 +40,31 @@ extension MockServer {
         }
     }
 
+    /// A version of HTTP.
     public enum HTTPVersion: String, Sendable, Hashable {
+        /// HTTP/1.1.
         case http1 = "http/1.1"
+        /// HTTP/2.
         case http2 = "h2"
     }
 
-    /// How a server shows itself in TLS.
+    /// The TLS settings of a server.
     public struct TLS: Sendable {
+        /// The certificate that the server presents.
         public var certificate: TestCertificate
-        /// Who must have signed the certificates of clients; nil (the default) asks for none.
+        /// The authority that must have signed clients' certificates; `nil`, the default: no certificate is required.
         public var clientAuthority: TestAuthority?
-        /// The versions that are offered: 1.2 and 1.3.
+        /// The offered versions: 1.2 and 1.3 by default.
         public var versions: ClosedRange<Version> = .tls12 ... .tls13
 
+        /// Creates settings with a certificate.
         public init(_ certificate: TestCertificate) { self.certificate = certificate }
 
+        /// A version of TLS.
         public enum Version: Int, Sendable, Comparable {
+            /// TLS 1.2 or TLS 1.3.
             case tls12, tls13
+            /// Whether the first version is older.
             public static func < (left: Version, right: Version) -> Bool { left.rawValue < right.rawValue }
         }
     }

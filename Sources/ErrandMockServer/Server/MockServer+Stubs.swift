@@ -4,13 +4,20 @@ public import ErrandTesting
 internal import Synchronization
 
 extension MockServer {
-    /// Adds a dispatcher that answers by stubs, as a ``ErrandTesting/StubTransport`` does without a socket; the transport says what was asked.
+    /// Adds a dispatcher that responds with stubs, as a ``ErrandTesting/StubTransport`` does without a socket. Returns that transport,
+    /// which has the requests.
     ///
-    /// A stub that answers with a failure breaks the connection off. Delays and rates are measured by the server's clock.
+    /// ```swift
+    /// let served = server.serve(Stub(.get, "/users/{id}").responds(.json(["id": 7])))
+    /// // …
+    /// #expect(served.requests.map(\.path) == ["/users/7"])
+    /// ```
+    ///
+    /// A stub that responds with a failure closes the connection. Delays and rates are measured on the server's clock.
     @discardableResult
     public func serve(_ stubs: Stub...) -> StubTransport { serve(stubs) }
 
-    /// See ``serve(_:)-(Stub...)``.
+    /// Adds a dispatcher that responds with stubs. See ``serve(_:)-(Stub...)``.
     @discardableResult
     public func serve(_ stubs: [Stub]) -> StubTransport {
         let transport = StubTransport(stubs, clock: clock)
@@ -19,7 +26,7 @@ extension MockServer {
     }
 }
 
-/// Runs `body` with a server that answers by stubs, and stops it after that. See ``withMockServer(_:_:)``.
+/// Calls `body` with a server that responds with stubs, and stops the server when `body` returns or throws. See ``withMockServer(_:_:)``.
 public func withMockServer<Result>(
     serving stubs: [Stub], _ configuration: MockServer.Configuration = MockServer.Configuration(),
     _ body: (MockServer) async throws -> Result
@@ -31,7 +38,7 @@ public func withMockServer<Result>(
 }
 
 extension MockResponse {
-    /// Nil where no stub matches.
+    /// Returns `nil` if no stub matches.
     fileprivate init?(by transport: StubTransport, to incoming: IncomingRequest) async throws {
         let events = InformationalResponses()
         let body: RequestBody
@@ -51,9 +58,9 @@ extension MockResponse {
         } catch is CancellationError {
             throw CancellationError()
         } catch let error as TransportError where error.code == .requestBody {
-            throw error  // the client broke its request off
+            throw error  // the client did not complete its request
         } catch {
-            // What a client sees of it is that no answer comes.
+            // The client sees that there is no response.
             self = MockResponse(HTTPResponse(status: .ok)).fault(
                 incoming.httpVersion == "2" ? .resetStream(code: 2) : .close, at: .responseStart)
             return
@@ -68,7 +75,7 @@ extension MockResponse {
     }
 }
 
-/// What a stub told before its answer.
+/// The informational responses of a stub.
 private final class InformationalResponses: EventSink {
     private let state = Mutex<[HTTPResponse]>([])
     var heads: [HTTPResponse] { state.withLock { $0 } }

@@ -14,23 +14,25 @@ internal import Synchronization
 /// }
 /// ```
 ///
-/// What is queued answers first, in order; then dispatchers are asked in the order in which they were added, and the first that returns a
-/// response answers. A request that nobody answers gets a 404 that names it. Many requests may be under way at a time, each on its
-/// connection or stream.
+/// Responses in the queue come first, in order. Then the dispatchers are called in the order in which they were added, and the first that
+/// returns a response determines it. A request without a response gets a 404 that names it. Several requests may be in progress at a time,
+/// each on its connection or stream.
 ///
-/// Octets that are no HTTP are answered with 400, and their connection is closed. Methods are those that SwiftNIO's parser knows.
+/// The response to octets that are not HTTP is 400, and their connection is closed. The methods are those that SwiftNIO's parser knows.
 public final class MockServer: Sendable, CustomStringConvertible {
-    /// What happened so far.
+    /// The counts of connections and requests so far.
     public struct Counts: Sendable, Hashable {
+        /// The accepted connections.
         public var acceptedConnections = 0
+        /// The open connections.
         public var openConnections = 0
-        /// As in ``MockServer/connectionFailures``.
+        /// The failed connections, as in ``MockServer/connectionFailures``.
         public var failedConnections = 0
-        /// As in ``MockServer/requests``.
+        /// The requests, as in ``MockServer/requests``.
         public var requests = 0
     }
 
-    /// On the loopback interface, chosen by the system.
+    /// The port on the loopback interface, chosen by the system.
     public let port: Int
     private let core: ServerCore
     private let listener: Listener
@@ -38,19 +40,20 @@ public final class MockServer: Sendable, CustomStringConvertible {
 
     private init(_ listener: Listener, core: ServerCore) {
         (self.listener, self.core, port) = (listener, core, listener.port)
-        // This value owns it, and ends it in `stop()`, or when nobody holds it any more.
+        // This value owns the task, and ends it in `stop()` or when it is released.
         work = Task { await core.run() }
     }
 
-    /// Starts a server; ``withMockServer(_:_:)`` also stops it.
+    /// Starts a server. Use ``withMockServer(_:_:)`` to stop it automatically.
     ///
-    /// - Throws: what opening a socket, or reading a certificate, throws.
+    /// - Throws: the error of opening a socket or of reading a certificate.
     public static func start(_ configuration: Configuration = Configuration()) async throws -> MockServer {
         let core = ServerCore(configuration)
         return MockServer(try await Listener(core), core: core)
     }
 
-    /// Stops listening, breaks every connection off, cancels what answers, and returns when all of it has ended. Safe to call twice.
+    /// Stops listening, closes every connection, cancels the work on requests, and returns when all of it has ended. Calling it twice is
+    /// safe.
     public func stop() async {
         let open = core.stop()
         work.cancel()
@@ -68,42 +71,47 @@ public final class MockServer: Sendable, CustomStringConvertible {
         for channel in open { Connection.closeSocket(of: channel) }
     }
 
-    // MARK: - Answers
+    // MARK: - Responses
 
-    /// Adds answers to the queue: each is given once, in order, before any dispatcher is asked.
+    /// Adds responses to the queue. Each is sent once, in order, before any dispatcher is called.
     public func enqueue(_ responses: MockResponse...) { core.change { $0.queue += responses } }
 
-    /// Adds a dispatcher behind the others. It is asked when the head of a request has come, may read the body, and returns nil for what is
-    /// not its business. What it throws is answered with a 500 that says so; but for `CancellationError`, which closes the connection.
+    /// Adds a dispatcher after the existing ones. It is called when the head of a request has arrived, may read the body, and returns `nil`
+    /// to leave the request to the next one. If it throws, the response is a 500 with the error; if it throws `CancellationError`, the
+    /// connection is closed.
     public func dispatch(_ respond: @escaping @Sendable (IncomingRequest) async throws -> MockResponse?) {
         core.change { $0.dispatchers.append(respond) }
     }
 
-    /// What goes wrong with the next `count` connections, before any request.
+    /// Applies a fault to the next `count` connections, before any request.
     public func failConnections(_ fault: ConnectionFault, next count: Int = 1) {
         core.change { $0.connectionFaults += Array(repeating: fault, count: count) }
     }
 
-    // MARK: - Where it is, and what happened
+    // MARK: - Address and history
 
-    /// `http://127.0.0.1:…`, with TLS `https://localhost:…`, with `path` behind it.
+    /// The URL of `path` on this server: `http://127.0.0.1:…`, with TLS `https://localhost:…`.
     public func url(_ path: String = "/") -> String {
         let host = core.configuration.host
         let shown = core.configuration.tls != nil ? "localhost" : host.contains(":") ? "[\(host)]" : host
         return "\(core.configuration.tls == nil ? "http" : "https")://\(shown):\(port)\(path)"
     }
 
-    /// The requests in the order in which they were whole, or broke off; each is here before its response is sent, unless that is sent early.
+    /// The requests, in the order in which they were complete or failed. Each is added before its response is sent, unless that is sent
+    /// early.
     public var requests: [MockRequest] { core.with { $0.requests } }
 
-    /// Why connections came to nothing: handshakes that failed, octets that are no HTTP.
+    /// The errors of connections: handshakes that failed, octets that are not HTTP.
     public var connectionFailures: [String] { core.with { $0.failures } }
 
+    /// The counts of connections and requests so far.
     public var counts: Counts { core.with { $0.counts } }
+    /// The number of open connections.
     public var openConnectionCount: Int { counts.openConnections }
+    /// The number of accepted connections.
     public var acceptedConnectionCount: Int { counts.acceptedConnections }
 
-    /// The first of ``requests`` that was not given here yet; waits for it if there is none.
+    /// Returns the first of ``requests`` that this method has not returned yet. Waits for one if there is none.
     ///
     /// - Throws: ``TimeoutError``; `CancellationError`.
     public func nextRequest(within limit: Duration = .seconds(5)) async throws -> MockRequest {
@@ -120,7 +128,7 @@ public final class MockServer: Sendable, CustomStringConvertible {
         throw TimeoutError(limit: limit, counts: counts)
     }
 
-    /// Waits until the counts are as wanted.
+    /// Waits until the counts satisfy a condition.
     ///
     /// - Throws: ``TimeoutError``; `CancellationError`.
     public func waitUntil(within limit: Duration = .seconds(5), _ condition: @escaping @Sendable (Counts) -> Bool) async throws {
@@ -129,15 +137,16 @@ public final class MockServer: Sendable, CustomStringConvertible {
         throw TimeoutError(limit: limit, counts: counts)
     }
 
-    /// What delays, pauses and drips are measured by.
+    /// The clock that measures delays, pauses and slow sending.
     var clock: any Clock<Duration> { core.configuration.clock }
 
     public var description: String { "MockServer(\(url("")))" }
 
-    /// What a ``MockServer`` was waited for did not happen.
+    /// The error if a ``MockServer`` was waited for in vain.
     public struct TimeoutError: Error, Sendable, CustomStringConvertible {
+        /// The duration of the wait.
         public let limit: Duration
-        /// As they were at the end.
+        /// The counts at the end of the wait.
         public let counts: Counts
         public var description: String {
             "waited \(limit); \(counts.requests) requests, \(counts.acceptedConnections) connections accepted, \(counts.openConnections) open"
@@ -149,7 +158,7 @@ private final class Found: Sendable {
     let request = Mutex<MockRequest?>(nil)
 }
 
-/// Runs `body` with a server, and stops the server when it returns or throws: no socket and no task is left then.
+/// Calls `body` with a server, and stops the server when `body` returns or throws: no socket and no task is left.
 public func withMockServer<Result>(
     _ configuration: MockServer.Configuration = MockServer.Configuration(), _ body: (MockServer) async throws -> Result
 ) async throws -> Result {

@@ -3,7 +3,7 @@ internal import ErrandCore
 internal import NIOCore
 internal import Synchronization
 
-/// What a server knows and keeps: answers, records, connections. Its tasks hold it; the ``MockServer`` ends them.
+/// The state of a server: responses, requests, connections. Its tasks hold it; the ``MockServer`` ends them.
 final class ServerCore: Sendable {
     typealias Dispatcher = @Sendable (IncomingRequest) async throws -> MockResponse?
 
@@ -16,7 +16,7 @@ final class ServerCore: Sendable {
         var queue: [MockResponse] = []
         var dispatchers: [Dispatcher] = []
         var requests: [MockRequest] = []
-        /// How many of them ``MockServer/nextRequest(within:)`` has given.
+        /// How many of them ``MockServer/nextRequest(within:)`` has returned.
         var taken = 0
         var connectionFaults: [ConnectionFault] = []
         var failures: [String] = []
@@ -42,7 +42,7 @@ final class ServerCore: Sendable {
         (jobs, jobsContinuation) = AsyncStream.makeStream()
     }
 
-    /// Runs what connections and streams ask for, until the task is cancelled and all of it has ended.
+    /// Runs the jobs of connections and streams, until the task is cancelled and all of them have ended.
     func run() async {
         await withDiscardingTaskGroup { group in
             for await job in jobs { group.addTask { await job() } }
@@ -55,7 +55,7 @@ final class ServerCore: Sendable {
 
     func with<Result>(_ body: (inout sending State) -> sending Result) -> sending Result { state.withLock(body) }
 
-    /// Changes the state, and wakes whoever waited for what it now is.
+    /// Changes the state, and wakes the waiters whose conditions it satisfies.
     func change(_ body: (inout State) -> Void) {
         let woken = state.withLock { state in
             body(&state)
@@ -73,7 +73,7 @@ final class ServerCore: Sendable {
         return woken
     }
 
-    /// What was queued comes first, then the first dispatcher that has an answer.
+    /// Returns the response to a request: the first one in the queue, or that of the first dispatcher that returns one.
     func answer(_ request: IncomingRequest) async throws -> MockResponse {
         let (queued, dispatchers) = state.withLock { state -> (MockResponse?, [Dispatcher]) in
             state.queue.isEmpty ? (nil, state.dispatchers) : (state.queue.removeFirst(), [])
@@ -85,7 +85,8 @@ final class ServerCore: Sendable {
         return .text("the mock server has no answer for \(request.method.rawValue) \(request.head.path ?? "")\n", status: .notFound)
     }
 
-    /// Waits until `isMet`, which may change the state as it is met; false when the time is over or the task was cancelled.
+    /// Waits until `isMet`, which may change the state when it is satisfied. Returns false when the time has passed or the task was
+    /// cancelled.
     func wait(within limit: Duration, until isMet: @escaping @Sendable (inout State) -> Bool) async -> Bool {
         await withTaskGroup(of: Bool.self) { group in
             group.addTask { await self.wait(until: isMet) }
@@ -95,7 +96,7 @@ final class ServerCore: Sendable {
             }
             let first = await group.next() ?? false
             group.cancelAll()
-            // The condition may have been met while the time ran out.
+            // The condition may have been satisfied while the time ran out.
             let second = await group.next() ?? false
             return first || second
         }
@@ -123,7 +124,7 @@ final class ServerCore: Sendable {
 
     // MARK: - Connections
 
-    /// Its number, and what is to go wrong with it; nil if the server has stopped.
+    /// Returns the connection's number, and its fault if there is one; `nil` if the server has stopped.
     func accept(_ channel: any Channel) -> (index: Int, fault: ConnectionFault?)? {
         var accepted: (index: Int, fault: ConnectionFault?)?
         change { state in
@@ -139,7 +140,7 @@ final class ServerCore: Sendable {
 
     func connectionFailed(_ error: any Error) { change { $0.failures.append("\(error)") } }
 
-    /// The channels that are open; none is accepted from now on.
+    /// Stops accepting. Returns the open channels.
     func stop() -> [any Channel] {
         var open: [any Channel] = []
         change { state in

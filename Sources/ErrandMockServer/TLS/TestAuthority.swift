@@ -5,17 +5,17 @@ internal import NIOSSL
 internal import SwiftASN1
 internal import X509
 
-/// A throw-away certificate authority, made in this process: nobody believes it who is not told to.
+/// A temporary certificate authority, created in this process. Only clients that are configured with it trust it.
 ///
 /// ```swift
 /// let authority = try TestAuthority()
-/// try authority.writeCertificate(toPath: path)                   // for the client to believe
+/// try authority.writeCertificate(toPath: path)                   // for the client to trust
 /// let server = try await MockServer.start(.tls(try authority.certificate()))
 /// ```
 ///
-/// Keys are of P-256. All its certificates are valid from yesterday for 30 days, unless asked for otherwise.
+/// Its keys are P-256 keys. All its certificates are valid for 30 days from yesterday, unless requested otherwise.
 public struct TestAuthority: Sendable {
-    /// What it calls itself.
+    /// The authority's name.
     public let name: String
     /// The authority's own certificate.
     public let certificatePEM: String
@@ -25,6 +25,7 @@ public struct TestAuthority: Sendable {
     /// Names of this machine: `localhost`, `127.0.0.1` and `::1`.
     public static let localNames = ["localhost", "127.0.0.1", "::1"]
 
+    /// Creates an authority with a new key.
     public init(name: String = "Errand test authority") throws {
         let key = P256.Signing.PrivateKey()
         let subject = try DistinguishedName { CommonName(name) }
@@ -39,13 +40,13 @@ public struct TestAuthority: Sendable {
         certificatePEM = try certificate.serializeAsPEM().pemString
     }
 
-    /// When a certificate is valid.
+    /// The period in which a certificate is valid.
     public enum Validity: Sendable, Hashable {
-        /// From yesterday for 30 days.
+        /// For 30 days from yesterday.
         case now
-        /// Its time is over since yesterday.
+        /// It expired yesterday.
         case expired
-        /// Its time begins tomorrow.
+        /// It begins tomorrow.
         case notYet
 
         fileprivate var range: (from: Date, to: Date) {
@@ -60,10 +61,10 @@ public struct TestAuthority: Sendable {
         }
     }
 
-    /// A certificate of a server.
+    /// Returns a new server certificate.
     ///
     /// - Parameters:
-    ///   - names: of hosts, or addresses as text.
+    ///   - names: host names, or addresses as text.
     ///   - validity: when it is valid; now by default.
     public func certificate(for names: [String] = localNames, validity: Validity = .now) throws -> TestCertificate {
         let alternatives = names.map { name -> GeneralName in
@@ -81,7 +82,7 @@ public struct TestAuthority: Sendable {
             })
     }
 
-    /// A certificate of a client, for mutual TLS.
+    /// Returns a new client certificate, for mutual TLS.
     public func clientCertificate(name: String = "test client", validity: Validity = .now) throws -> TestCertificate {
         try issue(
             try DistinguishedName { CommonName(name) }, validity: validity,
@@ -93,10 +94,11 @@ public struct TestAuthority: Sendable {
             })
     }
 
-    /// Writes the authority's certificate to a file, for clients that want a path.
+    /// Writes the authority's certificate to a file, for clients that need a path.
     public func writeCertificate(toPath path: String) throws { try Data(certificatePEM.utf8).write(to: URL(fileURLWithPath: path)) }
 
-    /// By which a certificate names the authority's key (RFC 5280, 4.2.1.1).
+    /// The identifier of the authority's key in certificates ([RFC 5280, section
+    /// 4.2.1.1](https://www.rfc-editor.org/rfc/rfc5280#section-4.2.1.1)).
     private var authorityIdentifier: AuthorityKeyIdentifier {
         AuthorityKeyIdentifier(keyIdentifier: SubjectKeyIdentifier(hash: Certificate.PublicKey(key.publicKey)).keyIdentifier)
     }
@@ -119,7 +121,7 @@ public struct TestAuthority: Sendable {
             issuerPrivateKey: Certificate.PrivateKey(issuerKey))
     }
 
-    /// The octets of an address; nil for what is a name.
+    /// Returns the octets of an address; `nil` for a name.
     static func address(_ text: String) -> [UInt8]? {
         if text == "::1" { return Array(repeating: 0, count: 15) + [1] }
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
@@ -128,19 +130,20 @@ public struct TestAuthority: Sendable {
     }
 }
 
-/// A certificate by a ``TestAuthority``, with its key. Both are secrets of a test alone.
+/// A certificate of a ``TestAuthority``, with its key. Use both only in tests.
 public struct TestCertificate: Sendable, CustomStringConvertible {
+    /// The certificate as PEM.
     public let certificatePEM: String
-    /// In PKCS #8.
+    /// The private key as PEM, in PKCS #8.
     public let keyPEM: String
 
-    /// Writes both to files, for programs that want paths.
+    /// Writes both to files, for programs that need paths.
     public func write(certificateToPath certificatePath: String, keyToPath keyPath: String) throws {
         try Data(certificatePEM.utf8).write(to: URL(fileURLWithPath: certificatePath))
         try Data(keyPEM.utf8).write(to: URL(fileURLWithPath: keyPath))
     }
 
-    /// Without the key.
+    /// The name of the type, without the key.
     public var description: String { "TestCertificate" }
 }
 

@@ -1,7 +1,7 @@
 #if MockServer
 internal import ErrandCore
 
-/// Answers one request: asks what to send, and sends it with its faults. The same for both versions of HTTP.
+/// Responds to one request: gets the response, and sends it with its faults. The same for both versions of HTTP.
 struct Exchange: Sendable {
     let core: ServerCore
     let wire: any ExchangeWire
@@ -10,7 +10,7 @@ struct Exchange: Sendable {
 
     private var clock: any Clock<Duration> { core.configuration.clock }
 
-    /// - Throws: what ended the connection before its time.
+    /// - Throws: the error that ended the connection early.
     func run() async throws -> ExchangeEnd {
         let request = IncomingRequest(request: body.request, incoming: body)
         let response: MockResponse
@@ -38,7 +38,7 @@ struct Exchange: Sendable {
         let end = try await send(response)
         guard case .done = end else { return end }
         if body.owesContinue {
-            // Whether the client now sends its body, nobody knows (RFC 9110, 10.1.1).
+            // It is unknown whether the client now sends its body (RFC 9110, section 10.1.1).
             body.fail("answered without its body")
             return wire.majorVersion == 1 ? .closeOrderly : .done
         }
@@ -102,7 +102,7 @@ struct Exchange: Sendable {
 
     // MARK: - Faults
 
-    /// Nil where the exchange goes on, impaired.
+    /// Returns `nil` if the exchange continues, impaired.
     private func breakBeforeHead(_ response: MockResponse) async throws -> ExchangeEnd? {
         guard let (fault, point) = response.fault else { return nil }
         var head = response.head
@@ -134,7 +134,7 @@ struct Exchange: Sendable {
         }
     }
 
-    /// Nil where the exchange goes on, impaired. `rest` is what is known of the body that is still to be sent.
+    /// Returns `nil` if the exchange continues, impaired. `rest` is the known part of the body that was not sent yet.
     private func breakBehindHead(_ response: MockResponse, rest: Data) async throws -> ExchangeEnd? {
         guard let (fault, point) = response.fault else { return nil }
         switch fault.kind {

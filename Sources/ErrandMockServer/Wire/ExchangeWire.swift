@@ -2,22 +2,22 @@
 internal import ErrandCore
 internal import NIOCore
 
-/// How the body of a response is told from what follows it.
+/// How the end of a response's body is determined.
 enum WireFraming: Sendable, Equatable {
-    /// There is none: its status or the method forbids it.
+    /// There is no body: the status or the method forbids it.
     case none
-    /// The head declares so many bytes, which need not be true.
+    /// The head declares this number of bytes, which may be wrong.
     case length(Int)
     case chunked
     case untilClose
-    /// The response's own fields say.
+    /// The response's own fields determine it.
     case byItself
 }
 
-/// What becomes of a connection (HTTP/1.1) or of a stream (HTTP/2) behind an exchange.
+/// What happens to a connection (HTTP/1.1) or to a stream (HTTP/2) after an exchange.
 enum ExchangeEnd: Sendable {
     case done
-    /// Ended as it should be: with leave taken in TLS, and what the client still sends read.
+    /// Closed in order: with `close_notify` in TLS, and after reading what the client still sends.
     case closeOrderly
     case close
     case reset
@@ -34,17 +34,17 @@ protocol ExchangeWire: Sendable {
     func start(_ head: HTTPResponse, framing: WireFraming, endsHere: Bool) async throws
     func send(_ data: Data) async throws
     func end(trailers: HTTPFields?) async throws
-    /// Announces `announcedBytes` of body and sends `data` of it.
+    /// Announces `announcedBytes` of body, and sends `data` of it.
     func sendTruncated(_ data: Data, announcedBytes: Int) async throws
-    /// Octets past every framing.
+    /// Sends octets outside of all framing.
     func sendOctets(_ octets: Data) async throws
     func goAway(includesStream: Bool, code: UInt32) async throws
     func resetStream(code: UInt32) async throws
-    /// From now on so many bytes at a time.
+    /// Sends only this number of bytes at a time from now on.
     func slowDown(bytes: Int, pause: Duration)
 }
 
-/// A connection that was accepted, and the ways to end it that a polite program has not.
+/// An accepted connection, and the ways to close it that a well-behaved program does not have.
 struct Connection: Sendable {
     let channel: any Channel
     let index: Int
@@ -52,13 +52,13 @@ struct Connection: Sendable {
     let negotiatedProtocol: String?
     let isTLS: Bool
 
-    /// Closes the socket, past TLS.
+    /// Closes the socket, without TLS.
     func close() { Self.closeSocket(of: channel) }
 
-    /// The same, of any channel that this server has accepted.
+    /// Closes the socket of any channel that this server has accepted, without TLS.
     static func closeSocket(of channel: any Channel) { withSocket(of: channel) { $0.close(promise: nil) } }
 
-    /// Closes the sending side of the socket, past TLS.
+    /// Closes the sending side of the socket, without TLS.
     func closeOutput() { Self.withSocket(of: channel) { $0.close(mode: .output, promise: nil) } }
 
     func reset() async {
@@ -66,7 +66,7 @@ struct Connection: Sendable {
             let isOn: Int32
             let seconds: Int32
         }
-        // The same two fields as the system's struct. Closing sends a reset from then on.
+        // The two fields of the system's struct. With them, closing sends a reset.
         if let provider = channel as? any SocketOptionProvider {
             try? await provider.unsafeSetSocketOption(level: .socket, name: .so_linger, value: Linger(isOn: 1, seconds: 0)).get()
         }
@@ -82,7 +82,7 @@ struct Connection: Sendable {
     static let firstHandlerName = "errand.first"
 }
 
-/// Stands first in every connection's pipeline, and does nothing: operations of its context reach the socket past all others.
+/// Is first in every connection's pipeline, and does nothing: operations of its context reach the socket without the other handlers.
 final class SocketHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 }

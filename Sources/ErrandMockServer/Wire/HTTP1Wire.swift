@@ -4,7 +4,7 @@ internal import NIOCore
 internal import NIOFoundationEssentialsCompat
 internal import Synchronization
 
-/// Writes responses of HTTP/1.1 octet by octet: faults need that.
+/// Writes HTTP/1.1 responses octet by octet, because faults need that.
 final class HTTP1Wire: ExchangeWire {
     private struct State {
         var isChunked = false
@@ -16,7 +16,7 @@ final class HTTP1Wire: ExchangeWire {
     private let isLast: Bool
     private let state = Mutex(State())
 
-    /// - Parameter isLast: whether the head says that the connection ends behind this exchange.
+    /// - Parameter isLast: whether the head states that the connection ends after this exchange.
     init(_ channel: any Channel, clock: any Clock<Duration>, isLast: Bool) {
         (self.channel, self.clock, self.isLast) = (channel, clock, isLast)
     }
@@ -61,7 +61,7 @@ final class HTTP1Wire: ExchangeWire {
 
     func sendOctets(_ octets: Data) async throws { try await write(octets) }
 
-    // HTTP/1.1 has no such thing: the exchange closes the connection instead.
+    // HTTP/1.1 has no equivalent: the exchange closes the connection instead.
     func goAway(includesStream: Bool, code: UInt32) async throws {}
     func resetStream(code: UInt32) async throws {}
 

@@ -6,7 +6,7 @@ internal import NIOHPACK
 internal import NIOHTTP2
 internal import Synchronization
 
-/// Writes the frames of one stream of HTTP/2.
+/// Writes the frames of one HTTP/2 stream.
 final class HTTP2Wire: ExchangeWire {
     private let stream: any Channel
     private let connection: any Channel
@@ -52,7 +52,7 @@ final class HTTP2Wire: ExchangeWire {
     func sendTruncated(_ data: Data, announcedBytes: Int) async throws {
         let count = UInt32(min(announcedBytes, 16 * 1024))
         let id = UInt32(Int(streamID))
-        // Length, type (DATA), flags and stream (RFC 9113, 4.1).
+        // Length, type (DATA), flags and stream (RFC 9113, section 4.1).
         var frame = Data([UInt8(count >> 16 & 0xFF), UInt8(count >> 8 & 0xFF), UInt8(count & 0xFF), 0, 0])
         frame.append(contentsOf: [UInt8(id >> 24 & 0xFF), UInt8(id >> 16 & 0xFF), UInt8(id >> 8 & 0xFF), UInt8(id & 0xFF)])
         try await sendOctets(frame + data.prefix(Int(count) / 2))
@@ -90,7 +90,7 @@ final class HTTP2Wire: ExchangeWire {
     private func write(_ payload: HTTP2Frame.FramePayload) async throws { try await stream.writeAndFlush(payload).get() }
 }
 
-/// Stands between HTTP/2 and the socket: behind octets that are no frames, HTTP/2 says nothing more.
+/// Is between HTTP/2 and the socket: after octets that are not frames, it drops everything that HTTP/2 writes.
 final class OctetsHandler: ChannelOutboundHandler {
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -108,7 +108,8 @@ final class OctetsHandler: ChannelOutboundHandler {
 }
 
 extension HPACKHeaders {
-    /// Without the fields that belong to connections of HTTP/1.1 (RFC 9113, 8.2.2).
+    /// Creates fields without those of HTTP/1.1 connections ([RFC 9113, section
+    /// 8.2.2](https://www.rfc-editor.org/rfc/rfc9113#section-8.2.2)).
     fileprivate init(_ fields: HTTPFields) {
         let excluded: Set<String> = ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"]
         self.init(

@@ -8,12 +8,12 @@ enum RequestPart: Sendable {
     case body(Data)
     case end(trailers: HTTPFields?)
 
-    /// How many bytes of a body it has.
+    /// The number of bytes of body in this part.
     var bodyBytes: Int { if case .body(let data) = self { data.count } else { 0 } }
 }
 
-/// What a connection of HTTP/1.1, or a stream of HTTP/2, has received and nobody has read yet: filled by the event loop, read by one
-/// task, and held back when it is full.
+/// The received and unread parts of an HTTP/1.1 connection or an HTTP/2 stream. The event loop adds parts, and pauses when it is full; one
+/// task reads them.
 final class Inbound: Sendable {
     private static let limitBytes = 64 * 1024
     private static let limitParts = 64
@@ -33,7 +33,7 @@ final class Inbound: Sendable {
             return isSlow ? parts.isEmpty : parts.bytes < Inbound.limitBytes && parts.count < Inbound.limitParts
         }
 
-        /// What to call, outside the lock, if there is room again.
+        /// Returns the closure to call, outside the lock, if there is room again.
         mutating func demand() -> (@Sendable () -> Void)? {
             guard wantsRead, mayRead else { return nil }
             wantsRead = false
@@ -45,10 +45,10 @@ final class Inbound: Sendable {
 
     // MARK: - The event loop's side
 
-    /// `read` asks the connection for more.
+    /// Sets `read`, which requests more from the connection.
     func attach(read: @escaping @Sendable () -> Void) { state.withLock { $0.read = read } }
 
-    /// Whether the connection may be read from now; if not, it is asked to later.
+    /// Returns whether the connection may be read now. If not, a read is requested later.
     func allowsRead() -> Bool {
         state.withLock { state in
             if state.mayRead { return true }
@@ -70,7 +70,7 @@ final class Inbound: Sendable {
         waiter?.resume(returning: part)
     }
 
-    /// Nothing more comes; nil if the connection ended as it should.
+    /// Ends the input; `nil` if the connection ended in order.
     func finish(_ error: (any Error)?) {
         let waiter = state.withLock { state -> CheckedContinuation<RequestPart?, any Error>? in
             guard state.end == nil else { return nil }
@@ -84,7 +84,7 @@ final class Inbound: Sendable {
 
     // MARK: - The reader's side
 
-    /// The next part; nil where the connection has ended. What has come by then can be read, also by a cancelled task.
+    /// Returns the next part; `nil` if the connection has ended. Parts that have arrived can be read even by a cancelled task.
     func next() async throws -> RequestPart? {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
@@ -108,24 +108,24 @@ final class Inbound: Sendable {
         }
     }
 
-    /// Whether a part is there; what is cannot be lost by the connection's end.
+    /// Whether there is a part. Parts that have arrived are not lost when the connection ends.
     var hasParts: Bool { state.withLock { !$0.parts.isEmpty } }
 
-    /// Reads nothing more; the connection's end is still seen.
+    /// Stops reading; the end of the connection is still noticed.
     func hold() { state.withLock { $0.isHeld = true } }
 
-    /// Reads ahead by one part only.
+    /// Limits reading ahead to one part.
     func slowDown() { state.withLock { $0.isSlow = true } }
 }
 
-/// The body of one request, as a source; keeps what it reads for the record.
+/// The body of one request, as a source. It keeps what it reads for the record.
 final class IncomingBody: BodySource {
     private struct State {
         var request: MockRequest
         var isOver = false
         var owesContinue: Bool
         var slow: (bytes: Int, pause: Duration)?
-        /// What came of a part and was not yet given, where it is given slowly.
+        /// The rest of a part that is delivered slowly.
         var rest = Data()
 
         mutating func keep(_ data: Data) {
@@ -160,12 +160,12 @@ final class IncomingBody: BodySource {
 
     var request: MockRequest { state.withLock(\.request) }
     var trailers: HTTPFields? { state.withLock(\.request.trailers) }
-    /// True when nothing more will come.
+    /// Whether nothing more will arrive.
     var isOver: Bool { state.withLock(\.isOver) }
-    /// True while the client waits for `100 Continue`.
+    /// Whether the client waits for `100 Continue`.
     var owesContinue: Bool { state.withLock { $0.owesContinue && !$0.isOver } }
 
-    /// Sends a waiting client its `100 Continue` now.
+    /// Sends `100 Continue` to a client that waits for it.
     func grantContinue() async throws {
         let owed = state.withLock { state in
             defer { state.owesContinue = false }
@@ -174,7 +174,7 @@ final class IncomingBody: BodySource {
         if owed, !inbound.hasParts { try await sendContinue() }
     }
 
-    /// Reads what has come already, and records the request: as not whole, unless it is.
+    /// Reads what has already arrived, and records the request: as incomplete, unless it is complete.
     func close(_ reason: String) async {
         state.withLock { state in
             (state.owesContinue, state.slow) = (false, nil)
@@ -184,7 +184,7 @@ final class IncomingBody: BodySource {
         fail(reason)
     }
 
-    /// Gives so few bytes at a time from now on, with a pause before each.
+    /// Delivers only this number of bytes at a time from now on, with a pause before each.
     func slowDown(bytes: Int, pause: Duration) {
         inbound.slowDown()
         state.withLock { $0.slow = (bytes, pause) }
@@ -217,7 +217,7 @@ final class IncomingBody: BodySource {
 
     func abandon() {}
 
-    /// Records it as not whole, unless it is.
+    /// Records the request as incomplete, unless it is complete.
     func fail(_ reason: String) { finish { $0.failure = reason } }
 
     private func finish(_ change: (inout MockRequest) -> Void) {

@@ -6,9 +6,9 @@ internal import NIOHPACK
 internal import NIOHTTP1
 internal import NIOHTTP2
 
-/// Hands what a connection or a stream receives to its ``Inbound``, and reads no faster than that is read.
+/// Passes what a connection or a stream receives to its ``Inbound``, and reads no faster than that is read.
 ///
-/// The last handler of its pipeline: it sees every automatic read first.
+/// It is the last handler of its pipeline, so that it sees every automatic read first.
 final class InboundHandler<Incoming: Sendable>: ChannelDuplexHandler {
     typealias InboundIn = Incoming
     typealias OutboundIn = Never
@@ -57,7 +57,7 @@ final class InboundHandler<Incoming: Sendable>: ChannelDuplexHandler {
 }
 
 extension RequestPart {
-    /// Of HTTP/1.1.
+    /// Returns the parts of an HTTP/1.1 request.
     static func parts(of part: HTTPServerRequestPart, scheme: String) throws -> [RequestPart] {
         switch part {
         case .head(let head):
@@ -73,7 +73,7 @@ extension RequestPart {
         }
     }
 
-    /// Of one stream of HTTP/2. `isFirst` is cleared by its head.
+    /// Returns the parts of a request on an HTTP/2 stream. `isFirst` is set to false by its head.
     static func parts(of payload: HTTP2Frame.FramePayload, isFirst: inout Bool) throws -> [RequestPart] {
         switch payload {
         case .headers(let frame):
@@ -98,7 +98,7 @@ extension RequestPart {
 }
 
 extension HTTPFields {
-    /// Pseudo-fields and names that are none are passed over.
+    /// Creates fields. Pseudo-fields and invalid names are ignored.
     fileprivate init(pairs: [(String, String)], without excluded: String? = nil) {
         self.init()
         for (name, value) in pairs where name != excluded {

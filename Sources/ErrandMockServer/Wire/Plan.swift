@@ -2,10 +2,10 @@
 internal import ErrandCore
 internal import Synchronization
 
-/// Where the bytes of a response come from, and how many there are.
+/// The source of a response's bytes, and their number.
 struct Plan {
     let source: any BodySource
-    /// Nil where it is not known before the end.
+    /// `nil` if it is unknown before the end.
     let length: Int?
     private let declaresLength: Bool
 
@@ -27,13 +27,14 @@ struct Plan {
         }
     }
 
-    /// Those that are known before they are sent.
+    /// Returns the bytes that are known before they are sent.
     static func bytes(of response: MockResponse) -> Data {
         guard case .chunks(let chunks, _) = response.body.kind else { return Data() }
         return chunks.reduce(into: Data()) { $0.append($1) }
     }
 
-    /// Also whether the body is sent: it is not behind some statuses, and not to HEAD (RFC 9112, 6.3).
+    /// Returns the framing, and whether the body is sent: not with some statuses, and not for HEAD ([RFC 9112, section
+    /// 6.3](https://www.rfc-editor.org/rfc/rfc9112#section-6.3)).
     func framing(of response: MockResponse, to request: MockRequest) -> (WireFraming, sendsBody: Bool) {
         let (status, fields) = (response.head.status.code, response.head.headerFields)
         let fault = response.fault?.fault
@@ -57,7 +58,7 @@ extension Fault {
     fileprivate var isGarbage: Bool { if case .garbage = kind { true } else { false } }
 }
 
-/// Parts in memory.
+/// A source of parts in memory.
 private final class ChunksSource: BodySource {
     private let rest: Mutex<ArraySlice<Data>>
 
@@ -67,7 +68,7 @@ private final class ChunksSource: BodySource {
     func abandon() { rest.withLock { $0 = [] } }
 }
 
-/// A request's body: first what a dispatcher has read of it, then what comes.
+/// A source of a request's body: first the part that a dispatcher has read, then the rest.
 private final class EchoSource: BodySource {
     private let request: IncomingBody
     private let read: Mutex<Data?>
@@ -93,7 +94,7 @@ private final class EchoSource: BodySource {
 }
 
 extension MockResponse {
-    /// Whether its head is sent before the request is whole.
+    /// Whether its head is sent before the request is complete.
     var startsEarly: Bool {
         if case .echo = body.kind { return true }
         return isEarly
