@@ -1,24 +1,25 @@
 public import ErrandCore
 
-/// Whether the events of one call are in the order that ``ExchangeEvent`` promises.
+/// A check that the events of one call are in the order that ``ExchangeEvent`` defines.
 ///
 /// ```swift
 /// #expect(EventGrammar.violations(recorder.events) == [])
 /// ```
 public enum EventGrammar {
-    /// What comes, within an exchange, after what.
+    /// The order of events within an exchange.
     private static let steps: [ExchangeEvent.Kind] = [
         .start, .connectionAcquired, .requestHeadSent, .responseHead, .responseBytesReceived, .end,
     ]
-    /// May come at any time between the request's head and the end: a response may begin before the request is whole.
+    /// Allowed at any time between the request's head and the end: a response may begin before the request is complete.
     private static let sending: Set<ExchangeEvent.Kind> = [.requestBytesSent, .requestSent]
     private static let pairs: [(ExchangeEvent.Kind, ExchangeEvent.Kind)] = [(.queueStart, .queueEnd), (.waitStart, .waitEnd)]
 
-    /// Each a sentence; empty where all is well.
+    /// Returns the violations, each a sentence; empty if there are none.
     ///
     /// - Parameters:
     ///   - events: all events of one call, in the order in which they came.
-    ///   - isCall: whether they are those of a call, from `callStart` to `callEnd`; else those of exchanges alone.
+    ///   - isCall: whether they are the events of a call, from `callStart` to `callEnd`; true by default. If false, they are only those of
+    ///     exchanges.
     public static func violations(_ events: [ExchangeEvent], isCall: Bool = true) -> [String] {
         var found: [String] = []
         let kinds = events.map(\.kind)

@@ -1,7 +1,7 @@
 internal import ErrandCore
 public import Testing
 
-/// Fails a test that leaves open connections, unfinished work of this library's, descriptors or temporary files.
+/// Fails a test that leaves connections, work of this library, descriptors or temporary files open.
 ///
 /// ```swift
 /// @Suite(.serialized, .leavesNothingBehind)
@@ -12,28 +12,32 @@ public import Testing
 /// }
 /// ```
 ///
-/// It looks before and after each test (each case of a parameterised one), waits a little for what is just about to close, and records
-/// an issue that names each thing left:
+/// It checks before and after each test (each case of a parameterized test), waits briefly for things that are about to close, and records
+/// an issue that names each thing that is left:
 ///
-/// - sockets, with their addresses: also the kept connections of a transport that was not shut down;
-/// - files and pipes (not the descriptors that event loops live by: `eventfd`, `epoll`, `timerfd`);
-/// - new entries directly in the temporary folder whose names begin as this library's do;
-/// - exchanges whose `ExchangeLifetime` has not ended, and work of a `SingleFlight` that goes on.
+/// - sockets, with their addresses, including the idle connections of a transport that was not shut down;
+/// - files and pipes (but not the descriptors of event loops: `eventfd`, `epoll`, `timerfd`);
+/// - new entries directly in the temporary folder whose names begin like this library's;
+/// - exchanges whose `ExchangeLifetime` has not ended, and work of a `SingleFlight` in progress.
 ///
-/// **It looks at the whole process.** Tests that run beside one that is looked at count as part of it, so it is for a run without
-/// parallel testing (`swift test --no-parallel`). Of its own tests only one runs at a time, and the wait for its turn counts towards a
-/// test's time limit; but other suites may run beside them: see `inParallelRuns`. Temporary folders are the whole machine's. What a test shares
-/// with later ones on purpose (a server started by the first) must be there before: put a trait that starts it in front of this one.
+/// **It checks the whole process.** Run with `--no-parallel` (`swift test --no-parallel`), or concurrent tests are reported as leaks. Only
+/// one of the tests with this trait runs at a time, and the wait for its turn counts toward a test's time limit. But other suites may run
+/// concurrently: see `inParallelRuns`. Temporary folders are those of the whole machine. Things that a test shares with later ones (such as
+/// a server that the first test starts) must exist before: put a trait that creates them before this one.
 ///
-/// Descriptors are looked at where the system has `/proc/self/fd`.
+/// Descriptors are checked on systems with `/proc/self/fd`.
 public struct LeakTrait: TestTrait, SuiteTrait, TestScoping {
     let settling: Duration
     let inParallelRuns: Bool
     let scope: OpenThings.Scope
 
+    /// True: the trait applies to each test of a suite.
     public var isRecursive: Bool { true }
 
-    /// - Parameters: as those of ``Testing/Trait/leavesNothingBehind(settling:ignoring:temporaryFolders:temporaryPrefixes:inParallelRuns:)``.
+    /// Creates a trait.
+    ///
+    /// - Parameters: as those of
+    ///   ``Testing/Trait/leavesNothingBehind(settling:ignoring:temporaryFolders:temporaryPrefixes:inParallelRuns:)``.
     public init(
         settling: Duration = .seconds(2), ignoring: [String] = [], temporaryFolders: [String]? = nil,
         temporaryPrefixes: [String] = ["errand"], inParallelRuns: Bool = true
@@ -44,14 +48,15 @@ public struct LeakTrait: TestTrait, SuiteTrait, TestScoping {
             temporaryPrefixes: temporaryPrefixes)
     }
 
-    /// Whether this test run may have tests side by side: it has not been told `--no-parallel`.
+    /// Whether tests may run concurrently in this run: `--no-parallel` was not given.
     public static var isRunParallel: Bool { !CommandLine.arguments.contains("--no-parallel") }
 
+    /// Runs a test, and records an issue for each thing that it leaves open.
     public func provideScope(
         for test: Test, testCase: Test.Case?, performing function: @Sendable @concurrent () async throws -> Void
     ) async throws {
         guard inParallelRuns || !Self.isRunParallel else { return try await function() }
-        // A suite's trait around a test's own: the lock is taken already.
+        // The trait of a suite, around the same trait of a test: the lock is already held.
         guard !Self.isLooking else { return try await look(at: test, function) }
         try await Self.turns.take()
         defer { Self.turns.pass() }
@@ -76,13 +81,13 @@ public struct LeakTrait: TestTrait, SuiteTrait, TestScoping {
         try result.get()
     }
 
-    /// What is left after the time to settle, or as soon as nothing is.
+    /// Returns what is left after the time to settle, or an empty array as soon as nothing is left.
     private func settled(since before: OpenThings) async -> [String] {
         let end = ContinuousClock.now.advanced(by: settling)
         while true {
             let now = OpenThings(scope)
             if !now.isMore(than: before) { return [] }
-            // A test that its time limit has cancelled is not waited for.
+            // Don't wait for a test that its time limit has cancelled.
             guard ContinuousClock.now < end, (try? await Task.sleep(for: .milliseconds(5))) != nil else {
                 return now.describeMore(than: before)
             }
@@ -91,18 +96,18 @@ public struct LeakTrait: TestTrait, SuiteTrait, TestScoping {
 }
 
 extension Trait where Self == LeakTrait {
-    /// Fails a test that leaves something open, by the defaults. See ``LeakTrait``.
+    /// Fails a test that leaves something open, with the default parameters. See ``LeakTrait``.
     public static var leavesNothingBehind: Self { LeakTrait() }
 
     /// Fails a test that leaves something open. See ``LeakTrait``.
     ///
     /// - Parameters:
-    ///   - settling: how long what is about to close may take; two seconds by default. A clean test does not wait.
-    ///   - ignoring: files whose paths begin with one of these don't count.
-    ///   - temporaryFolders: where to look for new entries; nil (the default) means `FileManager`'s temporary folder.
-    ///   - temporaryPrefixes: how the names of such entries begin: `errand` by default; none switches this off.
-    ///   - inParallelRuns: whether it looks in runs in which other suites may run beside; true by default. False: looks only in runs with
-    ///     `--no-parallel`.
+    ///   - settling: how long to wait for things that are about to close; two seconds by default. A clean test does not wait.
+    ///   - ignoring: the beginnings of paths of files that don't count; none by default.
+    ///   - temporaryFolders: the folders in which to look for new entries; `nil`, the default, is `FileManager`'s temporary folder.
+    ///   - temporaryPrefixes: the beginnings of the names of such entries; `errand` by default. An empty array switches this check off.
+    ///   - inParallelRuns: whether to check in runs in which other suites may run concurrently; true by default. If false, only runs with
+    ///     `--no-parallel` are checked.
     public static func leavesNothingBehind(
         settling: Duration = .seconds(2), ignoring: [String] = [], temporaryFolders: [String]? = nil,
         temporaryPrefixes: [String] = ["errand"], inParallelRuns: Bool = true

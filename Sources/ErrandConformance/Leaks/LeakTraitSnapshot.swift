@@ -1,10 +1,10 @@
 internal import ErrandCore
 
-/// What the process holds open at a moment, as far as a test may not leave it behind.
+/// The things that the process holds open at a moment, and that a test must not leave open.
 package struct OpenThings: Sendable {
-    /// What is looked at.
+    /// The things to check.
     package struct Scope: Sendable {
-        /// Files whose paths begin so don't count.
+        /// The beginnings of paths of files that don't count.
         var ignoring: [String] = []
         var temporaryFolders: [String] = []
         var temporaryPrefixes: [String] = []
@@ -14,9 +14,9 @@ package struct OpenThings: Sendable {
         }
     }
 
-    /// How many descriptors there are of each socket, pipe and file, as the system names them: `socket:[123]`, `/a/path`.
+    /// The number of descriptors of each socket, pipe and file, by the system's names: `socket:[123]`, `/a/path`.
     package let descriptors: [String: Int]
-    /// Paths of entries in the temporary folders.
+    /// The paths of entries in the temporary folders.
     let temporaryEntries: Set<String>
     let work: [LiveWork: Int]
 
@@ -31,11 +31,11 @@ package struct OpenThings: Sendable {
             })
     }
 
-    /// Empty where there is no `/proc`.
+    /// Returns the descriptors; empty without `/proc`.
     private static func descriptors(ignoring ignored: [String]) -> [String: Int] {
         let folder = "/proc/self/fd"
         let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
-        // One may be closed since the folder was read, as that of the folder itself is.
+        // A descriptor may have been closed since the folder was read, as that of the folder itself is.
         let targets = names.compactMap { try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/\($0)") }
         return targets.reduce(into: [:]) { counts, target in
             guard isLookedAt(target), !ignored.contains(where: target.hasPrefix) else { return }
@@ -43,13 +43,13 @@ package struct OpenThings: Sendable {
         }
     }
 
-    /// Sockets, pipes, files and folders; not devices, and not what the system makes up (`anon_inode:[eventpoll]`).
+    /// Whether a target counts: sockets, pipes, files and folders, but not devices, and not virtual ones (`anon_inode:[eventpoll]`).
     private static func isLookedAt(_ target: String) -> Bool {
         if target.hasPrefix("socket:") || target.hasPrefix("pipe:") { return true }
         return target.hasPrefix("/") && !["/dev/", "/proc/", "/sys/", "/memfd:"].contains(where: target.hasPrefix)
     }
 
-    /// Whether anything is here that was not there before.
+    /// Whether there is anything that was not there before.
     package func isMore(than before: OpenThings) -> Bool {
         !newDescriptors(since: before).isEmpty || !temporaryEntries.isSubset(of: before.temporaryEntries)
             || work.contains { $0.value > before.work[$0.key] ?? 0 }
@@ -62,7 +62,7 @@ package struct OpenThings: Sendable {
         }.sorted { $0.target < $1.target }
     }
 
-    /// A phrase for each thing that was not there before.
+    /// Returns a phrase for each thing that was not there before.
     package func describeMore(than before: OpenThings) -> [String] {
         let new = newDescriptors(since: before)
         let sockets = new.contains { $0.target.hasPrefix("socket:") } ? SocketTable() : nil

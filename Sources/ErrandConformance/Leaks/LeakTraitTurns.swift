@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// One at a time, in the order of asking; who is cancelled while it waits leaves the queue.
+/// A lock for tasks, in the order of arrival. A task that is cancelled while it waits leaves the queue.
 final class Turns: Sendable {
     private typealias Waiter = CheckedContinuation<Void, any Error>
 
@@ -12,12 +12,12 @@ final class Turns: Sendable {
 
     private let state = Mutex(State())
 
-    /// How many wait.
+    /// The number of waiters.
     var waiting: Int { state.withLock { $0.waiters.count } }
 
-    /// Returns when it is the caller's turn, who has to ``pass()`` it on.
+    /// Returns when it is the caller's turn. The caller must ``pass()`` the turn on.
     ///
-    /// - Throws: `CancellationError`; then there is nothing to pass on.
+    /// - Throws: `CancellationError`. Then there is no turn to pass on.
     func take() async throws {
         let id = state.withLock { state in
             state.nextID += 1

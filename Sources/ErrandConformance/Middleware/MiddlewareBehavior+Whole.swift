@@ -3,14 +3,14 @@ internal import ErrandTesting
 internal import Synchronization
 internal import Testing
 
-/// Something of the caller's own in a request's options and in a response's metadata.
+/// A value of the caller's own, in a request's options and in a response's metadata.
 private enum MarkKey: MetadataKey, OptionKey { static var defaultValue: String? { nil } }
 
-/// Something of the caller's own in its task.
+/// A value of the caller's own, in its task.
 private enum CallersTask { @TaskLocal static var mark: String? }
 
 extension MiddlewareBehavior {
-    /// What goes in and what comes out is whole.
+    /// Requests and responses stay complete.
     static let whole: [MiddlewareBehavior] = [
         MiddlewareBehavior(
             "SendsTheWholeRequest", "Method, target, fields, body, trailers, options and event sink of a request reach the sender below."
@@ -98,7 +98,7 @@ extension MiddlewareBehavior {
             }
         },
         MiddlewareBehavior("KeepsTaskLocals", "Task-local values of the caller, such as its span, are there below.") { subject in
-            // Looked at here: a task that lost them knows no test either.
+            // Read here: a task that lost the task-local values has lost the test too.
             let seen = Mutex<String?>(nil)
             let stack = subject.wrap(
                 ClosureSender { request in
@@ -110,7 +110,7 @@ extension MiddlewareBehavior {
         },
     ]
 
-    /// What fails, fails once, and an exchange is over when its body is.
+    /// A failure is thrown once, and an exchange ends with its body.
     static let failing: [MiddlewareBehavior] = [
         MiddlewareBehavior("BrokenBody", "A body that breaks off never passes for whole.") { subject in
             let pieces = ["one", "two"].map { Data($0.utf8) }
@@ -160,14 +160,14 @@ extension MiddlewareBehavior {
             for status in [HTTPResponse.Status.internalServerError, .badGateway, .serviceUnavailable, .gatewayTimeout] {
                 let stub = StubTransport(Stub().responds(.status(status)))
                 let request = try marked(subject.request(), .post, body: ["tea"]).request
-                // Whether the status comes back or a failure is another behavior's.
+                // Whether the response or a failure is returned is checked by another behavior.
                 do { try await subject.wrap(stub).send(request).body.abandon() } catch is any RequestFailure {}
                 #expect(stub.requests.count == 1, "sent \(stub.requests.count) times after a \(status.code)")
             }
         },
     ]
 
-    /// `request` with something of everything.
+    /// Returns `request` with a value of every kind.
     private static func marked(
         _ request: Request, _ method: HTTPRequest.Method, body: [String]
     ) throws -> (request: Request, recorder: RecordingEventSink) {
@@ -199,7 +199,7 @@ extension MiddlewareBehavior {
 
     private static func names(_ request: Request) -> Set<String> { Set(request.head.headerFields.map(\.name.canonicalName)) }
 
-    /// The fields that `request` has at a transport with nothing around it: some are added there.
+    /// Returns the names of the fields that `request` has at a transport without middleware, which adds some.
     private static func namesAtABareTransport(_ request: Request) async throws -> Set<String> {
         let stub = StubTransport(Stub().responds(.status(.ok)))
         var request = request
@@ -226,7 +226,7 @@ extension MiddlewareBehavior {
     }
 }
 
-/// A stream that nobody reads.
+/// A stream that is never read.
 private struct NoStream: DuplexStream {
     var incoming: any BodySource { ClosureSource { nil } }
     func write(_ data: Data) async throws {}

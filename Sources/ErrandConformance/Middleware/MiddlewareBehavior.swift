@@ -3,7 +3,7 @@ internal import ErrandTesting
 internal import Synchronization
 public import Testing
 
-/// What holds for every middleware, whatever it does.
+/// A requirement for every middleware, with its check.
 ///
 /// ```swift
 /// static let mine = MiddlewareUnderTest("tenant", changes: .addedFields, switchOff: { $0.options.tenant = .off }) { $0.tenant("a") }
@@ -12,8 +12,9 @@ public import Testing
 /// func conforms(to behavior: MiddlewareBehavior) async throws { try await behavior.check(Self.mine) }
 /// ```
 public struct MiddlewareBehavior: Sendable, CustomStringConvertible, CustomTestStringConvertible {
+    /// The name of the behavior.
     public let name: String
-    /// What it shows, in a sentence.
+    /// The requirement, as a sentence.
     public let summary: String
     private let run: @Sendable (MiddlewareUnderTest) async throws -> Void
 
@@ -21,36 +22,38 @@ public struct MiddlewareBehavior: Sendable, CustomStringConvertible, CustomTestS
         (self.name, self.summary, self.run) = (name, summary, run)
     }
 
-    /// Sends requests through `middleware` to a stub, and records an issue for all that is not as it must be.
+    /// Sends requests through `middleware` to a stub, and records an issue for each violation.
     ///
-    /// - Throws: what the middleware throws where it must not.
+    /// - Throws: an error that the middleware throws where it must not.
     public func check(_ middleware: MiddlewareUnderTest) async throws { try await check(middleware, patience: .seconds(20)) }
 
-    /// The same, with another limit for what must come.
+    /// Sends requests through `middleware` to a stub, and records an issue for each violation, with another timeout.
     ///
-    /// - Parameter patience: how long to wait for one thing, such as the end of what was cancelled; the whole check may take twice as
-    ///   long. What does not end by then is an issue, and is left to itself. 20 seconds by default; more than zero.
+    /// - Parameter patience: the timeout of a single wait, such as for the end of a cancelled task: more than zero, 20 seconds by default.
+    ///   The whole check may take twice as long. Work that does not end by then is an issue, and no longer waited for.
     public func check(_ middleware: MiddlewareUnderTest, patience: Duration) async throws {
         try await Patience.bounded(name, patience) { [run] in try await run(middleware) }
     }
 
     public var description: String { "\(name): \(summary)" }
+    /// The name, in test results.
     public var testDescription: String { name }
 
+    /// All behaviors.
     public static let all = passing + whole + ending + failing
 }
 
-/// A middleware, as it is put around a sender, and how a request switches it off.
+/// A middleware to check: how it is put around a sender, and how a request switches it off.
 public struct MiddlewareUnderTest: Sendable, CustomTestStringConvertible {
-    /// What a middleware changes on purpose: no behavior asks that it stay. To add options, metadata or fields of the response needs no
-    /// mention.
+    /// What a middleware changes intentionally: no behavior requires it to stay unchanged. Added options, metadata and response fields need
+    /// no mention.
     public struct Changes: OptionSet, Sendable, Hashable {
         public let rawValue: UInt32
         public init(rawValue: UInt32) { self.rawValue = rawValue }
 
-        /// Method, scheme, authority, path or query.
+        /// The method, scheme, authority, path or query.
         public static let target = Changes(rawValue: 1 << 0)
-        /// Fields of the request that the caller has set.
+        /// Request fields that the caller has set.
         public static let requestFields = Changes(rawValue: 1 << 1)
         /// The body of the request.
         public static let requestBody = Changes(rawValue: 1 << 2)
@@ -62,21 +65,25 @@ public struct MiddlewareUnderTest: Sendable, CustomTestStringConvertible {
         public static let responseBody = Changes(rawValue: 1 << 5)
         /// It sends a request again that may have reached the server, whatever its method.
         public static let resends = Changes(rawValue: 1 << 6)
-        /// Fields of the request that the caller has not set, such as an id or the context of a trace.
+        /// Request fields that the caller has not set, such as an ID or a trace context.
         public static let addedFields = Changes(rawValue: 1 << 7)
     }
 
+    /// The name of the middleware, in test results.
     public let name: String
     let changes: Changes
     let request: @Sendable () throws -> Request
     let switchOff: @Sendable (inout Request) -> Void
-    /// Puts it around a sender.
+    /// Puts the middleware around a sender.
     public let wrap: @Sendable (any HTTPSender) -> HTTPStack
 
+    /// Describes a middleware to check.
+    ///
     /// - Parameters:
-    ///   - changes: what it changes on purpose; nothing by default.
-    ///   - request: one that the middleware acts on, and passes on once to a server that answers 200. A GET by default.
-    ///   - switchOff: sets the option by which a request goes past it.
+    ///   - changes: what it changes intentionally; nothing by default.
+    ///   - request: returns a request on which the middleware acts, and which it sends once to a server whose response is 200. A GET by
+    ///     default.
+    ///   - switchOff: sets the option with which a request bypasses it.
     ///   - wrap: puts it around a sender.
     public init(
         _ name: String, changes: Changes = [],
@@ -86,13 +93,14 @@ public struct MiddlewareUnderTest: Sendable, CustomTestStringConvertible {
         (self.name, self.changes, self.request, self.switchOff, self.wrap) = (name, changes, request, switchOff, wrap)
     }
 
+    /// The name, in test results.
     public var testDescription: String { name }
 }
 
 extension MiddlewareBehavior {
     private static let chunks = ["one", "two", "three"].map { Data($0.utf8) }
 
-    /// What goes through.
+    /// Requirements for requests and responses that pass.
     static let passing: [MiddlewareBehavior] = [
         MiddlewareBehavior("PassesOn", "A request reaches the sender once, and its answer comes back with status and body.") { subject in
             let stub = StubTransport(Stub().responds(.stream(chunks)))
@@ -166,7 +174,7 @@ extension MiddlewareBehavior {
         },
     ]
 
-    /// What ends.
+    /// Requirements for the end of calls.
     static let ending: [MiddlewareBehavior] = [
         MiddlewareBehavior("CancelsTheWorkBelow", "Cancelling the caller stops the work below, and the caller gets CancellationError.") {
             subject in
@@ -205,7 +213,7 @@ extension MiddlewareBehavior {
             let lost = TransportError(.connectionLost, phase: .send, request: nil, delivery: .unknown)
             let failure = await #expect(throws: TransportError.self) { () async throws -> Void in
                 var request = try subject.request()
-                // Nobody may send it again.
+                // It must not be sent again.
                 request.head.method = .post
                 _ = try await subject.wrap(StubTransport(Stub().responds(.failure(lost)))).send(request)
             }
@@ -214,7 +222,7 @@ extension MiddlewareBehavior {
         },
         MiddlewareBehavior("ReleasesUnread", "A body that is dropped unread is released.") { subject in
             let stub = StubTransport(Stub().responds(.stream(chunks)))
-            // The stack lives on beyond the response: what it keeps is not released by its own end.
+            // The stack outlives the response: releasing the stack must not release what it keeps.
             let stack = subject.wrap(stub)
             func sendAndDrop() async throws {
                 let response = try await stack.send(subject.request())

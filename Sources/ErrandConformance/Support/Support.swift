@@ -2,7 +2,7 @@ internal import ErrandCore
 internal import Synchronization
 internal import Testing
 
-/// Something that has happened, once, and that others wait for.
+/// An event that happens once, and that tasks can wait for.
 final class Signal: Sendable {
     private struct State {
         var hasCome = false
@@ -50,11 +50,11 @@ final class Signal: Sendable {
     }
 }
 
-/// A body that is written piece by piece, each taken when it is read.
+/// A body that is written chunk by chunk. Each chunk is taken when it is read.
 final class WrittenBody: BodySource {
     private struct State {
         var pieces: [Data] = []
-        /// How many of them were taken.
+        /// The number of chunks that were taken.
         var taken = 0
         var isFinished = false
         var isAbandoned = false
@@ -129,7 +129,7 @@ struct ClosureSource: BodySource {
     func abandon() { onAbandon() }
 }
 
-/// How often something happened.
+/// A count of events.
 final class Counter: Sendable {
     private let state = Mutex(0)
     var value: Int { state.withLock { $0 } }
@@ -137,7 +137,7 @@ final class Counter: Sendable {
 }
 
 extension Response {
-    /// Waits for the end of the exchange; how it ended.
+    /// Waits for the end of the exchange, and returns how it ended.
     func end() async throws -> ExchangeLifetime.Outcome {
         let exchange = exchange
         return try await withDeadline("the end of the exchange") {
@@ -154,7 +154,7 @@ extension ExchangeLifetime.Outcome {
     var isComplete: Bool { if case .complete = self { true } else { false } }
 }
 
-/// Bytes that no pattern repeats soon in.
+/// Returns bytes without short repetitions.
 func patternBytes(_ count: Int) -> Data {
     var state: UInt64 = 0x2545_F491_4F6C_DD1D
     var bytes = [UInt8]()

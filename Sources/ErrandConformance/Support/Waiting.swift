@@ -2,13 +2,12 @@ internal import ErrandCore
 internal import Synchronization
 internal import Testing
 
-/// How long a behavior waits for what must come, and how long it may take as a whole. A machine with other work may need seconds for what
-/// takes none.
+/// The timeouts of a behavior's check. A busy machine may need seconds for what normally takes no time.
 enum Patience {
-    /// For one thing.
+    /// The timeout of a single wait.
     @TaskLocal static var forOne = Duration.seconds(20)
 
-    /// Runs `check`, which ends within twice `limit` even if what it waits for never comes.
+    /// Runs `check`, and ends within twice `limit` even if the check waits in vain.
     static func bounded(_ name: String, _ limit: Duration, _ check: @escaping @Sendable () async throws -> Void) async throws {
         precondition(limit > .zero, "patience must be more than zero (is \(limit))")
         let limit = limit.bounded
@@ -18,17 +17,20 @@ enum Patience {
     }
 }
 
-/// What was waited for did not come.
+/// The error of a wait that timed out.
 struct ConformanceTimeout: Error, CustomStringConvertible {
     let what: String
     let limit: Duration
     var description: String { "waited \(limit) for \(what)" }
 }
 
-/// The result of `operation`, which runs in a task of its own: who does not hear that it is cancelled is not waited for.
+/// Returns the result of `operation`, which runs in a task of its own. A task that ignores cancellation is not waited for.
 ///
-/// - Parameter limit: nil stands for ``Patience/forOne``.
-/// - Throws: ``ConformanceTimeout`` after `limit`, and then the task is cancelled and left to itself; `CancellationError` as soon as the
+/// - Parameters:
+///   - what: the thing that is waited for, for the error.
+///   - limit: the timeout; `nil`, the default, is ``Patience/forOne``.
+///   - operation: the work.
+/// - Throws: ``ConformanceTimeout`` after `limit`; the task is then cancelled and no longer waited for. `CancellationError` as soon as the
 ///   caller is cancelled.
 func withDeadline<Result: Sendable>(
     _ what: String, within limit: Duration? = nil, _ operation: @escaping @Sendable () async throws -> Result
@@ -37,7 +39,7 @@ func withDeadline<Result: Sendable>(
     return try await value(of: task, within: limit ?? Patience.forOne, what)
 }
 
-/// The result of `task`, if it ends within `limit`; else it is cancelled and left to itself.
+/// Returns the result of `task`, if it ends within `limit`. Otherwise the task is cancelled and no longer waited for.
 func value<Result: Sendable>(of task: Task<Result, any Error>, within limit: Duration, _ what: String) async throws -> Result {
     let end = FirstEnd<Result>()
     let watcher = Task { end.set(await task.result) }
@@ -62,7 +64,7 @@ func value<Result: Sendable>(of task: Task<Result, any Error>, within limit: Dur
     }
 }
 
-/// The first of several ends; one waits for it.
+/// The first of several results; one task waits for it.
 private final class FirstEnd<Value: Sendable>: Sendable {
     private struct State {
         var end: Result<Value, any Error>?
@@ -96,7 +98,7 @@ private final class FirstEnd<Value: Sendable>: Sendable {
 
 /// Runs `operation` in a task of its own, and cancels it when `moment` has come.
 ///
-/// Records an issue unless it ends in `CancellationError`, soon. What does not end is left to itself.
+/// Records an issue unless the operation soon ends with `CancellationError`. An operation that does not end is no longer waited for.
 func expectCancellation(
     when moment: Signal, sourceLocation: SourceLocation = #_sourceLocation, _ operation: @escaping @Sendable () async throws -> Void
 ) async throws {

@@ -3,7 +3,7 @@ internal import ErrandTesting
 internal import Testing
 
 extension TransportBehavior {
-    /// Bodies, both ways.
+    /// Requirements for bodies, in both directions.
     static let bodies: [TransportBehavior] = [
         TransportBehavior("EchoString", "A text goes and comes.", [Stub(.post).responds(.echo)]) { subject in
             let (_, body) = try await subject.exchange(.post, body: .text("Grüße, 世界"))
@@ -119,7 +119,7 @@ extension TransportBehavior {
     private static let trailing = StubResponse.stream([Data("bo".utf8), Data("dy".utf8)], headers: [field("Trailer"): "X-Checksum"])
         .trailers([field("X-Checksum"): "abc"])
 
-    /// A stream over `bytes` that can be opened again.
+    /// Returns a stream over `bytes` that can be opened again.
     static func stream(of bytes: Data, pieceBytes: Int) -> RequestBody {
         .stream { _ in
             let source = WrittenPieces(bytes, pieceBytes: pieceBytes)
@@ -127,9 +127,9 @@ extension TransportBehavior {
         }
     }
 
-    // MARK: What is not by this library's transports, but around them
+    // MARK: Done by middleware, not by this library's transports
 
-    /// `Small parts that can be read: ` eight times, as it stands in each content coding.
+    /// `Small parts that can be read: ` eight times, in each content coding.
     private static let coded: [(name: String, coding: String, bytes: String)] = [
         ("Gzip", "gzip", "H4sIAAAAAAACAwvOTczJUShILCopVijJSCxRSE7MU0hKVShKTUyxUggedrIA4vXh2fAAAAA="),
         ("Deflate", "deflate", "eJwLzk3MyVEoSCwqKVYoyUgsUUhOzFNISlUoSk1MsVIIHnayAF1hUxk="),

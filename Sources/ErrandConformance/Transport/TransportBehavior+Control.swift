@@ -4,7 +4,7 @@ internal import Synchronization
 internal import Testing
 
 extension TransportBehavior {
-    /// The two directions take turns.
+    /// Requirements for the two directions alternating.
     static let interleaved: [TransportBehavior] = [
         TransportBehavior(
             "EchoInterleave", "Each piece of the request's body comes back before the next is sent.", [Stub(.post).responds(.echo)]
@@ -57,7 +57,7 @@ extension TransportBehavior {
         },
     ]
 
-    /// Reads as many bytes as `expected` has; whether they are those.
+    /// Reads as many bytes as `expected` has. Returns whether they are equal to it.
     private static func read(_ expected: String, from iterator: inout ResponseBody.Iterator) async throws -> Bool {
         var found = Data()
         while found.count < expected.utf8.count {
@@ -67,7 +67,7 @@ extension TransportBehavior {
         return found == Data(expected.utf8)
     }
 
-    /// Cancelling, deadlines, events, the end.
+    /// Requirements for cancellation, deadlines, events and shutdown.
     static let given: [TransportBehavior] = [
         TransportBehavior("CancelPreHeaders", "Cancelled while it waits for the head, a call ends at once.") {
             let asked = [Signal(), Signal()]
@@ -202,10 +202,10 @@ extension TransportBehavior {
         },
     ]
 
-    /// A path that is fine.
+    /// A path with a normal response.
     private static let other = Stub(.get, "/").responds(.status(.ok))
 
-    /// Says that it was asked, and answers never.
+    /// Returns a response that signals the request, and never comes.
     private static func signalling(_ signal: Signal) -> StubResponse {
         .custom { _ in
             signal.signal()
@@ -213,7 +213,7 @@ extension TransportBehavior {
         }
     }
 
-    /// A head, and then nothing.
+    /// A response with a head, and without any bytes after it.
     private static let hanging = StubResponse.streaming { _, incoming in
         (
             HTTPResponse(status: .ok),
@@ -226,14 +226,14 @@ extension TransportBehavior {
     }
 
     private static func timedOut(_ operation: @escaping @Sendable () async throws -> Void) async throws -> TransportError? {
-        // What takes longer than the deadline and the patience is cancelled, and throws ConformanceTimeout.
+        // If it takes longer than the deadline and the timeout, it is cancelled and throws ConformanceTimeout.
         await #expect(throws: TransportError.self) {
             try await withDeadline("a deadline of 300 ms", within: .milliseconds(300) + Patience.forOne) { try await operation() }
         }
     }
 }
 
-/// Bytes in pieces.
+/// Bytes in chunks.
 final class WrittenPieces: Sendable {
     private let rest: Mutex<Data>
     private let pieceBytes: Int

@@ -3,7 +3,7 @@ internal import ErrandTesting
 internal import Testing
 
 extension TransportBehavior {
-    /// A request leaves once, and a failure does not hide that it left.
+    /// A request is sent once, and a failure does not hide that it was sent.
     static let sentOnce: [TransportBehavior] = [
         TransportBehavior("PostIsSentOnce", "A POST reaches the server once, and so does any other request, also one that is refused.") {
             let arrivals = Counter()
@@ -56,7 +56,7 @@ extension TransportBehavior {
         },
     ]
 
-    /// No response, as the connection is lost.
+    /// Returns a failure: the connection is lost without a response.
     private static func lost(counting arrivals: Counter) -> StubResponse {
         .custom { _ in
             arrivals.count()
@@ -64,7 +64,7 @@ extension TransportBehavior {
         }
     }
 
-    /// What the caller asked for is what is sent, and what comes back is what was sent back.
+    /// Requests and responses are passed on unchanged.
     static let asTheyAre: [TransportBehavior] = [
         TransportBehavior(
             "MethodsAsTheyAre", "Every method arrives as it is, with its body (RFC 9110, 9.1).",

@@ -3,7 +3,7 @@ internal import ErrandTesting
 internal import Testing
 
 extension TransportBehavior {
-    /// What a message must be like, and where it ends (RFC 9112).
+    /// Requirements for the form and the end of a message ([RFC 9112](https://www.rfc-editor.org/rfc/rfc9112)).
     static let messages: [TransportBehavior] = [
         TransportBehavior("Ok", "A status and a body come back.", [Stub(.get, "/").responds(.status(.ok, text: "fine"))]) { subject in
             let (response, body) = try await subject.exchange()
@@ -87,12 +87,12 @@ extension TransportBehavior {
         },
     ]
 
-    /// Records an issue for the failure of a server that has no socket to put its bytes on: it says nothing of the transport.
+    /// Records an issue for the failure of a server without a socket for its bytes: such a failure shows nothing about the transport.
     private static func expectItCame(_ failure: TransportError?) {
         #expect(failure?.code != .unsupported, "the server could not send its bytes: see `TransportBehavior.needsWire`")
     }
 
-    /// What stands in a head comes through as it is.
+    /// The fields of a head are passed on unchanged.
     static let fields: [TransportBehavior] = [
         TransportBehavior(
             "CustomHeader", "A field of one's own goes and comes.",
@@ -122,7 +122,7 @@ extension TransportBehavior {
             var headers = HTTPFields()
             for value in ["one", "two, three", "four"] { headers.append(HTTPField(name: field("X-Many"), value: value)) }
             let (_, body) = try await subject.exchange(headers: headers)
-            // Whoever passes them on may join them by commas.
+            // An intermediary may join them with commas.
             let text = String(decoding: body, as: UTF8.self).replacing("][", with: ", ")
             #expect(text == "[one, two, three, four]")
         },
@@ -171,7 +171,7 @@ extension TransportBehavior {
         return fields
     }()
 
-    /// The values of a request's fields with this name, each in brackets.
+    /// Returns a response with the values of a request's fields with this name, each in brackets.
     private static func listing(_ name: String) -> StubResponse {
         .custom { request in
             let values = request.headers[values: field(name)]

@@ -3,7 +3,7 @@ internal import ErrandTesting
 internal import Testing
 
 extension TransportBehavior {
-    /// What a middleware does on top of a transport.
+    /// Requirements for the work of middleware on top of a transport.
     static let followed: [TransportBehavior] = [
         TransportBehavior(
             "BasicRedirect", "A redirect is followed, and the response says where to (RFC 9110, 15.4).",

@@ -2,7 +2,7 @@ public import ErrandCore
 public import ErrandTesting
 public import Testing
 
-/// One thing that every transport must do, with the server side that shows it and a check.
+/// A requirement for every transport, with the server's responses that show it, and a check.
 ///
 /// ```swift
 /// @Test(arguments: TransportBehavior.all(excluding: ["Brotli": "this transport decodes gzip alone"]))
@@ -16,8 +16,8 @@ public import Testing
 /// }
 /// ```
 ///
-/// The server side is a list of stubs: a mock server serves them over a real socket, and a `StubTransport` is its own server. A transport
-/// without a socket, such as one that wraps another, is checked over such a stub; the behaviors that need a socket are left out:
+/// The server is a list of stubs: a mock server serves them over a real socket, and a `StubTransport` is its own server. A transport
+/// without a socket, such as one that wraps another, is checked over such a stub. The behaviors that need a socket are then left out:
 ///
 /// ```swift
 /// @Test(arguments: TransportBehavior.all(excluding: TransportBehavior.needsWire))
@@ -28,11 +28,12 @@ public import Testing
 /// }
 /// ```
 ///
-/// Content codings, redirects, cookies and caching are a middleware's work here: what neither the transport nor one that is given does is
-/// left out as well, by its name.
+/// Content codings, redirects, cookies and caching are here the work of middleware. If neither the transport nor a given middleware does
+/// such work, leave its behaviors out as well, by name.
 public struct TransportBehavior: Sendable, CustomStringConvertible, CustomTestStringConvertible {
-    /// A behavior that is about to be checked once: what the server answers, and the check.
+    /// One check of a behavior: the server's responses, and the check.
     public struct Check: Sendable {
+        /// The stubs with the server's responses.
         public let stubs: [Stub]
         fileprivate var name = ""
         let run: @Sendable (TransportUnderTest) async throws -> Void
@@ -41,25 +42,26 @@ public struct TransportBehavior: Sendable, CustomStringConvertible, CustomTestSt
             (self.stubs, self.run) = (stubs, run)
         }
 
-        /// Sends requests to `subject`, and records an issue for all that is not as it must be.
+        /// Sends requests to `subject`, and records an issue for each violation.
         ///
-        /// - Throws: what the transport throws where it must not.
+        /// - Throws: an error that the transport throws where it must not.
         public func callAsFunction(_ subject: TransportUnderTest) async throws {
             try await callAsFunction(subject, patience: .seconds(20))
         }
 
-        /// The same, with another limit for what must come.
+        /// Sends requests to `subject`, and records an issue for each violation, with another timeout.
         ///
-        /// - Parameter patience: how long to wait for one thing, such as the end of what was cancelled; the whole check may take twice as
-        ///   long. What does not end by then is an issue, and is left to itself. 20 seconds by default; more than zero. Some behaviors
-        ///   take half a second by themselves: with a patience below one second, they may fail transports that are right.
+        /// - Parameter patience: the timeout of a single wait, such as for the end of a cancelled task: more than zero, 20 seconds by
+        ///   default. The whole check may take twice as long. Work that does not end by then is an issue, and no longer waited for. Some
+        ///   behaviors take half a second: with less than one second, correct transports may fail.
         public func callAsFunction(_ subject: TransportUnderTest, patience: Duration) async throws {
             try await Patience.bounded(name, patience) { [run] in try await run(subject) }
         }
     }
 
+    /// The name of the behavior.
     public let name: String
-    /// What it shows, in a sentence.
+    /// The requirement, as a sentence.
     public let summary: String
     private let prepare: @Sendable () -> Check
 
@@ -73,7 +75,7 @@ public struct TransportBehavior: Sendable, CustomStringConvertible, CustomTestSt
         self.init(name, summary) { Check(stubs, run) }
     }
 
-    /// The stubs and the check, for one run.
+    /// Returns the stubs and the check, for one run.
     public func prepared() -> Check {
         var check = prepare()
         check.name = name
@@ -81,16 +83,17 @@ public struct TransportBehavior: Sendable, CustomStringConvertible, CustomTestSt
     }
 
     public var description: String { "\(name): \(summary)" }
+    /// The name, in test results.
     public var testDescription: String { name }
 
-    /// All of them, in the order of an exchange.
+    /// All behaviors, in the order of an exchange.
     public static let all: [TransportBehavior] =
         messages + fields + bodies + contentCodings + followed + interleaved + given + sentOnce + asTheyAre + toTheEnd
 
-    /// The behaviors whose server sends bytes that only a socket can carry, since they break the rules of HTTP/1.1 or end with the
+    /// The behaviors whose server sends bytes that only a socket can carry, because they break the rules of HTTP/1.1 or end with the
     /// connection. The value is the reason.
     ///
-    /// For ``all(excluding:)``, where a transport has no socket or its server no HTTP/1.1. To leave out more:
+    /// Use it with ``all(excluding:)`` for a transport without a socket, or for a server without HTTP/1.1. To leave out more:
     /// `needsWire.merging(["Gzip": "this transport decodes nothing"]) { $1 }`.
     public static let needsWire: [String: String] = Dictionary(
         uniqueKeysWithValues: [
@@ -98,9 +101,9 @@ public struct TransportBehavior: Sendable, CustomStringConvertible, CustomTestSt
             "ConflictingContentLength",
         ].map { ($0, "the server's bytes need a socket, and HTTP/1.1") })
 
-    /// All but the ones named here. Each needs a reason, which must not be empty.
+    /// Returns all behaviors but the named ones, each with the reason why it is left out.
     ///
-    /// - Precondition: each name is one of a behavior, and no reason is empty.
+    /// - Precondition: each name is that of a behavior, and no reason is empty.
     public static func all(excluding reasons: [String: String]) -> [TransportBehavior] {
         let names = all.map(\.name)
         for (name, reason) in reasons {
@@ -113,14 +116,16 @@ public struct TransportBehavior: Sendable, CustomStringConvertible, CustomTestSt
     }
 }
 
-/// A transport, where its server is, and what stands around it for behaviors that are a middleware's here.
+/// A transport to check, its server, and the middleware for behaviors that are the work of middleware here.
 public struct TransportUnderTest: Sendable {
+    /// The transport.
     public let transport: any HTTPTransport
-    /// Scheme and authority, without a slash at the end.
+    /// The scheme and the authority of the server, without a slash at the end.
     public let origin: String
-    /// By place: `redirect`, `cookies`, `cache`, `decompress`. A behavior whose middleware is missing records an issue.
+    /// The middleware by place: `redirect`, `cookies`, `cache`, `decompress`. A behavior without its middleware records an issue.
     public let middleware: [MiddlewarePlace: @Sendable (HTTPStack) -> HTTPStack]
 
+    /// Describes a transport to check. For each parameter, see the property of the same name.
     public init(
         _ transport: any HTTPTransport, at origin: String,
         middleware: [MiddlewarePlace: @Sendable (HTTPStack) -> HTTPStack] = [:]
@@ -130,21 +135,21 @@ public struct TransportUnderTest: Sendable {
         self.middleware = middleware
     }
 
-    /// The bare transport, behind its boundary.
+    /// The transport without middleware, but with its boundary.
     var stack: HTTPStack {
         func made(_ transport: some HTTPTransport) -> HTTPStack { HTTPStack(transport) }
         return made(transport)
     }
 
-    /// The transport with the middleware for `place` around it; the bare one where the transport does that work by itself.
+    /// Returns the transport with the middleware for `place`; without middleware if the transport does that work itself.
     func stack(with place: MiddlewarePlace) -> HTTPStack { middleware[place].map { $0(stack) } ?? stack }
 
-    /// For the issue of a behavior that may fail as there is no middleware for `place`.
+    /// Returns the reason in the issue of a behavior that may fail because there is no middleware for `place`.
     func reason(without place: MiddlewarePlace) -> String {
         middleware[place] == nil ? ": no middleware for `\(place)` was given, and the transport does not do it by itself" : ""
     }
 
-    /// A request that ends in ten seconds at the latest, whatever the transport does.
+    /// Returns a request with a deadline of ten seconds.
     func request(
         _ method: HTTPRequest.Method = .get, _ target: String = "/", headers: HTTPFields = HTTPFields(), body: RequestBody = .empty,
         within limit: Duration = .seconds(10)
@@ -154,7 +159,8 @@ public struct TransportUnderTest: Sendable {
         return request
     }
 
-    /// `request` with its deadline, and without: a race for the deadline hides what a transport throws when it is cancelled.
+    /// Returns `request` with and without its deadline: a race against the deadline would hide what a transport throws when it is
+    /// cancelled.
     static func withAndWithoutDeadline(_ request: Request) -> [Request] {
         var unbounded = request
         unbounded.deadline = nil
@@ -167,7 +173,7 @@ public struct TransportUnderTest: Sendable {
         try await stack.send(request(method, target, headers: headers, body: body))
     }
 
-    /// Status and whole body.
+    /// Returns the status and the whole body.
     func exchange(
         _ method: HTTPRequest.Method = .get, _ target: String = "/", headers: HTTPFields = HTTPFields(), body: RequestBody = .empty
     ) async throws -> (response: Response, body: Data) {
@@ -175,7 +181,7 @@ public struct TransportUnderTest: Sendable {
         return (response, try await response.body.collect())
     }
 
-    /// The failure that sending and reading must end in, which is never a cancellation.
+    /// Returns the failure with which sending or reading must end, and which must not be a cancellation.
     func failure(
         _ method: HTTPRequest.Method = .get, _ target: String = "/", body: RequestBody = .empty,
         sourceLocation: SourceLocation = #_sourceLocation
