@@ -3,10 +3,10 @@ internal import ErrandCore
 internal import NIOCore
 internal import NIOHTTP1
 
-/// Shows the decompressor the `Content-Encoding` that it should see, and the client the one that was sent.
+/// Shows the decompressor the `Content-Encoding` that it can handle, and the client the one that was sent.
 ///
-/// The decompressor of NIOHTTPCompression decodes the first of several codings, as if it were the last that was applied; doesn't know
-/// `x-gzip`; and misses the end of a body where there is none.
+/// The decompressor of NIOHTTPCompression decodes the first of several codings, as if it were the last one applied; does not know `x-gzip`;
+/// and misses the end of an empty body.
 final class CodingGuard: ChannelDuplexHandler {
     typealias InboundIn = HTTPClientResponsePart
     typealias InboundOut = HTTPClientResponsePart
@@ -34,7 +34,7 @@ final class CodingGuard: ChannelDuplexHandler {
         context.fireChannelRead(wrapInboundOut(.head(head)))
     }
 
-    /// The head as it was sent; nil if it is `head`.
+    /// Returns the head as it was sent; `nil` if it is equal to `head`.
     func restored(_ head: HTTPResponseHead) -> HTTPResponseHead? {
         guard !original.isEmpty else { return nil }
         var head = head
@@ -46,17 +46,19 @@ final class CodingGuard: ChannelDuplexHandler {
 }
 
 enum ContentCoding {
-    /// The coding that this transport decodes of a response: `gzip` or `deflate`; nil for other codings, for more than one, and for a
-    /// response without a body or with an empty one, of which the decompressor would miss the end.
+    /// Returns the coding that this transport decodes: `gzip` or `deflate`. `nil` for other codings, for more than one, and for a response
+    /// without a body or with an empty one, whose end the decompressor would miss.
     ///
-    /// Names are case-insensitive, and `x-gzip` is `gzip` (RFC 9110, 8.4.1).
+    /// Names are case-insensitive, and `x-gzip` is `gzip` ([RFC 9110, section
+    /// 8.4.1](https://www.rfc-editor.org/rfc/rfc9110#section-8.4.1)).
     ///
     /// - Parameters:
-    ///   - values: of the field `Content-Encoding`.
+    ///   - values: the values of the field `Content-Encoding`.
+    ///   - status: the status code of the response.
     ///   - contentLength: the first value of the field `Content-Length`.
     ///   - answersHead: whether the method of the request was HEAD.
     static func decoded(_ values: [String], status: Int, contentLength: String?, answersHead: Bool) -> String? {
-        guard !answersHead, status >= 200, status != 204, status != 304, contentLength != "0",  // RFC 9112, 6.3
+        guard !answersHead, status >= 200, status != 204, status != 304, contentLength != "0",  // RFC 9112, section 6.3
             values.count == 1, let value = values.first
         else { return nil }
         switch value.lowercased() {

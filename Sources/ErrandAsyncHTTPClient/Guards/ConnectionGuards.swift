@@ -6,19 +6,21 @@ internal import NIOHTTP2
 internal import NIOHTTPCompression
 internal import NIOSSL
 
-// What a server must not do to a process, and AsyncHTTPClient 1.37 lets it. Clients that are borrowed have none of this.
+// Protection from servers where AsyncHTTPClient 1.37 has none. Borrowed clients don't have these guards.
 
-/// Stands before the client's own handler in a connection of HTTP/1.1, and in each stream of HTTP/2.
+/// Is before the client's own handler, in an HTTP/1.1 connection and in each HTTP/2 stream.
 ///
-/// - A response with an invalid status (RFC 9110, 15) is refused: the client takes one below 100 for informational, and ends the
-///   process over the end of its body. So is one with 101 on HTTP/2 (RFC 9113, 8.6): the client takes it for the final response, and
-///   SwiftNIO for an informational one.
-/// - Parts of a response that are out of order, such as a second head, are refused: the client ends the process over them.
-/// - A response that is whole before its request is (RFC 9112, 9.5) ends behind a last part without bytes, if it refuses: without one
-///   the client would wait for ever for the rest of a request that it does not send any more.
-/// - If it agrees, its end waits for that of the request: the client would forget the rest of the request, and a connection of
-///   HTTP/1.1 with it; on HTTP/2 it would end the process as soon as the server resets the stream (RFC 9113, 8.1).
-/// - A connection of HTTP/1.1 that received bytes after the end of a response is closed instead of used again: the decoder would take
+/// - It refuses a response with an invalid status ([RFC 9110, section 15](https://www.rfc-editor.org/rfc/rfc9110#section-15)). The client
+///   treats a status below 100 as informational, and traps at the end of its body. It also refuses 101 on HTTP/2 ([RFC 9113, section
+///   8.6](https://www.rfc-editor.org/rfc/rfc9113#section-8.6)), which the client treats as final, and SwiftNIO as informational.
+/// - It refuses parts of a response that are out of order, such as a second head: the client would trap.
+/// - If a response is complete before its request ([RFC 9112, section 9.5](https://www.rfc-editor.org/rfc/rfc9112#section-9.5)) and refuses
+///   it, the guard adds a last part without bytes. Otherwise the client would wait forever for the rest of a request that it no longer
+///   sends.
+/// - If such a response accepts the request, its end waits for that of the request. Otherwise the client would forget the rest of the
+///   request and, with HTTP/1.1, the connection; on HTTP/2, it would trap as soon as the server resets the stream ([RFC 9113, section
+///   8.1](https://www.rfc-editor.org/rfc/rfc9113#section-8.1)).
+/// - An HTTP/1.1 connection that received bytes after the end of a response is closed instead of reused. Otherwise the decoder would take
 ///   them for the beginning of the next response.
 final class ResponseGuard: ChannelDuplexHandler {
     typealias InboundIn = HTTPClientResponsePart
@@ -26,7 +28,7 @@ final class ResponseGuard: ChannelDuplexHandler {
     typealias OutboundIn = HTTPClientRequestPart
     typealias OutboundOut = HTTPClientRequestPart
 
-    /// How far a response has come.
+    /// The progress of a response.
     private enum Progress {
         case awaited
         case body
@@ -35,9 +37,9 @@ final class ResponseGuard: ChannelDuplexHandler {
 
     private let record: ConnectionRecord?
     private let watch: ConnectionWatch
-    /// Nil where nothing is decoded.
+    /// `nil` if nothing is decoded.
     private let coding: CodingGuard?
-    /// Nil for a stream of HTTP/2.
+    /// `nil` for an HTTP/2 stream.
     private let boundary: ResponseBoundary?
     private var isBusy = false
     private var isSending = false
@@ -78,7 +80,7 @@ final class ResponseGuard: ChannelDuplexHandler {
             isSending = false
             boundary?.requestEnded()
             if earlyEnd != nil {
-                // Not within this call: the client is still busy with the end of its request.
+                // Not within this call: the client is still handling the end of its request.
                 let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
                 context.eventLoop.execute { bound.value.0.releaseEnd(bound.value.1) }
             }
@@ -117,7 +119,7 @@ final class ResponseGuard: ChannelDuplexHandler {
         context.fireChannelRead(data)
     }
 
-    /// Whether a part of a response may come now.
+    /// Whether a part of a response is allowed now.
     private func isNext(_ part: HTTPClientResponsePart) -> Bool {
         switch (part, progress) {
         case (.head(let head), .awaited):
@@ -134,10 +136,10 @@ final class ResponseGuard: ChannelDuplexHandler {
         }
     }
 
-    /// Passes the end of a response on, and closes the connection if it can't be used again.
+    /// Passes the end of a response on, and closes the connection if it can't be reused.
     private func forwardEnd(_ end: NIOAny, _ context: ChannelHandlerContext) {
         guard let boundary, boundary.isSpent else { return context.fireChannelRead(end) }
-        // The client ignores informational responses, but not their `Connection: close`: so it doesn't put the connection back into its
+        // The client ignores informational responses, but not their `Connection: close`. So it doesn't put the connection back into its
         // pool, where another request might wait for it.
         let closing = HTTPResponseHead(version: .http1_1, status: .custom(code: 199, reasonPhrase: ""), headers: ["connection": "close"])
         context.fireChannelRead(wrapInboundOut(.head(closing)))
@@ -155,7 +157,7 @@ final class ResponseGuard: ChannelDuplexHandler {
 }
 
 extension ChannelHandlerContext {
-    /// Closes the connection without waiting for TLS to take leave, which takes up to 5 s if the other side says nothing.
+    /// Closes the connection without waiting for the `close_notify` of TLS, which takes up to 5 s if the other side does not respond.
     func closeNow() {
         let tls = try? pipeline.syncOperations.context(handlerType: NIOSSLClientHandler.self)
         (tls ?? self).close(promise: nil)
@@ -163,7 +165,7 @@ extension ChannelHandlerContext {
 }
 
 extension HTTPClient.Configuration {
-    /// Puts the guards into every connection, before what these settings put there.
+    /// Adds the guards to every connection, before the initializers of these settings.
     mutating func guardConnections(_ watch: ConnectionWatch) {
         http1_1ConnectionDebugInitializer = Self.guardingConnections(then: http1_1ConnectionDebugInitializer) { channel, pipeline, _ in
             let boundary = ResponseBoundary()
@@ -185,8 +187,8 @@ extension HTTPClient.Configuration {
             return frames
         }
         http2StreamChannelDebugInitializer = Self.guardingStreams(then: http2StreamChannelDebugInitializer) { channel, pipeline in
-            // The client's handler is not public, and the codec before it is another package's: it is found by its name. Without it, a
-            // stream goes unguarded.
+            // The client's handler is not public, and the codec before it belongs to another package, so it is found by name. Without it, a
+            // stream is unguarded.
             let handlers = (0..<4).compactMap { try? pipeline.context(name: "handler\($0)").handler }
             guard let own = handlers.first(where: { "\(type(of: $0))" == "HTTP2ClientRequestHandler" }) else {
                 return watch.foundStreamWithoutGuard()
@@ -197,7 +199,7 @@ extension HTTPClient.Configuration {
         }
     }
 
-    /// Puts a guard before the decompressor, if there is one.
+    /// Adds a guard before the decompressor, if there is one.
     private static func guardCoding(_ pipeline: ChannelPipeline.SynchronousOperations) throws -> CodingGuard? {
         guard let decompressor = try? pipeline.handler(type: NIOHTTPResponseDecompressor.self) else { return nil }
         let coding = CodingGuard()
@@ -209,10 +211,10 @@ extension HTTPClient.Configuration {
 
     /// Adds handlers to a connection, runs the next initializer, and lets the client's pool know the connection.
     ///
-    /// - Nothing is put off to a later tick of the event loop without need: the pool ends the process if it hears of a connection that it
-    ///   does not know yet. While another initializer takes its time, the guard of frames holds back what comes.
-    /// - A connection that can't be used is closed before the pool is told of the failure. It would be told of the connection's end after
-    ///   that otherwise, and leave the connection open if its end does not come.
+    /// - Nothing is deferred to a later tick of the event loop without need: the pool traps if it receives an event of a connection that it
+    ///   does not know yet. While another initializer runs, the frame guard holds frames back.
+    /// - A connection that can't be used is closed before the failure is reported to the pool. Otherwise the pool would learn of the end of
+    ///   the connection afterward, and would leave the connection open if its end does not come.
     private static func guardingConnections(
         then next: Initializer?,
         add: @escaping @Sendable (any Channel, ChannelPipeline.SynchronousOperations, EventLoopPromise<Int?>) throws -> HTTP2FrameGuard?
@@ -223,7 +225,7 @@ extension HTTPClient.Configuration {
                 let settings = channel.eventLoop.makePromise(of: Int?.self)
                 var frames: HTTP2FrameGuard?
                 do {
-                    // One that has ended by now has lost its handlers.
+                    // A connection that has ended has lost its handlers.
                     guard channel.isActive else { throw ChannelError.ioOnClosedChannel }
                     frames = try add(channel, channel.pipeline.syncOperations, settings)
                     if frames == nil {
@@ -274,7 +276,7 @@ extension HTTPClient.Configuration {
 }
 
 extension EventLoop {
-    /// Runs `body` on this event loop: at once where that is possible.
+    /// Runs `body` on this event loop, immediately if possible.
     fileprivate func flatRun(_ body: @escaping @Sendable () -> EventLoopFuture<Void>) -> EventLoopFuture<Void> {
         inEventLoop ? body() : flatSubmit(body)
     }

@@ -2,17 +2,19 @@
 internal import NIOCore
 internal import NIOHTTP2
 
-/// Stands between SwiftNIO's handler of HTTP/2 and the client's, and keeps from the client what would end the process.
+/// Is between SwiftNIO's HTTP/2 handler and the client's, and keeps frames from the client that would make it trap.
 ///
-/// AsyncHTTPClient 1.37 trusts servers with the states of its pool:
+/// AsyncHTTPClient 1.37 trusts servers with the state of its pool:
 ///
-/// - A GOAWAY, or a limit of streams, for a connection that its pool does not know yet. Frames are held back until it does.
-/// - A limit of streams that changes while no stream is open: the pool would set the timer of an unused connection a second time. It is
-///   passed on when the next stream is open. A limit of 0 is passed on as a GOAWAY: new requests go over a new connection.
+/// - A GOAWAY or a stream limit for a connection that its pool does not know yet makes it trap. Frames are held back until the pool knows
+///   the connection.
+/// - A stream limit that changes while no stream is open would make the pool set the timer of an idle connection a second time. The limit
+///   is passed on when the next stream is open. A limit of 0 is passed on as a GOAWAY: new requests use a new connection.
 /// - A GOAWAY without open streams would leave the connection open for as long as the server does. It is closed.
 ///
-/// A PUSH_PROMISE (RFC 9113, 6.6) ends the connection: SETTINGS_ENABLE_PUSH was 0. So does a WINDOW_UPDATE by 0 (6.9), which SwiftNIO
-/// ignores for a stream whose request is whole.
+/// A PUSH_PROMISE ([RFC 9113, section 6.6](https://www.rfc-editor.org/rfc/rfc9113#section-6.6)) ends the connection, because
+/// SETTINGS_ENABLE_PUSH was 0. So does a WINDOW_UPDATE by 0 ([RFC 9113, section 6.9](https://www.rfc-editor.org/rfc/rfc9113#section-6.9)),
+/// which SwiftNIO ignores for a stream whose request is complete.
 final class HTTP2FrameGuard: ChannelInboundHandler {
     typealias InboundIn = HTTP2Frame
     typealias InboundOut = HTTP2Frame
@@ -23,20 +25,20 @@ final class HTTP2FrameGuard: ChannelInboundHandler {
         case readComplete
     }
 
-    /// Frames that are held back at most: a server that sends more before anybody has asked it anything is not waited for.
+    /// The largest number of frames that is held back. A server that sends more before any request is disconnected.
     private static let mostHeld = 128
 
-    /// Nil as soon as the client's pool knows the connection.
+    /// `nil` as soon as the client's pool knows the connection.
     private var held: [Held]? = []
     private var context: ChannelHandlerContext?
     private var openStreams = 0
-    /// Not passed on yet.
+    /// The limit that was not passed on yet.
     private var limit: UInt32?
 
     func handlerAdded(context: ChannelHandlerContext) { self.context = context }
     func handlerRemoved(context: ChannelHandlerContext) { (self.context, held) = (nil, nil) }
 
-    /// The pool knows the connection: passes on what was held back.
+    /// Passes on what was held back, because the pool knows the connection.
     func release() {
         guard let items = held else { return }
         held = nil
@@ -50,7 +52,7 @@ final class HTTP2FrameGuard: ChannelInboundHandler {
         }
     }
 
-    /// Whether `item` waits for ``release()``.
+    /// Holds `item` back until ``release()``. Returns whether it did.
     private func hold(_ item: Held, _ context: ChannelHandlerContext) -> Bool {
         guard let count = held?.count else { return false }
         if count < Self.mostHeld { held?.append(item) } else { context.closeNow() }
@@ -122,17 +124,16 @@ final class HTTP2FrameGuard: ChannelInboundHandler {
     }
 }
 
-/// Stands behind all others in a connection of HTTP/2.
+/// Is after all other handlers in an HTTP/2 connection.
 ///
-/// - Closes a connection that has seen an error of its own, such as a frame for a stream that was given up 32 streams ago. The client
-///   says goodbye then and goes on to use the connection, whose window is not opened any more: every request on it would stand still until
-///   its deadline.
-/// - Learns from the first SETTINGS how many streams the server allows.
+/// - It closes a connection with an error of its own, such as a frame for a stream that was abandoned 32 streams ago. The client would send
+///   GOAWAY and continue to use the connection, whose window is not opened any more: every request on it would stall until its deadline.
+/// - It learns from the first SETTINGS how many streams the server allows.
 final class HTTP2ConnectionGuard: ChannelInboundHandler {
     typealias InboundIn = HTTP2Frame
 
     let record: ConnectionRecord
-    /// The limit of streams, nil if the server sets none, when the first settings have come.
+    /// Fulfilled with the stream limit, or `nil` if the server sets none, when the first settings have arrived.
     private let settings: EventLoopPromise<Int?>
 
     init(_ record: ConnectionRecord, settings: EventLoopPromise<Int?>) { (self.record, self.settings) = (record, settings) }
@@ -147,7 +148,7 @@ final class HTTP2ConnectionGuard: ChannelInboundHandler {
     func errorCaught(context: ChannelHandlerContext, error: any Error) { context.closeNow() }
 }
 
-/// A server's first settings allow no streams.
+/// The error if a server's first settings allow no streams.
 struct NoStreamsAllowed: Error, CustomStringConvertible {
     var description: String { "the server allows no streams (SETTINGS_MAX_CONCURRENT_STREAMS is 0)" }
 }

@@ -2,21 +2,22 @@
 internal import NIOCore
 internal import NIOHTTP1
 
-/// Knows where a response of HTTP/1.1 ends among the bytes of a connection (RFC 9112, 6.3), and whether bytes came after it.
+/// Tracks where an HTTP/1.1 response ends among the bytes of a connection ([RFC 9112, section
+/// 6.3](https://www.rfc-editor.org/rfc/rfc9112#section-6.3)), and whether bytes follow it.
 ///
-/// The decoder of SwiftNIO doesn't say which bytes belonged to a message, and keeps what is left over for the next one. So the bytes of a
-/// read are given to it in pieces, by ``piece(of:)``, such that the end of a response can only come with the last byte of a piece:
+/// SwiftNIO's decoder does not report which bytes belong to a message, and keeps the rest for the next one. So the bytes of a read are
+/// passed to it in pieces, with ``piece(of:)``, so that the end of a response can only come with the last byte of a piece:
 ///
 /// - a head ends with an empty line,
 /// - a body of a known length ends by count,
-/// - a chunked body ends with a line feed; where a read ends with one, this octet is a piece of its own.
+/// - a chunked body ends with a line feed; if a read ends with one, this octet is a piece of its own.
 ///
-/// An end that comes earlier than with the last byte of a read means that the connection is spent.
+/// If the end comes earlier than with the last byte of a read, the connection can't be reused.
 struct ResponseEnds {
     private enum State {
-        /// No response is awaited.
+        /// No response is expected.
         case idle
-        /// How many octets of CR LF CR LF have come.
+        /// The number of octets of CR LF CR LF that have arrived.
         case head(matched: Int)
         case body(left: Int64)
         case chunks
@@ -34,7 +35,7 @@ struct ResponseEnds {
     private var state = State.idle
     private var piece: Piece?
     private var hasMore = false
-    /// Bytes came that belong to no response: the connection must not be used again.
+    /// Whether bytes arrived that belong to no response: the connection must not be reused.
     private(set) var isSpent = false
 
     /// Whether bytes belong to a response.
@@ -42,17 +43,17 @@ struct ResponseEnds {
 
     mutating func requestBegan() { state = .head(matched: 0) }
 
-    /// The head of the final response was decoded.
+    /// Records that the head of the final response was decoded.
     mutating func headEnded(length: Int64?, isChunked: Bool) {
         guard case .head = state else {
             isSpent = true
             return
         }
-        if case .head(isWhole: true)? = piece {} else { isSpent = true }  // the decoder sees the end of the head elsewhere
+        if case .head(isWhole: true)? = piece {} else { isSpent = true }  // the decoder found the end of the head elsewhere
         state = isChunked ? .chunks : length.map { .body(left: $0) } ?? .rest
     }
 
-    /// The end of the response was decoded.
+    /// Records that the end of the response was decoded.
     mutating func responseEnded() {
         switch piece {
         case .head(let isWhole): if !isWhole { isSpent = true }
@@ -65,10 +66,10 @@ struct ResponseEnds {
         state = .idle
     }
 
-    /// Bytes came that belong to no response.
+    /// Records bytes that belong to no response.
     mutating func unexpected() { isSpent = true }
 
-    /// How many of the first bytes of a read the decoder gets next; at least 1, unless there are none.
+    /// Returns how many of the first bytes of a read the decoder gets next: at least 1, unless there are none.
     mutating func piece(of bytes: UnsafeRawBufferPointer) -> Int {
         guard let last = bytes.last else { return 0 }
         let count: Int
@@ -95,7 +96,7 @@ struct ResponseEnds {
         return count
     }
 
-    /// The decoder has got the piece.
+    /// Records that the decoder has processed the piece.
     mutating func pieceDecoded() { (piece, hasMore) = (nil, false) }
 
     private static func endOfHead(in bytes: UnsafeRawBufferPointer, matched: Int) -> (end: Int?, matched: Int) {
@@ -118,7 +119,7 @@ struct ResponseEnds {
     }
 }
 
-/// The end of responses on one connection, shared by the guards before and behind the decoder.
+/// The end of responses on one connection, shared by the guards before and after the decoder.
 final class ResponseBoundary {
     private var ends = ResponseEnds()
     private var isSending = false
@@ -147,7 +148,8 @@ final class ResponseBoundary {
 
     func responseEnded() { ends.responseEnded() }
 
-    /// Gives the bytes of a read to the decoder, and drops what belongs to no response; false if the connection must be closed at once.
+    /// Passes the bytes of a read to the decoder, and drops those that belong to no response. Returns false if the connection must be
+    /// closed immediately.
     func read(_ buffer: ByteBuffer, decode: (ByteBuffer) -> Void) -> Bool {
         var rest = buffer
         while rest.readableBytes > 0 {
@@ -169,7 +171,7 @@ final class ResponseBoundary {
     }
 }
 
-/// Stands before the decoder of a connection of HTTP/1.1, and keeps from it what belongs to no response.
+/// Is before the decoder of an HTTP/1.1 connection, and drops bytes that belong to no response.
 final class ReadGuard: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -180,7 +182,7 @@ final class ReadGuard: ChannelInboundHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let mayStay = boundary.read(unwrapInboundIn(data)) { piece in
-            // What closed the connection with an earlier piece has had its say.
+            // An earlier piece may have closed the connection, for the right reason.
             if context.channel.isActive { context.fireChannelRead(wrapInboundOut(piece)) }
         }
         if !mayStay { context.closeNow() }

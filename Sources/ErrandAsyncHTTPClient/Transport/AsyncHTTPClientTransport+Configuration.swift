@@ -6,28 +6,39 @@ internal import NIOHTTPCompression
 internal import NIOSSL
 
 extension AsyncHTTPClientTransport {
-    /// Settings of the client that the transport makes.
+    /// The settings of the client that the transport creates.
+    ///
+    /// ```swift
+    /// var configuration = AsyncHTTPClientTransport.Configuration()
+    /// configuration.maxConnectionsPerHost = 4
+    /// configuration.decompresses = true
+    /// let transport = try AsyncHTTPClientTransport(configuration)
+    /// ```
     public struct Configuration: Sendable {
-        /// Which certificates are believed, and which one is shown.
+        /// The certificates to trust, and the one to present.
         public var tls = TLSSettings()
-        /// The longest that connecting may take, TLS included: 10 s. A request's deadline holds as well.
+        /// The timeout of connecting, including TLS: more than zero, 10 s by default. A request's deadline applies too.
         public var connectTimeout: Duration = .seconds(10)
-        /// How long an unused connection is kept: 60 s.
+        /// How long an idle connection is kept: 60 s by default.
         public var idleTimeout: Duration = .seconds(60)
-        /// HTTP/1.1 connections to one host at a time: 8. Requests beyond them wait their turn.
+        /// The largest number of HTTP/1.1 connections to one host: at least 1, 8 by default. Further requests queue.
         public var maxConnectionsPerHost = 8
-        /// False for HTTP/1.1 alone; true (the default) lets TLS choose (ALPN, RFC 7301).
+        /// Whether TLS may select HTTP/2 (ALPN, [RFC 7301](https://www.rfc-editor.org/rfc/rfc7301)); true by default. If false, only
+        /// HTTP/1.1 is used.
         public var allowsHTTP2 = true
-        /// Nil (the default) connects directly.
+        /// The proxy; `nil`, the default, connects directly.
         public var proxy: ProxySettings?
-        /// Whether bodies in gzip or deflate are asked for and decoded: false. A request that names `Accept-Encoding` or `Range` by
-        /// itself gets the bytes as they are. The settings for it are ``maxDecompressionRatio``.
+        /// Whether bodies in gzip or deflate are requested and decoded; false by default. A request with its own `Accept-Encoding` or
+        /// `Range` gets the bytes as they are. ``maxDecompressionRatio`` limits the result.
         public var decompresses = false
-        /// How many bytes may come of one compressed byte before the body fails: 200. Guards against decompression bombs.
+        /// The largest number of bytes from one compressed byte: at least 1, 200 by default. Beyond it, the body fails. It protects from
+        /// decompression bombs.
         public var maxDecompressionRatio = 200
-        /// The last word on the client's settings, for what is not here. Redirects and decompression stay off unless set here.
+        /// Changes the client's settings, for those that are not here. Called last; it does nothing by default. Redirects and decompression
+        /// stay off unless it sets them.
         public var customize: @Sendable (inout HTTPClient.Configuration) -> Void = { _ in }
 
+        /// Creates the default settings.
         public init() {}
     }
 }
@@ -40,11 +51,11 @@ extension AsyncHTTPClientTransport.Configuration {
         var settings = HTTPClient.Configuration()
         settings.redirectConfiguration = .disallow
         settings.decompression = decompressing ? .enabled(limit: .ratio(maxDecompressionRatio)) : .disabled
-        settings.tracing.tracer = nil  // spans are a middleware's work
+        settings.tracing.tracer = nil  // spans are the work of a middleware
         settings.timeout.connect = .nanoseconds(connectTimeout.wholeNanoseconds)
         settings.connectionPool.idleTimeout = .nanoseconds(idleTimeout.wholeNanoseconds)
         settings.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = maxConnectionsPerHost
-        // A refused connection is told at once; retry is a middleware's work.
+        // A refused connection is reported immediately: retrying is the work of a middleware.
         settings.connectionPool.retryConnectionEstablishment = false
         settings.httpVersion = allowsHTTP2 ? .automatic : .http1Only
         settings.tlsConfiguration = tls
@@ -61,7 +72,9 @@ extension AsyncHTTPClientTransport.Configuration {
 }
 
 extension TLSSettings {
-    /// - Throws: `NIOSSLError` and the like for certificates and keys that can't be read.
+    /// Returns the settings for SwiftNIO.
+    ///
+    /// - Throws: `NIOSSLError` and similar errors for certificates and keys that can't be read.
     func nioConfiguration() throws -> TLSConfiguration {
         var tls = TLSConfiguration.makeClientConfiguration()
         tls.additionalTrustRoots = try extraRootsPEMFiles.map { .certificates(try NIOSSLCertificate.fromPEMFile($0)) }
@@ -74,7 +87,7 @@ extension TLSSettings {
 }
 
 extension Duration {
-    /// In nanoseconds; more than 100 years, either way, count as that, so that a clock's reading can be added.
+    /// The duration in nanoseconds, limited to 100 years in either direction, so that a clock's reading can be added.
     var wholeNanoseconds: Int64 {
         let (seconds, attoseconds) = bounded.components
         return seconds * 1_000_000_000 + attoseconds / 1_000_000_000

@@ -4,7 +4,7 @@ public import ErrandCore
 internal import NIOSSL
 internal import Synchronization
 
-/// Sends requests by AsyncHTTPClient: HTTP/1.1 and HTTP/2, with its connection pool.
+/// A transport over AsyncHTTPClient: HTTP/1.1 and HTTP/2, with its connection pool.
 ///
 /// ```swift
 /// try await withTransport(AsyncHTTPClientTransport()) { transport in
@@ -12,28 +12,28 @@ internal import Synchronization
 /// }
 /// ```
 ///
-/// It makes a client of its own and shuts it down (by ``shutdown()``, or when the last copy of the transport is gone and every
-/// exchange has ended), or borrows yours and leaves that to you.
+/// It creates a client of its own and shuts it down (in ``shutdown()``, or when the last copy of the transport is released and every
+/// exchange has ended), or it borrows a client of yours, which you shut down.
 ///
-/// Deadlines hold to the end of the body. Bodies stream both ways with back-pressure; up to 64 KiB of a response are read ahead.
-/// It follows no redirect, and decodes content only if
-/// ``Configuration/decompresses`` says so. It does not see trailers and 1xx responses.
+/// Deadlines apply to the end of the body. Bodies stream in both directions with back-pressure; up to 64 KiB of a response are read ahead.
+/// It follows no redirects, and decodes content only if ``Configuration/decompresses`` is true. It does not report trailers and 1xx
+/// responses.
 public struct AsyncHTTPClientTransport: HTTPTransport, ConnectionSource, CustomStringConvertible, CustomReflectable {
     private let owner: ClientOwner
 
-    /// A transport with a client of its own, by the default ``Configuration``.
+    /// Creates a transport with a client of its own and the default ``Configuration``.
     public init() {
         self.init(Configuration(), tls: .makeClientConfiguration())
     }
 
-    /// A transport with a client of its own.
+    /// Creates a transport with a client of its own.
     ///
-    /// - Throws: what reading certificates or keys throws.
+    /// - Throws: the error of reading certificates or keys.
     public init(_ configuration: Configuration) throws {
         self.init(configuration, tls: try configuration.tls.nioConfiguration())
     }
 
-    /// A transport with a client of its own, by the default ``Configuration``, which decodes gzip and deflate.
+    /// Returns a transport with a client of its own and the default ``Configuration``, which decodes gzip and deflate.
     public static func decompressing() -> AsyncHTTPClientTransport {
         var configuration = Configuration()
         configuration.decompresses = true
@@ -47,17 +47,17 @@ public struct AsyncHTTPClientTransport: HTTPTransport, ConnectionSource, CustomS
                 eventLoopGroup: HTTPClient.defaultEventLoopGroup,
                 configuration: configuration.clientConfiguration(tls: tls, decompressing: decompressing, watch))
         }
-        // A client decodes for all its requests or for none, so that those which want the bytes as they are have one of their own.
+        // A client decodes for all its requests or for none, so requests that want the bytes as they are need another client.
         owner = ClientOwner(
             Clients(plain: client(decompressing: false), decompressing: configuration.decompresses ? client(decompressing: true) : nil),
             watch)
     }
 
-    /// A transport over a client that the app has already, with that client's settings. Its redirects and its decompression, if
-    /// they are on, happen out of this library's sight. It is not shut down.
+    /// Creates a transport over a client of yours, with that client's settings. If its redirects and its decompression are on, this library
+    /// does not see them. The client is not shut down.
     ///
-    /// Connections of a borrowed client are not guarded against what AsyncHTTPClient 1.37 makes of a response that is whole before its
-    /// request is, of a status below 100, and of an HTTP/2 connection that is broken: requests that stand still, or the process's end.
+    /// Connections of a borrowed client are not guarded against errors of AsyncHTTPClient 1.37: a response that is complete before its
+    /// request, a status below 100, and a broken HTTP/2 connection can make requests stall or the process trap.
     public init(borrowing client: HTTPClient) {
         owner = ClientOwner(Clients(plain: client, decompressing: nil), nil)
     }
@@ -66,11 +66,11 @@ public struct AsyncHTTPClientTransport: HTTPTransport, ConnectionSource, CustomS
         [.deadlines, .streamingDownload, .phaseEvents]
     }
 
-    /// The connections of a client of its own that are open now; empty for a borrowed one.
+    /// The open connections of a client of its own; empty for a borrowed client.
     public var openConnections: [OpenConnection] { owner.watch?.connections ?? [] }
 
     public var description: String { "AsyncHTTPClientTransport" }
-    /// Without the client, whose settings may hold credentials of a proxy.
+    /// The open connections, without the client, whose settings may contain credentials of a proxy.
     public var customMirror: Mirror { Mirror(self, children: ["openConnections": openConnections]) }
 
     public func send(_ request: Request) async throws -> Response {
@@ -92,7 +92,7 @@ public struct AsyncHTTPClientTransport: HTTPTransport, ConnectionSource, CustomS
         return try await Exchange(request, isDecompressing: true, owner: owner).run(on: decompressing, preferring: eventLoop)
     }
 
-    /// Shuts a client of its own down: connections are closed, and exchanges under way fail. A borrowed one is only let go of.
+    /// Shuts a client of its own down: connections are closed, and exchanges in progress fail. A borrowed client is only released.
     public func shutdown() async throws {
         try await owner.shutdown()
     }
@@ -101,16 +101,16 @@ public struct AsyncHTTPClientTransport: HTTPTransport, ConnectionSource, CustomS
 /// The clients of one transport.
 struct Clients: Sendable {
     let plain: HTTPClient
-    /// Nil where nothing is decoded.
+    /// `nil` if nothing is decoded.
     let decompressing: HTTPClient?
 
     var all: [HTTPClient] { [plain] + (decompressing.map { [$0] } ?? []) }
 }
 
-/// Holds the clients, and shuts them down when nobody else has, unless they are borrowed.
+/// Holds the clients, and shuts them down when it is released, unless they are borrowed.
 final class ClientOwner: Sendable {
     private let state: Mutex<Clients?>
-    /// Nil where the clients are borrowed.
+    /// `nil` if the clients are borrowed.
     let watch: ConnectionWatch?
     private var isOwned: Bool { watch != nil }
 

@@ -4,12 +4,12 @@ internal import NIOCore
 internal import NIOHTTP1
 internal import Synchronization
 
-/// Knows the connections of one transport's own clients, and tells exchanges which of them they got.
+/// Tracks the connections of one transport's own clients, and notifies exchanges of the connection that they got.
 ///
-/// The client does not say which connection a request goes over. So a request whose events somebody wants carries the number of its
-/// exchange in a field of its own, which the guard of the connection takes out again before anything is written.
+/// The client does not report which connection a request uses. So a request whose events are observed carries the number of its exchange in
+/// a field of its own. The guard of the connection removes the field before anything is written.
 final class ConnectionWatch: Sendable {
-    /// No request has this field by itself: nobody else knows the name.
+    /// The name of that field. It is random, so that no request has it otherwise.
     let fieldName = "errand-exchange-\(String(UInt64.random(in: .min ... .max), radix: 16))"
 
     private struct State {
@@ -19,7 +19,7 @@ final class ConnectionWatch: Sendable {
         /// Connections that can take a request, by their authority; the one that was used last stands last.
         var idle: [String: [ConnectionRecord]] = [:]
         var expected: [Int: Exchange] = [:]
-        /// A stream without a guard was seen: the field would be sent.
+        /// Whether a stream without a guard was seen: the field would be sent.
         var isBlind = false
 
         mutating func removeIdle(_ record: ConnectionRecord) {
@@ -31,7 +31,7 @@ final class ConnectionWatch: Sendable {
     }
 
     private let state = Mutex(State())
-    /// Whether a head may have the field. For ever: one may be written when its exchange has ended.
+    /// Whether a head may have the field. Never reset: a head may be written after its exchange has ended.
     private let mayHaveField = Atomic(false)
 
     var connections: [OpenConnection] {
@@ -93,7 +93,7 @@ final class ConnectionWatch: Sendable {
 
     // MARK: Exchanges
 
-    /// A number for the field; nil where it could not be taken out again.
+    /// Returns the number for the field; `nil` if it could not be removed again.
     func expect(_ exchange: Exchange) -> Int? {
         mayHaveField.store(true, ordering: .relaxed)
         return state.withLock { state in
@@ -105,12 +105,12 @@ final class ConnectionWatch: Sendable {
     }
 
     func forget(_ number: Int) {
-        // It is let go of outside the lock.
+        // Released outside the lock.
         let forgotten = state.withLock { $0.expected.removeValue(forKey: number) }
         _ = forgotten
     }
 
-    /// Takes the field out of a head that is about to be written; nil where it has none, no exchange where that has ended.
+    /// Removes the field from a head that is about to be written. Returns `nil` if there is none, and no exchange if that has ended.
     func take(_ head: inout HTTPRequestHead) -> (exchange: Exchange?, Void)? {
         guard mayHaveField.load(ordering: .relaxed), let value = head.headers.first(name: fieldName) else { return nil }
         head.headers.remove(name: fieldName)
