@@ -129,6 +129,7 @@ extension HTTPField.Name {
 public struct RedirectError: RequestFailure {
     /// Why a redirect can't be followed. An open set.
     public struct Reason: Sendable, CustomStringConvertible {
+        /// The reason as text.
         public let description: String
 
         /// There were more redirects than ``RedirectPolicy/maxHops``.

@@ -15,10 +15,10 @@ public import Metrics
 ///
 /// | Name | Kind | Unit | Attributes besides the common ones |
 /// |---|---|---|---|
-/// | `http.client.request.duration` | `Recorder` that aggregates | s | `http.response.status_code`, `error.type`, `network.protocol.version` |
+/// | `http.client.request.duration` | aggregating `Recorder` | s | `http.response.status_code`, `error.type`, `network.protocol.version` |
 /// | `http.client.active_requests` | `Meter` | requests | `url.scheme` |
-/// | `http.client.request.body.size` | `Recorder` that aggregates | bytes | as for the duration |
-/// | `http.client.response.body.size` | `Recorder` that aggregates | bytes | as for the duration |
+/// | `http.client.request.body.size` | aggregating `Recorder` | bytes | as for the duration |
+/// | `http.client.response.body.size` | aggregating `Recorder` | bytes | as for the duration |
 /// | `http.client.open_connections` | `Meter` | connections | `http.connection.state` (`active`, `idle`), without a method |
 ///
 /// The common attributes are `http.request.method` (`_OTHER` for an unknown method), `server.address` (an IPv6 address without brackets)
