@@ -25,8 +25,8 @@ struct TextRedaction {
         }
     }
 
-    /// Whether bytes may be text, in UTF-8 or UTF-16 or with one octet for each character. A few control characters are allowed in long
-    /// text, and two if the type says that it is text.
+    /// Whether bytes may be text, in UTF-8 or UTF-16 or with one octet for each character. At most 1 % of the bytes may be control
+    /// characters, and none of the first 512; if the type says that it is text, two are allowed anywhere.
     static func isText(_ bytes: [UInt8], type: MediaType?) -> Bool {
         guard type?.mayBeText != false else { return false }
         let isControl = Self.isControl

@@ -46,7 +46,7 @@ public final class MemoryRateLimitStore: RateLimitStore {
 
     /// Removes a key's grants and the server's fields: its next request is sent immediately.
     ///
-    /// Requests that are already queued are sent within a minute. A key is the text that the limit's scope makes of a request:
+    /// Requests that wait for the server notice within a minute. A key is the text that the limit's scope makes of a request:
     /// `https://a.example` for ``RequestScope/origin``, an empty text for ``RequestScope/all``.
     public func forget(_ key: String) { machines.withLock { $0.removeValue(forKey: key) } }
 

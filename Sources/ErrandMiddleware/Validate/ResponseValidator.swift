@@ -61,7 +61,7 @@ extension Response {
     }
 }
 
-/// The error of a call that a validator can't have sent again.
+/// The error of a call that a validator wants to retry, but that can't be sent again.
 public struct ResponseValidationError: RequestFailure {
     /// The name of the validator.
     public let name: String

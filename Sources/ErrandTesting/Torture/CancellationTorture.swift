@@ -13,7 +13,7 @@ internal import Synchronization
 ///     #expect(stub.openBodyCount == 0, "\(run)")
 ///     _ = try await stack.send(request)       // the next request is fine
 /// }
-/// print(report)      // 38 runs: 31 cancelled, 5 finished before it told, 2 uncancelled with 19 jobs
+/// print(report)      // 38 runs: 31 cancelled, 5 cancelled but finished, 2 uncancelled, the last with 19 jobs
 /// ```
 ///
 /// The scenario runs on a queue of its own, one job after another. A job is the work of a task from one suspension to the next. For k = 1,
