@@ -4,7 +4,7 @@ internal import NIOCore
 internal import NIOHTTP1
 internal import NIOHTTP2
 
-/// Responds to the requests of one HTTP/1.1 connection, one after another.
+/// Serves the requests of one HTTP/1.1 connection, one after the other.
 struct HTTP1Connection: Sendable {
     let core: ServerCore
     let connection: Connection
@@ -15,7 +15,7 @@ struct HTTP1Connection: Sendable {
         await withTaskCancellationHandler {
             await withTaskGroup(of: Void.self) { group in
                 group.addTask { await finish(by: serve()) }
-                // A client that closes the connection ends the work on its request.
+                // If the client disconnects, the response in progress ends.
                 try? await connection.channel.closeFuture.get()
                 group.cancelAll()
             }
@@ -62,7 +62,7 @@ struct HTTP1Connection: Sendable {
         }
     }
 
-    /// Whether the client closes the connection after this request, or our parser can't read on.
+    /// Returns whether the client uses this connection for no further request, or the parser can't read further.
     private static func isLast(_ head: HTTPRequest, version: String) -> Bool {
         let options = head.headerFields[values: .connection].joined(separator: ",").lowercased().split(separator: ",")
         let closes = options.contains { $0.split(separator: " ") == ["close"] }
@@ -84,9 +84,10 @@ struct HTTP1Connection: Sendable {
 
     private func readOn() async { while (try? await inbound.next()) != nil {} }
 
-    /// Reads, for a second, what the client has already sent. Otherwise the system would send a reset, which could discard our response.
+    /// Reads for one second what the client is still sending. Otherwise the operating system would reset the connection, and the client
+    /// could lose the response.
     private func closeOrderly() async {
-        // TLS closes in order by itself.
+        // TLS has its own closing alert.
         if !connection.isTLS {
             connection.closeOutput()
             await withTaskGroup(of: Void.self) { group in
@@ -100,7 +101,7 @@ struct HTTP1Connection: Sendable {
     }
 }
 
-/// Responds to the request of one HTTP/2 stream.
+/// Serves the request of one HTTP/2 stream.
 struct HTTP2Stream: Sendable {
     let core: ServerCore
     let connection: Connection
@@ -123,7 +124,7 @@ struct HTTP2Stream: Sendable {
 
     private func serve() async {
         guard case .head(let head, let version)? = try? await inbound.next() else { return stream.close(promise: nil) }
-        // Streams of clients have odd numbers.
+        // The streams that clients open have odd numbers ([RFC 9113, section 5.1.1](https://www.rfc-editor.org/rfc/rfc9113#section-5.1.1)).
         let request = MockRequest(
             head: head, httpVersion: version, connectionIndex: connection.index, exchangeIndex: (Int(id) - 1) / 2,
             serverName: connection.serverName, negotiatedProtocol: connection.negotiatedProtocol)

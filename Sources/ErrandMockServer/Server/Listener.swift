@@ -7,10 +7,10 @@ internal import NIOPosix
 internal import NIOSSL
 internal import NIOTLS
 
-/// The listening socket, and the setup of the connections that it accepts.
+/// The listening socket; sets up each connection that it accepts.
 final class Listener: Sendable {
     private let channel: any Channel
-    /// The connections that keep the queue of a listener that never accepts full.
+    /// The connections that keep the queue of a listener full that never accepts.
     private let fillers: [any Channel]
     let port: Int
 
@@ -20,7 +20,7 @@ final class Listener: Sendable {
         var bootstrap = ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
             .serverChannelOption(.backlog, value: Int32(configuration.neverAccepts ? 0 : 256))
             .serverChannelOption(.autoRead, value: !configuration.neverAccepts)
-            // Don't read more at a time than is buffered: a fault may stop the reading of any request.
+            // Read no more at a time than is buffered: a fault may stop reading at any point of a request.
             .childChannelOption(.maxMessagesPerRead, value: 1)
             .childChannelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 32 * 1024))
             .childChannelInitializer { channel in
@@ -40,7 +40,7 @@ final class Listener: Sendable {
         }
     }
 
-    /// Connects until connecting hangs.
+    /// Opens connections until connecting hangs.
     private static func fill(host: String, port: Int) async throws -> [any Channel] {
         var fillers: [any Channel] = []
         for _ in 0..<16 {
@@ -61,18 +61,18 @@ final class Listener: Sendable {
     func closed() async { for channel in [channel] + fillers { try? await channel.closeFuture.get() } }
 }
 
-/// The error if the queue of a listener that never accepts does not fill.
+/// An error: the queue of a listener that never accepts did not fill.
 private struct BrokenListener: Error, CustomStringConvertible {
     var description: String { "this system takes connections that nobody accepts" }
 }
 
-/// Sets an accepted channel up for its protocol.
+/// Adds the handlers of its protocol to an accepted channel.
 struct ConnectionSetup: Sendable {
     let core: ServerCore
     /// `nil` for clear text.
     let tls: NIOSSLContext?
 
-    // On the channel's event loop.
+    /// Sets up the channel. Must be called on its event loop.
     func start(_ channel: any Channel) throws {
         let pipeline = channel.pipeline.syncOperations
         try pipeline.addHandler(SocketHandler(), name: Connection.firstHandlerName)
@@ -124,7 +124,7 @@ struct ConnectionSetup: Sendable {
 
     private func startHTTP2(_ connection: Connection) throws {
         var settings = NIOHTTP2Handler.ConnectionConfiguration()
-        // The client must find the errors in a message, and tests must see what arrived.
+        // Invalid messages are let through: the client has to detect them, and tests inspect what was received.
         settings.contentLengthValidation = .disabled
         settings.headerBlockValidation = .disabled
         let core = core
@@ -147,7 +147,7 @@ struct ConnectionSetup: Sendable {
     }
 }
 
-/// Waits for the end of the handshake, and sets the negotiated protocol up.
+/// Waits for the end of the handshake, then sets up the protocol that was negotiated.
 private final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
 
@@ -184,7 +184,7 @@ private final class RefusingHandler: ChannelInboundHandler {
     }
 }
 
-/// Closes a broken HTTP/2 connection immediately.
+/// Closes an HTTP/2 connection at its first error.
 private final class ConnectionErrorHandler: ChannelInboundHandler {
     typealias InboundIn = Never
 
@@ -193,7 +193,7 @@ private final class ConnectionErrorHandler: ChannelInboundHandler {
     init(core: ServerCore) { self.core = core }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // An error of one stream only, which is reported to it.
+        // The error concerns one stream only, which is notified separately.
         if error is NIOHTTP2Errors.StreamClosed || error is NIOHTTP2Errors.NoSuchStream { return }
         core.connectionFailed(error)
         context.close(promise: nil)

@@ -4,27 +4,32 @@ internal import ErrandCore
 extension MockServer {
     /// The settings of a server.
     public struct Configuration: Sendable {
-        /// The address to listen on: `127.0.0.1`, the default, or `::1`.
+        /// The address to listen on: `127.0.0.1` (the default) or `::1`.
         public var host = "127.0.0.1"
-        /// The TLS settings; `nil`, the default: clear text.
+        /// The TLS settings; `nil` (the default): clear text.
         public var tls: TLS?
-        /// The protocols; HTTP/1.1 by default. With TLS, ALPN selects one of several, the first preferred. Without TLS, HTTP/2 is used if
-        /// it is the only one, with clients that know it beforehand ([RFC 9113, section
-        /// 3.3](https://www.rfc-editor.org/rfc/rfc9113#section-3.3)).
+        /// The HTTP versions that the server speaks: HTTP/1.1 by default. With TLS and several versions, ALPN selects one; the first is
+        /// preferred. Without TLS, the server speaks HTTP/2 only if it is the only version, with clients that know this in advance
+        /// ([RFC 9113, section 3.3](https://www.rfc-editor.org/rfc/rfc9113#section-3.3)).
         public var protocols: [HTTPVersion] = [.http1]
-        /// Whether a client that expects `100 Continue` gets it as soon as its body is read; true by default.
+        /// Whether the server sends `100 Continue` to a client that expects it, when reading of the body begins: true by default.
         public var sendsContinue = true
-        /// Whether connections are never accepted; false by default. The queue of the system is then full, and connecting hangs.
+        /// Whether the server never accepts connections: false by default. If true, the operating system's queue is full, and connecting
+        /// hangs.
         public var neverAccepts = false
-        /// The size of the system's buffer for unread request bytes; `nil`, the default, leaves it to the system.
+        /// The size of the operating system's receive buffer for requests, in bytes. `nil` (the default): chosen by the operating system.
         public var receiveBufferBytes: Int?
-        /// The clock for delays, pauses and slow sending.
+        /// The clock for delays, pauses and slow drips.
         public var clock: any Clock<Duration> = ContinuousClock()
 
-        /// Creates settings for HTTP/1.1 in clear text.
+        /// Creates settings with the default values.
         public init() {}
 
-        /// Returns settings for TLS with a certificate. HTTP/2 is preferred by default.
+        /// Returns settings for TLS with a certificate. HTTP/2 is preferred, unless `protocols` has another order.
+        ///
+        /// - Parameters:
+        ///   - certificate: the server's certificate.
+        ///   - protocols: the HTTP versions to offer, the preferred one first.
         public static func tls(_ certificate: TestCertificate, protocols: [HTTPVersion] = [.http2, .http1]) -> Configuration {
             var configuration = Configuration()
             configuration.tls = TLS(certificate)
@@ -40,7 +45,7 @@ extension MockServer {
         }
     }
 
-    /// A version of HTTP.
+    /// An HTTP version that a server can speak. The raw value is the version's ALPN identifier.
     public enum HTTPVersion: String, Sendable, Hashable {
         /// HTTP/1.1.
         case http1 = "http/1.1"
@@ -50,19 +55,19 @@ extension MockServer {
 
     /// The TLS settings of a server.
     public struct TLS: Sendable {
-        /// The certificate that the server presents.
+        /// The server's certificate and its key.
         public var certificate: TestCertificate
-        /// The authority that must have signed clients' certificates; `nil`, the default: no certificate is required.
+        /// The authority that must have signed the clients' certificates. `nil` (the default): no client certificate is requested.
         public var clientAuthority: TestAuthority?
-        /// The offered versions: 1.2 and 1.3 by default.
+        /// The TLS versions to offer: 1.2 and 1.3 by default.
         public var versions: ClosedRange<Version> = .tls12 ... .tls13
 
-        /// Creates settings with a certificate.
+        /// Creates settings with a certificate, TLS 1.2 and 1.3, and no client certificates.
         public init(_ certificate: TestCertificate) { self.certificate = certificate }
 
-        /// A version of TLS.
+        /// A TLS version.
         public enum Version: Int, Sendable, Comparable {
-            /// TLS 1.2 or TLS 1.3.
+            /// TLS 1.2 and TLS 1.3.
             case tls12, tls13
             /// Whether the first version is older.
             public static func < (left: Version, right: Version) -> Bool { left.rawValue < right.rawValue }

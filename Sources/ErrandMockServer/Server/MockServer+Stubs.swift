@@ -4,16 +4,16 @@ public import ErrandTesting
 internal import Synchronization
 
 extension MockServer {
-    /// Adds a dispatcher that responds with stubs, as a ``ErrandTesting/StubTransport`` does without a socket. Returns that transport,
-    /// which has the requests.
+    /// Adds a dispatcher that responds with stubs, as ``ErrandTesting/StubTransport`` does without a socket.
     ///
     /// ```swift
-    /// let served = server.serve(Stub(.get, "/users/{id}").responds(.json(["id": 7])))
-    /// // …
-    /// #expect(served.requests.map(\.path) == ["/users/7"])
+    /// let stubs = server.serve(Stub(.get, "/users/7").responds(.json(["id": 7])))
     /// ```
     ///
-    /// A stub that responds with a failure closes the connection. Delays and rates are measured on the server's clock.
+    /// A stub that fails breaks the connection off. Delays and rates are measured by the server's clock. A request that matches no stub
+    /// goes to the next dispatcher.
+    ///
+    /// - Returns: the transport that selects the stub, which also records the requests.
     @discardableResult
     public func serve(_ stubs: Stub...) -> StubTransport { serve(stubs) }
 
@@ -26,7 +26,9 @@ extension MockServer {
     }
 }
 
-/// Calls `body` with a server that responds with stubs, and stops the server when `body` returns or throws. See ``withMockServer(_:_:)``.
+/// Runs `body` with a server that responds with stubs, and stops the server afterwards. See ``withMockServer(_:_:)``.
+///
+/// - Throws: what starting the server or `body` throws.
 public func withMockServer<Result>(
     serving stubs: [Stub], _ configuration: MockServer.Configuration = MockServer.Configuration(),
     _ body: (MockServer) async throws -> Result
@@ -38,7 +40,7 @@ public func withMockServer<Result>(
 }
 
 extension MockResponse {
-    /// Returns `nil` if no stub matches.
+    /// Creates the response of the first stub that matches; `nil` if none does.
     fileprivate init?(by transport: StubTransport, to incoming: IncomingRequest) async throws {
         let events = InformationalResponses()
         let body: RequestBody
@@ -60,7 +62,7 @@ extension MockResponse {
         } catch let error as TransportError where error.code == .requestBody {
             throw error  // the client did not complete its request
         } catch {
-            // The client sees that there is no response.
+            // The client sees only that no response comes.
             self = MockResponse(HTTPResponse(status: .ok)).fault(
                 incoming.httpVersion == "2" ? .resetStream(code: 2) : .close, at: .responseStart)
             return
@@ -75,7 +77,7 @@ extension MockResponse {
     }
 }
 
-/// The informational responses of a stub.
+/// Collects the informational responses that a stub sends before its response.
 private final class InformationalResponses: EventSink {
     private let state = Mutex<[HTTPResponse]>([])
     var heads: [HTTPResponse] { state.withLock { $0 } }

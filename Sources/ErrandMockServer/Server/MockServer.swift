@@ -3,7 +3,7 @@ internal import ErrandCore
 internal import NIOCore
 internal import Synchronization
 
-/// An HTTP server for tests: a real socket on the loopback interface, with faults on demand.
+/// An HTTP server for tests: a real socket on the loopback interface, with faults on request.
 ///
 /// ```swift
 /// try await withMockServer { server in
@@ -14,25 +14,26 @@ internal import Synchronization
 /// }
 /// ```
 ///
-/// Responses in the queue come first, in order. Then the dispatchers are called in the order in which they were added, and the first that
-/// returns a response determines it. A request without a response gets a 404 that names it. Several requests may be in progress at a time,
-/// each on its connection or stream.
+/// The server responds with the queued responses first, in order. After that it calls its dispatchers in the order in which they were
+/// added; the first response that is not `nil` is sent. If there is none, the server responds with status 404 and text that names the
+/// request. Requests on different connections or streams are served concurrently.
 ///
-/// The response to octets that are not HTTP is 400, and their connection is closed. The methods are those that SwiftNIO's parser knows.
+/// Octets that are not HTTP get status 400, and their connection is closed. On HTTP/1.1, the server accepts the methods that SwiftNIO's
+/// parser knows.
 public final class MockServer: Sendable, CustomStringConvertible {
-    /// The counts of connections and requests so far.
+    /// The numbers of connections and requests since the server started.
     public struct Counts: Sendable, Hashable {
-        /// The accepted connections.
+        /// The number of connections that the server accepted.
         public var acceptedConnections = 0
-        /// The open connections.
+        /// The number of connections that are open now.
         public var openConnections = 0
-        /// The failed connections, as in ``MockServer/connectionFailures``.
+        /// The number of ``MockServer/connectionFailures``.
         public var failedConnections = 0
-        /// The requests, as in ``MockServer/requests``.
+        /// The number of ``MockServer/requests``.
         public var requests = 0
     }
 
-    /// The port on the loopback interface, chosen by the system.
+    /// The port on the loopback interface, chosen by the operating system.
     public let port: Int
     private let core: ServerCore
     private let listener: Listener
@@ -40,20 +41,20 @@ public final class MockServer: Sendable, CustomStringConvertible {
 
     private init(_ listener: Listener, core: ServerCore) {
         (self.listener, self.core, port) = (listener, core, listener.port)
-        // This value owns the task, and ends it in `stop()` or when it is released.
+        // Owned by this value: ended by `stop()`, or when the last reference to the server is gone.
         work = Task { await core.run() }
     }
 
-    /// Starts a server. Use ``withMockServer(_:_:)`` to stop it automatically.
+    /// Starts a server. ``withMockServer(_:_:)`` also stops it.
     ///
-    /// - Throws: the error of opening a socket or of reading a certificate.
+    /// - Throws: any error of opening the socket or of reading the certificate.
     public static func start(_ configuration: Configuration = Configuration()) async throws -> MockServer {
         let core = ServerCore(configuration)
         return MockServer(try await Listener(core), core: core)
     }
 
-    /// Stops listening, closes every connection, cancels the work on requests, and returns when all of it has ended. Calling it twice is
-    /// safe.
+    /// Stops listening, closes all connections, cancels the dispatchers, and returns when all of them have ended. May be called more than
+    /// once.
     public func stop() async {
         let open = core.stop()
         work.cancel()
@@ -76,44 +77,58 @@ public final class MockServer: Sendable, CustomStringConvertible {
     /// Adds responses to the queue. Each is sent once, in order, before any dispatcher is called.
     public func enqueue(_ responses: MockResponse...) { core.change { $0.queue += responses } }
 
-    /// Adds a dispatcher after the existing ones. It is called when the head of a request has arrived, may read the body, and returns `nil`
-    /// to leave the request to the next one. If it throws, the response is a 500 with the error; if it throws `CancellationError`, the
-    /// connection is closed.
+    /// Adds a dispatcher after those that were added before.
+    ///
+    /// ```swift
+    /// server.dispatch { request in
+    ///     guard request.head.path == "/slow" else { return nil }
+    ///     return .text("done").with { $0.headDelay = .seconds(1) }
+    /// }
+    /// ```
+    ///
+    /// - Parameter respond: called when the head of a request has been received; it may read the body. `nil` leaves the request to the next
+    ///   dispatcher. If it throws, the server responds with status 500 and the error as text; `CancellationError` closes the connection
+    ///   instead.
     public func dispatch(_ respond: @escaping @Sendable (IncomingRequest) async throws -> MockResponse?) {
         core.change { $0.dispatchers.append(respond) }
     }
 
-    /// Applies a fault to the next `count` connections, before any request.
+    /// Makes the next connections fail before any request.
+    ///
+    /// - Parameters:
+    ///   - fault: the way in which they fail.
+    ///   - count: the number of connections; 1 by default.
     public func failConnections(_ fault: ConnectionFault, next count: Int = 1) {
         core.change { $0.connectionFaults += Array(repeating: fault, count: count) }
     }
 
-    // MARK: - Address and history
+    // MARK: - Address and records
 
-    /// The URL of `path` on this server: `http://127.0.0.1:…`, with TLS `https://localhost:…`.
+    /// Returns a URL of the server: `http://127.0.0.1:…`, or with TLS `https://localhost:…`, followed by `path`.
     public func url(_ path: String = "/") -> String {
         let host = core.configuration.host
         let shown = core.configuration.tls != nil ? "localhost" : host.contains(":") ? "[\(host)]" : host
         return "\(core.configuration.tls == nil ? "http" : "https")://\(shown):\(port)\(path)"
     }
 
-    /// The requests, in the order in which they were complete or failed. Each is added before its response is sent, unless that is sent
-    /// early.
+    /// The requests, in the order in which they were complete or broke off. Each is recorded before its response is sent, unless
+    /// ``MockResponse/isEarly`` is set.
     public var requests: [MockRequest] { core.with { $0.requests } }
 
-    /// The errors of connections: handshakes that failed, octets that are not HTTP.
+    /// The reasons why connections failed, such as failed handshakes and octets that are not HTTP.
     public var connectionFailures: [String] { core.with { $0.failures } }
 
-    /// The counts of connections and requests so far.
+    /// The numbers of connections and requests so far.
     public var counts: Counts { core.with { $0.counts } }
-    /// The number of open connections.
+    /// The number of connections that are open now.
     public var openConnectionCount: Int { counts.openConnections }
-    /// The number of accepted connections.
+    /// The number of connections that the server has accepted so far.
     public var acceptedConnectionCount: Int { counts.acceptedConnections }
 
-    /// Returns the first of ``requests`` that this method has not returned yet. Waits for one if there is none.
+    /// Returns the first of ``requests`` that this method has not returned before. Waits for one if necessary.
     ///
-    /// - Throws: ``TimeoutError``; `CancellationError`.
+    /// - Parameter limit: the longest time to wait; 5 s by default.
+    /// - Throws: ``TimeoutError`` after `limit`; `CancellationError`.
     public func nextRequest(within limit: Duration = .seconds(5)) async throws -> MockRequest {
         let found = Found()
         let isMet = await core.wait(within: limit) { state in
@@ -128,26 +143,35 @@ public final class MockServer: Sendable, CustomStringConvertible {
         throw TimeoutError(limit: limit, counts: counts)
     }
 
-    /// Waits until the counts satisfy a condition.
+    /// Waits until the counts meet a condition.
     ///
-    /// - Throws: ``TimeoutError``; `CancellationError`.
+    /// ```swift
+    /// try await server.waitUntil { $0.openConnections == 0 }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - limit: the longest time to wait; 5 s by default.
+    ///   - condition: called with the counts now and after each change.
+    /// - Throws: ``TimeoutError`` after `limit`; `CancellationError`.
     public func waitUntil(within limit: Duration = .seconds(5), _ condition: @escaping @Sendable (Counts) -> Bool) async throws {
         if await core.wait(within: limit, until: { condition($0.counts) }) { return }
         try Task.checkCancellation()
         throw TimeoutError(limit: limit, counts: counts)
     }
 
-    /// The clock that measures delays, pauses and slow sending.
+    /// The clock that measures delays, pauses and slow drips.
     var clock: any Clock<Duration> { core.configuration.clock }
 
+    /// The server's URL.
     public var description: String { "MockServer(\(url("")))" }
 
-    /// The error if a ``MockServer`` was waited for in vain.
+    /// An error: what the test waited for did not happen in time.
     public struct TimeoutError: Error, Sendable, CustomStringConvertible {
-        /// The duration of the wait.
+        /// The time that the test waited.
         public let limit: Duration
         /// The counts at the end of the wait.
         public let counts: Counts
+        /// The time and the counts, as text.
         public var description: String {
             "waited \(limit); \(counts.requests) requests, \(counts.acceptedConnections) connections accepted, \(counts.openConnections) open"
         }
@@ -158,7 +182,12 @@ private final class Found: Sendable {
     let request = Mutex<MockRequest?>(nil)
 }
 
-/// Calls `body` with a server, and stops the server when `body` returns or throws: no socket and no task is left.
+/// Runs `body` with a server, and stops the server when `body` returns or throws. Afterwards no socket and no task is left.
+///
+/// - Parameters:
+///   - configuration: the server's settings; by default HTTP/1.1 in clear text.
+///   - body: the code that uses the server.
+/// - Throws: what starting the server or `body` throws.
 public func withMockServer<Result>(
     _ configuration: MockServer.Configuration = MockServer.Configuration(), _ body: (MockServer) async throws -> Result
 ) async throws -> Result {

@@ -3,7 +3,7 @@ internal import ErrandCore
 internal import NIOCore
 internal import Synchronization
 
-/// The state of a server: responses, requests, connections. Its tasks hold it; the ``MockServer`` ends them.
+/// The shared state of a server: responses, records and connections. The server's tasks hold it; ``MockServer`` ends them.
 final class ServerCore: Sendable {
     typealias Dispatcher = @Sendable (IncomingRequest) async throws -> MockResponse?
 
@@ -16,7 +16,7 @@ final class ServerCore: Sendable {
         var queue: [MockResponse] = []
         var dispatchers: [Dispatcher] = []
         var requests: [MockRequest] = []
-        /// How many of them ``MockServer/nextRequest(within:)`` has returned.
+        /// The number of requests that ``MockServer/nextRequest(within:)`` has returned.
         var taken = 0
         var connectionFaults: [ConnectionFault] = []
         var failures: [String] = []
@@ -51,11 +51,11 @@ final class ServerCore: Sendable {
 
     func start(_ job: @escaping @Sendable () async -> Void) { jobsContinuation.yield(job) }
 
-    // MARK: - Answers and records
+    // MARK: - Responses and records
 
     func with<Result>(_ body: (inout sending State) -> sending Result) -> sending Result { state.withLock(body) }
 
-    /// Changes the state, and wakes the waiters whose conditions it satisfies.
+    /// Changes the state, then resumes the waiters whose condition is now met.
     func change(_ body: (inout State) -> Void) {
         let woken = state.withLock { state in
             body(&state)
@@ -73,7 +73,7 @@ final class ServerCore: Sendable {
         return woken
     }
 
-    /// Returns the response to a request: the first one in the queue, or that of the first dispatcher that returns one.
+    /// Returns the next queued response; if the queue is empty, the first response of a dispatcher.
     func answer(_ request: IncomingRequest) async throws -> MockResponse {
         let (queued, dispatchers) = state.withLock { state -> (MockResponse?, [Dispatcher]) in
             state.queue.isEmpty ? (nil, state.dispatchers) : (state.queue.removeFirst(), [])
@@ -85,7 +85,7 @@ final class ServerCore: Sendable {
         return .text("the mock server has no answer for \(request.method.rawValue) \(request.head.path ?? "")\n", status: .notFound)
     }
 
-    /// Waits until `isMet`, which may change the state when it is satisfied. Returns false when the time has passed or the task was
+    /// Waits until `isMet` returns true; the closure may then change the state. Returns false if the time is over or the task was
     /// cancelled.
     func wait(within limit: Duration, until isMet: @escaping @Sendable (inout State) -> Bool) async -> Bool {
         await withTaskGroup(of: Bool.self) { group in
@@ -96,7 +96,7 @@ final class ServerCore: Sendable {
             }
             let first = await group.next() ?? false
             group.cancelAll()
-            // The condition may have been satisfied while the time ran out.
+            // The condition may have been met just when the time ran out.
             let second = await group.next() ?? false
             return first || second
         }
@@ -124,7 +124,7 @@ final class ServerCore: Sendable {
 
     // MARK: - Connections
 
-    /// Returns the connection's number, and its fault if there is one; `nil` if the server has stopped.
+    /// Records an accepted connection. Returns its number and its fault, if any; `nil` if the server has stopped.
     func accept(_ channel: any Channel) -> (index: Int, fault: ConnectionFault?)? {
         var accepted: (index: Int, fault: ConnectionFault?)?
         change { state in
@@ -140,7 +140,7 @@ final class ServerCore: Sendable {
 
     func connectionFailed(_ error: any Error) { change { $0.failures.append("\(error)") } }
 
-    /// Stops accepting. Returns the open channels.
+    /// Rejects further connections, and returns the open channels.
     func stop() -> [any Channel] {
         var open: [any Channel] = []
         change { state in

@@ -5,7 +5,7 @@ internal import NIOSSL
 internal import SwiftASN1
 internal import X509
 
-/// A temporary certificate authority, created in this process. Only clients that are configured with it trust it.
+/// A temporary certificate authority, created in this process. Only clients that are configured to trust it accept its certificates.
 ///
 /// ```swift
 /// let authority = try TestAuthority()
@@ -13,19 +13,22 @@ internal import X509
 /// let server = try await MockServer.start(.tls(try authority.certificate()))
 /// ```
 ///
-/// Its keys are P-256 keys. All its certificates are valid for 30 days from yesterday, unless requested otherwise.
+/// Keys are on the curve P-256. Certificates are valid from yesterday for 30 days, unless `validity` says otherwise.
 public struct TestAuthority: Sendable {
-    /// The authority's name.
+    /// The authority's name: the common name of its certificate.
     public let name: String
-    /// The authority's own certificate.
+    /// The authority's own certificate, in PEM.
     public let certificatePEM: String
     private let key: P256.Signing.PrivateKey
     private let certificate: Certificate
 
-    /// Names of this machine: `localhost`, `127.0.0.1` and `::1`.
+    /// The names of this machine: `localhost`, `127.0.0.1` and `::1`.
     public static let localNames = ["localhost", "127.0.0.1", "::1"]
 
     /// Creates an authority with a new key.
+    ///
+    /// - Parameter name: the common name of its certificate.
+    /// - Throws: any error of creating the certificate.
     public init(name: String = "Errand test authority") throws {
         let key = P256.Signing.PrivateKey()
         let subject = try DistinguishedName { CommonName(name) }
@@ -40,13 +43,13 @@ public struct TestAuthority: Sendable {
         certificatePEM = try certificate.serializeAsPEM().pemString
     }
 
-    /// The period in which a certificate is valid.
+    /// The time in which a certificate is valid.
     public enum Validity: Sendable, Hashable {
         /// For 30 days from yesterday.
         case now
-        /// It expired yesterday.
+        /// Until yesterday: the certificate has expired.
         case expired
-        /// It begins tomorrow.
+        /// From tomorrow: the certificate is not valid yet.
         case notYet
 
         fileprivate var range: (from: Date, to: Date) {
@@ -61,11 +64,12 @@ public struct TestAuthority: Sendable {
         }
     }
 
-    /// Returns a new server certificate.
+    /// Returns a server certificate with a new key.
     ///
     /// - Parameters:
-    ///   - names: host names, or addresses as text.
-    ///   - validity: when it is valid; now by default.
+    ///   - names: the host names and IP addresses that the certificate is for; ``localNames`` by default.
+    ///   - validity: the time in which it is valid; ``Validity/now`` by default.
+    /// - Throws: any error of creating the certificate.
     public func certificate(for names: [String] = localNames, validity: Validity = .now) throws -> TestCertificate {
         let alternatives = names.map { name -> GeneralName in
             TestAuthority.address(name).map { .ipAddress(ASN1OctetString(contentBytes: $0[...])) } ?? .dnsName(name)
@@ -82,7 +86,12 @@ public struct TestAuthority: Sendable {
             })
     }
 
-    /// Returns a new client certificate, for mutual TLS.
+    /// Returns a client certificate with a new key, for mutual TLS.
+    ///
+    /// - Parameters:
+    ///   - name: the certificate's common name.
+    ///   - validity: the time in which it is valid; ``Validity/now`` by default.
+    /// - Throws: any error of creating the certificate.
     public func clientCertificate(name: String = "test client", validity: Validity = .now) throws -> TestCertificate {
         try issue(
             try DistinguishedName { CommonName(name) }, validity: validity,
@@ -94,11 +103,13 @@ public struct TestAuthority: Sendable {
             })
     }
 
-    /// Writes the authority's certificate to a file, for clients that need a path.
+    /// Writes the authority's certificate to a file, for clients that read it from a path.
+    ///
+    /// - Throws: any error of writing the file.
     public func writeCertificate(toPath path: String) throws { try Data(certificatePEM.utf8).write(to: URL(fileURLWithPath: path)) }
 
-    /// The identifier of the authority's key in certificates ([RFC 5280, section
-    /// 4.2.1.1](https://www.rfc-editor.org/rfc/rfc5280#section-4.2.1.1)).
+    /// The extension by which a certificate identifies the authority's key
+    /// ([RFC 5280, section 4.2.1.1](https://www.rfc-editor.org/rfc/rfc5280#section-4.2.1.1)).
     private var authorityIdentifier: AuthorityKeyIdentifier {
         AuthorityKeyIdentifier(keyIdentifier: SubjectKeyIdentifier(hash: Certificate.PublicKey(key.publicKey)).keyIdentifier)
     }
@@ -121,7 +132,7 @@ public struct TestAuthority: Sendable {
             issuerPrivateKey: Certificate.PrivateKey(issuerKey))
     }
 
-    /// Returns the octets of an address; `nil` for a name.
+    /// Returns the octets of an IP address; `nil` if `text` is a host name.
     static func address(_ text: String) -> [UInt8]? {
         if text == "::1" { return Array(repeating: 0, count: 15) + [1] }
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
@@ -130,24 +141,27 @@ public struct TestAuthority: Sendable {
     }
 }
 
-/// A certificate of a ``TestAuthority``, with its key. Use both only in tests.
+/// A certificate that a ``TestAuthority`` issued, with its key. Both are for tests only.
 public struct TestCertificate: Sendable, CustomStringConvertible {
-    /// The certificate as PEM.
+    /// The certificate, in PEM.
     public let certificatePEM: String
-    /// The private key as PEM, in PKCS #8.
+    /// The private key, in PEM (PKCS #8).
     public let keyPEM: String
 
-    /// Writes both to files, for programs that need paths.
+    /// Writes the certificate and the key to files, for programs that read them from paths.
+    ///
+    /// - Throws: any error of writing the files.
     public func write(certificateToPath certificatePath: String, keyToPath keyPath: String) throws {
         try Data(certificatePEM.utf8).write(to: URL(fileURLWithPath: certificatePath))
         try Data(keyPEM.utf8).write(to: URL(fileURLWithPath: keyPath))
     }
 
-    /// The name of the type, without the key.
+    /// A description without the key.
     public var description: String { "TestCertificate" }
 }
 
 extension TestCertificate: CustomReflectable {
+    /// A mirror without the key.
     public var customMirror: Mirror { Mirror(self, children: ["certificate": certificatePEM]) }
 }
 

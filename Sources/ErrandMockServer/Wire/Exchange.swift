@@ -1,7 +1,7 @@
 #if MockServer
 internal import ErrandCore
 
-/// Responds to one request: gets the response, and sends it with its faults. The same for both versions of HTTP.
+/// Serves one request: gets the response, then sends it with its fault. The same code serves both HTTP versions.
 struct Exchange: Sendable {
     let core: ServerCore
     let wire: any ExchangeWire
@@ -10,6 +10,8 @@ struct Exchange: Sendable {
 
     private var clock: any Clock<Duration> { core.configuration.clock }
 
+    /// Serves the request.
+    ///
     /// - Throws: the error that ended the connection early.
     func run() async throws -> ExchangeEnd {
         let request = IncomingRequest(request: body.request, incoming: body)
@@ -102,7 +104,7 @@ struct Exchange: Sendable {
 
     // MARK: - Faults
 
-    /// Returns `nil` if the exchange continues, impaired.
+    /// Applies a fault before the head of the response. Returns `nil` if the exchange continues.
     private func breakBeforeHead(_ response: MockResponse) async throws -> ExchangeEnd? {
         guard let (fault, point) = response.fault else { return nil }
         var head = response.head
@@ -134,7 +136,8 @@ struct Exchange: Sendable {
         }
     }
 
-    /// Returns `nil` if the exchange continues, impaired. `rest` is the known part of the body that was not sent yet.
+    /// Applies a fault after the head of the response. Returns `nil` if the exchange continues. `rest` is the part of the body that is
+    /// known and not sent yet.
     private func breakBehindHead(_ response: MockResponse, rest: Data) async throws -> ExchangeEnd? {
         guard let (fault, point) = response.fault else { return nil }
         switch fault.kind {

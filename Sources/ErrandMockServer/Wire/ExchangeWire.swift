@@ -2,27 +2,27 @@
 internal import ErrandCore
 internal import NIOCore
 
-/// How the end of a response's body is determined.
+/// How the end of a response's body is marked.
 enum WireFraming: Sendable, Equatable {
-    /// There is no body: the status or the method forbids it.
+    /// The response has no body: its status or the request's method does not allow one.
     case none
-    /// The head declares this number of bytes, which may be wrong.
+    /// The head declares this number of bytes, which may be wrong on purpose.
     case length(Int)
     case chunked
     case untilClose
-    /// The response's own fields determine it.
+    /// The response's own header fields mark it.
     case byItself
 }
 
-/// What happens to a connection (HTTP/1.1) or to a stream (HTTP/2) after an exchange.
+/// What happens to a connection (HTTP/1.1) or a stream (HTTP/2) after an exchange.
 enum ExchangeEnd: Sendable {
     case done
-    /// Closed in order: with `close_notify` in TLS, and after reading what the client still sends.
+    /// The connection is closed correctly: with TLS's closing alert, and after reading what the client still sends.
     case closeOrderly
     case close
     case reset
     case halfClose
-    /// Nothing is read or sent until the client closes.
+    /// Nothing is read or sent until the client closes the connection.
     case hold
 }
 
@@ -34,17 +34,17 @@ protocol ExchangeWire: Sendable {
     func start(_ head: HTTPResponse, framing: WireFraming, endsHere: Bool) async throws
     func send(_ data: Data) async throws
     func end(trailers: HTTPFields?) async throws
-    /// Announces `announcedBytes` of body, and sends `data` of it.
+    /// Announces `announcedBytes` of body, and sends only `data`.
     func sendTruncated(_ data: Data, announcedBytes: Int) async throws
-    /// Sends octets outside of all framing.
+    /// Sends octets without any framing.
     func sendOctets(_ octets: Data) async throws
     func goAway(includesStream: Bool, code: UInt32) async throws
     func resetStream(code: UInt32) async throws
-    /// Sends only this number of bytes at a time from now on.
+    /// Limits what is sent from now on to `bytes` at a time, with a pause before each piece.
     func slowDown(bytes: Int, pause: Duration)
 }
 
-/// An accepted connection, and the ways to close it that a well-behaved program does not have.
+/// An accepted connection, with the abrupt ways to end it.
 struct Connection: Sendable {
     let channel: any Channel
     let index: Int
@@ -52,13 +52,13 @@ struct Connection: Sendable {
     let negotiatedProtocol: String?
     let isTLS: Bool
 
-    /// Closes the socket, without TLS.
+    /// Closes the socket without TLS's closing alert.
     func close() { Self.closeSocket(of: channel) }
 
-    /// Closes the socket of any channel that this server has accepted, without TLS.
+    /// Closes the socket of any channel that this server accepted, without TLS's closing alert.
     static func closeSocket(of channel: any Channel) { withSocket(of: channel) { $0.close(promise: nil) } }
 
-    /// Closes the sending side of the socket, without TLS.
+    /// Closes the sending side of the socket, without TLS's closing alert.
     func closeOutput() { Self.withSocket(of: channel) { $0.close(mode: .output, promise: nil) } }
 
     func reset() async {
@@ -66,7 +66,7 @@ struct Connection: Sendable {
             let isOn: Int32
             let seconds: Int32
         }
-        // The two fields of the system's struct. With them, closing sends a reset.
+        // It has the same two fields as the system's `struct linger`. With it, closing sends a reset.
         if let provider = channel as? any SocketOptionProvider {
             try? await provider.unsafeSetSocketOption(level: .socket, name: .so_linger, value: Linger(isOn: 1, seconds: 0)).get()
         }
@@ -82,7 +82,8 @@ struct Connection: Sendable {
     static let firstHandlerName = "errand.first"
 }
 
-/// Is first in every connection's pipeline, and does nothing: operations of its context reach the socket without the other handlers.
+/// The first handler of each connection's pipeline. It does nothing: the operations of its context reach the socket and bypass all other
+/// handlers.
 final class SocketHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 }

@@ -4,7 +4,7 @@ internal import NIOCore
 internal import NIOFoundationEssentialsCompat
 internal import Synchronization
 
-/// Writes HTTP/1.1 responses octet by octet, because faults need that.
+/// Writes HTTP/1.1 responses octet by octet, because faults have to break them at any point.
 final class HTTP1Wire: ExchangeWire {
     private struct State {
         var isChunked = false
@@ -16,7 +16,7 @@ final class HTTP1Wire: ExchangeWire {
     private let isLast: Bool
     private let state = Mutex(State())
 
-    /// - Parameter isLast: whether the head states that the connection ends after this exchange.
+    /// - Parameter isLast: whether the head says that the connection ends after this exchange.
     init(_ channel: any Channel, clock: any Clock<Duration>, isLast: Bool) {
         (self.channel, self.clock, self.isLast) = (channel, clock, isLast)
     }

@@ -2,18 +2,18 @@
 internal import ErrandCore
 internal import Synchronization
 
-/// A part of a request, in order.
+/// A part of a request. Parts arrive in order.
 enum RequestPart: Sendable {
     case head(HTTPRequest, version: String)
     case body(Data)
     case end(trailers: HTTPFields?)
 
-    /// The number of bytes of body in this part.
+    /// The size of this part of the body, in bytes; 0 for other parts.
     var bodyBytes: Int { if case .body(let data) = self { data.count } else { 0 } }
 }
 
-/// The received and unread parts of an HTTP/1.1 connection or an HTTP/2 stream. The event loop adds parts, and pauses when it is full; one
-/// task reads them.
+/// A buffer of what an HTTP/1.1 connection or an HTTP/2 stream has received and what is not read yet. The event loop fills it, one task
+/// reads it, and reading from the socket pauses while it is full.
 final class Inbound: Sendable {
     private static let limitBytes = 64 * 1024
     private static let limitParts = 64
@@ -33,7 +33,7 @@ final class Inbound: Sendable {
             return isSlow ? parts.isEmpty : parts.bytes < Inbound.limitBytes && parts.count < Inbound.limitParts
         }
 
-        /// Returns the closure to call, outside the lock, if there is room again.
+        /// Returns the closure to call outside the lock, if there is room again.
         mutating func demand() -> (@Sendable () -> Void)? {
             guard wantsRead, mayRead else { return nil }
             wantsRead = false
@@ -45,10 +45,10 @@ final class Inbound: Sendable {
 
     // MARK: - The event loop's side
 
-    /// Sets `read`, which requests more from the connection.
+    /// Sets the closure that requests more data from the connection.
     func attach(read: @escaping @Sendable () -> Void) { state.withLock { $0.read = read } }
 
-    /// Returns whether the connection may be read now. If not, a read is requested later.
+    /// Returns whether the connection may be read now. If not, it is read later, when there is room.
     func allowsRead() -> Bool {
         state.withLock { state in
             if state.mayRead { return true }
@@ -70,7 +70,7 @@ final class Inbound: Sendable {
         waiter?.resume(returning: part)
     }
 
-    /// Ends the input; `nil` if the connection ended in order.
+    /// Ends the buffer. `error` is `nil` if the connection ended correctly.
     func finish(_ error: (any Error)?) {
         let waiter = state.withLock { state -> CheckedContinuation<RequestPart?, any Error>? in
             guard state.end == nil else { return nil }
@@ -84,7 +84,8 @@ final class Inbound: Sendable {
 
     // MARK: - The reader's side
 
-    /// Returns the next part; `nil` if the connection has ended. Parts that have arrived can be read even by a cancelled task.
+    /// Returns the next part; `nil` if the connection has ended. Parts that were received before the end can still be read, also by a
+    /// cancelled task.
     func next() async throws -> RequestPart? {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
@@ -108,24 +109,24 @@ final class Inbound: Sendable {
         }
     }
 
-    /// Whether there is a part. Parts that have arrived are not lost when the connection ends.
+    /// Whether a part is buffered. Buffered parts are not lost when the connection ends.
     var hasParts: Bool { state.withLock { !$0.parts.isEmpty } }
 
-    /// Stops reading; the end of the connection is still noticed.
+    /// Stops reading. The end of the connection is still noticed.
     func hold() { state.withLock { $0.isHeld = true } }
 
     /// Limits reading ahead to one part.
     func slowDown() { state.withLock { $0.isSlow = true } }
 }
 
-/// The body of one request, as a source. It keeps what it reads for the record.
+/// The body of one request as a source. Records what is read, up to 16 MiB.
 final class IncomingBody: BodySource {
     private struct State {
         var request: MockRequest
         var isOver = false
         var owesContinue: Bool
         var slow: (bytes: Int, pause: Duration)?
-        /// The rest of a part that is delivered slowly.
+        /// The remainder of a part that is passed on slowly.
         var rest = Data()
 
         mutating func keep(_ data: Data) {
@@ -160,12 +161,12 @@ final class IncomingBody: BodySource {
 
     var request: MockRequest { state.withLock(\.request) }
     var trailers: HTTPFields? { state.withLock(\.request.trailers) }
-    /// Whether nothing more will arrive.
+    /// Whether the body has ended.
     var isOver: Bool { state.withLock(\.isOver) }
     /// Whether the client waits for `100 Continue`.
     var owesContinue: Bool { state.withLock { $0.owesContinue && !$0.isOver } }
 
-    /// Sends `100 Continue` to a client that waits for it.
+    /// Sends `100 Continue` if the client waits for it.
     func grantContinue() async throws {
         let owed = state.withLock { state in
             defer { state.owesContinue = false }
@@ -174,7 +175,7 @@ final class IncomingBody: BodySource {
         if owed, !inbound.hasParts { try await sendContinue() }
     }
 
-    /// Reads what has already arrived, and records the request: as incomplete, unless it is complete.
+    /// Reads what is already buffered, then records the request: as incomplete, unless its end was read.
     func close(_ reason: String) async {
         state.withLock { state in
             (state.owesContinue, state.slow) = (false, nil)
@@ -184,7 +185,7 @@ final class IncomingBody: BodySource {
         fail(reason)
     }
 
-    /// Delivers only this number of bytes at a time from now on, with a pause before each.
+    /// Limits the body from now on to `bytes` at a time, with a pause before each piece.
     func slowDown(bytes: Int, pause: Duration) {
         inbound.slowDown()
         state.withLock { $0.slow = (bytes, pause) }
@@ -217,7 +218,7 @@ final class IncomingBody: BodySource {
 
     func abandon() {}
 
-    /// Records the request as incomplete, unless it is complete.
+    /// Records the request as incomplete, unless its end was read.
     func fail(_ reason: String) { finish { $0.failure = reason } }
 
     private func finish(_ change: (inout MockRequest) -> Void) {

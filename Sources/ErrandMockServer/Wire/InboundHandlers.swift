@@ -6,9 +6,9 @@ internal import NIOHPACK
 internal import NIOHTTP1
 internal import NIOHTTP2
 
-/// Passes what a connection or a stream receives to its ``Inbound``, and reads no faster than that is read.
+/// Passes what a connection or a stream receives to its ``Inbound``, and reads only as fast as that is read.
 ///
-/// It is the last handler of its pipeline, so that it sees every automatic read first.
+/// It must be the last handler of its pipeline, because there it intercepts every automatic read.
 final class InboundHandler<Incoming: Sendable>: ChannelDuplexHandler {
     typealias InboundIn = Incoming
     typealias OutboundIn = Never
@@ -57,7 +57,7 @@ final class InboundHandler<Incoming: Sendable>: ChannelDuplexHandler {
 }
 
 extension RequestPart {
-    /// Returns the parts of an HTTP/1.1 request.
+    /// Converts a part of an HTTP/1.1 request.
     static func parts(of part: HTTPServerRequestPart, scheme: String) throws -> [RequestPart] {
         switch part {
         case .head(let head):
@@ -73,7 +73,7 @@ extension RequestPart {
         }
     }
 
-    /// Returns the parts of a request on an HTTP/2 stream. `isFirst` is set to false by its head.
+    /// Converts a frame of an HTTP/2 stream. The head of the request sets `isFirst` to false.
     static func parts(of payload: HTTP2Frame.FramePayload, isFirst: inout Bool) throws -> [RequestPart] {
         switch payload {
         case .headers(let frame):
@@ -98,7 +98,7 @@ extension RequestPart {
 }
 
 extension HTTPFields {
-    /// Creates fields. Pseudo-fields and invalid names are ignored.
+    /// Leaves out pseudo-header fields and fields with an invalid name.
     fileprivate init(pairs: [(String, String)], without excluded: String? = nil) {
         self.init()
         for (name, value) in pairs where name != excluded {

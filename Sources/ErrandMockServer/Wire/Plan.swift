@@ -2,10 +2,10 @@
 internal import ErrandCore
 internal import Synchronization
 
-/// The source of a response's bytes, and their number.
+/// The source of a response's body, with its length.
 struct Plan {
     let source: any BodySource
-    /// `nil` if it is unknown before the end.
+    /// The length in bytes; `nil` if it is not known before the end.
     let length: Int?
     private let declaresLength: Bool
 
@@ -27,14 +27,14 @@ struct Plan {
         }
     }
 
-    /// Returns the bytes that are known before they are sent.
+    /// Returns the bytes of the body that are known in advance.
     static func bytes(of response: MockResponse) -> Data {
         guard case .chunks(let chunks, _) = response.body.kind else { return Data() }
         return chunks.reduce(into: Data()) { $0.append($1) }
     }
 
-    /// Returns the framing, and whether the body is sent: not with some statuses, and not for HEAD ([RFC 9112, section
-    /// 6.3](https://www.rfc-editor.org/rfc/rfc9112#section-6.3)).
+    /// Returns the framing, and whether the body is sent. A response to HEAD, and some statuses, have no body
+    /// ([RFC 9112, section 6.3](https://www.rfc-editor.org/rfc/rfc9112#section-6.3)).
     func framing(of response: MockResponse, to request: MockRequest) -> (WireFraming, sendsBody: Bool) {
         let (status, fields) = (response.head.status.code, response.head.headerFields)
         let fault = response.fault?.fault
@@ -68,7 +68,7 @@ private final class ChunksSource: BodySource {
     func abandon() { rest.withLock { $0 = [] } }
 }
 
-/// A source of a request's body: first the part that a dispatcher has read, then the rest.
+/// The request's body: first the part that a dispatcher has read, then the rest as it arrives.
 private final class EchoSource: BodySource {
     private let request: IncomingBody
     private let read: Mutex<Data?>
@@ -94,7 +94,7 @@ private final class EchoSource: BodySource {
 }
 
 extension MockResponse {
-    /// Whether its head is sent before the request is complete.
+    /// Whether the head of the response is sent before the request is complete.
     var startsEarly: Bool {
         if case .echo = body.kind { return true }
         return isEarly
