@@ -1,25 +1,25 @@
 public import ErrandCore
 
-/// A check that the events of one call are in the order that ``ExchangeEvent`` defines.
+/// Checks whether the events of one call are in the order that ``ExchangeEvent`` promises.
 ///
 /// ```swift
 /// #expect(EventGrammar.violations(recorder.events) == [])
 /// ```
 public enum EventGrammar {
-    /// The order of events within an exchange.
+    /// The order of the events within an exchange.
     private static let steps: [ExchangeEvent.Kind] = [
         .start, .connectionAcquired, .requestHeadSent, .responseHead, .responseBytesReceived, .end,
     ]
-    /// Allowed at any time between the request's head and the end: a response may begin before the request is complete.
+    /// The events that may occur at any time between the request's head and the end: a response may begin before the request is complete.
     private static let sending: Set<ExchangeEvent.Kind> = [.requestBytesSent, .requestSent]
     private static let pairs: [(ExchangeEvent.Kind, ExchangeEvent.Kind)] = [(.queueStart, .queueEnd), (.waitStart, .waitEnd)]
 
-    /// Returns the violations, each a sentence; empty if there are none.
+    /// Returns the violations, each as a sentence; empty if the order is correct.
     ///
     /// - Parameters:
-    ///   - events: all events of one call, in the order in which they came.
-    ///   - isCall: whether they are the events of a call, from `callStart` to `callEnd`; true by default. If false, they are only those of
-    ///     exchanges.
+    ///   - events: all events of one call, in the order in which they were reported.
+    ///   - isCall: whether the events are those of a call, from `callStart` to `callEnd`. False: they are those of single exchanges. True
+    ///     by default.
     public static func violations(_ events: [ExchangeEvent], isCall: Bool = true) -> [String] {
         var found: [String] = []
         let kinds = events.map(\.kind)

@@ -1,7 +1,7 @@
 internal import ErrandCore
 public import Testing
 
-/// Fails a test that leaves connections, work of this library, descriptors or temporary files open.
+/// Fails a test that leaves connections, work of this library, file descriptors or temporary files open.
 ///
 /// ```swift
 /// @Suite(.serialized, .leavesNothingBehind)
@@ -12,32 +12,32 @@ public import Testing
 /// }
 /// ```
 ///
-/// It checks before and after each test (each case of a parameterized test), waits briefly for things that are about to close, and records
-/// an issue that names each thing that is left:
+/// The trait compares the state of the process before and after each test (each case of a parameterized test). It waits a short time for
+/// things that are about to close, and records an issue that names each thing that is left:
 ///
-/// - sockets, with their addresses, including the idle connections of a transport that was not shut down;
-/// - files and pipes (but not the descriptors of event loops: `eventfd`, `epoll`, `timerfd`);
-/// - new entries directly in the temporary folder whose names begin like this library's;
-/// - exchanges whose `ExchangeLifetime` has not ended, and work of a `SingleFlight` in progress.
+/// - sockets, with their addresses, including the kept connections of a transport that was not shut down;
+/// - files and pipes (not the descriptors of event loops: `eventfd`, `epoll`, `timerfd`);
+/// - new entries directly in the temporary folder whose names begin with this library's prefix;
+/// - exchanges whose `ExchangeLifetime` has not ended, and work of a `SingleFlight` that is still in progress.
 ///
-/// **It checks the whole process.** Run with `--no-parallel` (`swift test --no-parallel`), or concurrent tests are reported as leaks. Only
-/// one of the tests with this trait runs at a time, and the wait for its turn counts toward a test's time limit. But other suites may run
-/// concurrently: see `inParallelRuns`. Temporary folders are those of the whole machine. Things that a test shares with later ones (such as
-/// a server that the first test starts) must exist before: put a trait that creates them before this one.
+/// **The check covers the whole process.** Run it without parallel testing (`swift test --no-parallel`); otherwise, tests that run at the
+/// same time are reported as leaks. Of the tests with this trait, only one runs at a time, and its wait counts towards its time limit.
+/// Other suites may run at the same time: see `inParallelRuns`. Temporary folders are shared by the whole machine. If a test shares
+/// something with later tests on purpose, such as a server, start it before: put a trait that starts it in front of this one.
 ///
-/// Descriptors are checked on systems with `/proc/self/fd`.
+/// File descriptors are checked only on systems that have `/proc/self/fd`.
 public struct LeakTrait: TestTrait, SuiteTrait, TestScoping {
     let settling: Duration
     let inParallelRuns: Bool
     let scope: OpenThings.Scope
 
-    /// True: the trait applies to each test of a suite.
+    /// True: the trait of a suite applies to each of its tests.
     public var isRecursive: Bool { true }
 
-    /// Creates a trait.
+    /// Creates the trait.
     ///
-    /// - Parameters: as those of
-    ///   ``Testing/Trait/leavesNothingBehind(settling:ignoring:temporaryFolders:temporaryPrefixes:inParallelRuns:)``.
+    /// The parameters are those of
+    /// ``Testing/Trait/leavesNothingBehind(settling:ignoring:temporaryFolders:temporaryPrefixes:inParallelRuns:)``.
     public init(
         settling: Duration = .seconds(2), ignoring: [String] = [], temporaryFolders: [String]? = nil,
         temporaryPrefixes: [String] = ["errand"], inParallelRuns: Bool = true
@@ -48,15 +48,15 @@ public struct LeakTrait: TestTrait, SuiteTrait, TestScoping {
             temporaryPrefixes: temporaryPrefixes)
     }
 
-    /// Whether tests may run concurrently in this run: `--no-parallel` was not given.
+    /// Whether this test run may run tests in parallel: it was started without `--no-parallel`.
     public static var isRunParallel: Bool { !CommandLine.arguments.contains("--no-parallel") }
 
-    /// Runs a test, and records an issue for each thing that it leaves open.
+    /// Runs the test, and records an issue if it leaves something open.
     public func provideScope(
         for test: Test, testCase: Test.Case?, performing function: @Sendable @concurrent () async throws -> Void
     ) async throws {
         guard inParallelRuns || !Self.isRunParallel else { return try await function() }
-        // The trait of a suite, around the same trait of a test: the lock is already held.
+        // A suite's trait around a test's own trait: the lock is already held.
         guard !Self.isLooking else { return try await look(at: test, function) }
         try await Self.turns.take()
         defer { Self.turns.pass() }
@@ -81,13 +81,13 @@ public struct LeakTrait: TestTrait, SuiteTrait, TestScoping {
         try result.get()
     }
 
-    /// Returns what is left after the time to settle, or an empty array as soon as nothing is left.
+    /// Returns what is left: as soon as nothing is, or after the time to settle.
     private func settled(since before: OpenThings) async -> [String] {
         let end = ContinuousClock.now.advanced(by: settling)
         while true {
             let now = OpenThings(scope)
             if !now.isMore(than: before) { return [] }
-            // Don't wait for a test that its time limit has cancelled.
+            // Stop waiting for a test that its time limit has cancelled.
             guard ContinuousClock.now < end, (try? await Task.sleep(for: .milliseconds(5))) != nil else {
                 return now.describeMore(than: before)
             }
@@ -96,18 +96,18 @@ public struct LeakTrait: TestTrait, SuiteTrait, TestScoping {
 }
 
 extension Trait where Self == LeakTrait {
-    /// Fails a test that leaves something open, with the default parameters. See ``LeakTrait``.
+    /// Fails a test that leaves something open, with the default settings. See ``LeakTrait``.
     public static var leavesNothingBehind: Self { LeakTrait() }
 
     /// Fails a test that leaves something open. See ``LeakTrait``.
     ///
     /// - Parameters:
-    ///   - settling: how long to wait for things that are about to close; two seconds by default. A clean test does not wait.
-    ///   - ignoring: the beginnings of paths of files that don't count; none by default.
-    ///   - temporaryFolders: the folders in which to look for new entries; `nil`, the default, is `FileManager`'s temporary folder.
-    ///   - temporaryPrefixes: the beginnings of the names of such entries; `errand` by default. An empty array switches this check off.
-    ///   - inParallelRuns: whether to check in runs in which other suites may run concurrently; true by default. If false, only runs with
-    ///     `--no-parallel` are checked.
+    ///   - settling: the longest time to wait for things that are about to close; 2 s by default. A test that leaves nothing does not wait.
+    ///   - ignoring: the path prefixes of files that are not reported.
+    ///   - temporaryFolders: the folders to check for new entries; `nil` (the default): `FileManager`'s temporary folder.
+    ///   - temporaryPrefixes: the prefixes of such entries' names: `errand` by default. Empty: temporary folders are not checked.
+    ///   - inParallelRuns: whether to check also in runs that may run tests in parallel; true by default. False: only in runs with
+    ///     `--no-parallel`.
     public static func leavesNothingBehind(
         settling: Duration = .seconds(2), ignoring: [String] = [], temporaryFolders: [String]? = nil,
         temporaryPrefixes: [String] = ["errand"], inParallelRuns: Bool = true

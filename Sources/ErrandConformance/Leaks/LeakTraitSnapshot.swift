@@ -1,10 +1,10 @@
 internal import ErrandCore
 
-/// The things that the process holds open at a moment, and that a test must not leave open.
+/// A snapshot of what the process holds open, as far as a test must not leave it open.
 package struct OpenThings: Sendable {
-    /// The things to check.
+    /// What is checked.
     package struct Scope: Sendable {
-        /// The beginnings of paths of files that don't count.
+        /// The path prefixes of files that are not reported.
         var ignoring: [String] = []
         var temporaryFolders: [String] = []
         var temporaryPrefixes: [String] = []
@@ -14,9 +14,9 @@ package struct OpenThings: Sendable {
         }
     }
 
-    /// The number of descriptors of each socket, pipe and file, by the system's names: `socket:[123]`, `/a/path`.
+    /// The number of descriptors of each socket, pipe and file, by the system's name for it: `socket:[123]`, `/a/path`.
     package let descriptors: [String: Int]
-    /// The paths of entries in the temporary folders.
+    /// The paths of the entries in the temporary folders.
     let temporaryEntries: Set<String>
     let work: [LiveWork: Int]
 
@@ -31,11 +31,11 @@ package struct OpenThings: Sendable {
             })
     }
 
-    /// Returns the descriptors; empty without `/proc`.
+    /// Returns the descriptors; empty if there is no `/proc`.
     private static func descriptors(ignoring ignored: [String]) -> [String: Int] {
         let folder = "/proc/self/fd"
         let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
-        // A descriptor may have been closed since the folder was read, as that of the folder itself is.
+        // A descriptor may have been closed since the folder was read, as the one of the folder itself was.
         let targets = names.compactMap { try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/\($0)") }
         return targets.reduce(into: [:]) { counts, target in
             guard isLookedAt(target), !ignored.contains(where: target.hasPrefix) else { return }
@@ -43,13 +43,13 @@ package struct OpenThings: Sendable {
         }
     }
 
-    /// Whether a target counts: sockets, pipes, files and folders, but not devices, and not virtual ones (`anon_inode:[eventpoll]`).
+    /// Whether the target is a socket, pipe, file or folder. Devices and the system's own objects (`anon_inode:[eventpoll]`) are not.
     private static func isLookedAt(_ target: String) -> Bool {
         if target.hasPrefix("socket:") || target.hasPrefix("pipe:") { return true }
         return target.hasPrefix("/") && !["/dev/", "/proc/", "/sys/", "/memfd:"].contains(where: target.hasPrefix)
     }
 
-    /// Whether there is anything that was not there before.
+    /// Returns whether anything is open that was not open before.
     package func isMore(than before: OpenThings) -> Bool {
         !newDescriptors(since: before).isEmpty || !temporaryEntries.isSubset(of: before.temporaryEntries)
             || work.contains { $0.value > before.work[$0.key] ?? 0 }
@@ -62,7 +62,7 @@ package struct OpenThings: Sendable {
         }.sorted { $0.target < $1.target }
     }
 
-    /// Returns a phrase for each thing that was not there before.
+    /// Returns a phrase for each thing that was not open before.
     package func describeMore(than before: OpenThings) -> [String] {
         let new = newDescriptors(since: before)
         let sockets = new.contains { $0.target.hasPrefix("socket:") } ? SocketTable() : nil

@@ -1,6 +1,6 @@
 internal import ErrandCore
 
-/// The network sockets of this process, by the names of their descriptors, from the tables in `/proc/self/net` (proc(5)).
+/// The network sockets of this process, by the names of their descriptors. Reads the tables in `/proc/self/net` (proc(5)).
 struct SocketTable {
     private var descriptions: [String: String] = [:]
 
@@ -31,13 +31,13 @@ struct SocketTable {
     private static func lines(of table: String) -> [[Substring]] {
         let path = "/proc/self/net/\(table)"
         guard let file = try? ReadOnlyFile(path: path) else { return [] }
-        // Such a file reports a length of zero, and returns a page at a time.
+        // The length of such a file is reported as zero, and each read returns one page.
         var bytes = Data()
         while let part = try? file.read(count: 64 * 1024, at: Int64(bytes.count), path: path), !part.isEmpty { bytes.append(part) }
         return String(decoding: bytes, as: UTF8.self).split(separator: "\n").dropFirst().map { $0.split(separator: " ") }
     }
 
-    /// Returns the address in a table's entry: `0100007F:1F90` is 127.0.0.1:8080, with words in the machine's order, and a port.
+    /// Returns an address as text: `0100007F:1F90` is 127.0.0.1:8080. The words are in the machine's byte order.
     static func address(_ text: Substring) -> String {
         let parts = text.split(separator: ":")
         guard parts.count == 2, let port = UInt16(parts[1], radix: 16) else { return String(text) }
@@ -51,7 +51,7 @@ struct SocketTable {
         guard octets.count == 16 else { return String(text) }
         let groups = stride(from: 0, to: 16, by: 2).map { String(Int(octets[$0]) << 8 | Int(octets[$0 + 1]), radix: 16) }
         let written = groups.joined(separator: ":")
-        // Tests use loopback and "any" addresses.
+        // Only the loopback and "any" addresses are abbreviated: others do not occur in tests.
         let zeros = "0:0:0:0:0:0:0:"
         return
             "[\(written.hasPrefix(zeros) ? "::" + (written == zeros + "0" ? "" : String(written.dropFirst(zeros.count))) : written)]:\(port)"

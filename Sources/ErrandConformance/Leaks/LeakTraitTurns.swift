@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// A lock for tasks, in the order of arrival. A task that is cancelled while it waits leaves the queue.
+/// A lock for one holder at a time. Waiters get it in the order in which they asked; a cancelled waiter leaves the queue.
 final class Turns: Sendable {
     private typealias Waiter = CheckedContinuation<Void, any Error>
 
@@ -15,9 +15,9 @@ final class Turns: Sendable {
     /// The number of waiters.
     var waiting: Int { state.withLock { $0.waiters.count } }
 
-    /// Returns when it is the caller's turn. The caller must ``pass()`` the turn on.
+    /// Returns when the caller has the lock. The caller must ``pass()`` it on.
     ///
-    /// - Throws: `CancellationError`. Then there is no turn to pass on.
+    /// - Throws: `CancellationError`; then the caller does not have the lock.
     func take() async throws {
         let id = state.withLock { state in
             state.nextID += 1
@@ -26,7 +26,7 @@ final class Turns: Sendable {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { (waiter: Waiter) in
                 let result = state.withLock { state -> Result<Void, any Error>? in
-                    // Within the lock: the handler runs before this, or finds the waiter.
+                    // Checked inside the lock: the cancellation handler has run before this, or finds the waiter.
                     if Task.isCancelled { return .failure(CancellationError()) }
                     guard state.isTaken else {
                         state.isTaken = true
@@ -45,6 +45,7 @@ final class Turns: Sendable {
         }
     }
 
+    /// Passes the lock to the next waiter.
     func pass() {
         let next = state.withLock { state -> Waiter? in
             guard !state.waiters.isEmpty else {

@@ -3,14 +3,14 @@ internal import ErrandTesting
 internal import Synchronization
 internal import Testing
 
-/// A value of the caller's own, in a request's options and in a response's metadata.
+/// A caller's own value in a request's options and in a response's metadata.
 private enum MarkKey: MetadataKey, OptionKey { static var defaultValue: String? { nil } }
 
-/// A value of the caller's own, in its task.
+/// A caller's own task-local value.
 private enum CallersTask { @TaskLocal static var mark: String? }
 
 extension MiddlewareBehavior {
-    /// Requests and responses stay complete.
+    /// Requests and responses pass completely.
     static let whole: [MiddlewareBehavior] = [
         MiddlewareBehavior(
             "SendsTheWholeRequest", "Method, target, fields, body, trailers, options and event sink of a request reach the sender below."
@@ -98,7 +98,7 @@ extension MiddlewareBehavior {
             }
         },
         MiddlewareBehavior("KeepsTaskLocals", "Task-local values of the caller, such as its span, are there below.") { subject in
-            // Read here: a task that lost the task-local values has lost the test too.
+            // Checked here: a task without the caller's task-local values doesn't know its test either.
             let seen = Mutex<String?>(nil)
             let stack = subject.wrap(
                 ClosureSender { request in
@@ -110,7 +110,7 @@ extension MiddlewareBehavior {
         },
     ]
 
-    /// A failure is thrown once, and an exchange ends with its body.
+    /// A failure is reported once, and an exchange ends when its body ends.
     static let failing: [MiddlewareBehavior] = [
         MiddlewareBehavior("BrokenBody", "A body that breaks off never passes for whole.") { subject in
             let pieces = ["one", "two"].map { Data($0.utf8) }
@@ -160,7 +160,7 @@ extension MiddlewareBehavior {
             for status in [HTTPResponse.Status.internalServerError, .badGateway, .serviceUnavailable, .gatewayTimeout] {
                 let stub = StubTransport(Stub().responds(.status(status)))
                 let request = try marked(subject.request(), .post, body: ["tea"]).request
-                // Whether the response or a failure is returned is checked by another behavior.
+                // Whether the status or a failure comes back is checked by another behavior.
                 do { try await subject.wrap(stub).send(request).body.abandon() } catch is any RequestFailure {}
                 #expect(stub.requests.count == 1, "sent \(stub.requests.count) times after a \(status.code)")
             }
@@ -199,7 +199,7 @@ extension MiddlewareBehavior {
 
     private static func names(_ request: Request) -> Set<String> { Set(request.head.headerFields.map(\.name.canonicalName)) }
 
-    /// Returns the names of the fields that `request` has at a transport without middleware, which adds some.
+    /// Returns the fields that `request` has at a transport without middleware: some are added there.
     private static func namesAtABareTransport(_ request: Request) async throws -> Set<String> {
         let stub = StubTransport(Stub().responds(.status(.ok)))
         var request = request

@@ -3,7 +3,7 @@ internal import ErrandTesting
 internal import Synchronization
 public import Testing
 
-/// A requirement for every middleware, with its check.
+/// A rule that every middleware must follow, with its check.
 ///
 /// ```swift
 /// static let mine = MiddlewareUnderTest("tenant", changes: .addedFields, switchOff: { $0.options.tenant = .off }) { $0.tenant("a") }
@@ -12,9 +12,9 @@ public import Testing
 /// func conforms(to behavior: MiddlewareBehavior) async throws { try await behavior.check(Self.mine) }
 /// ```
 public struct MiddlewareBehavior: Sendable, CustomStringConvertible, CustomTestStringConvertible {
-    /// The name of the behavior.
+    /// The behavior's name, unique among all.
     public let name: String
-    /// The requirement, as a sentence.
+    /// The rule, as a sentence.
     public let summary: String
     private let run: @Sendable (MiddlewareUnderTest) async throws -> Void
 
@@ -22,69 +22,77 @@ public struct MiddlewareBehavior: Sendable, CustomStringConvertible, CustomTestS
         (self.name, self.summary, self.run) = (name, summary, run)
     }
 
-    /// Sends requests through `middleware` to a stub, and records an issue for each violation.
+    /// Sends requests through `middleware` to a stub, and records an issue for each violation. Waits at most 20 s for each expected step.
     ///
-    /// - Throws: an error that the middleware throws where it must not.
+    /// - Parameter middleware: the middleware to check.
+    /// - Throws: an unexpected error of the middleware.
     public func check(_ middleware: MiddlewareUnderTest) async throws { try await check(middleware, patience: .seconds(20)) }
 
-    /// Sends requests through `middleware` to a stub, and records an issue for each violation, with another timeout.
+    /// Sends requests through `middleware` to a stub, and records an issue for each violation.
     ///
-    /// - Parameter patience: the timeout of a single wait, such as for the end of a cancelled task: more than zero, 20 seconds by default.
-    ///   The whole check may take twice as long. Work that does not end by then is an issue, and no longer waited for.
+    /// - Parameters:
+    ///   - middleware: the middleware to check.
+    ///   - patience: the longest time to wait for each expected step, such as the end of cancelled work; more than zero. The whole check
+    ///     may take twice as long. Work that has not ended by then is reported as an issue and is not waited for.
+    /// - Throws: an unexpected error of the middleware.
     public func check(_ middleware: MiddlewareUnderTest, patience: Duration) async throws {
         try await Patience.bounded(name, patience) { [run] in try await run(middleware) }
     }
 
+    /// The name and the rule.
     public var description: String { "\(name): \(summary)" }
-    /// The name, in test results.
+    /// The name, for test reports.
     public var testDescription: String { name }
 
     /// All behaviors.
     public static let all = passing + whole + ending + failing
 }
 
-/// A middleware to check: how it is put around a sender, and how a request switches it off.
+/// A middleware to check: how it is added to a stack, and how a request switches it off.
 public struct MiddlewareUnderTest: Sendable, CustomTestStringConvertible {
-    /// What a middleware changes intentionally: no behavior requires it to stay unchanged. Added options, metadata and response fields need
-    /// no mention.
+    /// What a middleware changes on purpose; the behaviors don't check it. Adding options, metadata or response header fields does not need
+    /// to be declared.
     public struct Changes: OptionSet, Sendable, Hashable {
+        /// The bits of the set.
         public let rawValue: UInt32
+        /// Creates a set from its bits.
         public init(rawValue: UInt32) { self.rawValue = rawValue }
 
-        /// The method, scheme, authority, path or query.
+        /// The method, scheme, authority, path or query of the request.
         public static let target = Changes(rawValue: 1 << 0)
-        /// Request fields that the caller has set.
+        /// Request header fields that the caller set.
         public static let requestFields = Changes(rawValue: 1 << 1)
         /// The body of the request.
         public static let requestBody = Changes(rawValue: 1 << 2)
         /// The status of the response.
         public static let status = Changes(rawValue: 1 << 3)
-        /// Fields of the response.
+        /// Header fields of the response.
         public static let responseFields = Changes(rawValue: 1 << 4)
-        /// The body of the response, with its length and trailers.
+        /// The body of the response, including its length and trailers.
         public static let responseBody = Changes(rawValue: 1 << 5)
-        /// It sends a request again that may have reached the server, whatever its method.
+        /// Sending a request again that may have reached the server, whatever its method is.
         public static let resends = Changes(rawValue: 1 << 6)
-        /// Request fields that the caller has not set, such as an ID or a trace context.
+        /// Request header fields that the caller did not set, such as an id or a trace context.
         public static let addedFields = Changes(rawValue: 1 << 7)
     }
 
-    /// The name of the middleware, in test results.
+    /// The middleware's name, for test reports.
     public let name: String
     let changes: Changes
     let request: @Sendable () throws -> Request
     let switchOff: @Sendable (inout Request) -> Void
-    /// Puts the middleware around a sender.
+    /// Adds the middleware to a sender.
     public let wrap: @Sendable (any HTTPSender) -> HTTPStack
 
     /// Describes a middleware to check.
     ///
     /// - Parameters:
-    ///   - changes: what it changes intentionally; nothing by default.
-    ///   - request: returns a request on which the middleware acts, and which it sends once to a server whose response is 200. A GET by
-    ///     default.
-    ///   - switchOff: sets the option with which a request bypasses it.
-    ///   - wrap: puts it around a sender.
+    ///   - name: its name, for test reports.
+    ///   - changes: what it changes on purpose; nothing by default.
+    ///   - request: returns a request on which the middleware acts, and which it sends once to a server that responds with status 200. By
+    ///     default a GET of `https://a.example/x`.
+    ///   - switchOff: sets the request option that switches the middleware off.
+    ///   - wrap: adds the middleware to a sender.
     public init(
         _ name: String, changes: Changes = [],
         request: @escaping @Sendable () throws -> Request = { try Request(.get, url: "https://a.example/x") },
@@ -93,14 +101,14 @@ public struct MiddlewareUnderTest: Sendable, CustomTestStringConvertible {
         (self.name, self.changes, self.request, self.switchOff, self.wrap) = (name, changes, request, switchOff, wrap)
     }
 
-    /// The name, in test results.
+    /// The name, for test reports.
     public var testDescription: String { name }
 }
 
 extension MiddlewareBehavior {
     private static let chunks = ["one", "two", "three"].map { Data($0.utf8) }
 
-    /// Requirements for requests and responses that pass.
+    /// Rules about what a middleware passes on.
     static let passing: [MiddlewareBehavior] = [
         MiddlewareBehavior("PassesOn", "A request reaches the sender once, and its answer comes back with status and body.") { subject in
             let stub = StubTransport(Stub().responds(.stream(chunks)))
@@ -133,7 +141,7 @@ extension MiddlewareBehavior {
                         do {
                             return try await stack.send(request).body.collect() == Data(request.id.description.utf8)
                         } catch is BodyAlreadyUsedError {
-                            return false  // another call has the same response, and has read it
+                            return false  // another call got the same response, and has read it
                         }
                     }
                 }
@@ -174,7 +182,7 @@ extension MiddlewareBehavior {
         },
     ]
 
-    /// Requirements for the end of calls.
+    /// Rules about cancellation, failures and the end of an exchange.
     static let ending: [MiddlewareBehavior] = [
         MiddlewareBehavior("CancelsTheWorkBelow", "Cancelling the caller stops the work below, and the caller gets CancellationError.") {
             subject in
@@ -213,7 +221,7 @@ extension MiddlewareBehavior {
             let lost = TransportError(.connectionLost, phase: .send, request: nil, delivery: .unknown)
             let failure = await #expect(throws: TransportError.self) { () async throws -> Void in
                 var request = try subject.request()
-                // It must not be sent again.
+                // A POST, so that no middleware may send it again.
                 request.head.method = .post
                 _ = try await subject.wrap(StubTransport(Stub().responds(.failure(lost)))).send(request)
             }
@@ -222,7 +230,7 @@ extension MiddlewareBehavior {
         },
         MiddlewareBehavior("ReleasesUnread", "A body that is dropped unread is released.") { subject in
             let stub = StubTransport(Stub().responds(.stream(chunks)))
-            // The stack outlives the response: releasing the stack must not release what it keeps.
+            // The stack outlives the response: what the stack keeps is not released because the stack ends.
             let stack = subject.wrap(stub)
             func sendAndDrop() async throws {
                 let response = try await stack.send(subject.request())
@@ -282,7 +290,7 @@ extension MiddlewareBehavior {
 /// An error that no middleware knows.
 struct Refused: Error {}
 
-/// A sender over a closure.
+/// A sender that calls a closure.
 struct ClosureSender: HTTPSender {
     let answer: @Sendable (Request) async throws -> Response
     func send(_ request: Request) async throws -> Response { try await answer(request) }

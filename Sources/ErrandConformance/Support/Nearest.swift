@@ -1,10 +1,10 @@
-/// Returns the candidate that takes the fewest changes of letters to become `name`, ignoring case; the first of several.
+/// Returns the first of the `candidates` with the smallest Levenshtein distance to `name`, ignoring case; `nil` if there are none.
 func nearest(to name: String, among candidates: [String]) -> String? {
     let letters = Array(name.lowercased())
     return candidates.map { ($0, changes(from: letters, to: Array($0.lowercased()))) }.min { $0.1 < $1.1 }?.0
 }
 
-/// Returns the number of letters to insert, remove or replace (the Levenshtein distance).
+/// Returns the number of letters to insert, remove or replace: the Levenshtein distance.
 private func changes(from first: [Character], to second: [Character]) -> Int {
     var row = Array(0...second.count)
     for (i, letter) in first.enumerated() {

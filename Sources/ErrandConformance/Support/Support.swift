@@ -23,7 +23,7 @@ final class Signal: Sendable {
         for waiter in waiters { waiter.resume() }
     }
 
-    /// Returns when it has happened.
+    /// Returns when the event has happened.
     ///
     /// - Throws: `CancellationError`.
     func wait() async throws {
@@ -50,11 +50,11 @@ final class Signal: Sendable {
     }
 }
 
-/// A body that is written chunk by chunk. Each chunk is taken when it is read.
+/// A body that is written in pieces; each read takes one.
 final class WrittenBody: BodySource {
     private struct State {
         var pieces: [Data] = []
-        /// The number of chunks that were taken.
+        /// The number of pieces that were taken.
         var taken = 0
         var isFinished = false
         var isAbandoned = false
@@ -120,7 +120,7 @@ final class WrittenBody: BodySource {
     }
 }
 
-/// A source over closures.
+/// A source that calls closures.
 struct ClosureSource: BodySource {
     let read: @Sendable () async throws -> Data?
     var onAbandon: @Sendable () -> Void = {}
@@ -129,7 +129,7 @@ struct ClosureSource: BodySource {
     func abandon() { onAbandon() }
 }
 
-/// A count of events.
+/// A counter of events.
 final class Counter: Sendable {
     private let state = Mutex(0)
     var value: Int { state.withLock { $0 } }
@@ -137,7 +137,7 @@ final class Counter: Sendable {
 }
 
 extension Response {
-    /// Waits for the end of the exchange, and returns how it ended.
+    /// Waits for the end of the exchange, and returns its outcome.
     func end() async throws -> ExchangeLifetime.Outcome {
         let exchange = exchange
         return try await withDeadline("the end of the exchange") {
@@ -154,7 +154,7 @@ extension ExchangeLifetime.Outcome {
     var isComplete: Bool { if case .complete = self { true } else { false } }
 }
 
-/// Returns bytes without short repetitions.
+/// Returns bytes without an early repetition.
 func patternBytes(_ count: Int) -> Data {
     var state: UInt64 = 0x2545_F491_4F6C_DD1D
     var bytes = [UInt8]()

@@ -2,12 +2,13 @@ internal import ErrandCore
 internal import Synchronization
 internal import Testing
 
-/// The timeouts of a behavior's check. A busy machine may need seconds for what normally takes no time.
+/// The longest time that a behavior waits for an expected step, and that it takes as a whole. A busy machine may need seconds for a step
+/// that normally takes almost no time.
 enum Patience {
-    /// The timeout of a single wait.
+    /// The limit for one step.
     @TaskLocal static var forOne = Duration.seconds(20)
 
-    /// Runs `check`, and ends within twice `limit` even if the check waits in vain.
+    /// Runs `check`, which ends within twice `limit` even if an expected step never happens.
     static func bounded(_ name: String, _ limit: Duration, _ check: @escaping @Sendable () async throws -> Void) async throws {
         precondition(limit > .zero, "patience must be more than zero (is \(limit))")
         let limit = limit.bounded
@@ -17,20 +18,19 @@ enum Patience {
     }
 }
 
-/// The error of a wait that timed out.
+/// An error: an expected step did not happen in time.
 struct ConformanceTimeout: Error, CustomStringConvertible {
     let what: String
     let limit: Duration
     var description: String { "waited \(limit) for \(what)" }
 }
 
-/// Returns the result of `operation`, which runs in a task of its own. A task that ignores cancellation is not waited for.
+/// Returns the result of `operation`, which runs in its own task. An operation that ignores its cancellation is not waited for.
 ///
 /// - Parameters:
-///   - what: the thing that is waited for, for the error.
-///   - limit: the timeout; `nil`, the default, is ``Patience/forOne``.
-///   - operation: the work.
-/// - Throws: ``ConformanceTimeout`` after `limit`; the task is then cancelled and no longer waited for. `CancellationError` as soon as the
+///   - what: the expected step, for the error.
+///   - limit: the longest time to wait; `nil` (the default): ``Patience/forOne``.
+/// - Throws: ``ConformanceTimeout`` after `limit`, when the task is cancelled and no longer waited for; `CancellationError` as soon as the
 ///   caller is cancelled.
 func withDeadline<Result: Sendable>(
     _ what: String, within limit: Duration? = nil, _ operation: @escaping @Sendable () async throws -> Result
@@ -39,7 +39,7 @@ func withDeadline<Result: Sendable>(
     return try await value(of: task, within: limit ?? Patience.forOne, what)
 }
 
-/// Returns the result of `task`, if it ends within `limit`. Otherwise the task is cancelled and no longer waited for.
+/// Returns the result of `task` if it ends within `limit`. Otherwise the task is cancelled and no longer waited for.
 func value<Result: Sendable>(of task: Task<Result, any Error>, within limit: Duration, _ what: String) async throws -> Result {
     let end = FirstEnd<Result>()
     let watcher = Task { end.set(await task.result) }
@@ -64,7 +64,7 @@ func value<Result: Sendable>(of task: Task<Result, any Error>, within limit: Dur
     }
 }
 
-/// The first of several results; one task waits for it.
+/// The first of several possible results; one task waits for it.
 private final class FirstEnd<Value: Sendable>: Sendable {
     private struct State {
         var end: Result<Value, any Error>?
@@ -96,9 +96,9 @@ private final class FirstEnd<Value: Sendable>: Sendable {
     }
 }
 
-/// Runs `operation` in a task of its own, and cancels it when `moment` has come.
+/// Runs `operation` in its own task, and cancels it when `moment` is signaled.
 ///
-/// Records an issue unless the operation soon ends with `CancellationError`. An operation that does not end is no longer waited for.
+/// Records an issue unless it soon ends with `CancellationError`. An operation that does not end is not waited for.
 func expectCancellation(
     when moment: Signal, sourceLocation: SourceLocation = #_sourceLocation, _ operation: @escaping @Sendable () async throws -> Void
 ) async throws {

@@ -3,7 +3,7 @@ internal import ErrandTesting
 internal import Testing
 
 extension TransportBehavior {
-    /// Requirements for bodies, in both directions.
+    /// Rules about bodies, in both directions.
     static let bodies: [TransportBehavior] = [
         TransportBehavior("EchoString", "A text goes and comes.", [Stub(.post).responds(.echo)]) { subject in
             let (_, body) = try await subject.exchange(.post, body: .text("Grüße, 世界"))
@@ -127,9 +127,9 @@ extension TransportBehavior {
         }
     }
 
-    // MARK: Done by middleware, not by this library's transports
+    // MARK: Work of a middleware around the transport
 
-    /// `Small parts that can be read: ` eight times, in each content coding.
+    /// `Small parts that can be read: ` eight times, encoded in each content coding.
     private static let coded: [(name: String, coding: String, bytes: String)] = [
         ("Gzip", "gzip", "H4sIAAAAAAACAwvOTczJUShILCopVijJSCxRSE7MU0hKVShKTUyxUggedrIA4vXh2fAAAAA="),
         ("Deflate", "deflate", "eJwLzk3MyVEoSCwqKVYoyUgsUUhOzFNISlUoSk1MsVIIHnayAF1hUxk="),
@@ -160,5 +160,5 @@ extension TransportBehavior {
         ]
 }
 
-/// An error of the caller's own.
+/// An error of the caller.
 struct SourceBroke: Error, Equatable {}

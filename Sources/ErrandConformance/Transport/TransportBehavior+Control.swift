@@ -4,7 +4,7 @@ internal import Synchronization
 internal import Testing
 
 extension TransportBehavior {
-    /// Requirements for the two directions alternating.
+    /// Rules about bodies that are sent and received at the same time.
     static let interleaved: [TransportBehavior] = [
         TransportBehavior(
             "EchoInterleave", "Each piece of the request's body comes back before the next is sent.", [Stub(.post).responds(.echo)]
@@ -57,7 +57,7 @@ extension TransportBehavior {
         },
     ]
 
-    /// Reads as many bytes as `expected` has. Returns whether they are equal to it.
+    /// Reads as many bytes as `expected` has, and returns whether they are equal.
     private static func read(_ expected: String, from iterator: inout ResponseBody.Iterator) async throws -> Bool {
         var found = Data()
         while found.count < expected.utf8.count {
@@ -67,7 +67,7 @@ extension TransportBehavior {
         return found == Data(expected.utf8)
     }
 
-    /// Requirements for cancellation, deadlines, events and shutdown.
+    /// Rules about cancellation, deadlines, events and shutdown.
     static let given: [TransportBehavior] = [
         TransportBehavior("CancelPreHeaders", "Cancelled while it waits for the head, a call ends at once.") {
             let asked = [Signal(), Signal()]
@@ -202,10 +202,10 @@ extension TransportBehavior {
         },
     ]
 
-    /// A path with a normal response.
+    /// A stub for a path that works.
     private static let other = Stub(.get, "/").responds(.status(.ok))
 
-    /// Returns a response that signals the request, and never comes.
+    /// Signals that it was called, and never responds.
     private static func signalling(_ signal: Signal) -> StubResponse {
         .custom { _ in
             signal.signal()
@@ -213,7 +213,7 @@ extension TransportBehavior {
         }
     }
 
-    /// A response with a head, and without any bytes after it.
+    /// Sends a head, and then nothing.
     private static let hanging = StubResponse.streaming { _, incoming in
         (
             HTTPResponse(status: .ok),
@@ -226,14 +226,14 @@ extension TransportBehavior {
     }
 
     private static func timedOut(_ operation: @escaping @Sendable () async throws -> Void) async throws -> TransportError? {
-        // If it takes longer than the deadline and the timeout, it is cancelled and throws ConformanceTimeout.
+        // An operation that takes longer than the deadline and the patience is cancelled, and throws ConformanceTimeout.
         await #expect(throws: TransportError.self) {
             try await withDeadline("a deadline of 300 ms", within: .milliseconds(300) + Patience.forOne) { try await operation() }
         }
     }
 }
 
-/// Bytes in chunks.
+/// Bytes that are returned in pieces.
 final class WrittenPieces: Sendable {
     private let rest: Mutex<Data>
     private let pieceBytes: Int

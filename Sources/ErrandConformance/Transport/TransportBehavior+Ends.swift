@@ -3,7 +3,7 @@ internal import ErrandTesting
 internal import Testing
 
 extension TransportBehavior {
-    /// Requirements for the end of an exchange, and for the bytes that are buffered before it.
+    /// Rules about the end of an exchange, and how much is buffered before it.
     static let toTheEnd: [TransportBehavior] = [
         TransportBehavior(
             "BrokenStream", "A body without a declared length that breaks off never passes for whole (RFC 9112, 8).",
@@ -113,7 +113,7 @@ extension TransportBehavior {
                     try await Task.sleep(for: .milliseconds(200))
                 }
                 #expect(produced.value * pieceBytes <= 24 * 1024 * 1024, "\(produced.value * pieceBytes) bytes were sent to nobody")
-                // Reading on lets it continue.
+                // Reading on resumes the transfer.
                 #expect(try await iterator.next() != nil)
                 response.body.abandon()
             }

@@ -3,7 +3,7 @@ internal import ErrandTesting
 internal import Testing
 
 extension TransportBehavior {
-    /// A request is sent once, and a failure does not hide that it was sent.
+    /// Rules about sending: a request is sent once, and a failure reports that it may have been sent.
     static let sentOnce: [TransportBehavior] = [
         TransportBehavior("PostIsSentOnce", "A POST reaches the server once, and so does any other request, also one that is refused.") {
             let arrivals = Counter()
@@ -56,7 +56,7 @@ extension TransportBehavior {
         },
     ]
 
-    /// Returns a failure: the connection is lost without a response.
+    /// Counts the request, then loses the connection instead of responding.
     private static func lost(counting arrivals: Counter) -> StubResponse {
         .custom { _ in
             arrivals.count()
@@ -64,7 +64,7 @@ extension TransportBehavior {
         }
     }
 
-    /// Requests and responses are passed on unchanged.
+    /// Rules about contents: requests are sent, and responses are returned, unchanged.
     static let asTheyAre: [TransportBehavior] = [
         TransportBehavior(
             "MethodsAsTheyAre", "Every method arrives as it is, with its body (RFC 9110, 9.1).",

@@ -3,7 +3,7 @@ internal import ErrandTesting
 internal import Testing
 
 extension TransportBehavior {
-    /// Requirements for the form and the end of a message ([RFC 9112](https://www.rfc-editor.org/rfc/rfc9112)).
+    /// Rules about messages and where they end ([RFC 9112](https://www.rfc-editor.org/rfc/rfc9112)).
     static let messages: [TransportBehavior] = [
         TransportBehavior("Ok", "A status and a body come back.", [Stub(.get, "/").responds(.status(.ok, text: "fine"))]) { subject in
             let (response, body) = try await subject.exchange()
@@ -87,12 +87,12 @@ extension TransportBehavior {
         },
     ]
 
-    /// Records an issue for the failure of a server without a socket for its bytes: such a failure shows nothing about the transport.
+    /// Records an issue if the server could not send its bytes because it has no socket: such a failure does not concern the transport.
     private static func expectItCame(_ failure: TransportError?) {
         #expect(failure?.code != .unsupported, "the server could not send its bytes: see `TransportBehavior.needsWire`")
     }
 
-    /// The fields of a head are passed on unchanged.
+    /// Rules about header fields and targets: they arrive unchanged.
     static let fields: [TransportBehavior] = [
         TransportBehavior(
             "CustomHeader", "A field of one's own goes and comes.",
@@ -122,7 +122,7 @@ extension TransportBehavior {
             var headers = HTTPFields()
             for value in ["one", "two, three", "four"] { headers.append(HTTPField(name: field("X-Many"), value: value)) }
             let (_, body) = try await subject.exchange(headers: headers)
-            // An intermediary may join them with commas.
+            // Recipients may join the values with commas.
             let text = String(decoding: body, as: UTF8.self).replacing("][", with: ", ")
             #expect(text == "[one, two, three, four]")
         },
@@ -171,7 +171,7 @@ extension TransportBehavior {
         return fields
     }()
 
-    /// Returns a response with the values of a request's fields with this name, each in brackets.
+    /// A response whose body lists the values of a request's header fields with this name, each in brackets.
     private static func listing(_ name: String) -> StubResponse {
         .custom { request in
             let values = request.headers[values: field(name)]

@@ -3,7 +3,7 @@ internal import ErrandTesting
 internal import Testing
 
 extension TransportBehavior {
-    /// Requirements for the work of middleware on top of a transport.
+    /// Rules about work that a middleware does around the transport.
     static let followed: [TransportBehavior] = [
         TransportBehavior(
             "BasicRedirect", "A redirect is followed, and the response says where to (RFC 9110, 15.4).",

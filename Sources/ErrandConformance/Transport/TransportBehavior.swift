@@ -2,7 +2,7 @@ public import ErrandCore
 public import ErrandTesting
 public import Testing
 
-/// A requirement for every transport, with the server's responses that show it, and a check.
+/// A rule that every transport must follow, with the server's stubs and the check.
 ///
 /// ```swift
 /// @Test(arguments: TransportBehavior.all(excluding: ["Brotli": "this transport decodes gzip alone"]))
@@ -16,8 +16,8 @@ public import Testing
 /// }
 /// ```
 ///
-/// The server is a list of stubs: a mock server serves them over a real socket, and a `StubTransport` is its own server. A transport
-/// without a socket, such as one that wraps another, is checked over such a stub. The behaviors that need a socket are then left out:
+/// The server is a list of stubs. A mock server serves them over a real socket, and a `StubTransport` is its own server. A transport
+/// without a socket, such as one that wraps another transport, is checked over such a stub. Leave out the behaviors that need a socket:
 ///
 /// ```swift
 /// @Test(arguments: TransportBehavior.all(excluding: TransportBehavior.needsWire))
@@ -28,12 +28,12 @@ public import Testing
 /// }
 /// ```
 ///
-/// Content codings, redirects, cookies and caching are here the work of middleware. If neither the transport nor a given middleware does
-/// such work, leave its behaviors out as well, by name.
+/// In this library, middleware does content codings, redirects, cookies and caching. If neither the transport nor a given middleware does
+/// one of them, leave out its behaviors by name.
 public struct TransportBehavior: Sendable, CustomStringConvertible, CustomTestStringConvertible {
-    /// One check of a behavior: the server's responses, and the check.
+    /// One run of a behavior: the server's stubs and the check.
     public struct Check: Sendable {
-        /// The stubs with the server's responses.
+        /// The stubs that the server must serve.
         public let stubs: [Stub]
         fileprivate var name = ""
         let run: @Sendable (TransportUnderTest) async throws -> Void
@@ -42,26 +42,30 @@ public struct TransportBehavior: Sendable, CustomStringConvertible, CustomTestSt
             (self.stubs, self.run) = (stubs, run)
         }
 
-        /// Sends requests to `subject`, and records an issue for each violation.
+        /// Sends requests to `subject`, and records an issue for each violation. Waits at most 20 s for each expected step.
         ///
-        /// - Throws: an error that the transport throws where it must not.
+        /// - Parameter subject: the transport to check.
+        /// - Throws: an unexpected error of the transport.
         public func callAsFunction(_ subject: TransportUnderTest) async throws {
             try await callAsFunction(subject, patience: .seconds(20))
         }
 
-        /// Sends requests to `subject`, and records an issue for each violation, with another timeout.
+        /// Sends requests to `subject`, and records an issue for each violation.
         ///
-        /// - Parameter patience: the timeout of a single wait, such as for the end of a cancelled task: more than zero, 20 seconds by
-        ///   default. The whole check may take twice as long. Work that does not end by then is an issue, and no longer waited for. Some
-        ///   behaviors take half a second: with less than one second, correct transports may fail.
+        /// - Parameters:
+        ///   - subject: the transport to check.
+        ///   - patience: the longest time to wait for each expected step, such as the end of cancelled work; more than zero. The whole
+        ///     check may take twice as long. Work that has not ended by then is reported as an issue and is not waited for. Some behaviors
+        ///     take half a second even when they succeed: with less than one second, they may fail for correct transports.
+        /// - Throws: an unexpected error of the transport.
         public func callAsFunction(_ subject: TransportUnderTest, patience: Duration) async throws {
             try await Patience.bounded(name, patience) { [run] in try await run(subject) }
         }
     }
 
-    /// The name of the behavior.
+    /// The behavior's name, unique among all.
     public let name: String
-    /// The requirement, as a sentence.
+    /// The rule, as a sentence.
     public let summary: String
     private let prepare: @Sendable () -> Check
 
@@ -82,18 +86,19 @@ public struct TransportBehavior: Sendable, CustomStringConvertible, CustomTestSt
         return check
     }
 
+    /// The name and the rule.
     public var description: String { "\(name): \(summary)" }
-    /// The name, in test results.
+    /// The name, for test reports.
     public var testDescription: String { name }
 
     /// All behaviors, in the order of an exchange.
     public static let all: [TransportBehavior] =
         messages + fields + bodies + contentCodings + followed + interleaved + given + sentOnce + asTheyAre + toTheEnd
 
-    /// The behaviors whose server sends bytes that only a socket can carry, because they break the rules of HTTP/1.1 or end with the
-    /// connection. The value is the reason.
+    /// The behaviors whose server sends bytes that only a socket can carry, because they violate HTTP/1.1 or end with the connection. The
+    /// values are the reasons.
     ///
-    /// Use it with ``all(excluding:)`` for a transport without a socket, or for a server without HTTP/1.1. To leave out more:
+    /// Pass it to ``all(excluding:)`` if the transport has no socket, or its server doesn't use HTTP/1.1. To leave out more:
     /// `needsWire.merging(["Gzip": "this transport decodes nothing"]) { $1 }`.
     public static let needsWire: [String: String] = Dictionary(
         uniqueKeysWithValues: [
@@ -101,9 +106,10 @@ public struct TransportBehavior: Sendable, CustomStringConvertible, CustomTestSt
             "ConflictingContentLength",
         ].map { ($0, "the server's bytes need a socket, and HTTP/1.1") })
 
-    /// Returns all behaviors but the named ones, each with the reason why it is left out.
+    /// Returns all behaviors except those named here.
     ///
-    /// - Precondition: each name is that of a behavior, and no reason is empty.
+    /// - Parameter reasons: the names of the behaviors to leave out, each with a reason.
+    /// - Precondition: each name is the name of a behavior, and no reason is empty.
     public static func all(excluding reasons: [String: String]) -> [TransportBehavior] {
         let names = all.map(\.name)
         for (name, reason) in reasons {
@@ -116,16 +122,22 @@ public struct TransportBehavior: Sendable, CustomStringConvertible, CustomTestSt
     }
 }
 
-/// A transport to check, its server, and the middleware for behaviors that are the work of middleware here.
+/// A transport to check: its server's address, and the middleware for behaviors that need one.
 public struct TransportUnderTest: Sendable {
-    /// The transport.
+    /// The transport to check.
     public let transport: any HTTPTransport
-    /// The scheme and the authority of the server, without a slash at the end.
+    /// The scheme and authority of the server, without a slash at the end.
     public let origin: String
-    /// The middleware by place: `redirect`, `cookies`, `cache`, `decompress`. A behavior without its middleware records an issue.
+    /// The middleware by place: `redirect`, `cookies`, `cache`, `decompress`. A behavior whose middleware is missing records an issue,
+    /// unless the transport does that work itself.
     public let middleware: [MiddlewarePlace: @Sendable (HTTPStack) -> HTTPStack]
 
-    /// Describes a transport to check. For each parameter, see the property of the same name.
+    /// Describes a transport to check.
+    ///
+    /// - Parameters:
+    ///   - transport: the transport.
+    ///   - origin: the scheme and authority of the server, such as `http://127.0.0.1:8080`; a slash at the end is removed.
+    ///   - middleware: the middleware that behaviors may use; none by default.
     public init(
         _ transport: any HTTPTransport, at origin: String,
         middleware: [MiddlewarePlace: @Sendable (HTTPStack) -> HTTPStack] = [:]
@@ -135,7 +147,7 @@ public struct TransportUnderTest: Sendable {
         self.middleware = middleware
     }
 
-    /// The transport without middleware, but with its boundary.
+    /// The transport without middleware.
     var stack: HTTPStack {
         func made(_ transport: some HTTPTransport) -> HTTPStack { HTTPStack(transport) }
         return made(transport)
@@ -144,12 +156,12 @@ public struct TransportUnderTest: Sendable {
     /// Returns the transport with the middleware for `place`; without middleware if the transport does that work itself.
     func stack(with place: MiddlewarePlace) -> HTTPStack { middleware[place].map { $0(stack) } ?? stack }
 
-    /// Returns the reason in the issue of a behavior that may fail because there is no middleware for `place`.
+    /// Returns the text for the issue of a behavior that may have failed because there is no middleware for `place`.
     func reason(without place: MiddlewarePlace) -> String {
         middleware[place] == nil ? ": no middleware for `\(place)` was given, and the transport does not do it by itself" : ""
     }
 
-    /// Returns a request with a deadline of ten seconds.
+    /// Returns a request that ends after 10 s at the latest, whatever the transport does.
     func request(
         _ method: HTTPRequest.Method = .get, _ target: String = "/", headers: HTTPFields = HTTPFields(), body: RequestBody = .empty,
         within limit: Duration = .seconds(10)
@@ -159,7 +171,7 @@ public struct TransportUnderTest: Sendable {
         return request
     }
 
-    /// Returns `request` with and without its deadline: a race against the deadline would hide what a transport throws when it is
+    /// Returns `request` with its deadline and without it. Racing against the deadline hides the error that a transport throws when it is
     /// cancelled.
     static func withAndWithoutDeadline(_ request: Request) -> [Request] {
         var unbounded = request
@@ -173,7 +185,7 @@ public struct TransportUnderTest: Sendable {
         try await stack.send(request(method, target, headers: headers, body: body))
     }
 
-    /// Returns the status and the whole body.
+    /// Returns the response and its whole body.
     func exchange(
         _ method: HTTPRequest.Method = .get, _ target: String = "/", headers: HTTPFields = HTTPFields(), body: RequestBody = .empty
     ) async throws -> (response: Response, body: Data) {
@@ -181,7 +193,7 @@ public struct TransportUnderTest: Sendable {
         return (response, try await response.body.collect())
     }
 
-    /// Returns the failure with which sending or reading must end, and which must not be a cancellation.
+    /// Returns the error that sending and reading must throw. It is never a cancellation.
     func failure(
         _ method: HTTPRequest.Method = .get, _ target: String = "/", body: RequestBody = .empty,
         sourceLocation: SourceLocation = #_sourceLocation
