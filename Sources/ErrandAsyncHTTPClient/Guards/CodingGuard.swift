@@ -3,10 +3,10 @@ internal import ErrandCore
 internal import NIOCore
 internal import NIOHTTP1
 
-/// Shows the decompressor the `Content-Encoding` that it can handle, and the client the one that was sent.
+/// Gives the decompressor a `Content-Encoding` that it handles correctly, and restores the original one for the client.
 ///
-/// The decompressor of NIOHTTPCompression decodes the first of several codings, as if it were the last one applied; does not know `x-gzip`;
-/// and misses the end of an empty body.
+/// The decompressor of NIOHTTPCompression has three defects: it decodes the first of several codings as if it were the last one applied, it
+/// doesn't know `x-gzip`, and it misses the end of an empty body.
 final class CodingGuard: ChannelDuplexHandler {
     typealias InboundIn = HTTPClientResponsePart
     typealias InboundOut = HTTPClientResponsePart
@@ -34,7 +34,7 @@ final class CodingGuard: ChannelDuplexHandler {
         context.fireChannelRead(wrapInboundOut(.head(head)))
     }
 
-    /// Returns the head as it was sent; `nil` if it is equal to `head`.
+    /// Returns the head as it was sent; `nil` if `head` is unchanged.
     func restored(_ head: HTTPResponseHead) -> HTTPResponseHead? {
         guard !original.isEmpty else { return nil }
         var head = head
@@ -46,11 +46,11 @@ final class CodingGuard: ChannelDuplexHandler {
 }
 
 enum ContentCoding {
-    /// Returns the coding that this transport decodes: `gzip` or `deflate`. `nil` for other codings, for more than one, and for a response
-    /// without a body or with an empty one, whose end the decompressor would miss.
+    /// Returns the coding that this transport decodes in a response: `gzip` or `deflate`. Returns `nil` for other codings, for several
+    /// codings, and for a response without a body or with an empty body, because the decompressor would miss its end.
     ///
-    /// Names are case-insensitive, and `x-gzip` is `gzip` ([RFC 9110, section
-    /// 8.4.1](https://www.rfc-editor.org/rfc/rfc9110#section-8.4.1)).
+    /// Names are case-insensitive, and `x-gzip` is equivalent to `gzip`
+    /// ([RFC 9110, section 8.4.1](https://www.rfc-editor.org/rfc/rfc9110#section-8.4.1)).
     ///
     /// - Parameters:
     ///   - values: the values of the field `Content-Encoding`.

@@ -6,29 +6,31 @@ internal import NIOHTTP2
 internal import NIOHTTPCompression
 internal import NIOSSL
 
-// Protection from servers where AsyncHTTPClient 1.37 has none. Borrowed clients don't have these guards.
+// Guards against servers that could make requests hang or end the process, which AsyncHTTPClient 1.37 does not prevent. Borrowed clients
+// don't have them.
 
-/// Is before the client's own handler, in an HTTP/1.1 connection and in each HTTP/2 stream.
+/// Protects the client's own handler in an HTTP/1.1 connection, and in each HTTP/2 stream.
 ///
-/// - It refuses a response with an invalid status ([RFC 9110, section 15](https://www.rfc-editor.org/rfc/rfc9110#section-15)). The client
-///   treats a status below 100 as informational, and traps at the end of its body. It also refuses 101 on HTTP/2 ([RFC 9113, section
-///   8.6](https://www.rfc-editor.org/rfc/rfc9113#section-8.6)), which the client treats as final, and SwiftNIO as informational.
-/// - It refuses parts of a response that are out of order, such as a second head: the client would trap.
-/// - If a response is complete before its request ([RFC 9112, section 9.5](https://www.rfc-editor.org/rfc/rfc9112#section-9.5)) and refuses
-///   it, the guard adds a last part without bytes. Otherwise the client would wait forever for the rest of a request that it no longer
-///   sends.
-/// - If such a response accepts the request, its end waits for that of the request. Otherwise the client would forget the rest of the
-///   request and, with HTTP/1.1, the connection; on HTTP/2, it would trap as soon as the server resets the stream ([RFC 9113, section
-///   8.1](https://www.rfc-editor.org/rfc/rfc9113#section-8.1)).
-/// - An HTTP/1.1 connection that received bytes after the end of a response is closed instead of reused. Otherwise the decoder would take
-///   them for the beginning of the next response.
+/// - It rejects a response with an invalid status ([RFC 9110, section 15](https://www.rfc-editor.org/rfc/rfc9110#section-15)). The client
+///   treats a status below 100 as informational, and ends the process at the end of its body. It also rejects 101 on HTTP/2
+///   ([RFC 9113, section 8.6](https://www.rfc-editor.org/rfc/rfc9113#section-8.6)): the client treats it as the final response, SwiftNIO as
+///   an informational one.
+/// - It rejects parts of a response in the wrong order, such as a second head. The client ends the process for them.
+/// - If a response is complete before its request ([RFC 9112, section 9.5](https://www.rfc-editor.org/rfc/rfc9112#section-9.5)) and its
+///   status is 300 or more, the guard inserts an empty body part before its end. Otherwise the client would wait forever for the rest of a
+///   request that it no longer sends.
+/// - If the status of such a response is below 300, its end waits for the end of the request. Otherwise the client would drop the rest of
+///   the request and, with HTTP/1.1, the connection. On HTTP/2 it would end the process when the server resets the stream
+///   ([RFC 9113, section 8.1](https://www.rfc-editor.org/rfc/rfc9113#section-8.1)).
+/// - An HTTP/1.1 connection that received bytes after the end of a response is closed instead of reused. The decoder would take these bytes
+///   for the beginning of the next response.
 final class ResponseGuard: ChannelDuplexHandler {
     typealias InboundIn = HTTPClientResponsePart
     typealias InboundOut = HTTPClientResponsePart
     typealias OutboundIn = HTTPClientRequestPart
     typealias OutboundOut = HTTPClientRequestPart
 
-    /// The progress of a response.
+    /// How much of a response was received.
     private enum Progress {
         case awaited
         case body
@@ -80,7 +82,7 @@ final class ResponseGuard: ChannelDuplexHandler {
             isSending = false
             boundary?.requestEnded()
             if earlyEnd != nil {
-                // Not within this call: the client is still handling the end of its request.
+                // Deferred: the client is still handling the end of its request.
                 let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
                 context.eventLoop.execute { bound.value.0.releaseEnd(bound.value.1) }
             }
@@ -119,7 +121,7 @@ final class ResponseGuard: ChannelDuplexHandler {
         context.fireChannelRead(data)
     }
 
-    /// Whether a part of a response is allowed now.
+    /// Returns whether this part of a response is allowed now.
     private func isNext(_ part: HTTPClientResponsePart) -> Bool {
         switch (part, progress) {
         case (.head(let head), .awaited):
@@ -136,11 +138,11 @@ final class ResponseGuard: ChannelDuplexHandler {
         }
     }
 
-    /// Passes the end of a response on, and closes the connection if it can't be reused.
+    /// Forwards the end of a response, and closes the connection if it can't be reused.
     private func forwardEnd(_ end: NIOAny, _ context: ChannelHandlerContext) {
         guard let boundary, boundary.isSpent else { return context.fireChannelRead(end) }
-        // The client ignores informational responses, but not their `Connection: close`. So it doesn't put the connection back into its
-        // pool, where another request might wait for it.
+        // The client ignores informational responses, except for their `Connection: close`. So it doesn't return the connection to its
+        // pool, where another request might be queued for it.
         let closing = HTTPResponseHead(version: .http1_1, status: .custom(code: 199, reasonPhrase: ""), headers: ["connection": "close"])
         context.fireChannelRead(wrapInboundOut(.head(closing)))
         context.fireChannelRead(end)
@@ -157,7 +159,7 @@ final class ResponseGuard: ChannelDuplexHandler {
 }
 
 extension ChannelHandlerContext {
-    /// Closes the connection without waiting for the `close_notify` of TLS, which takes up to 5 s if the other side does not respond.
+    /// Closes the connection without waiting for TLS's closing alert, which takes up to 5 s if the server doesn't respond.
     func closeNow() {
         let tls = try? pipeline.syncOperations.context(handlerType: NIOSSLClientHandler.self)
         (tls ?? self).close(promise: nil)
@@ -165,7 +167,7 @@ extension ChannelHandlerContext {
 }
 
 extension HTTPClient.Configuration {
-    /// Adds the guards to every connection, before the initializers of these settings.
+    /// Adds the guards to every connection, before the handlers that these settings add.
     mutating func guardConnections(_ watch: ConnectionWatch) {
         http1_1ConnectionDebugInitializer = Self.guardingConnections(then: http1_1ConnectionDebugInitializer) { channel, pipeline, _ in
             let boundary = ResponseBoundary()
@@ -187,8 +189,8 @@ extension HTTPClient.Configuration {
             return frames
         }
         http2StreamChannelDebugInitializer = Self.guardingStreams(then: http2StreamChannelDebugInitializer) { channel, pipeline in
-            // The client's handler is not public, and the codec before it belongs to another package, so it is found by name. Without it, a
-            // stream is unguarded.
+            // The client's handler is not public, and the codec before it belongs to another package. It is therefore found by its name.
+            // Without it, the stream has no guard.
             let handlers = (0..<4).compactMap { try? pipeline.context(name: "handler\($0)").handler }
             guard let own = handlers.first(where: { "\(type(of: $0))" == "HTTP2ClientRequestHandler" }) else {
                 return watch.foundStreamWithoutGuard()
@@ -209,12 +211,12 @@ extension HTTPClient.Configuration {
 
     typealias Initializer = @Sendable (any Channel) -> EventLoopFuture<Void>
 
-    /// Adds handlers to a connection, runs the next initializer, and lets the client's pool know the connection.
+    /// Adds handlers to a connection, runs the next initializer, then makes the connection known to the client's pool.
     ///
-    /// - Nothing is deferred to a later tick of the event loop without need: the pool traps if it receives an event of a connection that it
-    ///   does not know yet. While another initializer runs, the frame guard holds frames back.
-    /// - A connection that can't be used is closed before the failure is reported to the pool. Otherwise the pool would learn of the end of
-    ///   the connection afterward, and would leave the connection open if its end does not come.
+    /// - Work is deferred to a later tick of the event loop only where necessary: the pool ends the process if it gets an event of a
+    ///   connection that it does not know yet. While another initializer runs, the guard of frames holds back what is received.
+    /// - A connection that can't be used is closed before the pool is notified of the failure. In the other order, the pool would get the
+    ///   connection's end after its failure, and a connection that does not end by itself would stay open.
     private static func guardingConnections(
         then next: Initializer?,
         add: @escaping @Sendable (any Channel, ChannelPipeline.SynchronousOperations, EventLoopPromise<Int?>) throws -> HTTP2FrameGuard?
@@ -225,13 +227,13 @@ extension HTTPClient.Configuration {
                 let settings = channel.eventLoop.makePromise(of: Int?.self)
                 var frames: HTTP2FrameGuard?
                 do {
-                    // A connection that has ended has lost its handlers.
+                    // A connection that has already ended has lost its handlers.
                     guard channel.isActive else { throw ChannelError.ioOnClosedChannel }
                     frames = try add(channel, channel.pipeline.syncOperations, settings)
                     if frames == nil {
                         settings.succeed(nil)
                     } else {
-                        // The settings are seen before this call returns to the event loop, or not at all.
+                        // Only settings that arrive before this call returns to the event loop are considered.
                         channel.eventLoop.execute { settings.succeed(nil) }
                     }
                 } catch {

@@ -2,17 +2,16 @@
 internal import NIOCore
 internal import NIOHTTP2
 
-/// Is between SwiftNIO's HTTP/2 handler and the client's, and keeps frames from the client that would make it trap.
+/// Sits between SwiftNIO's HTTP/2 handler and the client's, and withholds frames that would end the process.
 ///
-/// AsyncHTTPClient 1.37 trusts servers with the state of its pool:
+/// AsyncHTTPClient 1.37 relies on servers to respect the states of its pool. These cases are handled:
 ///
-/// - A GOAWAY or a stream limit for a connection that its pool does not know yet makes it trap. Frames are held back until the pool knows
-///   the connection.
-/// - A stream limit that changes while no stream is open would make the pool set the timer of an idle connection a second time. The limit
-///   is passed on when the next stream is open. A limit of 0 is passed on as a GOAWAY: new requests use a new connection.
-/// - A GOAWAY without open streams would leave the connection open for as long as the server does. It is closed.
+/// - A GOAWAY or a stream limit for a connection that the pool does not know yet: frames are held back until it does.
+/// - A stream limit that changes while no stream is open: the pool would set the timer of an unused connection a second time. The limit is
+///   forwarded when the next stream is open. A limit of 0 is forwarded as a GOAWAY, so that new requests use a new connection.
+/// - A GOAWAY without open streams: the connection would stay open as long as the server keeps it open. It is closed.
 ///
-/// A PUSH_PROMISE ([RFC 9113, section 6.6](https://www.rfc-editor.org/rfc/rfc9113#section-6.6)) ends the connection, because
+/// A PUSH_PROMISE ([RFC 9113, section 6.6](https://www.rfc-editor.org/rfc/rfc9113#section-6.6)) closes the connection, because
 /// SETTINGS_ENABLE_PUSH was 0. So does a WINDOW_UPDATE by 0 ([RFC 9113, section 6.9](https://www.rfc-editor.org/rfc/rfc9113#section-6.9)),
 /// which SwiftNIO ignores for a stream whose request is complete.
 final class HTTP2FrameGuard: ChannelInboundHandler {
@@ -25,20 +24,20 @@ final class HTTP2FrameGuard: ChannelInboundHandler {
         case readComplete
     }
 
-    /// The largest number of frames that is held back. A server that sends more before any request is disconnected.
+    /// The maximum number of frames to hold back. A connection whose server sends more before any request is closed.
     private static let mostHeld = 128
 
     /// `nil` as soon as the client's pool knows the connection.
     private var held: [Held]? = []
     private var context: ChannelHandlerContext?
     private var openStreams = 0
-    /// The limit that was not passed on yet.
+    /// The stream limit that has not been forwarded yet.
     private var limit: UInt32?
 
     func handlerAdded(context: ChannelHandlerContext) { self.context = context }
     func handlerRemoved(context: ChannelHandlerContext) { (self.context, held) = (nil, nil) }
 
-    /// Passes on what was held back, because the pool knows the connection.
+    /// Forwards what was held back, because the pool now knows the connection.
     func release() {
         guard let items = held else { return }
         held = nil
@@ -52,7 +51,7 @@ final class HTTP2FrameGuard: ChannelInboundHandler {
         }
     }
 
-    /// Holds `item` back until ``release()``. Returns whether it did.
+    /// Returns whether `item` is held back until ``release()``.
     private func hold(_ item: Held, _ context: ChannelHandlerContext) -> Bool {
         guard let count = held?.count else { return false }
         if count < Self.mostHeld { held?.append(item) } else { context.closeNow() }
@@ -103,7 +102,7 @@ final class HTTP2FrameGuard: ChannelInboundHandler {
         case is NIOHTTP2StreamCreatedEvent:
             openStreams += 1
             if limit != nil {
-                // Not within this call, in which the client opens the stream.
+                // Deferred: the client is still opening the stream.
                 let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
                 context.eventLoop.execute {
                     let (guarding, context) = bound.value
@@ -124,16 +123,16 @@ final class HTTP2FrameGuard: ChannelInboundHandler {
     }
 }
 
-/// Is after all other handlers in an HTTP/2 connection.
+/// The last handler of an HTTP/2 connection.
 ///
-/// - It closes a connection with an error of its own, such as a frame for a stream that was abandoned 32 streams ago. The client would send
-///   GOAWAY and continue to use the connection, whose window is not opened any more: every request on it would stall until its deadline.
-/// - It learns from the first SETTINGS how many streams the server allows.
+/// - It closes a connection that had an error of its own, such as a frame for a stream that was closed 32 streams ago. The client would
+///   send a GOAWAY and go on using the connection. Its window is no longer opened, so every request would hang until its deadline.
+/// - It reads the server's stream limit from the first SETTINGS frame.
 final class HTTP2ConnectionGuard: ChannelInboundHandler {
     typealias InboundIn = HTTP2Frame
 
     let record: ConnectionRecord
-    /// Fulfilled with the stream limit, or `nil` if the server sets none, when the first settings have arrived.
+    /// Succeeds when the first settings arrive: with the stream limit, or `nil` if the server sets none.
     private let settings: EventLoopPromise<Int?>
 
     init(_ record: ConnectionRecord, settings: EventLoopPromise<Int?>) { (self.record, self.settings) = (record, settings) }
@@ -148,7 +147,7 @@ final class HTTP2ConnectionGuard: ChannelInboundHandler {
     func errorCaught(context: ChannelHandlerContext, error: any Error) { context.closeNow() }
 }
 
-/// The error if a server's first settings allow no streams.
+/// An error: a server's first settings allow no streams.
 struct NoStreamsAllowed: Error, CustomStringConvertible {
     var description: String { "the server allows no streams (SETTINGS_MAX_CONCURRENT_STREAMS is 0)" }
 }

@@ -2,26 +2,26 @@
 internal import NIOCore
 internal import NIOHTTP1
 
-/// Tracks where an HTTP/1.1 response ends among the bytes of a connection ([RFC 9112, section
-/// 6.3](https://www.rfc-editor.org/rfc/rfc9112#section-6.3)), and whether bytes follow it.
+/// Finds the end of an HTTP/1.1 response in the bytes of a connection
+/// ([RFC 9112, section 6.3](https://www.rfc-editor.org/rfc/rfc9112#section-6.3)), and whether bytes follow it.
 ///
-/// SwiftNIO's decoder does not report which bytes belong to a message, and keeps the rest for the next one. So the bytes of a read are
-/// passed to it in pieces, with ``piece(of:)``, so that the end of a response can only come with the last byte of a piece:
+/// SwiftNIO's decoder doesn't report which bytes belong to a message, and keeps the rest for the next one. Therefore ``piece(of:)`` splits
+/// the bytes of a read, so that a response can only end with the last byte of a piece:
 ///
 /// - a head ends with an empty line,
 /// - a body of a known length ends by count,
 /// - a chunked body ends with a line feed; if a read ends with one, this octet is a piece of its own.
 ///
-/// If the end comes earlier than with the last byte of a read, the connection can't be reused.
+/// If a response ends before the last byte of a read, the connection can't be reused.
 struct ResponseEnds {
     private enum State {
         /// No response is expected.
         case idle
-        /// The number of octets of CR LF CR LF that have arrived.
+        /// The number of octets of CR LF CR LF that have been received.
         case head(matched: Int)
         case body(left: Int64)
         case chunks
-        /// Until the connection ends.
+        /// The body ends with the connection.
         case rest
     }
 
@@ -35,7 +35,7 @@ struct ResponseEnds {
     private var state = State.idle
     private var piece: Piece?
     private var hasMore = false
-    /// Whether bytes arrived that belong to no response: the connection must not be reused.
+    /// Whether bytes were received that belong to no response. The connection must not be reused then.
     private(set) var isSpent = false
 
     /// Whether bytes belong to a response.
@@ -43,7 +43,7 @@ struct ResponseEnds {
 
     mutating func requestBegan() { state = .head(matched: 0) }
 
-    /// Records that the head of the final response was decoded.
+    /// Called when the head of the final response was decoded.
     mutating func headEnded(length: Int64?, isChunked: Bool) {
         guard case .head = state else {
             isSpent = true
@@ -53,7 +53,7 @@ struct ResponseEnds {
         state = isChunked ? .chunks : length.map { .body(left: $0) } ?? .rest
     }
 
-    /// Records that the end of the response was decoded.
+    /// Called when the end of the response was decoded.
     mutating func responseEnded() {
         switch piece {
         case .head(let isWhole): if !isWhole { isSpent = true }
@@ -66,7 +66,7 @@ struct ResponseEnds {
         state = .idle
     }
 
-    /// Records bytes that belong to no response.
+    /// Called when bytes were received that belong to no response.
     mutating func unexpected() { isSpent = true }
 
     /// Returns how many of the first bytes of a read the decoder gets next: at least 1, unless there are none.
@@ -96,7 +96,7 @@ struct ResponseEnds {
         return count
     }
 
-    /// Records that the decoder has processed the piece.
+    /// Called when the decoder has received the piece.
     mutating func pieceDecoded() { (piece, hasMore) = (nil, false) }
 
     private static func endOfHead(in bytes: UnsafeRawBufferPointer, matched: Int) -> (end: Int?, matched: Int) {
@@ -148,7 +148,7 @@ final class ResponseBoundary {
 
     func responseEnded() { ends.responseEnded() }
 
-    /// Passes the bytes of a read to the decoder, and drops those that belong to no response. Returns false if the connection must be
+    /// Passes the bytes of a read to the decoder, and drops bytes that belong to no response. Returns false if the connection must be
     /// closed immediately.
     func read(_ buffer: ByteBuffer, decode: (ByteBuffer) -> Void) -> Bool {
         var rest = buffer
@@ -171,7 +171,7 @@ final class ResponseBoundary {
     }
 }
 
-/// Is before the decoder of an HTTP/1.1 connection, and drops bytes that belong to no response.
+/// Sits before the decoder of an HTTP/1.1 connection, and withholds bytes that belong to no response.
 final class ReadGuard: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -182,7 +182,7 @@ final class ReadGuard: ChannelInboundHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let mayStay = boundary.read(unwrapInboundIn(data)) { piece in
-            // An earlier piece may have closed the connection, for the right reason.
+            // If an earlier piece closed the connection, the rest is dropped.
             if context.channel.isActive { context.fireChannelRead(wrapInboundOut(piece)) }
         }
         if !mayStay { context.closeNow() }

@@ -7,38 +7,31 @@ internal import NIOSSL
 
 extension AsyncHTTPClientTransport {
     /// The settings of the client that the transport creates.
-    ///
-    /// ```swift
-    /// var configuration = AsyncHTTPClientTransport.Configuration()
-    /// configuration.maxConnectionsPerHost = 4
-    /// configuration.decompresses = true
-    /// let transport = try AsyncHTTPClientTransport(configuration)
-    /// ```
     public struct Configuration: Sendable {
-        /// The certificates to trust, and the one to present.
+        /// The trusted certificates, and the client's own certificate.
         public var tls = TLSSettings()
-        /// The timeout of connecting, including TLS: more than zero, 10 s by default. A request's deadline applies too.
+        /// The timeout of connecting, including TLS: 10 s by default; more than zero. A request's deadline also applies.
         public var connectTimeout: Duration = .seconds(10)
-        /// How long an idle connection is kept: 60 s by default.
+        /// The time for which an unused connection is kept: 60 s by default.
         public var idleTimeout: Duration = .seconds(60)
-        /// The largest number of HTTP/1.1 connections to one host: at least 1, 8 by default. Further requests queue.
+        /// The number of HTTP/1.1 connections to one host at a time: 8 by default, at least 1. Further requests queue.
         public var maxConnectionsPerHost = 8
-        /// Whether TLS may select HTTP/2 (ALPN, [RFC 7301](https://www.rfc-editor.org/rfc/rfc7301)); true by default. If false, only
-        /// HTTP/1.1 is used.
+        /// Whether HTTP/2 is allowed: true by default. True: TLS negotiates the version (ALPN,
+        /// [RFC 7301](https://www.rfc-editor.org/rfc/rfc7301)). False: HTTP/1.1 only.
         public var allowsHTTP2 = true
-        /// The proxy; `nil`, the default, connects directly.
+        /// The proxy; `nil` (the default): direct connections.
         public var proxy: ProxySettings?
-        /// Whether bodies in gzip or deflate are requested and decoded; false by default. A request with its own `Accept-Encoding` or
-        /// `Range` gets the bytes as they are. ``maxDecompressionRatio`` limits the result.
+        /// Whether the transport requests and decodes bodies in gzip or deflate: false by default. A request that sets `Accept-Encoding` or
+        /// `Range` gets undecoded bytes. See also ``maxDecompressionRatio``.
         public var decompresses = false
-        /// The largest number of bytes from one compressed byte: at least 1, 200 by default. Beyond it, the body fails. It protects from
-        /// decompression bombs.
+        /// The number of decoded bytes that one encoded byte may produce before the body fails: 200 by default, at least 1. It protects
+        /// against decompression bombs.
         public var maxDecompressionRatio = 200
-        /// Changes the client's settings, for those that are not here. Called last; it does nothing by default. Redirects and decompression
-        /// stay off unless it sets them.
+        /// Changes the client's settings after all others were applied, for settings that are missing here. Redirects and decompression are
+        /// off unless this closure sets them. By default it changes nothing.
         public var customize: @Sendable (inout HTTPClient.Configuration) -> Void = { _ in }
 
-        /// Creates the default settings.
+        /// Creates settings with the default values.
         public init() {}
     }
 }
@@ -51,7 +44,7 @@ extension AsyncHTTPClientTransport.Configuration {
         var settings = HTTPClient.Configuration()
         settings.redirectConfiguration = .disallow
         settings.decompression = decompressing ? .enabled(limit: .ratio(maxDecompressionRatio)) : .disabled
-        settings.tracing.tracer = nil  // spans are the work of a middleware
+        settings.tracing.tracer = nil  // spans are made by a middleware
         settings.timeout.connect = .nanoseconds(connectTimeout.wholeNanoseconds)
         settings.connectionPool.idleTimeout = .nanoseconds(idleTimeout.wholeNanoseconds)
         settings.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = maxConnectionsPerHost
@@ -72,9 +65,9 @@ extension AsyncHTTPClientTransport.Configuration {
 }
 
 extension TLSSettings {
-    /// Returns the settings for SwiftNIO.
+    /// Returns the settings as a configuration of NIOSSL.
     ///
-    /// - Throws: `NIOSSLError` and similar errors for certificates and keys that can't be read.
+    /// - Throws: `NIOSSLError` and other errors for certificates and keys that can't be read.
     func nioConfiguration() throws -> TLSConfiguration {
         var tls = TLSConfiguration.makeClientConfiguration()
         tls.additionalTrustRoots = try extraRootsPEMFiles.map { .certificates(try NIOSSLCertificate.fromPEMFile($0)) }
@@ -87,7 +80,7 @@ extension TLSSettings {
 }
 
 extension Duration {
-    /// The duration in nanoseconds, limited to 100 years in either direction, so that a clock's reading can be added.
+    /// The duration in nanoseconds. It is limited to 100 years in either direction, so that it can be added to a clock's reading.
     var wholeNanoseconds: Int64 {
         let (seconds, attoseconds) = bounded.components
         return seconds * 1_000_000_000 + attoseconds / 1_000_000_000

@@ -4,7 +4,7 @@ public import ErrandCore
 internal import NIOSSL
 internal import Synchronization
 
-/// A transport over AsyncHTTPClient: HTTP/1.1 and HTTP/2, with its connection pool.
+/// Sends requests with AsyncHTTPClient: HTTP/1.1 and HTTP/2, with its connection pool.
 ///
 /// ```swift
 /// try await withTransport(AsyncHTTPClientTransport()) { transport in
@@ -12,28 +12,29 @@ internal import Synchronization
 /// }
 /// ```
 ///
-/// It creates a client of its own and shuts it down (in ``shutdown()``, or when the last copy of the transport is released and every
-/// exchange has ended), or it borrows a client of yours, which you shut down.
+/// The transport either creates its own client or borrows yours. It shuts its own client down: in ``shutdown()``, or when the last copy of
+/// the transport is gone and all exchanges have ended. It does not shut down a borrowed client.
 ///
-/// Deadlines apply to the end of the body. Bodies stream in both directions with back-pressure; up to 64 KiB of a response are read ahead.
-/// It follows no redirects, and decodes content only if ``Configuration/decompresses`` is true. It does not report trailers and 1xx
-/// responses.
+/// Deadlines apply until the end of the body. Bodies are streamed with back-pressure in both directions; up to 64 KiB of a response are
+/// read ahead. The transport does not follow redirects, and it decodes content only if ``Configuration/decompresses`` is set. It does not
+/// support trailers and 1xx responses.
 public struct AsyncHTTPClientTransport: HTTPTransport, ConnectionSource, CustomStringConvertible, CustomReflectable {
     private let owner: ClientOwner
 
-    /// Creates a transport with a client of its own and the default ``Configuration``.
+    /// Creates a transport with its own client and the default ``Configuration``.
     public init() {
         self.init(Configuration(), tls: .makeClientConfiguration())
     }
 
-    /// Creates a transport with a client of its own.
+    /// Creates a transport with its own client.
     ///
-    /// - Throws: the error of reading certificates or keys.
+    /// - Parameter configuration: the settings of the client.
+    /// - Throws: any error of reading certificates or keys.
     public init(_ configuration: Configuration) throws {
         self.init(configuration, tls: try configuration.tls.nioConfiguration())
     }
 
-    /// Returns a transport with a client of its own and the default ``Configuration``, which decodes gzip and deflate.
+    /// Returns a transport with its own client and the default ``Configuration``, which also decodes gzip and deflate.
     public static func decompressing() -> AsyncHTTPClientTransport {
         var configuration = Configuration()
         configuration.decompresses = true
@@ -47,32 +48,39 @@ public struct AsyncHTTPClientTransport: HTTPTransport, ConnectionSource, CustomS
                 eventLoopGroup: HTTPClient.defaultEventLoopGroup,
                 configuration: configuration.clientConfiguration(tls: tls, decompressing: decompressing, watch))
         }
-        // A client decodes for all its requests or for none, so requests that want the bytes as they are need another client.
+        // A client decodes the responses to all its requests or to none. Requests for undecoded bytes therefore have their own client.
         owner = ClientOwner(
             Clients(plain: client(decompressing: false), decompressing: configuration.decompresses ? client(decompressing: true) : nil),
             watch)
     }
 
-    /// Creates a transport over a client of yours, with that client's settings. If its redirects and its decompression are on, this library
-    /// does not see them. The client is not shut down.
+    /// Creates a transport that uses an existing client of the app, with that client's settings. ``shutdown()`` does not shut this client
+    /// down. If the client follows redirects or decompresses, this library doesn't see it.
     ///
-    /// Connections of a borrowed client are not guarded against errors of AsyncHTTPClient 1.37: a response that is complete before its
-    /// request, a status below 100, and a broken HTTP/2 connection can make requests stall or the process trap.
+    /// The connections of a borrowed client have no guards against three defects of AsyncHTTPClient 1.37: a response that is complete
+    /// before its request, a status below 100, and a broken HTTP/2 connection can make requests hang, or end the process.
+    ///
+    /// - Parameter client: the client to use; the app shuts it down.
     public init(borrowing client: HTTPClient) {
         owner = ClientOwner(Clients(plain: client, decompressing: nil), nil)
     }
 
+    /// The transport enforces deadlines, streams response bodies and reports the phases of an exchange.
     public var capabilities: Capabilities {
         [.deadlines, .streamingDownload, .phaseEvents]
     }
 
-    /// The open connections of a client of its own; empty for a borrowed client.
+    /// The connections that the transport's own client has open now; empty for a borrowed client.
     public var openConnections: [OpenConnection] { owner.watch?.connections ?? [] }
 
+    /// The type's name.
     public var description: String { "AsyncHTTPClientTransport" }
-    /// The open connections, without the client, whose settings may contain credentials of a proxy.
+    /// A mirror without the client, whose settings may contain credentials of a proxy.
     public var customMirror: Mirror { Mirror(self, children: ["openConnections": openConnections]) }
 
+    /// Sends a request, and returns its response as soon as the head has been received.
+    ///
+    /// - Throws: ``ErrandCore/TransportError``; `CancellationError`.
     public func send(_ request: Request) async throws -> Response {
         try Task.checkCancellation()
         guard let clients = owner.clients else {
@@ -92,7 +100,8 @@ public struct AsyncHTTPClientTransport: HTTPTransport, ConnectionSource, CustomS
         return try await Exchange(request, isDecompressing: true, owner: owner).run(on: decompressing, preferring: eventLoop)
     }
 
-    /// Shuts a client of its own down: connections are closed, and exchanges in progress fail. A borrowed client is only released.
+    /// Shuts the transport's own client down: its connections are closed, and exchanges in progress fail. A borrowed client is released,
+    /// but not shut down.
     public func shutdown() async throws {
         try await owner.shutdown()
     }
@@ -107,7 +116,7 @@ struct Clients: Sendable {
     var all: [HTTPClient] { [plain] + (decompressing.map { [$0] } ?? []) }
 }
 
-/// Holds the clients, and shuts them down when it is released, unless they are borrowed.
+/// Owns the clients. Shuts them down when its last reference is gone, unless they are borrowed.
 final class ClientOwner: Sendable {
     private let state: Mutex<Clients?>
     /// `nil` if the clients are borrowed.

@@ -4,12 +4,12 @@ internal import NIOCore
 internal import NIOHTTP1
 internal import Synchronization
 
-/// Tracks the connections of one transport's own clients, and notifies exchanges of the connection that they got.
+/// Keeps track of the connections of a transport's own clients, and notifies exchanges of the connection that they use.
 ///
-/// The client does not report which connection a request uses. So a request whose events are observed carries the number of its exchange in
-/// a field of its own. The guard of the connection removes the field before anything is written.
+/// The client doesn't report which connection a request uses. Therefore, a request whose events are recorded carries the number of its
+/// exchange in a special header field. The guard of the connection removes this field before anything is written.
 final class ConnectionWatch: Sendable {
-    /// The name of that field. It is random, so that no request has it otherwise.
+    /// The name of the special field. It is random, so that no request has this field already.
     let fieldName = "errand-exchange-\(String(UInt64.random(in: .min ... .max), radix: 16))"
 
     private struct State {
@@ -19,7 +19,7 @@ final class ConnectionWatch: Sendable {
         /// Connections that can take a request, by their authority; the one that was used last stands last.
         var idle: [String: [ConnectionRecord]] = [:]
         var expected: [Int: Exchange] = [:]
-        /// Whether a stream without a guard was seen: the field would be sent.
+        /// Whether a stream without a guard was seen. Such a stream would send the field.
         var isBlind = false
 
         mutating func removeIdle(_ record: ConnectionRecord) {
@@ -31,7 +31,7 @@ final class ConnectionWatch: Sendable {
     }
 
     private let state = Mutex(State())
-    /// Whether a head may have the field. Never reset: a head may be written after its exchange has ended.
+    /// Whether a head may have the field. Never set back: a head may be written after its exchange has ended.
     private let mayHaveField = Atomic(false)
 
     var connections: [OpenConnection] {
@@ -93,7 +93,7 @@ final class ConnectionWatch: Sendable {
 
     // MARK: Exchanges
 
-    /// Returns the number for the field; `nil` if it could not be removed again.
+    /// Returns a number for the field; `nil` if no guard could remove the field.
     func expect(_ exchange: Exchange) -> Int? {
         mayHaveField.store(true, ordering: .relaxed)
         return state.withLock { state in
@@ -110,7 +110,8 @@ final class ConnectionWatch: Sendable {
         _ = forgotten
     }
 
-    /// Removes the field from a head that is about to be written. Returns `nil` if there is none, and no exchange if that has ended.
+    /// Removes the field from a head that is about to be written. Returns `nil` if the head doesn't have the field, and no exchange if the
+    /// exchange has ended.
     func take(_ head: inout HTTPRequestHead) -> (exchange: Exchange?, Void)? {
         guard mayHaveField.load(ordering: .relaxed), let value = head.headers.first(name: fieldName) else { return nil }
         head.headers.remove(name: fieldName)
