@@ -3,12 +3,12 @@ internal import ErrandCore
 internal import Metrics
 internal import Synchronization
 
-/// The instruments of a stack, created once for each set of attributes, so that the back end is not called again.
+/// The instruments of a stack. They are created once for each set of attributes, so that the backend is not called again.
 final class Instruments: Sendable {
     private struct Key: Hashable {
         /// The server whose requests are counted.
         enum Server: Hashable {
-            /// A server; `nil` for requests without one.
+            /// `nil` for requests without a server.
             case origin(Origin?)
             /// All servers beyond ``seriesLimit``.
             case others
@@ -28,10 +28,10 @@ final class Instruments: Sendable {
         var series: [Key: Series] = [:]
     }
 
-    /// The number of series. Back ends never remove a series, so further servers are counted together: redirects to ever new names create
-    /// no new series.
+    /// The maximum number of series, because backends never forget one. Servers beyond it are counted together, so that a server can't
+    /// create more series by redirecting to new names.
     static let seriesLimit = 1_000
-    /// `server.address` of the servers beyond the limit.
+    /// The `server.address` of servers beyond the limit.
     static let otherServers = "_OTHER"
 
     private let attributes: MetricsMiddleware.Attributes
@@ -52,7 +52,7 @@ final class Instruments: Sendable {
             method: Conventions.method(request.method, isKnown: knownMethods.contains(request.method)),
             server: .origin(Conventions.server(of: request)),
             template: attributes.contains(.urlTemplate) ? request.options.urlTemplate : nil)
-        // There are few methods.
+        // Not limited by server: there are only a few methods.
         let rest = Key(method: key.method, server: .others, template: nil)
         let (known, factory, isFull) = state.withLock { state -> (Series?, any MetricsFactory, Bool) in
             let factory = state.factory ?? MetricsSystem.factory
@@ -64,7 +64,7 @@ final class Instruments: Sendable {
         let made = make(isFull ? rest : key, by: factory)
         return state.withLock { state in
             if let known = state.series[key] { return known }
-            // Another thread may have filled it in between.
+            // Other tasks may have filled it in the meantime.
             if !isFull, state.series.count >= Self.seriesLimit { return state.series[rest] ?? made }
             let known = state.series[isFull ? rest : key] ?? made
             state.series[isFull ? rest : key] = known
@@ -97,11 +97,11 @@ final class Instruments: Sendable {
 final class Series: Sendable {
     /// The outcome of an attempt.
     struct Outcome: Hashable {
-        /// The status; `nil` if there was no head.
+        /// `nil` if no head was received.
         var status: Int?
-        /// `nil` if the attempt succeeded, or if its caller cancelled it.
+        /// `nil` if the attempt succeeded, or if its caller was cancelled.
         var errorType: String?
-        /// The HTTP version; `nil` if it is unknown.
+        /// `nil` if it is not known.
         var version: String?
 
         fileprivate var dimensions: [(String, String)] {
@@ -115,8 +115,8 @@ final class Series: Sendable {
         let outcome: Outcome
     }
 
-    /// The number of instruments, of three kinds, beyond which outcomes are counted together: successful ones as one, and all others as
-    /// another. The server chooses the status, so the number of outcomes must be limited.
+    /// The maximum number of instruments, of three kinds: a server chooses its statuses. Outcomes beyond it are counted together, successes
+    /// and failures separately.
     static let outcomeLimit = 100
 
     let active: Meter
@@ -136,9 +136,12 @@ final class Series: Sendable {
         connections?.update()
     }
 
+    /// Records the sizes of both bodies.
+    ///
     /// - Parameters:
-    ///   - requestBytes: `nil` if there was no body, or if its size is unknown.
-    ///   - responseBytes: `nil` if the size is unknown.
+    ///   - requestBytes: `nil` if there was no body, or its size is not known.
+    ///   - responseBytes: `nil` if the size is not known.
+    ///   - outcome: the outcome of the attempt.
     func recordSizes(_ requestBytes: Int64?, _ responseBytes: Int64?, of outcome: Outcome) {
         if let requestBytes { recorder("http.client.request.body.size", outcome).record(requestBytes) }
         if let responseBytes { recorder("http.client.response.body.size", outcome).record(responseBytes) }
@@ -149,7 +152,7 @@ final class Series: Sendable {
         let (known, isFull) = recorders.withLock { ($0[key], $0.count >= Self.outcomeLimit) }
         if let known { return known }
         if isFull {
-            // A successful outcome still counts as successful.
+            // A success stays a success.
             key = Key(label: label, outcome: Outcome(errorType: outcome.errorType == nil ? nil : Instruments.otherServers))
             if let known = recorders.withLock({ $0[key] }) { return known }
         }
@@ -162,7 +165,7 @@ final class Series: Sendable {
     }
 }
 
-/// The meters of the open connections to one origin, whose number a closure returns.
+/// The gauges of the open connections to one origin, read from a closure.
 struct ConnectionMeters: Sendable {
     private let origin: Origin
     private let count: @Sendable (Origin) -> MetricsMiddleware.ConnectionCount?

@@ -12,15 +12,15 @@ extension MetricsMiddleware.ConnectionCount {
 }
 
 extension HTTPSender where Self: ConnectionSource {
-    /// Measures each request that is sent, and the open connections of this transport. See ``MetricsMiddleware``.
+    /// Measures each attempt, and the connections that this transport has open. See ``MetricsMiddleware``.
     ///
     /// ```swift
-    /// let stack = AsyncHTTPClientTransport().metrics().retry()
+    /// let stack = AsyncHTTPClientTransport().metrics().redirect().retry()
     /// ```
     ///
     /// - Parameters:
-    ///   - factory: creates the instruments; `nil`, the default, is `MetricsSystem.factory` when the first request is measured.
-    ///   - attributes: the optional attributes; none by default.
+    ///   - factory: the factory of the instruments; `nil`, the default: `MetricsSystem.factory` at the first measured request.
+    ///   - attributes: the optional attributes to add; none by default.
     ///   - clock: the clock that measures durations.
     public func metrics(
         factory: (any MetricsFactory)? = nil, attributes: MetricsMiddleware.Attributes = [], clock: any Clock<Duration> = ContinuousClock()

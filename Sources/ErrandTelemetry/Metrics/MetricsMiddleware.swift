@@ -2,69 +2,72 @@
 public import ErrandCore
 public import Metrics
 
-/// Measures each request that is sent, according to OpenTelemetry's conventions for HTTP clients, through swift-metrics.
+/// Measures each attempt according to OpenTelemetry's conventions for HTTP clients, with swift-metrics.
 ///
 /// ```swift
 /// let stack = HTTPStack.bare.metrics().redirect().retry()
-/// // A back end for Prometheus shows, for example:
-/// // http_client_request_duration_count{http_request_method="GET",server_address="a.example",server_port="443",…} 12
+/// // http.client.request.duration
+/// //   http.request.method=GET server.address=a.example server.port=443
+/// //   http.response.status_code=200 network.protocol.version=1.1
 /// ```
 ///
 /// **Place:** next to the transport, inside `retry`, `redirect`, the cache and the limits: each attempt is measured on its own, without the
-/// time that it was queued. `HTTPStack.default` contains `redirect`, so begin with `HTTPStack.bare`.
+/// time in which it was queued. `HTTPStack.default` already follows redirects; therefore begin with `HTTPStack.bare`.
 ///
-/// | Name | Kind | Unit | Attributes besides the common ones |
-/// |---|---|---|---|
-/// | `http.client.request.duration` | aggregating `Recorder` | s | `http.response.status_code`, `error.type`, `network.protocol.version` |
-/// | `http.client.active_requests` | `Meter` | requests | `url.scheme` |
-/// | `http.client.request.body.size` | aggregating `Recorder` | bytes | as for the duration |
-/// | `http.client.response.body.size` | aggregating `Recorder` | bytes | as for the duration |
-/// | `http.client.open_connections` | `Meter` | connections | `http.connection.state` (`active`, `idle`), without a method |
+/// The metrics:
 ///
-/// The common attributes are `http.request.method` (`_OTHER` for an unknown method), `server.address` (an IPv6 address without brackets)
-/// and `server.port`. ``Attributes-swift.struct`` lists the optional ones. `network.protocol.name` is always `http`, and is left out. The
-/// path is never an attribute.
+/// - `http.client.request.duration`: a `Recorder` that aggregates, in seconds. Additional attributes: `http.response.status_code`,
+///   `error.type`, `network.protocol.version`.
+/// - `http.client.active_requests`: a `Meter`, in requests. Additional attribute: `url.scheme`.
+/// - `http.client.request.body.size`: a `Recorder` that aggregates, in bytes. Additional attributes: the same as for the duration.
+/// - `http.client.response.body.size`: a `Recorder` that aggregates, in bytes. Additional attributes: the same as for the duration.
+/// - `http.client.open_connections`: a `Meter`, in connections. Additional attribute: `http.connection.state` (`active` or `idle`). It does
+///   not have the method.
 ///
-/// **A duration** ends when the exchange ends on the wire: with the last byte of the response, or when the response is abandoned; for a
-/// change of protocol, with the head. A stream is measured to its end. In a typed call, the attempt whose response is decoded ends after
-/// decoding.
+/// All metrics have `http.request.method` (`_OTHER` for an unknown method), `server.address` (an IPv6 address without brackets) and
+/// `server.port`. For optional attributes, see ``Attributes-swift.struct``. `network.protocol.name` would always be `http` and is left out.
+/// The path is never an attribute.
 ///
-/// **Sizes** are recorded for complete exchanges: the number of bytes on the wire, as they were encoded, if the transport counts them or a
-/// length is declared. No size is recorded for a body that the transport itself decodes, or for a request without a body.
+/// **A duration** ends when the exchange ends on the wire: with the last byte of the response, or when the response is abandoned. For a
+/// protocol upgrade, it ends with the head. A stream is measured to its end. In a typed call, the attempt whose response is decoded ends
+/// after decoding.
 ///
-/// **`error.type`** is a status that the request's own rule refuses (of `validateStatus`, wherever it is in the stack), or a status from
-/// 400 if there is no rule; `timeout` and the other codes of ``TransportError`` in snake case (`cannot_connect`, `connection_lost`); or the
-/// name of another error's type. A call that its caller cancelled, and a response that was abandoned, have none.
+/// **Sizes** are recorded for exchanges that were complete. They are the encoded bytes on the wire, if the transport counts them or a
+/// length is declared. A body that the transport itself decodes, and a request without a body, have no size.
 ///
-/// **Limits:** back ends keep each series forever, and servers choose names and statuses. After 1,000 sets of the common attributes,
-/// further servers are counted together, with the `server.address` `_OTHER`, without a port and the optional attributes. After 100 sets of
-/// the other attributes of one server, further ones are counted together, with the `error.type` `_OTHER`, without a status.
+/// **`error.type`** is a status code that the request's own rule rejects (`validateStatus`, at any place); without a rule, a status code
+/// from 400 up. For a failure, it is `timeout`, another code of ``TransportError`` in snake case (`cannot_connect`, `connection_lost`), or
+/// the name of the error's type. A call that its caller cancelled, or a response that was abandoned, has none.
 ///
-/// swift-metrics does not pass buckets or units to a back end: configure yours with ``durationBuckets``.
+/// **Bounds:** backends keep each series forever, and servers choose names and statuses. After 1,000 sets of the common attributes, further
+/// servers are counted together with the `server.address` `_OTHER`, without a port and optional attributes. After 100 sets of the other
+/// attributes of one server, further sets are counted together with the `error.type` `_OTHER`, without a status.
+///
+/// swift-metrics can't pass buckets or units to a backend: configure ``durationBuckets`` in yours.
 ///
 /// **Per request:** `request.options.metrics = .off`.
 public struct MetricsMiddleware: HTTPMiddleware {
-    /// The bounds of the buckets for `http.client.request.duration` in the conventions, in seconds.
+    /// The bounds of the buckets that the conventions recommend for `http.client.request.duration`, in seconds.
     public static let durationBuckets: [Double] = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
 
-    /// Optional attributes, which are off by default.
+    /// The optional attributes.
     public struct Attributes: OptionSet, Sendable, Hashable {
-        /// The attributes as bits.
+        /// The bits of the set.
         public let rawValue: Int
-        /// Creates a set from bits.
+        /// Creates a set from its bits.
         public init(rawValue: Int) { self.rawValue = rawValue }
 
-        /// `url.scheme`, on every metric.
+        /// Adds `url.scheme` to every metric.
         public static let urlScheme = Attributes(rawValue: 1)
-        /// `url.template`, on every metric, if a request has one. There is a series for each endpoint.
+        /// Adds `url.template` to every metric, if the request has one. This creates as many series as there are endpoints.
         public static let urlTemplate = Attributes(rawValue: 2)
     }
 
-    /// The number of open connections.
+    /// The numbers of open connections.
     public struct ConnectionCount: Sendable, Hashable {
-        /// The connections with an exchange in progress.
+        /// The number of connections with an exchange in progress.
         public var active: Int
-        /// The connections that are kept for later exchanges.
+        /// The number of connections that are kept for the next exchange.
         public var idle: Int
 
         /// Creates a count.
@@ -77,11 +80,11 @@ public struct MetricsMiddleware: HTTPMiddleware {
     /// Creates the middleware.
     ///
     /// - Parameters:
-    ///   - factory: creates the instruments; `nil`, the default, is `MetricsSystem.factory` when the first request is measured.
-    ///   - attributes: the optional attributes; none by default.
-    ///   - knownMethods: the methods that are named; `nil`, the default, means those of RFC 9110 and PATCH.
-    ///   - openConnections: called at each end of an exchange. Returns the number of connections to its origin, or `nil` if it is unknown.
-    ///     It must return quickly. Without it, which is the default, `http.client.open_connections` is not recorded.
+    ///   - factory: the factory of the instruments; `nil`, the default: `MetricsSystem.factory` at the first measured request.
+    ///   - attributes: the optional attributes to add; none by default.
+    ///   - knownMethods: the methods that are reported by name; `nil`, the default: those of RFC 9110, and PATCH.
+    ///   - openConnections: returns the number of connections to an origin, or `nil` if it is not known. Called at each end of an exchange;
+    ///     it must return quickly. Without it, the default, `http.client.open_connections` is not reported.
     ///   - clock: the clock that measures durations.
     public init(
         factory: (any MetricsFactory)? = nil, attributes: Attributes = [], knownMethods: Set<HTTPRequest.Method>? = nil,
@@ -135,7 +138,7 @@ public struct MetricsMiddleware: HTTPMiddleware {
             response.onCallEnd(of: request, mark: elapsed) { end($0, outcome) }
             return response
         } catch let error as StatusError {
-            // A response too: `validateStatus` may be on either side.
+            // This is also a response: `validateStatus` may be on either side.
             let outcome = Series.Outcome(
                 status: error.status.code, errorType: "\(error.status.code)", version: error.refused.metadata.httpVersion)
             error.refused.exchange.onEnd { exchange, sizes in
@@ -158,7 +161,7 @@ private enum MetricsOptionKey: OptionKey {
 }
 
 extension RequestOptions {
-    /// Whether metrics are recorded for this request: `.off` leaves it out.
+    /// Whether this request is measured: `.off` leaves it out.
     public var metrics: OptionOverride<Never> {
         get { self[MetricsOptionKey.self] }
         set { self[MetricsOptionKey.self] = newValue }
@@ -166,17 +169,16 @@ extension RequestOptions {
 }
 
 extension HTTPSender {
-    /// Measures each request that is sent. See ``MetricsMiddleware``.
+    /// Measures each attempt. See ``MetricsMiddleware``.
     ///
     /// ```swift
-    /// let stack = HTTPStack.bare.metrics().redirect().retry()
+    /// HTTPStack.bare.metrics().redirect().retry()
     /// ```
     ///
     /// - Parameters:
-    ///   - factory: creates the instruments; `nil`, the default, is `MetricsSystem.factory` when the first request is measured.
-    ///   - attributes: the optional attributes; none by default.
-    ///   - openConnections: returns the number of connections to an origin, or `nil` if it is unknown. Without it,
-    ///     `http.client.open_connections` is not recorded.
+    ///   - factory: the factory of the instruments; `nil`, the default: `MetricsSystem.factory` at the first measured request.
+    ///   - attributes: the optional attributes to add; none by default.
+    ///   - openConnections: returns the number of connections to an origin, or `nil` if it is not known. Must return quickly.
     ///   - clock: the clock that measures durations.
     public func metrics(
         factory: (any MetricsFactory)? = nil, attributes: MetricsMiddleware.Attributes = [],

@@ -5,10 +5,10 @@ internal import Tracing
 /// The span of a request: its attributes and its end.
 final class RequestSpan: Sendable {
     private let span: any Tracing.Span
-    /// The request without the fields that the tracer has added.
+    /// The request without the fields that the tracer added.
     private let request: Request
     private let options: TraceOptions
-    /// Whether the span is that of one attempt, or of the whole call.
+    /// Whether the span represents one attempt, or the call around the attempts.
     private let isAttempt: Bool
     private let isKnownMethod: Bool
 
@@ -22,7 +22,9 @@ final class RequestSpan: Sendable {
 
     var context: ServiceContext { span.context }
 
-    /// - Parameter traced: the request, with the span's context in its fields if that is sent.
+    /// Sends a request, and ends the span with the exchange.
+    ///
+    /// - Parameter traced: the request, with the span's context if it is to be sent.
     func send(_ traced: Request, to next: some HTTPSender) async throws -> Response {
         do {
             var response = try await ServiceContext.withValue(span.context) { try await next.send(traced) }
@@ -35,7 +37,7 @@ final class RequestSpan: Sendable {
             }
             return response
         } catch let error as StatusError {
-            // A response too: `validateStatus` may be on either side.
+            // This is also a response: `validateStatus` may be on either side.
             let head = Head(of: error.refused, errorType: "\(error.status.code)")
             error.refused.exchange.onEnd { exchange, sizes in
                 self.end(CallReport(exchange: exchange, sizes: sizes, mark: DefaultTracerClock.now), head)
@@ -48,7 +50,7 @@ final class RequestSpan: Sendable {
         }
     }
 
-    /// The part of a response that is still needed when its exchange ends.
+    /// The part of a response that is kept until its exchange ends.
     private struct Head: Sendable {
         let head: HTTPResponse
         /// `nil` if the status is accepted.
@@ -74,7 +76,7 @@ final class RequestSpan: Sendable {
         }
     }
 
-    /// A failure of this library describes itself without secrets. For any other error, only the type is safe.
+    /// Records a failure. Descriptions of this library's failures contain no secrets; of any other error, only the type is safe to record.
     private func tell(_ error: any Error) {
         guard span.isRecording else { return }
         span.updateAttributes { $0.set("error.type", value: .string(Conventions.errorType(of: error))) }
@@ -108,7 +110,7 @@ final class RequestSpan: Sendable {
     private func add(_ head: Head, _ sizes: ExchangeLifetime.BodySizes, isComplete: Bool, to attributes: inout SpanAttributes) {
         attributes.set("http.response.status_code", value: .int64(Int64(head.head.status.code)))
         if let type = head.errorType { attributes.set("error.type", value: .string(type)) }
-        // The number may have been given further inside.
+        // The number that an inner layer assigned.
         if let number = head.number { attributes.set("errand.request.number", value: .int64(Int64(number))) }
         guard isAttempt else { return }
         if let version = head.version { attributes.set("network.protocol.version", value: .string(version)) }

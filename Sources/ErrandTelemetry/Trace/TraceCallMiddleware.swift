@@ -6,17 +6,17 @@ public import Tracing
 ///
 /// ```swift
 /// let stack = HTTPStack.bare.trace().redirect().retry().log(to: logger).traceCall()
-/// // GET /users/{id}      internal, the call
-/// //   GET /users/{id}    client, the first attempt
-/// //   GET /users/{id}    client, the second attempt
+/// // GET /users/{id}         internal   http.response.status_code=200
+/// //   GET /users/{id}       client     http.response.status_code=503
+/// //   GET /users/{id}       client     http.response.status_code=200 http.request.resend_count=1
 /// ```
 ///
-/// **Place:** outside `retry` and `timeout`, and outside `log`, whose lines then contain the span if the logger gets it from the tracer.
-/// With ``TraceMiddleware`` inside, the spans of the attempts are its children. It does not send the context itself.
+/// **Place:** outside `retry` and `timeout`, and outside `log`, so that log messages carry the span if the logger gets it from the tracer.
+/// With ``TraceMiddleware`` inside, the spans of the attempts are children of this span. This middleware does not send a context itself.
 ///
-/// The kind of the span is `internal`, because the conventions allow no HTTP span around those of the attempts. Its name, its end and its
-/// errors are those of ``TraceMiddleware``. Its attributes are `http.request.method`, `url.template`, `http.response.status_code`,
-/// `error.type`, `errand.request.id`, `errand.request.number` and `errand.tag.NAME`.
+/// The span has the kind `internal`, because the conventions define no HTTP span around those of the attempts. Its name, its end and its
+/// errors are those of ``TraceMiddleware``. Its attributes: `http.request.method`, `url.template`, `http.response.status_code`,
+/// `error.type`, `errand.request.id`, `errand.request.number`, `errand.tag.NAME`.
 ///
 /// **Per request:** `request.options.trace = .off`.
 public struct TraceCallMiddleware: HTTPMiddleware {
@@ -24,7 +24,7 @@ public struct TraceCallMiddleware: HTTPMiddleware {
 
     /// Creates the middleware.
     ///
-    /// - Parameter tracer: creates the spans; `nil`, the default, is `InstrumentationSystem.tracer` when a request is sent.
+    /// - Parameter tracer: the tracer; `nil`, the default: `InstrumentationSystem.tracer` at the time of each request.
     public init(tracer: (any Tracer)? = nil) { self.tracer = tracer }
 
     public var place: MiddlewarePlace? { .traceCall }
@@ -48,6 +48,12 @@ public struct TraceCallMiddleware: HTTPMiddleware {
 
 extension HTTPSender {
     /// Creates a span for each call. See ``TraceCallMiddleware``.
+    ///
+    /// ```swift
+    /// HTTPStack.bare.trace().retry().traceCall()
+    /// ```
+    ///
+    /// - Parameter tracer: the tracer; `nil`, the default: `InstrumentationSystem.tracer` at the time of each request.
     public func traceCall(tracer: (any Tracer)? = nil) -> HTTPStack { wrapped(by: TraceCallMiddleware(tracer: tracer)) }
 }
 #endif

@@ -3,7 +3,7 @@ internal import ErrandCore
 internal import Tracing
 
 extension Request {
-    /// Writes the context into the fields, in the form of the tracer.
+    /// Adds the context to the header fields, in the tracer's format.
     mutating func inject(_ context: ServiceContext, by tracer: some Tracer, baggage scope: TraceOptions.BaggageScope) {
         var injected: [(name: HTTPField.Name, value: String)] = []
         tracer.inject(context, into: &injected, using: FieldInjector())
@@ -11,7 +11,7 @@ extension Request {
             injected.removeAll { $0.name == .baggage }
             if !head.headerFields.isEmpty { head.headerFields[.baggage] = nil }
         }
-        // It belongs to a parent that the caller has set.
+        // A value that the caller set belongs to another parent.
         if !head.headerFields.isEmpty, injected.contains(where: { $0.name == .traceparent }) { head.headerFields[.tracestate] = nil }
         for (name, value) in injected { head.headerFields[name] = value }
     }

@@ -2,12 +2,12 @@
 public import ErrandCore
 public import Tracing
 
-/// Creates a span for each attempt, according to OpenTelemetry's conventions for HTTP clients, and sends its context, through
-/// swift-distributed-tracing.
+/// Creates a span for each attempt according to OpenTelemetry's conventions for HTTP clients, and sends its context with the request. It
+/// uses swift-distributed-tracing.
 ///
-/// **Place:** next to the transport, inside `retry`, `redirect`, the cache and the limits: each attempt has its own span and context,
-/// decided after each redirect. `HTTPStack.default` contains `redirect`, so begin with `HTTPStack.bare`. For a span around the whole call,
-/// see ``TraceCallMiddleware``.
+/// **Place:** next to the transport, inside `retry`, `redirect`, the cache and the limits: each attempt has its own span and its own
+/// context, also after each redirect. `HTTPStack.default` already follows redirects; therefore begin with `HTTPStack.bare`. For a span
+/// around the whole call, see ``TraceCallMiddleware``.
 ///
 /// ```swift
 /// let stack = HTTPStack.bare.metrics().trace().redirect().retry().log(to: logger).traceCall()
@@ -16,24 +16,24 @@ public import Tracing
 /// //   url.full=https://a.example/users/7 url.template=/users/{id} http.response.status_code=200
 /// ```
 ///
-/// **The span** is a child of the caller's span, and its kind is `client`. Its name is `GET /users/{id}`: the method, and the template of a
-/// typed endpoint if there is one (`request.options.urlTemplate`), never the path. It ends when the exchange ends on the wire: with the
-/// last byte of the response, or when the response is abandoned; for a change of protocol, with the head. In a typed call, the attempt
-/// whose response is decoded ends after decoding.
+/// **The span** is a child of the caller's span and has the kind `client`. Its name is the method and the template of a typed endpoint,
+/// such as `GET /users/{id}` (`request.options.urlTemplate`); without a template, only the method. It never contains the path. The span
+/// ends when the exchange ends on the wire: with the last byte of the response, or when the response is abandoned. For a protocol upgrade,
+/// it ends with the head. In a typed call, the attempt whose response is decoded ends after decoding.
 ///
 /// **Attributes:** `http.request.method` (`_OTHER` for an unknown method, with `http.request.method_original`), `server.address`,
 /// `server.port`, `url.full` (without secrets), `url.template`, `http.request.resend_count` for a request that is sent again,
 /// `http.response.status_code`, `network.protocol.version`, `error.type`; and as in logs, `errand.request.id`, `errand.request.number`, and
-/// `errand.tag.NAME` for each of `request.options.tags`. `network.protocol.name` is always `http`, and is left out. ``TraceOptions`` lists
-/// the optional ones.
+/// `errand.tag.NAME` for each of `request.options.tags`. `network.protocol.name` would always be `http` and is left out. For optional
+/// attributes, see ``TraceOptions``.
 ///
-/// **Errors:** a status that the request's own rule refuses (of `validateStatus`, wherever it is in the stack), or a status from 400 if
-/// there is no rule, with its number as `error.type`; a failure, including one in the body or in decoding, with `timeout`, another code of
-/// ``TransportError`` in snake case (`cannot_connect`, `connection_lost`), or the name of its type. An attempt that its caller cancelled,
-/// and a response that was abandoned, are not errors.
+/// **Errors:** a status that the request's own rule rejects (`validateStatus`, at any place); without a rule, a status code from 400 up.
+/// Its `error.type` is the status code. A failure is an error too, also while the body is read or decoded. Its `error.type` is `timeout`,
+/// another code of ``TransportError`` in snake case (`cannot_connect`, `connection_lost`), or the name of its type. An attempt that its
+/// caller cancelled, or a response that was abandoned, is not an error.
 ///
-/// **Context:** the tracer injects the fields that it knows, such as `traceparent`. They replace the caller's own fields of the same name,
-/// and a `tracestate` that belongs to another `traceparent`. If a tracer injects nothing, the caller's fields stay unchanged.
+/// **Context:** the tracer adds the header fields that it defines, such as `traceparent`. They replace the caller's fields of the same
+/// name, and a `tracestate` that belongs to another `traceparent`. A tracer that adds nothing leaves the caller's fields unchanged.
 ///
 /// **Per request:** `request.options.trace = .off`, or `.use(TraceOptions(bodySizes: true))`.
 public struct TraceMiddleware: HTTPMiddleware {
@@ -43,8 +43,8 @@ public struct TraceMiddleware: HTTPMiddleware {
     /// Creates the middleware.
     ///
     /// - Parameters:
-    ///   - tracer: creates the spans; `nil`, the default, is `InstrumentationSystem.tracer` when a request is sent.
-    ///   - options: the optional attributes; none by default.
+    ///   - tracer: the tracer; `nil`, the default: `InstrumentationSystem.tracer` at the time of each request.
+    ///   - options: the optional attributes, and where baggage is sent; ``TraceOptions/standard`` by default.
     public init(tracer: (any Tracer)? = nil, options: TraceOptions = .standard) { (self.tracer, self.options) = (tracer, options) }
 
     public var place: MiddlewarePlace? { .trace }
@@ -65,7 +65,7 @@ public struct TraceMiddleware: HTTPMiddleware {
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         guard let options = request.options.trace.resolved(options) else { return try await next.send(request) }
         let tracer = tracer ?? InstrumentationSystem.tracer
-        // The default tracer of the system, if the app has set none.
+        // The system's tracer if the app has set none.
         if tracer is NoOpTracer { return try await next.send(request) }
         return try await send(request, to: next, by: tracer, options)
     }
@@ -81,7 +81,15 @@ public struct TraceMiddleware: HTTPMiddleware {
 }
 
 extension HTTPSender {
-    /// Creates a span for each attempt, and sends its context. See ``TraceMiddleware``.
+    /// Creates a span for each attempt, and sends its context with the request. See ``TraceMiddleware``.
+    ///
+    /// ```swift
+    /// HTTPStack.bare.trace().redirect().retry()
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - tracer: the tracer; `nil`, the default: `InstrumentationSystem.tracer` at the time of each request.
+    ///   - options: the optional attributes, and where baggage is sent.
     public func trace(tracer: (any Tracer)? = nil, options: TraceOptions = .standard) -> HTTPStack {
         wrapped(by: TraceMiddleware(tracer: tracer, options: options))
     }

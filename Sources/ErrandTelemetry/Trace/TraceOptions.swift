@@ -1,32 +1,37 @@
 #if Telemetry
 public import ErrandCore
 
-/// The optional attributes of spans, and the scope of `baggage`.
+/// The optional attributes of spans, and what is sent with a request.
 public struct TraceOptions: Sendable, Hashable {
-    /// Where `baggage` ([W3C](https://www.w3.org/TR/baggage/)) is sent.
+    /// Where the `baggage` field (W3C Baggage) is sent.
     public enum BaggageScope: Sendable, Hashable {
         /// To every server.
         case everywhere
-        /// To the first origin, but not after a redirect to another one. The default.
+        /// To the first origin only, not after a redirect to another origin. The default.
         case firstOrigin
         /// To no server.
         case nowhere
     }
 
-    /// The request fields that are attributes, as `http.request.header.NAME`; none by default. Secret fields never are.
+    /// The request header fields to record, as `http.request.header.NAME`; none by default. Fields with secrets are never recorded.
     public var requestHeaders: [HTTPField.Name]
-    /// The response fields that are attributes, as `http.response.header.NAME`; none by default. Secret fields never are.
+    /// The response header fields to record, as `http.response.header.NAME`; none by default. Fields with secrets are never recorded.
     public var responseHeaders: [HTTPField.Name]
-    /// Whether `http.request.body.size` and `http.response.body.size` are attributes; false by default.
+    /// Whether to record `http.request.body.size` and `http.response.body.size`: false by default.
     public var bodySizes: Bool
-    /// Where `baggage` is sent.
+    /// Where baggage is sent: ``BaggageScope/firstOrigin`` by default.
     public var baggage: BaggageScope
-    /// The methods that are named; any other is `_OTHER`. By default, those of RFC 9110 and PATCH.
+    /// The methods that are recorded by name; any other is `_OTHER`. By default those of RFC 9110, and PATCH.
     public var knownMethods: Set<HTTPRequest.Method>
 
-    /// Creates options. For each parameter, see the property of the same name.
+    /// Creates options.
     ///
-    /// - Parameter knownMethods: `nil`, the default, means the methods of RFC 9110 and PATCH.
+    /// - Parameters:
+    ///   - requestHeaders: the request header fields to record; none by default.
+    ///   - responseHeaders: the response header fields to record; none by default.
+    ///   - bodySizes: whether to record the sizes of bodies; false by default.
+    ///   - baggage: where baggage is sent; to the first origin by default.
+    ///   - knownMethods: the methods that are recorded by name; `nil`, the default: those of RFC 9110, and PATCH.
     public init(
         requestHeaders: [HTTPField.Name] = [], responseHeaders: [HTTPField.Name] = [], bodySizes: Bool = false,
         baggage: BaggageScope = .firstOrigin, knownMethods: Set<HTTPRequest.Method>? = nil
@@ -35,7 +40,7 @@ public struct TraceOptions: Sendable, Hashable {
         (self.baggage, self.knownMethods) = (baggage, knownMethods ?? Conventions.knownMethods)
     }
 
-    /// No optional attributes.
+    /// No optional attributes; baggage for the first origin.
     public static let standard = TraceOptions()
 }
 
@@ -46,7 +51,7 @@ private enum TraceOptionKey: OptionKey {
 }
 
 extension RequestOptions {
-    /// Other options for this request, or `.off`: the request then has no span, and its fields stay unchanged.
+    /// The options of this request. `.off`: the request has no span, and its header fields are not changed.
     public var trace: OptionOverride<TraceOptions> {
         get { self[TraceOptionKey.self] }
         set { self[TraceOptionKey.self] = newValue }
