@@ -6,29 +6,35 @@ internal import NIOSSL
 internal import NIOTLS
 internal import Synchronization
 
-/// What a ``ByteServer`` does to one connection. It lives on the connection's event loop.
+/// Decides what a ``ByteServer`` does on one connection. All calls are on the connection's event loop.
 public protocol ByteScript: AnyObject {
-    /// The handshake is over.
+    /// Called when the handshake is complete.
     func opened() -> [ByteAction]
+    /// Called with the bytes that were received.
     func received(_ bytes: [UInt8]) -> [ByteAction]
 }
 
+/// One step of a ``ByteScript``.
 public enum ByteAction: Sendable {
     case write([UInt8])
     case pause(milliseconds: Int)
     case close
 }
 
-/// A TLS server that writes, on each connection, the bytes that a script says, right or wrong.
+/// A TLS server that writes on each connection the bytes that a script returns, valid or not.
 public final class ByteServer: Sendable {
+    /// The port on the loopback interface, chosen by the operating system.
     public let port: Int
     private let listener: any Channel
     private let connections = ByteConnections()
 
+    /// Starts a server.
+    ///
     /// - Parameters:
-    ///   - certificate: what the server shows.
-    ///   - protocols: what it agrees on (ALPN, RFC 7301), best first.
-    ///   - makeScript: makes the script of a connection.
+    ///   - certificate: the server's certificate.
+    ///   - protocols: the protocols that the server accepts (ALPN, [RFC 7301](https://www.rfc-editor.org/rfc/rfc7301)), the preferred one
+    ///     first.
+    ///   - makeScript: creates the script of a connection.
     public init(
         certificate: TestCertificate, protocols: [String] = ["h2"], makeScript: @escaping @Sendable () -> any ByteScript
     ) async throws {
@@ -50,18 +56,18 @@ public final class ByteServer: Sendable {
         port = listener.localAddress?.port ?? 0
     }
 
-    /// Connections that are open now.
+    /// The number of connections that are open now.
     public var openConnections: Int { connections.open.withLock { $0.count } }
-    /// Connections that were accepted by now.
+    /// The number of connections that were accepted so far.
     public var acceptedConnections: Int { connections.accepted.withLock { $0 } }
 
-    /// Stops listening, and breaks every connection off.
+    /// Stops listening, and closes all connections.
     public func stop() async {
         try? await listener.close().get()
         for channel in connections.open.withLock({ Array($0.values) }) { try? await channel.close().get() }
     }
 
-    /// An initializer of connections that takes its time, for the settings of a client.
+    /// Returns an initializer of connections that takes the given time, for the settings of a client.
     public static func slowInitializer(milliseconds: Int64) -> @Sendable (any Channel) -> EventLoopFuture<Void> {
         { channel in channel.eventLoop.scheduleTask(in: .milliseconds(milliseconds)) {}.futureResult }
     }

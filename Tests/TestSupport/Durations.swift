@@ -1,5 +1,5 @@
 extension [Duration] {
-    /// The most of these instants, which are in order, in any half-open window.
+    /// Returns the largest number of these instants in any half-open window of the given length. The instants must be in order.
     public func mostIn(_ window: Duration) -> Int {
         var (first, most) = (0, 0)
         for (index, instant) in enumerated() {

@@ -1,6 +1,6 @@
 public import Testing
 
-/// Returns when `condition` holds, or reports that it did not come to hold. For what gives no signal.
+/// Returns when `condition` is true, or records an issue after 30 s. For conditions without a notification.
 public func eventually(_ condition: () -> Bool, sourceLocation: SourceLocation = #_sourceLocation) async {
     do {
         try await poll("a condition", upTo: .seconds(30), value: condition) { $0 }

@@ -1,7 +1,7 @@
 public import ErrandCore
 public import Testing
 
-/// The failure that `body` must end with.
+/// Returns the error of the given type that `body` must throw.
 public func failure<Failure: Error>(
     _ type: Failure.Type = Failure.self, sourceLocation: SourceLocation = #_sourceLocation, of body: () async throws -> some Any
 ) async throws -> Failure {
@@ -9,7 +9,7 @@ public func failure<Failure: Error>(
     return try #require(error, sourceLocation: sourceLocation)
 }
 
-/// The failure of the transport that `body` must end with.
+/// Returns the transport error that `body` must throw.
 public func transportError(
     sourceLocation: SourceLocation = #_sourceLocation, _ body: () async throws -> some Any
 ) async throws -> TransportError {

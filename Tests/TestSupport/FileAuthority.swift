@@ -1,9 +1,11 @@
 #if MockServer
 public import ErrandMockServer
 
-/// A certificate authority whose certificate is in a file.
+/// A certificate authority with its certificate in a file.
 public struct FileAuthority {
+    /// The authority.
     public let authority: TestAuthority
+    /// The folder of the file.
     public let folder: TestFolder
 
     public init() throws {
@@ -11,6 +13,7 @@ public struct FileAuthority {
         try authority.writeCertificate(toPath: path)
     }
 
+    /// The path of the certificate.
     public var path: String { folder.file("authority.pem") }
 }
 #endif

@@ -1,10 +1,11 @@
 public import Foundation
 
-/// A real nginx on free ports of the loopback interface, one for the whole process, started when the first test asks for it.
+/// A real nginx on free ports of the loopback interface. There is one for the whole process, started by the first test that needs it.
 ///
-/// Every answer has the fields `X-Connection` (a number for each connection) and `X-Connection-Requests` (from 1 on it).
+/// Each response has the fields `X-Connection` (a number for each connection) and `X-Connection-Requests` (counted from 1 on the
+/// connection).
 ///
-/// | Path | Answer |
+/// | Path | Response |
 /// |---|---|
 /// | `/empty`, `/small`, `/300k`, `/5m` | a file of 0 bytes, 1,234 bytes, 300 KiB, 5 MiB |
 /// | `/slow/…` | the same file, at 100 KiB a second |
@@ -18,6 +19,7 @@ public import Foundation
 public final class NginxServer: Sendable {
     /// The ports of the server.
     public enum Listener: Int, Sendable, CaseIterable {
+        /// Clear text.
         case plain
         /// TLS with HTTP/2 by ALPN and a good certificate.
         case tls
@@ -26,7 +28,7 @@ public final class NginxServer: Sendable {
         case wrongHost
         /// One request for each connection.
         case once
-        /// TLS; answers 400 to a client without a certificate of the authority, and with the certificate's name otherwise.
+        /// TLS. Responds with status 400 to a client without a certificate of the authority; otherwise with the certificate's name.
         case mutualTLS
 
         var isTLS: Bool { self != .plain && self != .once }
@@ -37,38 +39,40 @@ public final class NginxServer: Sendable {
     private let ports: [Int]
     private let child: ChildServer
 
-    // MARK: Where it is to be had
+    // MARK: Availability
 
     private static let program = Programs.find("nginx")
-    /// Whether nginx and openssl are on this machine.
+    /// Whether nginx and openssl are installed.
     public static let isHere = program != nil && TestCertificates.openssl != nil
-    /// Why a test is skipped where ``isHere`` is false.
+    /// The reason to skip a test if ``isHere`` is false.
     public static let missing = "nginx or openssl is not on this machine (apt-get install nginx-light openssl)"
 
     private static let starting = Task { try await start() }
 
-    /// The server of this process.
+    /// Returns the server of this process.
     ///
-    /// - Throws: what starting it threw, each time.
+    /// - Throws: the error of starting it, at each call.
     public static func shared() async throws -> NginxServer { try await starting.value }
 
-    /// Whether it was built with the module that stores what is PUT.
+    /// Whether nginx was built with the module that stores the bodies of PUT requests.
     public let haveUploads: Bool
 
-    /// Whether one is here that stores what is PUT.
+    /// Returns whether an nginx is installed that stores the bodies of PUT requests.
     public static func storesUploads() async throws -> Bool {
         guard isHere else { return false }
         return try await shared().haveUploads
     }
 
-    /// Why a test is skipped where ``storesUploads()`` is false.
+    /// The reason to skip a test if ``storesUploads()`` returns false.
     public static let storesNothing = "nginx was built without http_dav_module (apt-get install nginx-light)"
 
     // MARK: Addresses
 
     public func port(_ listener: Listener) -> Int { ports[listener.rawValue] }
 
-    /// - Parameter host: `localhost`, `127.0.0.1`; the certificate names both.
+    /// Returns a URL of the server.
+    ///
+    /// - Parameter host: `localhost` or `127.0.0.1`; the certificate contains both.
     public func url(_ path: String, _ listener: Listener = .plain, host: String = "127.0.0.1") -> String {
         "\(listener.isTLS ? "https" : "http")://\(host):\(port(listener))\(path)"
     }
@@ -78,7 +82,7 @@ public final class NginxServer: Sendable {
     public static let middle = Data.seeded(300 * 1024, seed: 12)
     public static let large = Data.seeded(5 * 1024 * 1024, seed: 13)
 
-    /// What was PUT to `/put/name`.
+    /// Returns the body that was sent with PUT to `/put/name`.
     public func stored(_ name: String) throws -> Data { try Data(contentsOf: URL(fileURLWithPath: "\(folder)/put/\(name)")) }
 
     // MARK: Start
@@ -111,13 +115,13 @@ public final class NginxServer: Sendable {
                 return NginxServer(
                     folder: folder.path, certificates: certificates, ports: ports, child: child, haveUploads: haveUploads)
             }
-            failures.append(child.log)  // most likely somebody took one of the ports: try others
+            failures.append(child.log)  // most likely another program took one of the ports: try others
             child.stop()
         }
         throw ProgramFailure(program: program, status: -1, output: failures.joined(separator: "\n"))
     }
 
-    /// Waits until the server that was started, and no other, answers; false if it gave up.
+    /// Waits until this server, and no other, responds. Returns false after 10 s, or if it failed to start.
     private static func responds(with token: String, port: Int, child: ChildServer) async throws -> Bool {
         let end = ContinuousClock.now.advanced(by: .seconds(10))
         while ContinuousClock.now < end {
@@ -135,7 +139,7 @@ public final class NginxServer: Sendable {
         func identity(_ name: TestCertificates.Server) -> String {
             "ssl_certificate \(certificates.certificate(name)); ssl_certificate_key \(certificates.key(name));"
         }
-        // Who starts it as root has workers that are not; they need a user that exists.
+        // If root starts nginx, its workers run as another user, which must exist.
         let user = getuid() != 0 ? "" : getpwnam("www-data") != nil ? "user www-data;" : "user root;"
         let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
             .map { "\($0)_temp_path \(folder)/temporary/\($0);" }.joined(separator: " ")

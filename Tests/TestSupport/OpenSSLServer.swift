@@ -1,13 +1,17 @@
-/// `openssl s_server` on a free port of the loopback interface: for handshakes that nginx would settle by a response.
+/// `openssl s_server` on a free port of the loopback interface, for handshakes that must fail: nginx accepts them, and then responds with an
+/// error.
 public final class OpenSSLServer: Sendable {
+    /// The server's port.
     public let port: Int
     private let child: ChildServer
 
+    /// Starts a server.
+    ///
     /// - Parameters:
-    ///   - certificates: the server shows the good one, and knows the authority.
-    ///   - arguments: of `s_server`, beside those for port and certificate.
-    ///   - servedFolder: where it is started, for `-HTTP`, which serves files that hold whole responses.
-    /// - Throws: ``ProgramFailure`` if it does not start.
+    ///   - certificates: the server uses the good certificate, and knows the authority.
+    ///   - arguments: further arguments of `s_server`.
+    ///   - servedFolder: the working folder, for `-HTTP`, which serves files that contain whole responses.
+    /// - Throws: ``ProgramFailure`` if the server does not start.
     public init(certificates: TestCertificates, arguments: [String], servedFolder: String? = nil) async throws {
         guard let openssl = TestCertificates.openssl else { throw ProgramFailure(program: "openssl", status: -1, output: "not here") }
         let folder = try TestFolder("openssl", removesItself: false)
@@ -17,7 +21,7 @@ public final class OpenSSLServer: Sendable {
                 openssl, "s_server", "-accept", "127.0.0.1:0", "-cert", certificates.certificate(.good), "-key",
                 certificates.key(.good), "-CAfile", certificates.authority,
             ] + arguments)
-        // It says which port it was given: ACCEPT 127.0.0.1:40123
+        // The server prints its port: ACCEPT 127.0.0.1:40123
         let end = ContinuousClock.now.advanced(by: .seconds(10))
         while ContinuousClock.now < end {
             let accepted = child.log.split(separator: "\n").first { $0.hasPrefix("ACCEPT ") }
@@ -31,9 +35,10 @@ public final class OpenSSLServer: Sendable {
         throw ProgramFailure(program: openssl, status: -1, output: child.log)
     }
 
+    /// Stops the server; returns immediately.
     public func stop() { child.stop() }
 
-    /// Stops it, and returns when it has ended: by a signal, without a word to who is connected.
+    /// Stops the server, and returns when it has ended. It is ended by a signal, without notifying its clients.
     public func stopped() async throws {
         stop()
         try await poll("the server to end", value: { child.hasEnded }) { $0 }

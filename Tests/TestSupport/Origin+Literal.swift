@@ -1,6 +1,6 @@
 public import ErrandCore
 
-/// In tests, where a literal that is not an origin may trap.
+/// For tests only, where an invalid literal may trap.
 extension Origin: ExpressibleByStringInterpolation {
     public init(stringLiteral text: String) { self = try! Origin(text) }
 }

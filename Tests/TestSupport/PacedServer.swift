@@ -2,14 +2,15 @@ public import ErrandCore
 public import ErrandTesting
 internal import Synchronization
 
-/// Answers each request as the test has it, after a time on its clock.
+/// Responds to each request as the test specifies, after a time on the test's clock.
 public final class PacedServer: HTTPSender {
+    /// How to respond to one request.
     public struct Pace: Sendable {
         var time: Duration
         var status: Int
         var fields: HTTPFields
         var failure: TransportError.Code?
-        /// It is answered although it was cancelled.
+        /// Whether the server responds although the request was cancelled.
         var isDeaf: Bool
 
         public init(
@@ -19,6 +20,7 @@ public final class PacedServer: HTTPSender {
         }
     }
 
+    /// The server's record of requests.
     public struct Seen: Sendable {
         public var received = 0
         public var cancelled = 0
@@ -57,7 +59,7 @@ public final class PacedServer: HTTPSender {
             body: ResponseBody(NumberSource(number: number, exchange: exchange)), request: request, exchange: exchange)
     }
 
-    /// The number of the request, once.
+    /// A body with the number of the request.
     private final class NumberSource: BodySource {
         let text: Mutex<String?>
         let exchange: ExchangeLifetime

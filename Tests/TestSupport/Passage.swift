@@ -1,7 +1,7 @@
 public import ErrandCore
 internal import Synchronization
 
-/// Notes the names of those who pass, in order.
+/// Records names, in order.
 public final class Passage: Sendable {
     private let names = Mutex<[String]>([])
 
@@ -11,7 +11,7 @@ public final class Passage: Sendable {
     public func note(_ name: String) { names.withLock { $0.append(name) } }
 }
 
-/// Notes each request on its way in, and each response on its way out.
+/// Records each request on its way in, and each response on its way out.
 public struct RecordingMiddleware: HTTPMiddleware {
     private let name: String
     private let passage: Passage

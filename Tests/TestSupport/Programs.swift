@@ -2,16 +2,16 @@ internal import Foundation
 
 /// Programs of the system that tests start.
 public enum Programs {
-    /// The program's path: from `PATH`, or from where administrators' programs are; nil if it is not here.
+    /// Returns the program's path, from `PATH` or from the folders of administrators' programs; `nil` if it is not installed.
     public static func find(_ name: String) -> String? {
         let path = ProcessInfo.processInfo.environment["PATH"] ?? ""
         let folders = path.split(separator: ":").map(String.init) + ["/usr/sbin", "/usr/local/sbin", "/opt/homebrew/bin"]
         return folders.map { $0 + "/" + name }.first { FileManager.default.isExecutableFile(atPath: $0) }
     }
 
-    /// Runs a program to its end; what it wrote to both outputs.
+    /// Runs a program to its end, and returns its standard output and standard error.
     ///
-    /// - Throws: ``ProgramFailure`` if its status is not zero.
+    /// - Throws: ``ProgramFailure`` if its exit status is not zero.
     @discardableResult
     public static func run(_ path: String, _ arguments: [String], in folder: String? = nil) async throws -> String {
         let process = Process()
@@ -19,7 +19,7 @@ public enum Programs {
         process.arguments = arguments
         if let folder { process.currentDirectoryURL = URL(fileURLWithPath: folder) }
         process.standardInput = FileHandle.nullDevice
-        // A file, not a pipe: nobody has to read while it runs.
+        // A file instead of a pipe, because nothing reads from it while the program runs.
         let output = NSTemporaryDirectory() + TestFolder.prefix + "output-\(UUID().uuidString)"
         guard FileManager.default.createFile(atPath: output, contents: nil), let handle = FileHandle(forWritingAtPath: output) else {
             throw CocoaError(.fileWriteUnknown)
@@ -43,7 +43,7 @@ public enum Programs {
     }
 }
 
-/// A program did not do what a test needed.
+/// An error: a program failed.
 public struct ProgramFailure: Error, CustomStringConvertible {
     let program: String
     let status: Int32
@@ -54,12 +54,12 @@ public struct ProgramFailure: Error, CustomStringConvertible {
 
 /// A server that ends with this process, however this process ends.
 ///
-/// A shell stands between the two: it waits at a pipe that only this process holds. When the pipe closes, because the value
-/// goes away or the process does, the shell ends the server and removes its folder.
+/// A shell runs between the two. It waits at a pipe that only this process holds open. When the pipe closes, because this value or the
+/// process ends, the shell ends the server and removes its folder.
 final class ChildServer: Sendable {
     private let pipe: Pipe
     private let process: Process
-    /// Everything that the server wrote.
+    /// The path of the file with the server's output.
     let logPath: String
 
     private static let guardian = """
@@ -73,9 +73,12 @@ final class ChildServer: Sendable {
         rm -rf "$folder"
         """
 
+    /// Starts a server.
+    ///
     /// - Parameters:
-    ///   - folder: removed with the server.
-    ///   - servedFolder: where the server is started; nil starts it in `folder`.
+    ///   - folder: the folder of the log; removed when the server ends.
+    ///   - servedFolder: the server's working folder; `nil`, the default: `folder`.
+    ///   - command: the program and its arguments.
     init(folder: String, servedFolder: String? = nil, command: [String]) throws {
         (pipe, process) = (Pipe(), Process())
         logPath = folder + "/server.log"
@@ -85,7 +88,7 @@ final class ChildServer: Sendable {
         process.standardInput = pipe
         process.standardOutput = FileHandle.nullDevice
         process.standardError = FileHandle.nullDevice
-        // No other child may hold the pipe: a server would outlive its process.
+        // No other child process may inherit the pipe: its server would outlive this process.
         for handle in [pipe.fileHandleForReading, pipe.fileHandleForWriting] { Socket.setCloseOnExec(handle.fileDescriptor) }
         try Socket.withoutBlockedSignals { try process.run() }
         try pipe.fileHandleForReading.close()
@@ -96,7 +99,7 @@ final class ChildServer: Sendable {
     /// Whether the server has ended and its folder is gone.
     var hasEnded: Bool { !FileManager.default.fileExists(atPath: logPath) }
 
-    /// Ends the server; returns at once.
+    /// Stops the server; returns immediately.
     func stop() { try? pipe.fileHandleForWriting.close() }
 
     deinit { stop() }

@@ -1,13 +1,13 @@
 public import Foundation
 
-/// A request as a ``RawServer`` read it, octet for octet.
+/// A request as a ``RawServer`` has read it, octet for octet.
 public struct RawRequest: Sendable {
     public let method: String
     public let target: String
-    /// In their order; names as they came, values as octets.
+    /// The header fields in their order: names as received, values as octets.
     public let fields: [(name: String, value: [UInt8])]
 
-    /// - Throws: ``RawConnection/Ended`` for what is no head of a request.
+    /// - Throws: ``RawConnection/Ended`` if the octets are not the head of a request.
     init(head: [UInt8]) throws {
         let lines = head.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
             .map { $0.last == UInt8(ascii: "\r") ? $0.dropLast() : $0 }
@@ -21,7 +21,7 @@ public struct RawRequest: Sendable {
         }
     }
 
-    /// The values of a field, as octets, in order.
+    /// Returns the values of a field as octets, in order.
     public func octets(_ name: String) -> [[UInt8]] {
         fields.filter { $0.name.lowercased() == name.lowercased() }.map(\.value)
     }
@@ -33,20 +33,21 @@ public struct RawRequest: Sendable {
     var isChunked: Bool { value("transfer-encoding")?.lowercased() == "chunked" }
 }
 
-/// One connection of a ``RawServer``, on the thread that serves it. Calls block, for 20 s at most.
+/// One connection of a ``RawServer``, used on its own thread. Calls block for at most 20 s.
 public final class RawConnection {
-    /// Why there is no more to read or to write.
+    /// The reason why reading or writing ended.
     public enum Ended: Error, Sendable, Hashable {
-        /// The other side closed it.
+        /// The client closed the connection.
         case closed
-        /// The other side broke it off, or the server was stopped.
+        /// The client reset the connection, or the server was stopped.
         case reset
-        /// Nothing came, or went, for 20 s.
+        /// Nothing was received, or could be sent, for 20 s.
         case timedOut
+        /// The octets are not an HTTP request.
         case notARequest
     }
 
-    /// From 1, in the order in which they were accepted.
+    /// The number of the connection, counted from 1 in the order of acceptance.
     public let number: Int
     private let descriptor: Int32
     private let counts: Watched<RawServer.Counts>
@@ -60,7 +61,7 @@ public final class RawConnection {
 
     // MARK: Reading
 
-    /// The next bytes, at most `limit`.
+    /// Reads the next bytes, at most `limit`.
     ///
     /// - Throws: ``Ended``.
     public func read(upTo limit: Int = 64 * 1024) throws -> [UInt8] {
@@ -86,16 +87,16 @@ public final class RawConnection {
         }
     }
 
-    /// The next `count` bytes.
+    /// Reads the next `count` bytes.
     ///
-    /// - Throws: ``Ended`` if they are not to come.
+    /// - Throws: ``Ended`` if the connection ends before.
     public func read(exactly count: Int) throws -> [UInt8] {
         var bytes: [UInt8] = []
         while bytes.count < count { bytes += try read(upTo: count - bytes.count) }
         return bytes
     }
 
-    /// The head of the next request; what came behind it stays for the next reading.
+    /// Reads the head of the next request. The bytes after it are kept for the next read.
     ///
     /// - Throws: ``Ended``.
     @discardableResult
@@ -105,7 +106,7 @@ public final class RawConnection {
         return try RawRequest(head: head)
     }
 
-    /// Lines up to and with the first that `isLast`, or that is empty.
+    /// Reads lines until `isLast` is true, and returns those before.
     private func readLines(until isLast: ([UInt8]) -> Bool) throws -> [UInt8] {
         var head: [UInt8] = []
         while true {
@@ -129,9 +130,9 @@ public final class RawConnection {
         }
     }
 
-    /// The body of a request, whole, by its length or its chunks; `each` sees how much has come, piece by piece.
+    /// Reads the whole body of a request, by its length or its chunks. After each piece, calls `each` with the number of bytes so far.
     ///
-    /// - Throws: ``Ended`` if it breaks off.
+    /// - Throws: ``Ended`` if the connection ends before.
     public func readBody(of request: RawRequest, each: (Int) -> Void = { _ in }) throws -> Data {
         var body = Data()
         func take(_ count: Int) throws {
@@ -160,7 +161,7 @@ public final class RawConnection {
         return body
     }
 
-    /// Reads, and drops what comes, until the other side ends the connection; how it did.
+    /// Reads and discards everything until the client ends the connection. Returns how it ended.
     @discardableResult
     public func waitForEnd() -> Ended {
         while true {
@@ -186,7 +187,7 @@ public final class RawConnection {
     /// - Throws: ``Ended``.
     public func write(_ bytes: [UInt8]) throws { try write(Data(bytes)) }
 
-    /// Writes until the other side takes no more for `stallMilliseconds`; how much went.
+    /// Writes until the client accepts nothing more for `stallMilliseconds`. Returns the number of bytes written.
     ///
     /// - Throws: ``Ended``.
     public func write(_ data: Data, stallMilliseconds: Int) throws -> Int {
@@ -213,7 +214,7 @@ public final class RawConnection {
         }
     }
 
-    /// A whole response. The length is declared; fields are lines without their end.
+    /// Writes a whole response with a `Content-Length`. The fields are lines without line ends.
     ///
     /// - Throws: ``Ended``.
     public func respond(_ status: String = "200 OK", fields: [String] = [], body: Data = Data(), bodyIsSent: Bool = true) throws {
@@ -223,12 +224,12 @@ public final class RawConnection {
 
     // MARK: Ending
 
-    /// Says that nothing more will be written; reading goes on.
+    /// Ends writing; reading is still possible.
     public func finishWriting() { Socket.stopWriting(descriptor) }
 
-    /// Hands on everything both ways between the client and a port of the loopback interface, until one side ends.
+    /// Forwards everything in both directions between the client and a port of the loopback interface, until one side ends.
     ///
-    /// - Throws: ``SystemError`` if nobody listens there.
+    /// - Throws: ``SystemError`` if the port can't be connected to.
     public func relay(to port: Int) throws {
         let other = try Socket.make("127.0.0.1")
         defer { Socket.closeDescriptor(other) }
@@ -237,9 +238,9 @@ public final class RawConnection {
         try Socket.relay(descriptor, other)
     }
 
-    /// For a server that takes its time.
+    /// Blocks for a time, to simulate a slow server.
     public func pause(milliseconds: Int) { Thread.sleep(forTimeInterval: Double(milliseconds) / 1000) }
 
-    /// The connection ends with a reset, when the script does.
+    /// Makes the connection end with a reset when the script ends.
     public func resetAtEnd() { Socket.setReset(descriptor) }
 }

@@ -1,7 +1,7 @@
 public import Foundation
 internal import Synchronization
 
-/// A TCP server on a free port of the loopback interface that does to each connection what a script says, right or wrong.
+/// A TCP server on a free port of the loopback interface that runs a script on each connection, valid HTTP or not.
 ///
 /// ```swift
 /// let server = try RawServer { connection in
@@ -12,24 +12,25 @@ internal import Synchronization
 /// defer { server.stop() }
 /// ```
 ///
-/// Each connection has a thread of its own; it is closed when its script returns or throws. What a script throws is no failure:
-/// most of them end because the client went away.
+/// Each connection has its own thread; it is closed when its script returns or throws. An error of a script is ignored: most scripts end
+/// because the client closed the connection.
 public final class RawServer: Sendable {
-    /// What happened so far.
+    /// The numbers of connections and requests so far.
     public struct Counts: Sendable {
         public var accepted = 0
-        /// Connections whose script still runs.
+        /// The number of connections whose script is still running.
         public var open = 0
-        /// The most of them at a time.
+        /// The highest value of `open`.
         public var mostOpen = 0
-        /// Heads of requests that were read.
+        /// The number of request heads that were read.
         public var requests = 0
         public var bytesRead = 0
         public var bytesWritten = 0
-        /// Connections whose end, by the other side, a script has seen.
+        /// The number of connections whose end a script has noticed.
         public var seenEnds = 0
     }
 
+    /// The code that serves one connection.
     public typealias Script = @Sendable (RawConnection) throws -> Void
 
     public let host: String
@@ -37,9 +38,11 @@ public final class RawServer: Sendable {
     public let counts: Watched<Counts>
     private let listener: Listener
 
+    /// Starts a server.
+    ///
     /// - Parameters:
     ///   - host: `127.0.0.1` or `::1`.
-    ///   - receiveBufferBytes: what the system holds of what was not read yet; nil leaves it to the system.
+    ///   - receiveBufferBytes: the size of the operating system's receive buffer; `nil`, the default: chosen by the operating system.
     ///   - script: runs once for each connection.
     /// - Throws: ``SystemError``.
     public init(host: String = "127.0.0.1", receiveBufferBytes: Int32? = nil, script: @escaping Script) throws {
@@ -50,7 +53,7 @@ public final class RawServer: Sendable {
         RawServer.thread("raw server \(port)") { listener.run(script) }
     }
 
-    /// A server that reads each request whole and answers it, connection kept, until the client closes.
+    /// Starts a server that reads each request completely and responds to it. The connection is kept until the client closes it.
     public static func answering(
         _ answer: @escaping @Sendable (RawConnection, RawRequest, Data) throws -> Void
     ) throws -> RawServer {
@@ -62,17 +65,17 @@ public final class RawServer: Sendable {
         }
     }
 
-    /// Stops listening, and breaks every connection off.
+    /// Stops listening, and closes all connections.
     public func stop() { listener.stop() }
 
     deinit { listener.stop() }
 
-    /// `http://host:port` with `path` behind it.
+    /// Returns a URL of the server: `http://host:port`, followed by `path`.
     public func url(_ path: String = "/", scheme: String = "http") -> String {
         "\(scheme)://\(host.contains(":") ? "[\(host)]" : host):\(port)\(path)"
     }
 
-    /// Work of its own, off the threads that Swift's tasks share.
+    /// Runs work on its own thread, separate from the threads that Swift's tasks share.
     fileprivate static func thread(_ name: String, _ work: @escaping @Sendable () -> Void) {
         let thread = Thread(block: work)
         thread.name = name
@@ -80,7 +83,7 @@ public final class RawServer: Sendable {
         thread.start()
     }
 
-    /// Owns the descriptors; lives until its threads are done.
+    /// Owns the descriptors. Lives until its threads have ended.
     private final class Listener: Sendable {
         private struct State {
             var isStopped = false
@@ -121,7 +124,8 @@ public final class RawServer: Sendable {
         }
 
         private func end(_ connection: Int32) {
-            // A number is given away again as soon as it is closed: nobody may stop another's connection by it.
+            // Inside the lock: the system reuses a descriptor's number as soon as it is closed, and `stop()` must not close another
+            // connection.
             state.withLock { state in
                 state.connections.remove(connection)
                 Socket.closeDescriptor(connection)

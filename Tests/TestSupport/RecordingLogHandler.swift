@@ -1,7 +1,7 @@
 public import Logging
 internal import Synchronization
 
-/// Keeps what is logged.
+/// A log handler that keeps its messages.
 public struct RecordingLogHandler: LogHandler {
     public final class Lines: Sendable {
         public struct Line: Sendable {
@@ -13,7 +13,7 @@ public struct RecordingLogHandler: LogHandler {
         private let lines = Mutex<[Line]>([])
 
         public var all: [Line] { lines.withLock { $0 } }
-        /// Everything that was written, for a search.
+        /// All messages and metadata, as text to search in.
         public var everything: String { all.map { "\($0.text) \($0.metadata)" }.joined(separator: "\n") }
 
         fileprivate func add(_ line: Line) { lines.withLock { $0.append(line) } }
@@ -35,7 +35,7 @@ public struct RecordingLogHandler: LogHandler {
     }
 }
 
-/// A logger from `level` on, and what it writes.
+/// Returns a logger for messages from `level` on, and what it has written.
 public func recordingLogger(level: Logger.Level = .trace) -> (Logger, RecordingLogHandler.Lines) {
     let lines = RecordingLogHandler.Lines()
     var logger = Logger(label: "test") { _ in RecordingLogHandler(lines: lines) }

@@ -1,7 +1,7 @@
 public import Metrics
 internal import Synchronization
 
-/// A back end for metrics that keeps what it is told, and writes it as Prometheus' text format does.
+/// A metrics backend that keeps all values, and writes them in Prometheus' text format.
 public final class RecordingMetrics: MetricsFactory {
     private struct Key: Hashable {
         let label: String
@@ -12,7 +12,7 @@ public final class RecordingMetrics: MetricsFactory {
             self.dimensions = dimensions.map { [$0.0, $0.1] }.sorted { $0[0] < $1[0] }
         }
 
-        /// `name{a="x",b="y"}`, with names as Prometheus takes them.
+        /// Returns `name{a="x",b="y"}`, with names in Prometheus' syntax.
         func series(_ suffix: String, and more: [[String]] = []) -> String {
             let pairs = (dimensions + more).map { "\($0[0].replacing(".", with: "_"))=\"\($0[1])\"" }
             return label.replacing(".", with: "_") + suffix + "{" + pairs.joined(separator: ",") + "}"
@@ -28,10 +28,12 @@ public final class RecordingMetrics: MetricsFactory {
     private let buckets: [Double]
     private let state = Mutex(State())
 
-    /// - Parameter buckets: the upper bounds of the histograms, ascending, in the unit of what is recorded.
+    /// Creates a backend.
+    ///
+    /// - Parameter buckets: the upper bounds of the histograms' buckets, ascending, in the unit of the recorded values.
     public init(buckets: [Double] = []) { self.buckets = buckets }
 
-    /// How many instruments were asked for, those that were known already included.
+    /// The number of times that an instrument was created, including instruments that existed already.
     public var madeCount: Int { state.withLock(\.made) }
 
     /// Each series with its attributes, sorted: `http.client.active_requests server.address=a.example …`.
@@ -42,13 +44,13 @@ public final class RecordingMetrics: MetricsFactory {
         }
     }
 
-    /// The values of all series of this name that have these attributes, among others.
+    /// Returns the values of all series with this name and at least these attributes.
     public func values(_ label: String, _ dimensions: [String: String] = [:]) -> [Double] {
         let found = state.withLock { state in state.histograms.filter { Self.matches($0.key, label, dimensions) }.map(\.value) }
         return found.flatMap(\.values)
     }
 
-    /// What the meters of this name with these attributes, among others, stand at, together.
+    /// Returns the sum of all meters with this name and at least these attributes.
     public func level(_ label: String, _ dimensions: [String: String] = [:]) -> Double {
         let found = state.withLock { state in state.meters.filter { Self.matches($0.key, label, dimensions) }.map(\.value) }
         return found.map(\.value).reduce(0, +)
@@ -58,7 +60,7 @@ public final class RecordingMetrics: MetricsFactory {
         key.label == label && dimensions.allSatisfy { key.dimensions.contains([$0.key, $0.value]) }
     }
 
-    /// The text format: for each histogram its buckets, sum and count, for each meter its value; one a line, sorted.
+    /// The text format: the buckets, sum and count of each histogram, and the value of each meter; sorted lines.
     public var exposition: [String] {
         let (histograms, meters) = state.withLock { ($0.histograms, $0.meters) }
         let histogramLines = histograms.flatMap { key, histogram in

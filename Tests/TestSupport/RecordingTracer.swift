@@ -1,9 +1,9 @@
 internal import Synchronization
 public import Tracing
 
-/// A tracer that keeps its spans, and propagates as W3C Trace Context and Baggage have it.
+/// A tracer that keeps its spans, and propagates contexts in the formats of W3C Trace Context and W3C Baggage.
 ///
-/// Identifiers are counted, so that they are the same in every run: the first span is `…0001`, and a trace has the number of its root.
+/// Identifiers are counted, so that they are the same in every run: the first span is `…0001`, and a trace has the number of its root span.
 public final class RecordingTracer: Tracer {
     private struct State {
         var count = 0
@@ -11,15 +11,15 @@ public final class RecordingTracer: Tracer {
     }
 
     private let state = Mutex(State())
-    /// Whether spans record anything; an unsampled one is propagated all the same.
+    /// Whether spans record anything. A span that doesn't is still propagated.
     private let isSampling: Bool
 
     public init(isSampling: Bool = true) { self.isSampling = isSampling }
 
-    /// In the order in which they were started.
+    /// All spans, in the order in which they were started.
     public var spans: [RecordingSpan] { state.withLock(\.started) }
 
-    /// Those that have ended.
+    /// The spans that have ended.
     public var ended: [RecordingSpan] { spans.filter { $0.endCount > 0 } }
 
     public func startSpan<Instant: TracerInstant>(
@@ -63,7 +63,7 @@ public final class RecordingTracer: Tracer {
     }
 }
 
-/// A span, as far as it has come.
+/// A span and what was recorded of it so far.
 public final class RecordingSpan: Tracing.Span {
     private struct State {
         var name: String
@@ -74,7 +74,7 @@ public final class RecordingSpan: Tracing.Span {
 
     public let context: ServiceContext
     public let kind: SpanKind
-    /// The parent's identifier; nil for a root.
+    /// The parent's identifier; `nil` for a root span.
     public let parent: String?
     public let isRecording: Bool
     private let state: Mutex<State>
@@ -86,11 +86,11 @@ public final class RecordingSpan: Tracing.Span {
 
     public var id: String { context.trace?.span ?? "" }
     public var traceID: String { context.trace?.trace ?? "" }
-    /// How often it was ended: once, if all is well.
+    /// The number of times that the span was ended. Correct code ends it once.
     public var endCount: Int { state.withLock(\.endCount) }
     public var status: SpanStatus? { state.withLock(\.status) }
 
-    /// Each attribute as text, by its name; lists in brackets.
+    /// The attributes as text, by name; lists in brackets.
     public var texts: [String: String] {
         var texts: [String: String] = [:]
         attributes.forEach { name, value in
@@ -123,7 +123,7 @@ public final class RecordingSpan: Tracing.Span {
     public func end<Instant: TracerInstant>(at instant: @autoclosure () -> Instant) { state.withLock { $0.endCount += 1 } }
 }
 
-/// What W3C Trace Context sends along.
+/// The values that W3C Trace Context propagates.
 public struct TraceContext: Sendable {
     public let trace: String
     public let span: String
@@ -134,7 +134,7 @@ public struct TraceContext: Sendable {
         (self.trace, self.span, self.isSampled, self.state) = (trace, span, isSampled, state)
     }
 
-    /// Nil for what is no `traceparent` of version 00.
+    /// Parses a `traceparent`; `nil` unless it is a valid one of version 00.
     public init?(_ traceparent: String) {
         let parts = traceparent.split(separator: "-", omittingEmptySubsequences: false).map(String.init)
         guard parts.map(\.count) == [2, 32, 16, 2], parts[0] == "00", !parts[1].allSatisfy({ $0 == "0" }),
@@ -153,7 +153,7 @@ extension ServiceContext {
         set { self[TraceContextKey.self] = newValue }
     }
 
-    /// As the field has it: `tenant=a,region=eu`.
+    /// The baggage in the syntax of the field: `tenant=a,region=eu`.
     public var baggage: String? {
         get { self[BaggageKey.self] }
         set { self[BaggageKey.self] = newValue }

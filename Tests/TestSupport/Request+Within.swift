@@ -1,7 +1,7 @@
 public import ErrandCore
 
 extension Request {
-    /// This request with a deadline.
+    /// Returns this request with a deadline after `duration`.
     public func within(_ duration: Duration) -> Request {
         var copy = self
         copy.deadline = Deadline(after: duration)

@@ -4,7 +4,7 @@ public func request(_ method: HTTPRequest.Method = .get, body: RequestBody = .em
     try Request(method, url: "https://a.example/x", body: body)
 }
 
-/// A body of three chunks that is never whole before it is read.
+/// The chunks of a streamed body, which is never complete before it is read.
 public let streamed = [Data("one".utf8), Data("two".utf8), Data("three".utf8)]
 
 public func get(_ target: String, headers: HTTPFields = HTTPFields()) throws -> Request {

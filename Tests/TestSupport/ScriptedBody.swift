@@ -1,7 +1,7 @@
 public import ErrandCore
 internal import Synchronization
 
-/// Chunks that come as they are told, with trailers behind them.
+/// A body whose chunks come from closures, followed by trailers.
 public final class ScriptedBody: BodySource {
     private struct State {
         var steps: ArraySlice<@Sendable () async throws -> Data>

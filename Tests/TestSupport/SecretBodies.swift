@@ -1,6 +1,6 @@
-/// Bodies with secrets in them, in every syntax that is looked into.
+/// Bodies that contain secrets, in each syntax that redaction understands.
 public enum SecretBodies {
-    /// Secrets begin with what is looked for, so that a part of one shows as well.
+    /// The bodies. Each secret begins with the text to search for, so that a part of a secret is found too.
     public static let all: [(type: String?, text: String)] = [
         ("application/json", #"{"user": "u", "password": "s3cr3t-a", "deep": [{"access_token": {"x": ["s3cr3t-b"]}}], "ok": true}"#),
         (

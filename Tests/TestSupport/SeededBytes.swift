@@ -2,7 +2,7 @@ internal import ErrandTesting
 public import Foundation
 
 extension Data {
-    /// Bytes without a pattern, the same for the same seed: a part that is lost, doubled or displaced shows.
+    /// Returns bytes without a pattern, which are the same for the same seed. A lost, repeated or displaced part is therefore visible.
     public static func seeded(_ count: Int, seed: UInt64 = 1) -> Data {
         var generator = SeededGenerator(seed: seed)
         let words = (0..<(count + 7) / 8).map { _ in generator.next() }

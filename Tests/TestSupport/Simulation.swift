@@ -1,8 +1,8 @@
 public import ErrandTesting
 internal import Synchronization
 
-/// Runs tasks on the caller's thread, one job after the other, and moves a clock when nothing is left to do: what depends on time and on many
-/// tasks happens in the same order in every run.
+/// Runs tasks on the caller's thread, one job after the other, and advances a clock when no job is left. Code that depends on time and on
+/// many tasks therefore runs in the same order each time.
 public final class Simulation: TaskExecutor {
     private let jobs = Mutex<[UnownedJob]>([])
     public let clock = ManualClock()
@@ -10,7 +10,7 @@ public final class Simulation: TaskExecutor {
 
     public init() { start = clock.now }
 
-    /// Since the beginning.
+    /// The time since the simulation was created.
     public var elapsed: Duration { start.duration(to: clock.now) }
 
     public func enqueue(_ job: consuming ExecutorJob) {
@@ -18,7 +18,7 @@ public final class Simulation: TaskExecutor {
         jobs.withLock { $0.append(job) }
     }
 
-    /// Begins `body`; it goes on when ``run(until:)`` is called.
+    /// Starts `body`; it runs when ``run(until:)`` is called.
     @discardableResult
     public func begin<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) -> Task<Value, any Error> {
         Task(executorPreference: self) {
@@ -27,12 +27,12 @@ public final class Simulation: TaskExecutor {
         }
     }
 
-    /// Runs until nobody has anything to do, and nobody sleeps.
+    /// Runs until no job is left and no task sleeps.
     public func run() {
         repeat { runUntilIdle() } while clock.advanceToNextSleeper() != nil
     }
 
-    /// Runs all that happens until `end`, counted from the beginning, which is then the time.
+    /// Runs everything that happens until `end`, counted from the start, and advances the clock to `end`.
     public func run(until end: Duration) {
         runUntilIdle()
         while let next = clock.nextSleeper, elapsed + next <= end {
@@ -42,7 +42,7 @@ public final class Simulation: TaskExecutor {
         clock.advance(by: max(.zero, end - elapsed))
     }
 
-    /// Runs what can be done without the time's moving.
+    /// Runs all jobs that are possible without advancing the clock.
     public func runUntilIdle() {
         while true {
             let batch = jobs.withLock { jobs in

@@ -8,7 +8,7 @@ internal import Musl
 internal import Darwin
 #endif
 
-/// A call to the system failed.
+/// An error: a system call failed.
 public struct SystemError: Error, CustomStringConvertible {
     public let call: String
     public let code: Int32
@@ -18,9 +18,9 @@ public struct SystemError: Error, CustomStringConvertible {
     public var description: String { "\(call): \(String(cString: strerror(code))) (errno \(code))" }
 }
 
-/// TCP on the loopback interface, by the system's own calls. The one place that knows how platforms differ in them.
+/// TCP on the loopback interface, with the operating system's own calls. Platform differences are handled only here.
 enum Socket {
-    /// A listener on a free port of the loopback interface.
+    /// Opens a listener on a free port of the loopback interface.
     static func listen(host: String, backlog: Int32, receiveBufferBytes: Int32? = nil) throws -> (descriptor: Int32, port: Int) {
         let descriptor = try make(host)
         do {
@@ -56,7 +56,7 @@ enum Socket {
         return descriptor
     }
 
-    /// A port that was free a moment ago.
+    /// Returns the port of a socket.
     static func port(of descriptor: Int32) throws -> Int {
         var storage = sockaddr_storage()
         var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
@@ -64,7 +64,7 @@ enum Socket {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &length) }
         }
         guard result == 0 else { throw SystemError("getsockname") }
-        // The port stands at the same place in both families.
+        // The port is at the same offset in both address families.
         let port = withUnsafePointer(to: &storage) {
             $0.withMemoryRebound(to: sockaddr_in.self, capacity: 1) { $0.pointee.sin_port }
         }
@@ -93,7 +93,7 @@ enum Socket {
         }
     }
 
-    /// Begins to connect, and waits for it up to `limitMilliseconds`; whether it stands then.
+    /// Connects, and waits for at most `limitMilliseconds`. Returns whether the connection is established.
     static func connect(_ descriptor: Int32, to host: String, port: Int, limitMilliseconds: Int32) throws -> Bool {
         _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
         let result = try withAddress(host, port: port) { address, length in
@@ -127,7 +127,8 @@ enum Socket {
 
     static func setCloseOnExec(_ descriptor: Int32) { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
 
-    /// Tasks run on threads that block every signal; a child would inherit that, and not end when it is asked to.
+    /// Runs `body` without blocked signals. Tasks run on threads that block every signal; a child process would inherit this, and not end
+    /// when it is told to.
     static func withoutBlockedSignals<Result>(_ body: () throws -> Result) rethrows -> Result {
         var (none, own) = (sigset_t(), sigset_t())
         sigemptyset(&none)
@@ -138,7 +139,7 @@ enum Socket {
 
     static func setBlocking(_ descriptor: Int32) { _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK) }
 
-    /// Hands on what comes on either side to the other, until one ends or nothing comes for 20 s.
+    /// Forwards everything from each side to the other, until one side ends or nothing is received for 20 s.
     static func relay(_ first: Int32, _ second: Int32) throws {
         while true {
             var entries = [first, second].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
@@ -161,7 +162,7 @@ enum Socket {
         _ = setsockopt(descriptor, SOL_SOCKET, option, &value, socklen_t(MemoryLayout<Int32>.size))
     }
 
-    /// The longest that a call to send or to receive blocks.
+    /// Sets the longest time for which a call to send or receive blocks.
     static func setTimeout(_ descriptor: Int32, _ option: Int32, milliseconds: Int) {
         var time = timeval()
         time.tv_sec = numericCast(milliseconds / 1000)
@@ -169,7 +170,7 @@ enum Socket {
         _ = setsockopt(descriptor, SOL_SOCKET, option, &time, socklen_t(MemoryLayout<timeval>.size))
     }
 
-    /// Closing sends a reset from now on.
+    /// Makes closing the socket send a reset.
     static func setReset(_ descriptor: Int32) {
         var setting = linger(l_onoff: 1, l_linger: 0)
         _ = setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &setting, socklen_t(MemoryLayout<linger>.size))
@@ -187,7 +188,7 @@ enum Socket {
         }
     }
 
-    /// As `send` does; a closed connection is an error, never a signal.
+    /// Sends bytes as `send` does. A closed connection is an error, never a signal.
     static func sendSome(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
         #if canImport(Darwin)
         Darwin.send(descriptor, bytes.baseAddress, bytes.count, 0)
@@ -212,7 +213,8 @@ enum Socket {
 
 /// Ports of the loopback interface.
 public enum LoopbackPorts {
-    /// `count` different ports that were free a moment ago. Somebody else may take one before it is used: who uses them tries again.
+    /// Returns `count` different ports that were free a moment ago. Another program may take one before it is used; then the caller must
+    /// try again.
     public static func free(_ count: Int, host: String = "127.0.0.1") throws -> [Int] {
         var held: [Int32] = []
         defer { held.forEach(Socket.closeDescriptor) }
@@ -223,10 +225,11 @@ public enum LoopbackPorts {
         }
     }
 
-    /// A port on which nobody listens: connecting to it is refused.
+    /// Returns a port without a listener: connecting to it is refused.
     public static func refused() throws -> Int { try free(1)[0] }
 
-    /// What the server on `port` says to `text`, up to where it closes; empty if there is none. Blocks, for a second at most.
+    /// Sends `text` to the server on `port`, and returns what it sends until it closes; empty if there is no server. Blocks for at most one
+    /// second.
     static func ask(port: Int, _ text: String) -> String {
         guard let descriptor = try? Socket.make("127.0.0.1") else { return "" }
         defer { Socket.closeDescriptor(descriptor) }
@@ -246,14 +249,14 @@ public enum LoopbackPorts {
     public static let haveIPv6: Bool = (try? free(1, host: "::1")) != nil
 }
 
-/// A port whose queue of connections is full: connecting to it hangs, neither taken nor refused.
+/// A port whose connection queue is full. Connecting to it hangs: it is neither accepted nor refused.
 public final class HangingPort: Sendable {
     public let port: Int
     private let descriptors: [Int32]
 
     /// Listens, accepts nothing, and fills the queue.
     ///
-    /// - Throws: ``SystemError`` where the queue does not fill.
+    /// - Throws: ``SystemError`` if the queue does not fill.
     public init() throws {
         let (listener, port) = try Socket.listen(host: "127.0.0.1", backlog: 0)
         var descriptors = [listener]
@@ -271,12 +274,12 @@ public final class HangingPort: Sendable {
     deinit { descriptors.forEach(Socket.closeDescriptor) }
 }
 
-/// The sockets of this process that are connected, or connecting, to a port of the loopback interface: what a client holds.
-/// Other tests of the same process don't disturb the count.
+/// The sockets of this process that are connected, or connecting, to a port of the loopback interface: those that a client holds. Other
+/// tests of the same process don't change the count of a port.
 public enum ClientSockets {
-    /// Whether this system tells (by `/proc`).
+    /// Whether this system lists the sockets of a process (in `/proc`).
     public static let areKnown = FileManager.default.fileExists(atPath: "/proc/self/net/tcp")
-    /// Why a test is skipped where ``areKnown`` is false.
+    /// The reason to skip a test if ``areKnown`` is false.
     public static let unknown = "only Linux tells of the sockets of a process (/proc)"
 
     public enum State: String, Sendable {
@@ -284,13 +287,13 @@ public enum ClientSockets {
         case connecting = "02"
     }
 
-    /// How many this process holds open towards `port`; in one state, or in any.
+    /// Returns the number of sockets that this process has open to `port`: in one state, or, with `nil`, in any state.
     public static func count(to port: Int, in state: State? = nil) throws -> Int {
-        // Of each line: sl local remote state … inode (proc(5)).
+        // The columns: sl local remote state … inode (proc(5)).
         let wanted = ":" + hexadecimal(port)
         var nodes: Set<String> = []
         for table in ["/proc/self/net/tcp", "/proc/self/net/tcp6"] {
-            // Not by Foundation's reading of whole files, which takes the first page of such a file for all of it.
+            // Foundation's functions for whole files would read only the first page of such a file.
             guard let bytes = try FileHandle(forReadingAtPath: table)?.readToEnd() else { continue }
             for line in String(decoding: bytes, as: UTF8.self).split(separator: "\n").dropFirst() {
                 let words = line.split(separator: " ")
@@ -301,7 +304,7 @@ public enum ClientSockets {
         guard !nodes.isEmpty else { return 0 }
         let descriptors = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
         return descriptors.count { name in
-            // One may have been closed since the folder was read.
+            // A descriptor may have been closed since the folder was read.
             (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(name)")).map(nodes.contains) ?? false
         }
     }

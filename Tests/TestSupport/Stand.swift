@@ -1,58 +1,63 @@
 internal import Foundation
 
-/// Real servers on free ports of the loopback interface, which `Tests/Servers/stand.py` starts when the first test asks for one, all of
-/// them at once, and ends with this process.
+/// Real servers on free ports of the loopback interface. `Tests/Servers/stand.py` starts all of them when the first test needs one. They
+/// end with this process.
 ///
 /// ```swift
 /// @Suite(.enabled(if: Stand.haproxy.isHere, Comment(rawValue: Stand.haproxy.missing)))
 /// ```
 ///
-/// The name is joe and the password pw, wherever one is asked for.
+/// Where a server requires credentials, the user name is joe and the password is pw.
 public struct Stand: Sendable {
-    /// httpbin, whose answers tell what it was asked.
+    /// httpbin, whose responses contain the request.
     public static let httpbin = Stand(name: "httpbin", missing: "httpbin, gunicorn or python3 is not on this machine (scripts/setup)")
 
-    /// haproxy, which misbehaves:
+    /// haproxy, with these faults:
     ///
-    /// | Path | Answer |
+    /// | Path | Response |
     /// |---|---|
-    /// | `/drop` | none, and the connection stays; or is reset, if not ``dropsSilently`` |
+    /// | `/drop` | none; the connection stays open, or, unless ``dropsSilently``, is reset |
     /// | `/tarpit` | 500 after 2 s |
-    /// | `/reject` | none, and the connection is closed |
+    /// | `/reject` | none; the connection is closed |
     /// | `/429`, `/503` | that status, with `Retry-After: 1` |
     /// | `/later` | 503 with `Retry-After: 30` |
-    /// | `/flaky` | by chance 200, or 503 with `Retry-After: 0` |
-    /// | `/dead` | 503: nobody is behind it |
+    /// | `/flaky` | at random 200, or 503 with `Retry-After: 0` |
+    /// | `/dead` | 503, because there is no backend server |
     public static let haproxy = Stand(name: "haproxy", missing: "haproxy or python3 is not on this machine (apt-get install haproxy)")
 
-    /// squid, a proxy for whatever is on the loopback interface: its ``port()`` is open, its ``lockedPort()`` wants the password.
+    /// squid, a proxy for all servers on the loopback interface. ``port()`` is open; ``lockedPort()`` requires the password.
     public static let squid = Stand(name: "squid", missing: "squid or python3 is not on this machine (apt-get install squid-openssl)")
 
-    /// Apache, with `/letters.txt` (the alphabet a thousand times), the folder `/basic/` behind a password, and in it `secret.txt`.
+    /// Apache, with `/letters.txt` (the alphabet a thousand times) and the folder `/basic/`, which requires the password and contains
+    /// `secret.txt`.
     public static let apache = Stand(name: "apache", missing: "apache2 or python3 is not on this machine (apt-get install apache2)")
 
     private let name: String
-    /// Why a test is skipped where ``isHere`` is false.
+    /// The reason to skip a test if ``isHere`` is false.
     public let missing: String
 
-    /// Whether it can be had. A server that is on this machine and does not start counts as here: then its address throws.
+    /// Whether the server is installed. True also for an installed server that does not start; its address then throws.
     public var isHere: Bool { entry.missing == nil }
 
+    /// Returns the server's port.
+    ///
     /// - Throws: ``ProgramFailure`` for a server that did not start.
     public func port() throws -> Int { try known(entry.port) }
 
-    /// Of ``squid``.
+    /// Returns the port of ``squid`` that requires the password.
     ///
     /// - Throws: ``ProgramFailure`` for a server that did not start.
     public func lockedPort() throws -> Int { try known(entry.lockedPort) }
 
+    /// Returns a URL of the server.
+    ///
     /// - Throws: ``ProgramFailure`` for a server that did not start.
     public func url(_ path: String = "", host: String = "127.0.0.1") throws -> String { "http://\(host):\(try port())\(path)" }
 
-    /// Whether ``haproxy`` drops without a word, which takes a privilege.
+    /// Whether ``haproxy`` drops requests silently, which requires a privilege.
     public var dropsSilently: Bool { entry.dropsSilently ?? false }
 
-    // MARK: What stand.py tells
+    // MARK: The output of stand.py
 
     private struct Entry: Decodable, Sendable {
         var missing: String?
@@ -69,7 +74,7 @@ public struct Stand: Sendable {
         return port
     }
 
-    /// The script under way. It watches the pipe that only this process holds, and ends when that closes.
+    /// The running script. It watches a pipe that only this process holds open, and ends when the pipe closes.
     private final class Servers: Sendable {
         static let shared = Servers(["apache", "haproxy", "httpbin", "squid"])
 
@@ -95,7 +100,7 @@ public struct Stand: Sendable {
             do {
                 try process.run()
                 try pipe.fileHandleForReading.close()
-                // It has a limit of its own on starting, so that a line or the end comes in any case.
+                // The script limits its own starting time, so that a line or the end of the output always arrives.
                 while line.last != UInt8(ascii: "\n"), case let more = output.fileHandleForReading.availableData, !more.isEmpty {
                     line += more
                 }

@@ -1,6 +1,6 @@
 public import ErrandCore
 
-/// A body whose first byte never comes.
+/// A body whose first byte never arrives.
 public struct StillBodySource: BodySource {
     public init() {}
 

@@ -1,29 +1,30 @@
 internal import Foundation
 
-/// Certificates for servers on the loopback interface and for their clients, made on the spot by the `openssl` command.
+/// Certificates for servers on the loopback interface and for their clients, created by the `openssl` command.
 public struct TestCertificates: Sendable {
-    /// Certificates of a server, each with its key.
+    /// The certificates of servers, each with its key.
     public enum Server: String, Sendable, CaseIterable {
-        /// For `localhost`, `127.0.0.1` and `::1`, by the authority.
+        /// Valid for `localhost`, `127.0.0.1` and `::1`, signed by the authority.
         case good
-        /// By the authority, for another host.
+        /// Signed by the authority, for another host.
         case wrongHost
-        /// By the authority, for the right host; its time is over.
+        /// Signed by the authority, for the right host, but expired.
         case expired
-        /// For the right host, by itself.
+        /// For the right host, self-signed.
         case selfSigned
     }
 
+    /// The certificates of clients, each with its key.
     public enum Client: String, Sendable, CaseIterable {
-        /// By the authority.
+        /// Signed by the authority.
         case client
-        /// By another authority, which nobody knows.
+        /// Signed by another authority, which no server knows.
         case stranger
     }
 
     let folder: String
 
-    /// The authority's certificate: the only one to trust.
+    /// The path of the authority's certificate: the only one to trust.
     public var authority: String { "\(folder)/authority.pem" }
     public func certificate(_ server: Server) -> String { "\(folder)/\(server.rawValue).pem" }
     public func key(_ server: Server) -> String { "\(folder)/\(server.rawValue).key" }
@@ -32,7 +33,7 @@ public struct TestCertificates: Sendable {
 
     static let openssl = Programs.find("openssl")
 
-    // `openssl ca` alone can date a certificate back before OpenSSL 3.4, and it works without a configuration of the system's.
+    // Before OpenSSL 3.4, only `openssl ca` can create a certificate with dates in the past. It doesn't need the system's configuration.
     private static let script = """
         set -eu
         openssl=$1
@@ -88,7 +89,7 @@ public struct TestCertificates: Sendable {
         leaf stranger other "test client" client -days 30
         """
 
-    /// Makes them in `folder`, which must exist.
+    /// Creates the certificates in `folder`, which must exist.
     static func make(in folder: String) async throws -> TestCertificates {
         guard let openssl else { throw CocoaError(.fileNoSuchFile) }
         try await Programs.run("/bin/sh", ["-c", script, "sh", openssl], in: folder)

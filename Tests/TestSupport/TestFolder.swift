@@ -1,8 +1,8 @@
 public import Foundation
 
-/// A temporary folder that everybody may read, and that goes when the last reference does, unless somebody else removes it.
+/// A temporary folder that all users may read. It is removed with the last reference to this value, unless something else removes it.
 public final class TestFolder: Sendable {
-    /// How the names of this process's temporary files begin; other runs on the machine have theirs.
+    /// The prefix of the names of this process's temporary files. It is different for each process.
     public static let prefix = "errand-\(ProcessInfo.processInfo.processIdentifier)-"
 
     public let path: String
@@ -17,9 +17,10 @@ public final class TestFolder: Sendable {
 
     deinit { if removesItself { try? FileManager.default.removeItem(atPath: path) } }
 
+    /// Returns the path of a file in the folder.
     public func file(_ name: String) -> String { path + "/" + name }
 
-    /// Writes a file that everybody may read; its path.
+    /// Writes a file that all users may read, and returns its path.
     @discardableResult
     public func write(_ data: Data, to name: String) throws -> String {
         let path = file(name)
@@ -33,7 +34,7 @@ public final class TestFolder: Sendable {
 
     public func read(_ name: String) throws -> Data { try Data(contentsOf: URL(fileURLWithPath: file(name))) }
 
-    /// A folder in it, which everybody may write in if so asked.
+    /// Creates a subfolder; if `writable`, all users may write in it. Returns its path.
     @discardableResult
     public func folder(_ name: String, writable: Bool = false) throws -> String {
         let path = file(name)

@@ -1,7 +1,8 @@
 public import ErrandCore
 internal import Synchronization
 
-/// Gives the scenario a job whenever something happens elsewhere, on an event loop or in the task of an upload: it can be cancelled then.
+/// Gives a scenario a job when something happens elsewhere, on an event loop or in the task of an upload, so that it can be cancelled
+/// there.
 public final class Ticks: EventSink {
     private let waiter = Mutex<AsyncStream<Void>.Continuation?>(nil)
 
@@ -13,13 +14,13 @@ public final class Ticks: EventSink {
     public func during<Result>(_ body: () async throws -> Result) async throws -> Result {
         let (stream, continuation) = AsyncStream<Void>.makeStream()
         waiter.withLock { $0 = continuation }
-        // With a pause after each, or those that come at a time would be one job.
+        // Yields after each tick; otherwise several ticks at once would be one job.
         async let _ = { for await _ in stream { await Task.yield() } }()
         return try await body()
     }
 }
 
-/// Ticks at each chunk of another source.
+/// A source that ticks at each chunk of another source.
 public struct TickingSource: BodySource {
     private let source: any BodySource
     private let ticks: Ticks

@@ -1,7 +1,7 @@
 internal import Dispatch
 internal import Synchronization
 
-/// A value that one side changes and the other waits for: no test sleeps to give a server time.
+/// A value that one side changes and another waits for, so that no test has to sleep.
 public final class Watched<Value: Sendable>: Sendable {
     private struct Waiter {
         let condition: @Sendable (Value) -> Bool
@@ -20,7 +20,7 @@ public final class Watched<Value: Sendable>: Sendable {
 
     public var value: Value { state.withLock(\.value) }
 
-    /// Changes the value, and wakes whoever waited for what it now is.
+    /// Changes the value, and resumes the waiters whose condition is now met.
     public func change(_ body: @Sendable (inout Value) -> Void) {
         let (value, woken) = state.withLock { state -> (Value, [Waiter]) in
             body(&state.value)
@@ -31,7 +31,7 @@ public final class Watched<Value: Sendable>: Sendable {
         for waiter in woken { waiter.wake(.success(value)) }
     }
 
-    /// The value, as soon as it meets `condition`.
+    /// Returns the value as soon as it meets `condition`.
     ///
     /// - Throws: ``TimeoutError`` after `limit`; `CancellationError`.
     @discardableResult
@@ -55,7 +55,9 @@ public final class Watched<Value: Sendable>: Sendable {
         }
     }
 
-    /// The same, for a thread that may block.
+    /// Returns the value as soon as it meets `condition`. Blocks the thread.
+    ///
+    /// - Throws: ``TimeoutError`` after `limit`.
     @discardableResult
     public func waitBlocking(
         _ what: String = "a condition", upTo limit: Duration = .seconds(60), until condition: @escaping @Sendable (Value) -> Bool
@@ -89,7 +91,7 @@ public final class Watched<Value: Sendable>: Sendable {
     private func remove(_ id: Int) -> Waiter? { state.withLock { $0.waiters.removeValue(forKey: id) } }
 }
 
-/// What a test waited for did not come.
+/// An error: what a test waited for did not happen in time.
 public struct TimeoutError: Error, CustomStringConvertible {
     let what: String
     let limit: Duration
@@ -98,7 +100,7 @@ public struct TimeoutError: Error, CustomStringConvertible {
     public var description: String { "waited \(limit) for \(what); the last value was \(last)" }
 }
 
-/// Returns as soon as `condition` holds. For what gives no signal, such as the descriptors of the process.
+/// Returns as soon as `condition` is true. For conditions without a notification, such as the descriptors of the process.
 ///
 /// - Throws: ``TimeoutError`` after `limit`.
 public func poll<Value: Sendable>(

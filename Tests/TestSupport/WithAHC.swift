@@ -2,7 +2,7 @@
 public import ErrandAsyncHTTPClient
 internal import ErrandCore
 
-/// Runs `body` with a transport of its own, which is shut down after it.
+/// Runs `body` with its own transport, which is shut down afterwards.
 public func withAHC<Result>(
     _ configure: (inout AsyncHTTPClientTransport.Configuration) -> Void = { _ in },
     _ body: (AsyncHTTPClientTransport) async throws -> Result

@@ -1,16 +1,18 @@
 import Foundation
 
-/// How many times longer `work` takes for `factor` times as much, by this thread's processor time: about `factor` for linear work, its square for
-/// quadratic work. The least of several runs counts, and what others do on the machine does not.
+/// Returns how many times longer `work` takes for `factor` times the input, in processor time of this thread: about `factor` for linear
+/// work, its square for quadratic work. The shortest of several runs counts. Other work on the machine is not measured.
 ///
 /// - Parameters:
-///   - count: how much the smaller run has to do. Enough to take about a millisecond.
-///   - work: called with `count` and with `factor * count`.
+///   - count: the size of the smaller input; it should take about a millisecond.
+///   - factor: how many times larger the larger input is; 8 by default.
+///   - input: creates an input of a size.
+///   - work: called with both inputs.
 public func growth<Input>(
     of count: Int, by factor: Int = 8, making input: (Int) -> Input, _ work: (Input) -> Void
 ) -> Double {
     let (small, large) = (input(count), input(count * factor))
-    work(small)  // what is made once is made before
+    work(small)  // to exclude what is only initialized once
     return time(3, work, large) / max(time(5, work, small), 50e-6)
 }
 
@@ -28,7 +30,7 @@ private func processorTime() -> Double {
     return Double(now.tv_sec) + Double(now.tv_nsec) / 1e9
 }
 
-/// What `work` returns on a thread with a stack of 512 KiB, as those are that do the work of tasks on Apple's systems.
+/// Runs `work` on a thread with a stack of 512 KiB, which is the size of threads that run tasks on Apple's systems.
 public func onSmallStack<Result: Sendable>(_ work: @escaping @Sendable () -> Result) async -> Result {
     await withCheckedContinuation { continuation in
         let thread = Thread { continuation.resume(returning: work()) }
