@@ -6,14 +6,14 @@ internal import NIOHTTP1
 internal import NIOPosix
 internal import SpikeTransport
 
-/// AsyncHTTPClient's own calls, with its default settings but for the number of connections.
+/// AsyncHTTPClient's own calls. Its settings are the defaults, except for HTTP/1.1 only and the number of connections.
 struct AsyncHTTPClientPeer: Peer {
     private let client: HTTPClient
     private let url: String
     private let group: MultiThreadedEventLoopGroup?
     let executor: (any TaskExecutor)?
 
-    /// - Parameter onLoop: whether the client has one event loop, on which the task runs, too.
+    /// - Parameter onLoop: whether the client has a single event loop, on which the task also runs.
     init(_ url: String, onLoop: Bool) {
         self.url = url
         group = onLoop ? MultiThreadedEventLoopGroup(numberOfThreads: 1) : nil

@@ -6,8 +6,8 @@ internal import NIOPosix
 internal import SpikeTransport
 internal import Synchronization
 
-/// The least that a client over SwiftNIO does: a handler that sends the next request when the last response has ended. No pool, no task, no
-/// deadline, no value of its own.
+/// The minimum work of a client over SwiftNIO: a handler that sends the next request when the last response has ended. It has no pool, no
+/// tasks, no deadlines and no value types.
 final class BareHandler: ChannelInboundHandler {
     typealias InboundIn = HTTPClientResponsePart
     typealias OutboundOut = HTTPClientRequestPart
@@ -17,7 +17,7 @@ final class BareHandler: ChannelInboundHandler {
         var left: Int
         var decoder: JSONDecoder?
         var bytes = 0
-        /// Called once.
+        /// Called exactly once.
         let done: (Result<Int, any Error>) -> Void
     }
 
@@ -73,7 +73,7 @@ final class BareHandler: ChannelInboundHandler {
     }
 }
 
-/// Connections with a bare handler, to one server, on one event loop.
+/// Connections to one server, each with a bare handler, on one event loop.
 final class BareConnections: Sendable {
     struct Connection: Sendable {
         let channel: any Channel
@@ -111,7 +111,7 @@ final class BareConnections: Sendable {
     func shutdown() async throws { try await group.shutdownGracefully() }
 }
 
-/// The bare handler, which is asked once for all the requests of a round.
+/// The bare handler, called once for all requests of a round.
 struct BarePeer: Peer {
     private let connections: BareConnections
 
@@ -135,7 +135,7 @@ struct BarePeer: Peer {
     func shutdown() async throws { try await connections.shutdown() }
 }
 
-/// The bare handler, awaited by a task for each request: what a call from a task costs by itself.
+/// The bare handler, awaited by a task for each request. It measures the cost of a call from a task.
 struct AwaitedPeer: Peer {
     private let connections: BareConnections
     let executor: (any TaskExecutor)?

@@ -7,14 +7,14 @@ internal import Glibc
 internal import Darwin
 #endif
 
-/// One client, one measurement, one line of figures: a part of `Benchmarks/run`, which starts it and the clients of other languages in turn.
+/// One client, one measurement, one line of figures. `Benchmarks/run` starts this program and the clients in other languages in turn.
 ///
 ///     ClientBenchmarks PEER CASE ROUNDS COUNT URL
 ///
-/// It makes a fifth of COUNT requests to warm up, and then COUNT in each of ROUNDS rounds, and prints the medians for one request.
+/// Makes a fifth of COUNT requests to warm up, then COUNT requests in each of ROUNDS rounds. Prints the medians for one request.
 @main
 struct ClientBenchmarks {
-    /// Not an async `main`, whose thread ends while the process goes on: callgrind fails at that.
+    /// Not an async `main`: its thread ends while the process continues, which callgrind can't handle.
     static func main() {
         Task.detached {
             do {
@@ -52,7 +52,7 @@ struct ClientBenchmarks {
         }
     }
 
-    /// How many bytes of bodies came.
+    /// Runs the requests, and returns the number of body bytes received.
     private static func run(_ count: Int, of measurement: Measurement, by peer: any Peer) async throws -> Int {
         let workers = min(measurement.concurrency, count)
         guard workers > 1 else { return try await peer.run(measurement, count: count) }
@@ -89,26 +89,26 @@ struct Usage: Error, CustomStringConvertible {
     var description: String { text }
 }
 
-/// What is measured.
+/// The kinds of measurements.
 enum Measurement: String, CaseIterable {
     /// GETs of a small body, one after the other, on one connection.
     case get
-    /// The same, 16 at once.
+    /// The same GETs, 16 at once.
     case get16
-    /// A large body, read chunk by chunk.
+    /// A large body, read in chunks.
     case download
-    /// GETs of a small body of JSON, decoded, one after the other.
+    /// GETs of a small JSON body, decoded, one after the other.
     case typed
 
     var concurrency: Int { self == .get16 ? 16 : 1 }
 }
 
-/// One way to make requests.
+/// A client to measure.
 protocol Peer: Sendable {
-    /// Where its calls are made; nil for the pool of threads that Swift has.
+    /// The executor of the client's calls; `nil`: Swift's thread pool.
     var executor: (any TaskExecutor)? { get }
 
-    /// Makes `count` requests, one after the other, and returns how many bytes of bodies came.
+    /// Makes `count` requests, one after the other, and returns the number of body bytes received.
     func run(_ measurement: Measurement, count: Int) async throws -> Int
 
     func shutdown() async throws
@@ -118,13 +118,13 @@ extension Peer {
     var executor: (any TaskExecutor)? { nil }
 }
 
-/// Thrown where a response is not the one that was to be measured.
+/// An error: the response is not the expected one.
 struct WrongResponse: Error {
     let text: String
     init(_ text: String) { self.text = text }
 }
 
-/// What the server sends for the small GET.
+/// The JSON that the server sends for the small GET.
 struct Document: Decodable {
     struct Item: Decodable {
         let id: Int
@@ -139,7 +139,7 @@ struct Document: Decodable {
     let title: String
     let items: [Item]
 
-    /// How many items there are, which is what a decoded response counts as.
+    /// Returns the number of items, after checking it.
     func checkedCount() throws -> Int {
         guard total == items.count, !items.isEmpty else { throw WrongResponse("\(items.count) items of \(total)") }
         return items.count

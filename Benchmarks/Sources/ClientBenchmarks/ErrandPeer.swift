@@ -7,15 +7,15 @@ internal import NIOCore
 internal import NIOPosix
 internal import SpikeTransport
 
-/// Errand, over any transport, called at one of three heights.
+/// Errand over a transport, called at one of several layers.
 struct ErrandPeer: Peer {
-    /// Who is called.
+    /// The layer that is called.
     enum Entry: String {
-        /// The transport by itself: no boundary, no stack.
+        /// The transport alone: no boundary, no stack.
         case transport
-        /// A stack of the transport alone, with a request made of a text for each call.
+        /// A stack of the transport alone. Each call creates a request from text.
         case stack
-        /// The same, with one request made beforehand.
+        /// A stack of the transport alone. All calls send one request that was created before.
         case prepared
         /// A typed client over a stack with `server`.
         case client
@@ -45,7 +45,7 @@ struct ErrandPeer: Peer {
 
     static func overAsyncHTTPClient(_ entry: Entry, _ url: String, onLoop: Bool) throws -> ErrandPeer {
         if onLoop {
-            // Only a borrowed client can be given an event loop.
+            // Only a borrowed client can use a given event loop.
             let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
             let client = AsyncHTTPClientPeer.client(on: group)
             return try ErrandPeer(
@@ -100,7 +100,7 @@ struct ErrandPeer: Peer {
     }
 }
 
-/// Returns a whole response at once: what is left is the seam.
+/// Returns a whole response immediately, so that only the cost of the seam remains.
 struct MemoryTransport: HTTPTransport {
     var capabilities: Capabilities { [] }
     func shutdown() async throws {}

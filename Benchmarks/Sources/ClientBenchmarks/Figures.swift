@@ -12,7 +12,7 @@ private let who = RUSAGE_SELF.rawValue
 private let who = RUSAGE_SELF
 #endif
 
-/// Times of this process, and what it allocated: at a moment, or of one request.
+/// Times and allocations: of this process at a moment, or of one request.
 struct Figures: CustomStringConvertible {
     var wallNanoseconds: Double
     var userNanoseconds: Double
@@ -42,7 +42,7 @@ struct Figures: CustomStringConvertible {
             allocations: (allocations - before.allocations) / requests, bytes: Double(bytes) / requests)
     }
 
-    /// Of each figure by itself.
+    /// Returns the median of each figure.
     static func median(of all: [Figures]) -> Figures {
         func median(_ figure: KeyPath<Figures, Double>) -> Double { all.map { $0[keyPath: figure] }.sorted()[all.count / 2] }
         return Figures(

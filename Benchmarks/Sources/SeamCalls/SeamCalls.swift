@@ -1,10 +1,10 @@
 import Dispatch
 import SeamCases
 
-/// So many calls through the seam and nothing else, for a program that counts instructions: `SeamCalls send 1000`.
+/// Makes a number of calls through the seam, and nothing else, for a program that counts instructions: `SeamCalls send 1000`.
 @main
 struct SeamCalls {
-    /// Not asynchronous: callgrind (3.19) does not survive how an asynchronous main thread waits.
+    /// Not async: callgrind 3.19 fails when an async main thread waits.
     static func main() {
         let arguments = CommandLine.arguments
         guard arguments.count == 3, let count = Int(arguments[2]), let call = calls[arguments[1]] else {

@@ -3,7 +3,7 @@ public import ErrandCore
 internal import ErrandMiddleware
 internal import Foundation
 
-/// What the seam itself costs, over a transport that has the whole response at once.
+/// Calls that measure the cost of the seam, over a transport that returns a whole response immediately.
 public struct Seam: Sendable {
     private let stack = HTTPStack(Whole())
     private let client = APIClient(HTTPStack(Whole()).server("https://a.example"))
@@ -23,7 +23,7 @@ public struct Seam: Sendable {
     public func value() async throws { _ = try await client.value(Endpoint<Whole.User>.get("/users/\(7, "id")")) }
 }
 
-/// Has a whole response at hand: a 200 with the fields that a server sends, and 1 KB of JSON.
+/// A transport that returns a stored response: status 200, the usual fields of a server, and 1 KB of JSON.
 public struct Whole: HTTPTransport {
     public struct User: Decodable, Sendable {
         public let id: Int

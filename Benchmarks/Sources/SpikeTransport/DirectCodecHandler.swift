@@ -2,7 +2,7 @@ internal import ErrandCore
 internal import NIOCore
 internal import NIOFoundationEssentialsCompat
 
-/// Writes requests into one buffer, and reads responses out of what comes: no type between the wire and the seam.
+/// Writes requests into one buffer, and parses responses from the received bytes, without intermediate types between the wire and the seam.
 final class DirectCodecHandler: SpikeHandler, ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -62,13 +62,13 @@ final class DirectCodecHandler: SpikeHandler, ChannelInboundHandler {
 
 private struct InvalidHead: Error {}
 
-/// The head of a response with a declared length, at the front of some bytes.
+/// The head of a response with a declared length, at the beginning of some bytes.
 private struct ResponseHead {
     let response: HTTPResponse
     let headBytes: Int
     let bodyBytes: Int
 
-    /// `nil` while the head is not whole.
+    /// `nil` until the head is complete.
     init?(_ bytes: UnsafeRawBufferPointer, _ names: FieldNames) throws {
         let bytes = bytes.bindMemory(to: UInt8.self)
         guard var (line, next) = Self.line(in: bytes, at: 0) else { return nil }
@@ -98,7 +98,7 @@ private struct ResponseHead {
         (headBytes, bodyBytes) = (next, length)
     }
 
-    /// The line that begins at `start`, without its end, and where the next one begins.
+    /// Returns the line that begins at `start`, without its line end, and the index of the next line.
     private static func line(
         in bytes: UnsafeBufferPointer<UInt8>, at start: Int
     ) -> (line: Slice<UnsafeBufferPointer<UInt8>>, next: Int)? {
@@ -118,7 +118,7 @@ private struct ResponseHead {
     }
 }
 
-/// Names that most responses have, so that reading one of them makes no text.
+/// The names of common fields, so that parsing one of them creates no string.
 private struct FieldNames {
     private let known: [(text: [UInt8], name: HTTPField.Name)]
 

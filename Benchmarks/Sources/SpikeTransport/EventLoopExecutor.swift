@@ -1,15 +1,15 @@
 public import NIOCore
 internal import Synchronization
 
-/// Runs tasks on an event loop, so that a call crosses no thread between the task that makes it and the channel that sends it.
+/// Runs tasks on an event loop, so that a call does not change threads between its task and the channel that sends it.
 ///
 /// ```swift
 /// try await withTaskExecutorPreference(EventLoopExecutor(loop)) { try await stack.send(request) }
 /// ```
 ///
-/// NIO's event loops are serial executors, for actors. A job that runs as a serial executor's is enqueued again wherever a function without an
-/// actor goes on, so that a task needs an executor of its own kind. Jobs wait in a queue here, and the loop gets one closure that is made once:
-/// enqueueing allocates nothing.
+/// NIO's event loops are serial executors, for actors. A job of a serial executor is enqueued again where a function without an actor
+/// continues; therefore tasks need a task executor. This executor keeps jobs in a queue, and gives the loop one closure that is created
+/// once, so that enqueueing allocates nothing.
 public final class EventLoopExecutor: TaskExecutor {
     private let queue: JobQueue
     private let turn: @Sendable () -> Void
@@ -37,7 +37,7 @@ private final class JobQueue: Sendable {
 
     init(_ loop: any EventLoop) { self.loop = loop }
 
-    /// Whether a turn must be scheduled.
+    /// Adds a job, and returns whether a run must be scheduled.
     func add(_ job: UnownedJob, of executor: UnownedTaskExecutor) -> Bool {
         state.withLock { state in
             state.waiting.append((job, executor))
@@ -46,7 +46,7 @@ private final class JobQueue: Sendable {
         }
     }
 
-    /// Runs what waits now, and not what comes meanwhile: the loop has channels to serve.
+    /// Runs the jobs that are queued now. Jobs that are added meanwhile run later, because the loop also has channels to serve.
     func runTurn() {
         let count = state.withLock { $0.waiting.count - $0.next }
         for _ in 0..<count {

@@ -4,16 +4,16 @@ internal import NIOHTTP1
 internal import NIOPosix
 internal import Synchronization
 
-/// The hot path of a transport over SwiftNIO, and nothing else: what a small GET costs at least.
+/// The hot path of a transport over SwiftNIO, and nothing else: the minimum cost of a small GET.
 ///
-/// HTTP/1.1 without TLS, connections that are kept, requests without a body, responses of a declared length in memory. It knows one server, and
-/// has no limits and no timeouts. It is an experiment: no app is to send by it.
+/// It supports HTTP/1.1 without TLS, kept connections, requests without a body, and responses of a declared length in memory. It connects
+/// to one server, and has no limits and no timeouts. It is an experiment and not for use in apps.
 public struct SpikeTransport: HTTPTransport, CustomStringConvertible {
-    /// Who reads and writes the messages.
+    /// How messages are encoded and decoded.
     public enum Codec: Sendable {
-        /// NIOHTTP1's encoder and decoder, whose heads are then converted.
+        /// NIOHTTP1's encoder and decoder; the heads are then converted.
         case nio
-        /// The heads are written into a buffer, and read out of one, as they are.
+        /// Heads are written to a buffer, and parsed from one, directly.
         case direct
     }
 
@@ -29,7 +29,7 @@ public struct SpikeTransport: HTTPTransport, CustomStringConvertible {
     public func send(_ request: Request) async throws -> Response {
         let connection = if let connection = idle.take() { connection } else { try await connect(to: request) }
         let response = try await withTaskCancellationHandler {
-            // A checked continuation allocates. Each of these is resumed once: see SpikeHandler.
+            // A checked continuation would allocate. Each of these is resumed exactly once: see SpikeHandler.
             try await withUnsafeThrowingContinuation { connection.begin(request, $0) }
         } onCancel: {
             connection.close()
@@ -49,7 +49,7 @@ public struct SpikeTransport: HTTPTransport, CustomStringConvertible {
                 let pipeline = channel.pipeline.syncOperations
                 switch codec {
                 case .nio:
-                    // The fields of a request can hold nothing that NIO's own check would find.
+                    // NIO's validation is not needed: the fields of a request can't contain invalid characters.
                     try pipeline.addHTTPClientHandlers(enableOutboundHeaderValidation: false)
                     let handler = NIOCodecHandler()
                     try pipeline.addHandler(handler)
@@ -78,13 +78,13 @@ private final class IdleConnections: Sendable {
     }
 }
 
-/// A connection, as any task may hold it.
+/// A connection that any task may use.
 struct SpikeConnection: Sendable {
     private let channel: any Channel
     private let loop: any EventLoop
     private let handler: NIOLoopBound<SpikeHandler>
 
-    /// On the channel's event loop.
+    /// Must be called on the channel's event loop.
     init(_ channel: any Channel, _ handler: SpikeHandler) {
         (self.channel, loop) = (channel, channel.eventLoop)
         self.handler = NIOLoopBound(handler, eventLoop: channel.eventLoop)
@@ -101,7 +101,7 @@ struct SpikeConnection: Sendable {
     func close() { channel.close(promise: nil) }
 }
 
-/// One exchange at a time, whatever the codec. On the channel's event loop.
+/// Runs one exchange at a time, with any codec. Used on the channel's event loop.
 class SpikeHandler {
     typealias Waiter = UnsafeContinuation<Response, any Error>
 

@@ -1,6 +1,6 @@
 import Tracing
 
-/// A tracer whose spans take what they are told, and keep none of it.
+/// A tracer whose spans discard everything that is recorded.
 struct CountingTracer: Tracer {
     struct Span: Tracing.Span {
         let context: ServiceContext

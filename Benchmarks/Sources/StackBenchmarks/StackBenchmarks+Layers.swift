@@ -6,13 +6,13 @@ import Metrics
 import Tracing
 
 extension StackBenchmarks {
-    /// What each layer that controls the flow costs a request that finds nobody in its way, beyond the bare stack.
+    /// Measures what each flow-control layer adds to the cost of a request on the bare stack, while nothing is queued.
     static func measureFlow(over bare: HTTPStack, _ request: Request, _ base: Figure) async throws -> [(String, Figure)] {
         print("\nflow control, with nobody in the way\n")
         let layers: [(String, HTTPStack)] = [
             ("concurrencyLimit", bare.concurrencyLimit(100)),
             ("concurrencyLimit, adaptive", bare.concurrencyLimit(.adaptive())),
-            // More than these calls are in a millisecond.
+            // A limit that these calls don't reach.
             ("rateLimit", bare.rateLimit(RateLimit(100_000, per: .milliseconds(1)))),
             ("circuitBreaker", bare.circuitBreaker()),
             ("coalesce", bare.coalesce()),
@@ -27,7 +27,7 @@ extension StackBenchmarks {
         return figures
     }
 
-    /// What it costs to be looked at, and not to be.
+    /// Measures the cost of the observers, switched on and off.
     static func measureObservers(
         over bare: HTTPStack, _ request: Request, _ base: Figure
     ) async throws -> (off: Figure, all: Figure) {
@@ -58,7 +58,7 @@ extension StackBenchmarks {
     }
 }
 
-/// A sink that keeps nothing.
+/// A sink that discards all events.
 private struct Forgetful: EventSink {
     func record(_ event: ExchangeEvent) {}
 }

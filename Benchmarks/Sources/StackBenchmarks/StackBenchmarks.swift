@@ -2,7 +2,8 @@ import CAllocations
 import ErrandCore
 import ErrandMiddleware
 
-/// What the layers cost: time and allocations for each call, the median of several rounds, beside the same call without them.
+/// Measures the cost of the layers: time and allocations of each call, as the median of several rounds, compared with the same call without
+/// them.
 @main
 struct StackBenchmarks {
     static func main() async throws {
@@ -12,7 +13,7 @@ struct StackBenchmarks {
 
         var idle = bare
         for _ in 0..<8 { idle = idle.wrapped(by: Idle()) }
-        // The same eight as nested generic types, without erasure: what the compiler can make of them at best.
+        // The same eight as nested generic types, without type erasure: the best case for the compiler.
         let nested = HTTPStack(
             Around(Around(Around(Around(Around(Around(Around(Around(Immediate())))))))))
         let off = bare.retry().validateStatus().timeout(.seconds(30)).number().server("https://a.example")
@@ -71,7 +72,7 @@ struct StackBenchmarks {
             enforces it, \((raced.microseconds / plain.microseconds).rounded3) times where it is raced
             """)
         if isCheck {
-            // Time is noisy on shared machines, so only allocations are held exactly; time with a factor of four.
+            // Time varies on shared machines. Only allocations are compared exactly; time with a factor of four.
             guard cost <= 6, eight.allocations - base.allocations < 0.01, timed.allocations - base.allocations <= 10,
                 seam.send.allocations <= 2.01, seam.typed.allocations <= 8.01, observers.off.allocations < 0.01,
                 observers.all.allocations <= 30, observers.all.microseconds <= 20
@@ -95,7 +96,7 @@ struct StackBenchmarks {
         }
     }
 
-    /// Off the main actor, as a server's or a model's code is: a stack's `send` then hops nowhere.
+    /// Runs off the main actor, as the code of servers and models does, so that `send` does not change executors.
     @concurrent static func measure(
         _ name: String, calls: Int = 20_000, per units: Int = 1, _ body: @Sendable () async throws -> Void
     ) async throws -> Figure {
@@ -123,7 +124,7 @@ extension Double {
     var rounded3: Double { (self * 1000).rounded() / 1000 }
 }
 
-/// Answers at once, from memory.
+/// Responds immediately, from memory.
 struct Immediate: HTTPSender {
     static let head = HTTPResponse(status: .ok)
     static let exchange = ExchangeLifetime(outcome: .complete)
