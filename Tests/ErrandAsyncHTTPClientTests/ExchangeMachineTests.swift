@@ -18,7 +18,7 @@ internal import Testing
     /// Where the exchange was.
     struct Failed: Error, CustomStringConvertible {
         let position: Machine.Position
-        var description: String { "failure in \(position.phase), sent: \(position.delivery), status: \(position.head?.status.code ?? 0)" }
+        var description: String { "failure in \(position.phase), delivery: \(position.delivery), status: \(position.head?.status.code ?? 0)" }
     }
 
     /// What can happen to an exchange.
@@ -237,7 +237,7 @@ internal import Testing
         var machine = Self.receiving(bodyLength: bytes)
         _ = Event.chunk.apply(to: &machine)
         _ = Event.connectionFailure.apply(to: &machine)
-        #expect(Self.text(machine.state) == (bytes == 1_000 ? "complete" : "failure in body, sent: yes, status: 200"))
+        #expect(Self.text(machine.state) == (bytes == 1_000 ? "complete" : "failure in body, delivery: sent, status: 200"))
     }
 
     @Test func whatIsHeldIsChangedUntilTheEnd() {
@@ -258,9 +258,9 @@ internal import Testing
             sentPart: 10 bytes sent
             read: throw BodyAlreadyUsedError
             wait: throw BodyAlreadyUsedError
-            connectionFailure: release owner -> failure in connect, sent: no, status: 0
-            failure: release owner -> failure in connect, sent: no, status: 0
-            deadline: release owner -> failure in connect, sent: no, status: 0
+            connectionFailure: release owner -> failure in connect, delivery: notSent, status: 0
+            failure: release owner -> failure in connect, delivery: notSent, status: 0
+            deadline: release owner -> failure in connect, delivery: notSent, status: 0
             cancellation: release owner -> cancelled
             trackedCancellation: release owner -> cancelled
             abandonment: release owner -> abandoned
@@ -277,8 +277,8 @@ internal import Testing
             emptySuccess: wake head waiter -> starting, receiving
             read: throw BodyAlreadyUsedError
             wait: throw BodyAlreadyUsedError
-            connectionFailure: release owner, wake head waiter -> failure in connect, sent: no, status: 0
-            failure: release owner, wake head waiter -> failure in connect, sent: no, status: 0
+            connectionFailure: release owner, wake head waiter -> failure in connect, delivery: notSent, status: 0
+            failure: release owner, wake head waiter -> failure in connect, delivery: notSent, status: 0
             deadline: withdraw -> withdrawing by deadline, connecting
             cancellation: release owner, wake head waiter -> cancelled
             trackedCancellation: -> cancelled in start, connecting
@@ -296,9 +296,9 @@ internal import Testing
             emptySuccess: wake head waiter -> starting, receiving
             read: throw BodyAlreadyUsedError
             wait: throw BodyAlreadyUsedError
-            connectionFailure: release owner, wake head waiter -> failure in send, sent: maybe, status: 0
-            failure: release owner, wake head waiter -> failure in send, sent: maybe, status: 0
-            deadline: release owner, wake head waiter -> failure in send, sent: maybe, status: 0
+            connectionFailure: release owner, wake head waiter -> failure in send, delivery: unknown, status: 0
+            failure: release owner, wake head waiter -> failure in send, delivery: unknown, status: 0
+            deadline: release owner, wake head waiter -> failure in send, delivery: unknown, status: 0
             cancellation: release owner, wake head waiter -> cancelled
             trackedCancellation: release owner, wake head waiter -> cancelled
             abandonment: release owner, wake head waiter -> abandoned
@@ -315,8 +315,8 @@ internal import Testing
             emptySuccess: wake head waiter -> cancelled in start, receiving
             read: throw BodyAlreadyUsedError
             wait: throw BodyAlreadyUsedError
-            connectionFailure: release owner, wake head waiter -> failure in connect, sent: no, status: 0
-            failure: release owner, wake head waiter -> failure in connect, sent: no, status: 0
+            connectionFailure: release owner, wake head waiter -> failure in connect, delivery: notSent, status: 0
+            failure: release owner, wake head waiter -> failure in connect, delivery: notSent, status: 0
             deadline: withdraw -> withdrawing by cancellation, connecting
             cancellation: release owner, wake head waiter -> cancelled
             abandonment: release owner, wake head waiter -> abandoned
@@ -333,9 +333,9 @@ internal import Testing
             emptySuccess: wake head waiter -> cancelled in start, receiving
             read: throw BodyAlreadyUsedError
             wait: throw BodyAlreadyUsedError
-            connectionFailure: release owner, wake head waiter -> failure in send, sent: maybe, status: 0
-            failure: release owner, wake head waiter -> failure in send, sent: maybe, status: 0
-            deadline: release owner, wake head waiter -> failure in send, sent: maybe, status: 0
+            connectionFailure: release owner, wake head waiter -> failure in send, delivery: unknown, status: 0
+            failure: release owner, wake head waiter -> failure in send, delivery: unknown, status: 0
+            deadline: release owner, wake head waiter -> failure in send, delivery: unknown, status: 0
             cancellation: release owner, wake head waiter -> cancelled
             trackedCancellation: release owner, wake head waiter -> cancelled
             abandonment: release owner, wake head waiter -> abandoned
@@ -351,9 +351,9 @@ internal import Testing
             wholeBody: hold back by demand -> cancelled in start, receiving, held back
             end: release owner -> complete
             wait: -> cancelled in start, receiving for a reader
-            connectionFailure: release owner -> failure in body, sent: yes, status: 200
-            failure: release owner -> failure in body, sent: yes, status: 200
-            deadline: release owner -> failure in body, sent: yes, status: 200
+            connectionFailure: release owner -> failure in body, delivery: sent, status: 200
+            failure: release owner -> failure in body, delivery: sent, status: 200
+            deadline: release owner -> failure in body, delivery: sent, status: 200
             cancellation: release owner -> cancelled
             trackedCancellation: release owner -> cancelled
             abandonment: release owner -> abandoned
@@ -369,8 +369,8 @@ internal import Testing
             emptySuccess: wake head waiter -> receiving
             read: throw BodyAlreadyUsedError
             wait: throw BodyAlreadyUsedError
-            connectionFailure: release owner and task, wake head waiter -> failure in connect, sent: no, status: 0
-            failure: release owner and task, wake head waiter -> failure in connect, sent: no, status: 0
+            connectionFailure: release owner and task, wake head waiter -> failure in connect, delivery: notSent, status: 0
+            failure: release owner and task, wake head waiter -> failure in connect, delivery: notSent, status: 0
             deadline: withdraw -> withdrawing by deadline, connecting
             cancellation: release owner and task, wake head waiter -> cancelled
             trackedCancellation: withdraw -> withdrawing by cancellation, connecting
@@ -387,9 +387,9 @@ internal import Testing
             emptySuccess: wake head waiter -> receiving
             read: throw BodyAlreadyUsedError
             wait: throw BodyAlreadyUsedError
-            connectionFailure: release owner and task, wake head waiter -> failure in send, sent: maybe, status: 0
-            failure: release owner and task, wake head waiter -> failure in send, sent: maybe, status: 0
-            deadline: release owner and task, wake head waiter -> failure in send, sent: maybe, status: 0
+            connectionFailure: release owner and task, wake head waiter -> failure in send, delivery: unknown, status: 0
+            failure: release owner and task, wake head waiter -> failure in send, delivery: unknown, status: 0
+            deadline: release owner and task, wake head waiter -> failure in send, delivery: unknown, status: 0
             cancellation: release owner and task, wake head waiter -> cancelled
             trackedCancellation: release owner and task, wake head waiter -> cancelled
             abandonment: release owner and task, wake head waiter -> abandoned
@@ -404,9 +404,9 @@ internal import Testing
             emptySuccess: wake head waiter -> receiving
             read: throw BodyAlreadyUsedError
             wait: throw BodyAlreadyUsedError
-            connectionFailure: release owner and task, wake head waiter -> failure in response, sent: maybe, status: 0
-            failure: release owner and task, wake head waiter -> failure in response, sent: maybe, status: 0
-            deadline: release owner and task, wake head waiter -> failure in response, sent: maybe, status: 0
+            connectionFailure: release owner and task, wake head waiter -> failure in response, delivery: unknown, status: 0
+            failure: release owner and task, wake head waiter -> failure in response, delivery: unknown, status: 0
+            deadline: release owner and task, wake head waiter -> failure in response, delivery: unknown, status: 0
             cancellation: release owner and task, wake head waiter -> cancelled
             trackedCancellation: release owner and task, wake head waiter -> cancelled
             abandonment: release owner and task, wake head waiter -> abandoned
@@ -421,9 +421,9 @@ internal import Testing
             wholeBody: hold back by demand -> receiving, held back
             end: release owner and task -> complete
             wait: -> receiving for a reader
-            connectionFailure: release owner and task -> failure in body, sent: yes, status: 200
-            failure: release owner and task -> failure in body, sent: yes, status: 200
-            deadline: release owner and task -> failure in body, sent: yes, status: 200
+            connectionFailure: release owner and task -> failure in body, delivery: sent, status: 200
+            failure: release owner and task -> failure in body, delivery: sent, status: 200
+            deadline: release owner and task -> failure in body, delivery: sent, status: 200
             cancellation: release owner and task -> cancelled
             trackedCancellation: release owner and task -> cancelled
             abandonment: release owner and task -> abandoned
@@ -439,9 +439,9 @@ internal import Testing
             end: release owner and task -> complete
             read: 1000 bytes
             wait: 1000 bytes
-            connectionFailure: release owner and task -> failure in body, sent: yes, status: 200
-            failure: release owner and task -> failure in body, sent: yes, status: 200
-            deadline: release owner and task -> failure in body, sent: yes, status: 200
+            connectionFailure: release owner and task -> failure in body, delivery: sent, status: 200
+            failure: release owner and task -> failure in body, delivery: sent, status: 200
+            deadline: release owner and task -> failure in body, delivery: sent, status: 200
             cancellation: release owner and task -> cancelled
             trackedCancellation: release owner and task -> cancelled
             abandonment: release owner and task -> abandoned
@@ -457,8 +457,8 @@ internal import Testing
             end: release owner and task -> complete
             wait: -> receiving for a reader
             connectionFailure: release owner and task -> complete
-            failure: release owner and task -> failure in body, sent: yes, status: 200
-            deadline: release owner and task -> failure in body, sent: yes, status: 200
+            failure: release owner and task -> failure in body, delivery: sent, status: 200
+            deadline: release owner and task -> failure in body, delivery: sent, status: 200
             cancellation: release owner and task -> cancelled
             trackedCancellation: release owner and task -> cancelled
             abandonment: release owner and task -> abandoned
@@ -474,9 +474,9 @@ internal import Testing
             end: release owner and task, wake reader -> complete
             read: throw BodyAlreadyUsedError
             wait: throw BodyAlreadyUsedError
-            connectionFailure: release owner and task, wake reader -> failure in body, sent: yes, status: 200
-            failure: release owner and task, wake reader -> failure in body, sent: yes, status: 200
-            deadline: release owner and task, wake reader -> failure in body, sent: yes, status: 200
+            connectionFailure: release owner and task, wake reader -> failure in body, delivery: sent, status: 200
+            failure: release owner and task, wake reader -> failure in body, delivery: sent, status: 200
+            deadline: release owner and task, wake reader -> failure in body, delivery: sent, status: 200
             cancellation: release owner and task, wake reader -> cancelled
             trackedCancellation: release owner and task, wake reader -> cancelled
             abandonment: release owner and task, wake reader -> abandoned
@@ -492,9 +492,9 @@ internal import Testing
             end: release owner and task, give up demand -> complete
             read: 65536 bytes, grant demand -> receiving
             wait: 65536 bytes, grant demand -> receiving
-            connectionFailure: release owner and task, give up demand -> failure in body, sent: yes, status: 200
-            failure: release owner and task, give up demand -> failure in body, sent: yes, status: 200
-            deadline: release owner and task, give up demand -> failure in body, sent: yes, status: 200
+            connectionFailure: release owner and task, give up demand -> failure in body, delivery: sent, status: 200
+            failure: release owner and task, give up demand -> failure in body, delivery: sent, status: 200
+            deadline: release owner and task, give up demand -> failure in body, delivery: sent, status: 200
             cancellation: release owner and task, give up demand -> cancelled
             trackedCancellation: release owner and task, give up demand -> cancelled
             abandonment: release owner and task, give up demand -> abandoned
@@ -511,8 +511,8 @@ internal import Testing
             read: 100000 bytes, grant demand -> receiving
             wait: 100000 bytes, grant demand -> receiving
             connectionFailure: release owner and task, give up demand -> complete
-            failure: release owner and task, give up demand -> failure in body, sent: yes, status: 200
-            deadline: release owner and task, give up demand -> failure in body, sent: yes, status: 200
+            failure: release owner and task, give up demand -> failure in body, delivery: sent, status: 200
+            deadline: release owner and task, give up demand -> failure in body, delivery: sent, status: 200
             cancellation: release owner and task, give up demand -> cancelled
             trackedCancellation: release owner and task, give up demand -> cancelled
             abandonment: release owner and task, give up demand -> abandoned
@@ -528,8 +528,8 @@ internal import Testing
             emptySuccess: wake head waiter -> withdrawing by deadline, receiving
             read: throw BodyAlreadyUsedError
             wait: throw BodyAlreadyUsedError
-            failure: release owner and task, wake head waiter -> failure in connect, sent: no, status: 0
-            withdrawn: release owner and task, wake head waiter -> failure in connect, sent: no, status: 0
+            failure: release owner and task, wake head waiter -> failure in connect, delivery: notSent, status: 0
+            withdrawn: release owner and task, wake head waiter -> failure in connect, delivery: notSent, status: 0
             cancellation: release owner and task, wake head waiter -> cancelled
             trackedCancellation: -> withdrawing by cancellation, connecting
             abandonment: release owner and task, wake head waiter -> abandoned
@@ -545,8 +545,8 @@ internal import Testing
             emptySuccess: wake head waiter -> withdrawing by deadline, receiving
             read: throw BodyAlreadyUsedError
             wait: throw BodyAlreadyUsedError
-            failure: release owner, wake head waiter -> failure in connect, sent: no, status: 0
-            withdrawn: release owner, wake head waiter -> failure in connect, sent: no, status: 0
+            failure: release owner, wake head waiter -> failure in connect, delivery: notSent, status: 0
+            withdrawn: release owner, wake head waiter -> failure in connect, delivery: notSent, status: 0
             cancellation: release owner, wake head waiter -> cancelled
             trackedCancellation: -> withdrawing by cancellation, connecting
             abandonment: release owner, wake head waiter -> abandoned
@@ -562,8 +562,8 @@ internal import Testing
             emptySuccess: wake head waiter -> withdrawing by deadline, receiving
             read: throw BodyAlreadyUsedError
             wait: throw BodyAlreadyUsedError
-            failure: release owner and task, wake head waiter -> failure in send, sent: maybe, status: 0
-            withdrawn: release owner and task, wake head waiter -> failure in send, sent: maybe, status: 0
+            failure: release owner and task, wake head waiter -> failure in send, delivery: unknown, status: 0
+            withdrawn: release owner and task, wake head waiter -> failure in send, delivery: unknown, status: 0
             cancellation: release owner and task, wake head waiter -> cancelled
             trackedCancellation: release owner and task, wake head waiter -> cancelled
             abandonment: release owner and task, wake head waiter -> abandoned
@@ -578,8 +578,8 @@ internal import Testing
             wholeBody: hold back by demand -> withdrawing by deadline, receiving, held back
             end: release owner and task -> complete
             wait: -> withdrawing by deadline, receiving for a reader
-            failure: release owner and task -> failure in body, sent: yes, status: 200
-            withdrawn: release owner and task -> failure in body, sent: yes, status: 200
+            failure: release owner and task -> failure in body, delivery: sent, status: 200
+            withdrawn: release owner and task -> failure in body, delivery: sent, status: 200
             cancellation: release owner and task -> cancelled
             trackedCancellation: release owner and task -> cancelled
             abandonment: release owner and task -> abandoned
@@ -595,8 +595,8 @@ internal import Testing
             end: release owner and task -> complete
             wait: -> withdrawing by deadline, receiving for a reader
             connectionFailure: release owner and task -> complete
-            failure: release owner and task -> failure in body, sent: yes, status: 200
-            withdrawn: release owner and task -> failure in body, sent: yes, status: 200
+            failure: release owner and task -> failure in body, delivery: sent, status: 200
+            withdrawn: release owner and task -> failure in body, delivery: sent, status: 200
             cancellation: release owner and task -> cancelled
             trackedCancellation: release owner and task -> cancelled
             abandonment: release owner and task -> abandoned
@@ -612,7 +612,7 @@ internal import Testing
             emptySuccess: wake head waiter -> withdrawing by cancellation, receiving
             read: throw BodyAlreadyUsedError
             wait: throw BodyAlreadyUsedError
-            failure: release owner and task, wake head waiter -> failure in connect, sent: no, status: 0
+            failure: release owner and task, wake head waiter -> failure in connect, delivery: notSent, status: 0
             withdrawn: release owner and task, wake head waiter -> cancelled
             cancellation: release owner and task, wake head waiter -> cancelled
             abandonment: release owner and task, wake head waiter -> abandoned
@@ -628,7 +628,7 @@ internal import Testing
             emptySuccess: wake head waiter -> withdrawing by cancellation, receiving
             read: throw BodyAlreadyUsedError
             wait: throw BodyAlreadyUsedError
-            failure: release owner and task, wake head waiter -> failure in send, sent: maybe, status: 0
+            failure: release owner and task, wake head waiter -> failure in send, delivery: unknown, status: 0
             withdrawn: release owner and task, wake head waiter -> cancelled
             cancellation: release owner and task, wake head waiter -> cancelled
             trackedCancellation: release owner and task, wake head waiter -> cancelled
@@ -653,7 +653,7 @@ internal import Testing
             trackedCancellation: -> cancelled
             """),
         Row(
-            "failure in body, sent: yes, status: 200", after: [.begin, .attach, .sentHead, .success, .chunk, .failure],
+            "failure in body, delivery: sent, status: 200", after: [.begin, .attach, .sentHead, .success, .chunk, .failure],
             """
             begin: refused
             attach: refused
