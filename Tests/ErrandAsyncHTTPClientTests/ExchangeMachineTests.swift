@@ -18,7 +18,9 @@ internal import Testing
     /// Where the exchange was.
     struct Failed: Error, CustomStringConvertible {
         let position: Machine.Position
-        var description: String { "failure in \(position.phase), delivery: \(position.delivery), status: \(position.head?.status.code ?? 0)" }
+        var description: String {
+            "failure in \(position.phase), delivery: \(position.delivery), status: \(position.head?.status.code ?? 0)"
+        }
     }
 
     /// What can happen to an exchange.

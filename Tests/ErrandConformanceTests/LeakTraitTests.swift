@@ -25,7 +25,7 @@ struct LeakTraitTests {
             try await perform(trait, body)
         } matching: { issue in
             let text = issue.comments.map(\.rawValue).joined()
-            return text.hasPrefix("left behind: ") && phrases.allSatisfy(text.contains)
+            return text.hasPrefix("the test left open:  ") && phrases.allSatisfy(text.contains)
         }
     }
 
@@ -131,7 +131,7 @@ struct LeakTraitTests {
     func anExchangeThatGoesOn() async throws {
         let stub = StubTransport(Stub().responds(.stream([Data("a".utf8)])))
         let kept = Kept<Response>()
-        try await expectLeft("left behind: an exchange that goes on") {
+        try await expectLeft("the test left open:  an exchange that has not ended") {
             kept.keep(try await stub.send(Request(.get, url: "https://a.example/")))
         }
         kept.take()?.body.abandon()
@@ -141,7 +141,7 @@ struct LeakTraitTests {
     func workOfASingleFlightThatNobodyWaitsFor() async throws {
         let flight = SingleFlight<Int, Void>()
         let (mayEnd, end) = AsyncStream<Void>.makeStream()
-        try await expectLeft("left behind: a single flight under way") {
+        try await expectLeft("the test left open:  a single flight in progress") {
             let (begun, begin) = AsyncStream<Void>.makeStream()
             let caller = Task {
                 try await flight.run(1, mustFinish: true) {
@@ -212,7 +212,7 @@ struct LeakTraitTests {
         await withKnownIssue(isIntermittent: true) {  // of what runs beside
             await #expect(throws: SomeError.self) { try await perform(trait) { throw SomeError() } }
         } matching: { issue in
-            issue.comments.contains { $0.rawValue.hasPrefix("left behind: ") }
+            issue.comments.contains { $0.rawValue.hasPrefix("the test left open:  ") }
         }
     }
 
@@ -227,7 +227,7 @@ struct LeakTraitTests {
                 }
             }
         } matching: {
-            $0.comments.contains { $0.rawValue.hasPrefix("left behind: ") }
+            $0.comments.contains { $0.rawValue.hasPrefix("the test left open:  ") }
         }
     }
 

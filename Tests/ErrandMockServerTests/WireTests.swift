@@ -82,7 +82,7 @@ extension MockServerTests {
                 let answer = client.read(until: "\r\n\r\n")
                 #expect(answer.hasPrefix("HTTP/1.1 413 "))
                 #expect(answer.contains("Connection: close") == isEarly)
-                #expect(try await server.nextRequest().failure == (isEarly ? "answered without its body" : nil))
+                #expect(try await server.nextRequest().failure == (isEarly ? "the response was sent before the request body" : nil))
             }
         }
 

@@ -191,8 +191,8 @@ struct RecordingMatchingTests {
                 """)
         _ = try await replay.send(request(.post, "http://b.example/y"))
         let played = await #expect(throws: NoRecordedExchangeError.self) { try await replay.send(request(.post, "http://b.example/y")) }
-        #expect(played?.nearest == "entry 2 (POST http://b.example/y), matches, but was played already")
-        #expect(String(reflecting: played).contains("was played already"))
+        #expect(played?.nearest == "entry 2 (POST http://b.example/y), matches, but was already replayed")
+        #expect(String(reflecting: played).contains("was already replayed"))
     }
 
     @Test func eachPlaysOnceInOrderUnlessRepeatsAreAllowed() async throws {

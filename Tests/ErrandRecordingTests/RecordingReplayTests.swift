@@ -268,7 +268,7 @@ struct RecordingReplayTests {
         #expect(log.entries[0].response.content.text == "abcd" && log.entries[0].response.content.size == 9)
         #expect(log.entries[0].response.incomplete == .truncated)
         let error = await #expect(throws: NoRecordedExchangeError.self) { try await folder.replay().send(get("/a")) }
-        #expect(error?.nearest == "entry 1 (GET https://a.example/a), matches, but its body is longer than what was kept")
+        #expect(error?.nearest == "entry 1 (GET https://a.example/a), matches, but its body is longer than the recorded part")
     }
 
     @Test func aFileOfABrowserIsReplayed() async throws {

@@ -290,7 +290,7 @@ struct RecordingSecretTests {
         let error = #expect(throws: SecretFoundError.self) { try recording.save() }
         #expect(
             error?.description
-                == "a registered secret stands in the request URL of entry 1 (GET https://a.example/a/REDACTED); nothing was written")
+                == "a registered secret was found in the request URL of entry 1 (GET https://a.example/a/REDACTED); nothing was written")
         #expect(try folder.read("a.har") == before)
     }
 }

@@ -12,7 +12,8 @@ extension HTTPClient.Request {
     init(_ request: Request, body: HTTPClient.Body?) throws {
         guard request.head.path != "*" || request.method != .options else {
             throw TransportError(
-                .unsupported, phase: .request, message: "this transport can't send the target '*' (RFC 9112, 3.2.4)", request: request,
+                .unsupported, phase: .request, message: "this transport can't send the target '*' (RFC 9112, section 3.2.4)",
+                request: request,
                 delivery: .notSent)
         }
         let url = try request.urlText()
@@ -27,7 +28,8 @@ extension HTTPClient.Request {
         }
         guard hosts < 2 else {
             throw TransportError(
-                .invalidRequest, phase: .request, message: "there is more than one Host field (RFC 9112, 3.2)", request: request,
+                .invalidRequest, phase: .request, message: "the request has more than one Host field (RFC 9112, section 3.2)",
+                request: request,
                 delivery: .notSent)
         }
         do {

@@ -153,6 +153,6 @@ struct WriteFailed: Error {
 struct RequestBodyLengthError: Error, CustomStringConvertible {
     let declared: Int64
     let atLeast: Int64
-    var description: String { "\(declared) bytes were declared, and \(atLeast) came" }
+    var description: String { "the body has \(atLeast) bytes, but \(declared) were declared" }
 }
 #endif

@@ -25,14 +25,16 @@ public enum EventGrammar {
         let kinds = events.map(\.kind)
         if isCall {
             if kinds.first != .callStart || kinds.count(where: { $0 == .callStart }) != 1 {
-                found.append("callStart is not the first, or not alone")
+                found.append("callStart is not the first event, or occurs more than once")
             }
             if kinds.last != .callEnd || kinds.count(where: { $0 == .callEnd }) != 1 {
-                found.append("callEnd is not the last, or not alone")
+                found.append("callEnd is not the last event, or occurs more than once")
             }
         }
-        if zip(events, events.dropFirst()).contains(where: { $0.instant > $1.instant }) { found.append("an instant goes back") }
-        if Set(events.map(\.request)).count > 1 { found.append("there is more than one request") }
+        if zip(events, events.dropFirst()).contains(where: { $0.instant > $1.instant }) {
+            found.append("an event is earlier than the one before it")
+        }
+        if Set(events.map(\.request)).count > 1 { found.append("the events belong to more than one request") }
         for (start, end) in pairs {
             var open = 0
             for kind in kinds {
@@ -68,14 +70,14 @@ public enum EventGrammar {
             if sending.contains(kind) {
                 if !kinds.prefix(while: { $0 != kind }).contains(.requestHeadSent) { found.append("\(kind) before the request's head") }
             } else if kind == .informationalResponse {
-                if reached > 2 { found.append("an informational response behind the head of the final one") }
+                if reached > 2 { found.append("an informational response after the head of the final response") }
             } else if let step = steps.firstIndex(of: kind) {
-                if step < reached { found.append("\(kind) behind \(steps[reached])") }
+                if step < reached { found.append("\(kind) after \(steps[reached])") }
                 reached = max(reached, step)
             }
         }
         if let sent = kinds.firstIndex(of: .requestSent), kinds[sent...].contains(.requestBytesSent) {
-            found.append("bytes are sent behind the end of the request")
+            found.append("bytes are sent after the end of the request")
         }
         for kind in [ExchangeEvent.Kind.requestBytesSent, .responseBytesReceived] {
             let counts = events.filter { $0.kind == kind }.map { $0.bytes ?? -1 }

@@ -76,7 +76,7 @@ public struct LeakTrait: TestTrait, SuiteTrait, TestScoping {
         }
         let left = await settled(since: before)
         if !left.isEmpty {
-            Issue.record("left behind: \(left.joined(separator: "; "))", sourceLocation: test.sourceLocation)
+            Issue.record("the test left open:  \(left.joined(separator: "; "))", sourceLocation: test.sourceLocation)
         }
         try result.get()
     }

@@ -76,8 +76,8 @@ package struct OpenThings: Sendable {
             let count = (work[kind] ?? 0) - (before.work[kind] ?? 0)
             guard count > 0 else { continue }
             switch kind {
-            case .exchange: all.append(count == 1 ? "an exchange that goes on" : "\(count) exchanges that go on")
-            case .flight: all.append(count == 1 ? "a single flight under way" : "\(count) single flights under way")
+            case .exchange: all.append(count == 1 ? "an exchange that has not ended" : "\(count) exchanges that have not ended")
+            case .flight: all.append(count == 1 ? "a single flight in progress" : "\(count) single flights in progress")
             }
         }
         return all

@@ -13,7 +13,7 @@ extension MiddlewareBehavior {
     /// Requests and responses pass completely.
     static let whole: [MiddlewareBehavior] = [
         MiddlewareBehavior(
-            "SendsTheWholeRequest", "Method, target, fields, body, trailers, options and event sink of a request reach the sender below."
+            "SendsTheWholeRequest", "Method, target, fields, body, trailers, options and event sink of a request reach the inner sender."
         ) { subject in
             for method in [HTTPRequest.Method.get, .head, .post, .put, .delete] {
                 let body = method == .post ? ["one", "two", "three"] : []
@@ -39,7 +39,7 @@ extension MiddlewareBehavior {
             }
         },
         MiddlewareBehavior(
-            "ReturnsTheWholeResponse", "Fields, body, expected length, trailers and metadata of a response come back."
+            "ReturnsTheWholeResponse", "Fields, body, expected length, trailers and metadata of a response are returned."
         ) { subject in
             let name = TransportBehavior.field("X-Own")
             var fields: HTTPFields = [.eTag: "\"own\"", .contentLength: "6"]
@@ -70,7 +70,7 @@ extension MiddlewareBehavior {
             #expect(try await response.body.collect() == Data("onetwo".utf8))
             #expect(response.body.trailers?[TransportBehavior.field("X-Checksum")] == "abc", "trailers of the response")
         },
-        MiddlewareBehavior("KeepsUpgrades", "The stream of a changed protocol comes back with its response.") { subject in
+        MiddlewareBehavior("KeepsUpgrades", "The stream of an upgraded connection is returned with its response.") { subject in
             var request = try subject.request()
             request.options.upgrade = UpgradeRequest(protocolName: "own")
             let stack = subject.wrap(
@@ -83,7 +83,7 @@ extension MiddlewareBehavior {
             #expect(try await stack.send(request).upgrade is NoStream)
         },
         MiddlewareBehavior(
-            "KeepsStatuses", "A status comes back as it is, or in a failure; a refusal never becomes a success."
+            "KeepsStatuses", "A status is returned unchanged or in a failure; an error status never becomes a success."
         ) { subject in
             guard !subject.changes.contains(.status) else { return }
             for status in [HTTPResponse.Status.created, .noContent, .found, .notModified, .notFound] {
@@ -97,7 +97,7 @@ extension MiddlewareBehavior {
                 }
             }
         },
-        MiddlewareBehavior("KeepsTaskLocals", "Task-local values of the caller, such as its span, are there below.") { subject in
+        MiddlewareBehavior("KeepsTaskLocals", "Task-local values of the caller, such as its span, reach the inner sender.") { subject in
             // Checked here: a task without the caller's task-local values doesn't know its test either.
             let seen = Mutex<String?>(nil)
             let stack = subject.wrap(
@@ -106,13 +106,13 @@ extension MiddlewareBehavior {
                     return Response(head: HTTPResponse(status: .ok), request: request)
                 })
             try await CallersTask.$mark.withValue("caller") { _ = try await stack.send(subject.request()) }
-            #expect(seen.withLock { $0 } == "caller", "the sender below runs in a task that does not know its caller")
+            #expect(seen.withLock { $0 } == "caller", "the inner sender runs in a task without the caller's task-local values")
         },
     ]
 
     /// A failure is reported once, and an exchange ends when its body ends.
     static let failing: [MiddlewareBehavior] = [
-        MiddlewareBehavior("BrokenBody", "A body that breaks off never passes for whole.") { subject in
+        MiddlewareBehavior("BrokenBody", "A body that breaks off is never reported as complete.") { subject in
             let pieces = ["one", "two"].map { Data($0.utf8) }
             let stub = StubTransport(Stub().responds(.stream(pieces, failure: Refused())))
             var end: ExchangeLifetime.Outcome?
@@ -128,7 +128,7 @@ extension MiddlewareBehavior {
             #expect(stub.openBodyCount == 0)
             if case .complete? = end { Issue.record("the exchange of a body that broke off has ended as complete") }
         },
-        MiddlewareBehavior("EndsWithTheBody", "The exchange of a response goes on until its body has ended.") { subject in
+        MiddlewareBehavior("EndsWithTheBody", "The exchange of a response ends only when its body has ended.") { subject in
             let written = WrittenBody()
             defer { written.finish() }
             let stub = StubTransport(Stub().responds(.streaming { _, _ in (HTTPResponse(status: .ok), written) }))
@@ -144,7 +144,7 @@ extension MiddlewareBehavior {
         },
         MiddlewareBehavior(
             "DoesNotRepeat",
-            "A POST that may have reached the server is not sent again, whatever failed or was refused (RFC 9110, 9.2.2)."
+            "A POST that may have reached the server is not sent again after a failure or an error status (RFC 9110, section 9.2.2)."
         ) { subject in
             guard !subject.changes.contains(.resends) else { return }
             let failures: [any Error] = [

@@ -110,7 +110,7 @@ extension MiddlewareBehavior {
 
     /// Rules about what a middleware passes on.
     static let passing: [MiddlewareBehavior] = [
-        MiddlewareBehavior("PassesOn", "A request reaches the sender once, and its answer comes back with status and body.") { subject in
+        MiddlewareBehavior("PassesOn", "A request is sent once, and its response is returned with status and body.") { subject in
             let stub = StubTransport(Stub().responds(.stream(chunks)))
             let request = try subject.request()
             let response = try await subject.wrap(stub).send(request)
@@ -131,7 +131,7 @@ extension MiddlewareBehavior {
             written.finish()
             #expect(try await iterator.next() == nil)
         },
-        MiddlewareBehavior("KeepsCallsApart", "A hundred calls at once get each its own answer.") { subject in
+        MiddlewareBehavior("KeepsCallsApart", "A hundred concurrent calls each get their own response.") { subject in
             let stub = StubTransport(Stub().responds(.custom { (HTTPResponse(status: .ok), Data($0.request.id.description.utf8)) }))
             let stack = subject.wrap(stub)
             let wrong = try await withThrowingTaskGroup(of: Bool.self) { group in
@@ -149,7 +149,8 @@ extension MiddlewareBehavior {
             }
             #expect(wrong == 0, "\(wrong) of 100 calls at once got a response that is not their own")
         },
-        MiddlewareBehavior("SwitchedOff", "A request that switches it off goes past it untouched, and so does the answer.") { subject in
+        MiddlewareBehavior("SwitchedOff", "A request that switches the middleware off is not changed, and neither is its response.") {
+            subject in
             let stub = StubTransport(Stub().responds(.status(.serviceUnavailable, text: "as it is")))
             var request = try subject.request()
             subject.switchOff(&request)
@@ -165,7 +166,7 @@ extension MiddlewareBehavior {
             #expect(
                 (seen.deadline == nil) == (before.deadline == nil), "the deadline of a request was changed although `switchOff` was called")
         },
-        MiddlewareBehavior("ShowsNoSecret", "Neither it nor the stack shows what a request holds.") { subject in
+        MiddlewareBehavior("ShowsNoSecret", "Descriptions of errors and of the stack contain no secrets of a request.") { subject in
             let stub = StubTransport(Stub().responds(.failure(Refused())))
             var request = try subject.request()
             request.head.headerFields[.authorization] = "Bearer s3cr3t-token"
@@ -184,7 +185,7 @@ extension MiddlewareBehavior {
 
     /// Rules about cancellation, failures and the end of an exchange.
     static let ending: [MiddlewareBehavior] = [
-        MiddlewareBehavior("CancelsTheWorkBelow", "Cancelling the caller stops the work below, and the caller gets CancellationError.") {
+        MiddlewareBehavior("CancelsTheWorkBelow", "Cancelling the caller stops the inner sender, and the caller gets CancellationError.") {
             subject in
             let (isBelow, hasStopped, release) = (Signal(), Signal(), Signal())
             defer { release.signal() }
@@ -197,9 +198,9 @@ extension MiddlewareBehavior {
                 })
             let request = try subject.request()
             try await expectCancellation(when: isBelow) { _ = try await stack.send(request) }
-            try await withDeadline("the work below to stop") { try await hasStopped.wait() }
+            try await withDeadline("the inner sender to stop") { try await hasStopped.wait() }
         },
-        MiddlewareBehavior("CancelledBefore", "A caller that is cancelled already reaches nobody.") { subject in
+        MiddlewareBehavior("CancelledBefore", "A caller that was already cancelled sends nothing.") { subject in
             let stub = StubTransport(Stub().responds(.status(.ok)))
             let (stack, request) = (subject.wrap(stub), try subject.request())
             let task = Task {
@@ -211,11 +212,11 @@ extension MiddlewareBehavior {
             }
             #expect(stub.requests.isEmpty)
         },
-        MiddlewareBehavior("KeepsCancellation", "A cancellation from below stays one.") { subject in
+        MiddlewareBehavior("KeepsCancellation", "A CancellationError of the inner sender stays a CancellationError.") { subject in
             let stack = subject.wrap(StubTransport(Stub().responds(.failure(CancellationError()))))
             await #expect(throws: CancellationError.self) { () async throws -> Void in _ = try await stack.send(subject.request()) }
         },
-        MiddlewareBehavior("KeepsFailures", "An error that is not its business comes through as it is.") { subject in
+        MiddlewareBehavior("KeepsFailures", "An error that the middleware does not handle is passed on unchanged.") { subject in
             let stack = subject.wrap(StubTransport(Stub().responds(.failure(Refused()))))
             await #expect(throws: Refused.self) { () async throws -> Void in _ = try await stack.send(subject.request()) }
             let lost = TransportError(.connectionLost, phase: .send, request: nil, delivery: .unknown)
@@ -226,9 +227,9 @@ extension MiddlewareBehavior {
                 _ = try await subject.wrap(StubTransport(Stub().responds(.failure(lost)))).send(request)
             }
             #expect(failure?.code == .connectionLost && failure?.phase == .send, "what failed, and where")
-            #expect(failure?.delivery == .unknown, "whoever is told that nothing was sent sends it again")
+            #expect(failure?.delivery == .unknown, "delivery must stay .unknown: a request reported as not sent is sent again")
         },
-        MiddlewareBehavior("ReleasesUnread", "A body that is dropped unread is released.") { subject in
+        MiddlewareBehavior("ReleasesUnread", "A body that is discarded without being read is released.") { subject in
             let stub = StubTransport(Stub().responds(.stream(chunks)))
             // The stack outlives the response: what the stack keeps is not released because the stack ends.
             let stack = subject.wrap(stub)
@@ -247,7 +248,7 @@ extension MiddlewareBehavior {
             #expect(stub.openBodyCount == 0)
             #expect(response.exchange.outcome != nil)
         },
-        MiddlewareBehavior("CancelsReads", "Cancelling who reads the body ends the read with CancellationError.") { subject in
+        MiddlewareBehavior("CancelsReads", "Cancelling the reader of a body ends the read with CancellationError.") { subject in
             let (hasFirst, release) = (Signal(), Signal())
             defer { release.signal() }
             let isFirst = Mutex(true)
@@ -270,14 +271,14 @@ extension MiddlewareBehavior {
                 _ = try await iterator.next()
             }
         },
-        MiddlewareBehavior("KeepsDeadlines", "A deadline ends the work below it in time.") { subject in
+        MiddlewareBehavior("KeepsDeadlines", "A deadline ends the inner sender's work in time.") { subject in
             let clock = ManualClock()
             var request = try subject.request()
             request.deadline = Deadline(after: .seconds(1), clock: clock)
             let (stack, bounded) = (subject.wrap(StubTransport(Stub().responds(.never))), request)
             let call = Task { _ = try await stack.send(bounded) }
             defer { call.cancel() }
-            try await withDeadline("somebody to wait for the deadline") { try await clock.sleepers(atLeast: 1) }
+            try await withDeadline("a sleeper on the deadline's clock") { try await clock.sleepers(atLeast: 1) }
             clock.advance(by: .seconds(1))
             let failure = await #expect(throws: TransportError.self) {
                 try await value(of: call, within: Patience.forOne, "the deadline to end the call")

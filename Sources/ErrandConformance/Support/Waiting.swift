@@ -104,13 +104,13 @@ func expectCancellation(
 ) async throws {
     let task = Task { try await operation() }
     do {
-        try await withDeadline("what is to be cancelled to begin") { try await moment.wait() }
+        try await withDeadline("the operation to start") { try await moment.wait() }
     } catch {
         task.cancel()
         throw error
     }
     task.cancel()
-    await #expect(throws: CancellationError.self, "cancelling must end it, and soon", sourceLocation: sourceLocation) {
-        try await value(of: task, within: Patience.forOne, "what was cancelled to end")
+    await #expect(throws: CancellationError.self, "a cancelled operation must end soon", sourceLocation: sourceLocation) {
+        try await value(of: task, within: Patience.forOne, "the cancelled operation to end")
     }
 }

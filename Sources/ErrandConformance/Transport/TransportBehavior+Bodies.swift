@@ -5,11 +5,13 @@ internal import Testing
 extension TransportBehavior {
     /// Rules about bodies, in both directions.
     static let bodies: [TransportBehavior] = [
-        TransportBehavior("EchoString", "A text goes and comes.", [Stub(.post).responds(.echo)]) { subject in
+        TransportBehavior("EchoString", "A text body is sent and received.", [Stub(.post).responds(.echo)]) { subject in
             let (_, body) = try await subject.exchange(.post, body: .text("Grüße, 世界"))
             #expect(String(decoding: body, as: UTF8.self) == "Grüße, 世界")
         },
-        TransportBehavior("Echo1MBBody", "A mebibyte goes and comes, streamed both ways.", [Stub(.post).responds(.echo)]) { subject in
+        TransportBehavior(
+            "Echo1MBBody", "A body of 1 MiB is sent and received, streamed in both directions.", [Stub(.post).responds(.echo)]
+        ) { subject in
             let bytes = patternBytes(1024 * 1024)
             for body in [RequestBody.data(bytes), stream(of: bytes, pieceBytes: 10_000)] {
                 let (_, echoed) = try await subject.exchange(.post, body: body)
@@ -28,14 +30,14 @@ extension TransportBehavior {
             #expect(try await echo.end().isComplete)
         },
         TransportBehavior(
-            "DripRead", "A body that comes drop by drop comes whole.",
+            "DripRead", "A body that arrives slowly arrives completely.",
             [Stub().responds(.data(Data("drop by drop".utf8)).over(NetworkConditions(downloadBytesPerSecond: 200)))]
         ) { subject in
             let (_, body) = try await subject.exchange()
             #expect(body == Data("drop by drop".utf8))
         },
         TransportBehavior(
-            "UnderRead", "A body that is read in part lets go of the rest, and the next request is served.",
+            "UnderRead", "The rest of a partly read body is released, and the next request succeeds.",
             [Stub(.get, "/large").responds(.stream(Array(repeating: Data(count: 64 * 1024), count: 64))), Stub().responds(.status(.ok))]
         ) { subject in
             let first = try await subject.send(.get, "/large")
@@ -47,7 +49,7 @@ extension TransportBehavior {
             #expect(try await subject.exchange().response.status == .ok)
         },
         TransportBehavior(
-            "DroppedUnread", "A body that nobody reads is released with the response.",
+            "DroppedUnread", "An unread body is released with the response.",
             [Stub(.get, "/large").responds(.stream(Array(repeating: Data(count: 64 * 1024), count: 64))), Stub().responds(.status(.ok))]
         ) { subject in
             let exchange = try await subject.send(.get, "/large").exchange
@@ -57,14 +59,15 @@ extension TransportBehavior {
             #expect(try await subject.exchange().response.status == .ok)
         },
         TransportBehavior(
-            "SmallUnreadEnds", "A small body is received, and its exchange over, before anybody reads it.",
+            "SmallUnreadEnds", "A small body is received, and its exchange ends, before the body is read.",
             [Stub().responds(.status(.ok, text: "small"))]
         ) { subject in
             let response = try await subject.send()
             #expect(try await response.end().isComplete)
             #expect(try await response.body.collect() == Data("small".utf8))
         },
-        TransportBehavior("StressTest", "Two hundred exchanges at once don't mix.", [Stub(.post, "/{number}").responds(.echo)]) { subject in
+        TransportBehavior("StressTest", "Two hundred concurrent exchanges don't mix.", [Stub(.post, "/{number}").responds(.echo)]) {
+            subject in
             let wrong = try await withThrowingTaskGroup(of: Bool.self) { group in
                 for number in 0..<200 {
                     group.addTask {
@@ -78,7 +81,7 @@ extension TransportBehavior {
             #expect(wrong == 0, "\(wrong) of 200 requests at once got a body that is not their own")
         },
         TransportBehavior(
-            "RequestBodyFailure", "A request's body that breaks fails the request, and never passes for whole.",
+            "RequestBodyFailure", "A request body that fails makes the request fail, and is never sent as complete.",
             [Stub(.post).responds(.status(.ok)), Stub().responds(.status(.ok))]
         ) { subject in
             let body = RequestBody.stream { _ in ClosureSource { throw SourceBroke() } }
@@ -92,14 +95,15 @@ extension TransportBehavior {
             }
             #expect(try await subject.exchange().response.status == .ok)
         },
-        TransportBehavior("TrailerRead", "Trailer fields come behind the body (RFC 9110, 6.5).", [Stub().responds(trailing)]) { subject in
+        TransportBehavior("TrailerRead", "Trailer fields arrive after the body (RFC 9110, section 6.5).", [Stub().responds(trailing)]) {
+            subject in
             let response = try await subject.send()
             #expect(response.body.trailers == nil)
             #expect(try await response.body.collect() == Data("body".utf8))
             #expect(response.body.trailers?[field("X-Checksum")] == "abc")
         },
         TransportBehavior(
-            "TrailerWrite", "Trailer fields go behind the request's body.",
+            "TrailerWrite", "Trailer fields are sent after the request's body.",
             [
                 Stub(.post).responds(
                     .custom { request in (HTTPResponse(status: .ok), Data((request.trailers?[field("X-Checksum")] ?? "none").utf8)) })
@@ -139,7 +143,7 @@ extension TransportBehavior {
     static let contentCodings: [TransportBehavior] =
         coded.map { name, coding, bytes in
             TransportBehavior(
-                name, "A body in the coding '\(coding)' is asked for, and decoded (RFC 9110, 8.4).",
+                name, "A body in the coding '\(coding)' is requested and decoded (RFC 9110, section 8.4).",
                 [
                     Stub().header(.acceptEncoding, matching: "(^|[ ,])\(coding)($|[ ,;])").responds(
                         .data(Data(base64Encoded: bytes) ?? Data(), headers: [.contentEncoding: coding]))

@@ -23,7 +23,7 @@ extension TransportBehavior {
             #expect(try await response.end().isComplete)
         },
         TransportBehavior(
-            "SpeakInterleave", "The server speaks first, and then answers each piece.",
+            "SpeakInterleave", "The server sends first, then responds to each piece.",
             [
                 Stub(.post).responds(
                     .streaming { _, incoming in
@@ -69,7 +69,7 @@ extension TransportBehavior {
 
     /// Rules about cancellation, deadlines, events and shutdown.
     static let given: [TransportBehavior] = [
-        TransportBehavior("CancelPreHeaders", "Cancelled while it waits for the head, a call ends at once.") {
+        TransportBehavior("CancelPreHeaders", "A call that is cancelled while waiting for the head ends immediately.") {
             let asked = [Signal(), Signal()]
             let slow = asked.indices.map { Stub(.get, "/slow/\($0)").responds(signalling(asked[$0])) }
             return Check(slow + [Stub().responds(.status(.ok))]) { subject in
@@ -81,7 +81,8 @@ extension TransportBehavior {
             }
         },
         TransportBehavior(
-            "CancelPreBody", "Cancelled while it waits for the body, a call ends at once.", [Stub(.get, "/slow").responds(hanging), other]
+            "CancelPreBody", "A call that is cancelled while waiting for the body ends immediately.",
+            [Stub(.get, "/slow").responds(hanging), other]
         ) { subject in
             for request in TransportUnderTest.withAndWithoutDeadline(try subject.request(.get, "/slow")) {
                 let hasHead = Signal()
@@ -94,7 +95,7 @@ extension TransportBehavior {
             }
         },
         TransportBehavior(
-            "CancelInUpload", "Cancelled while its body is being sent, a call ends at once, and lets go of the body.",
+            "CancelInUpload", "A call that is cancelled while sending its body ends immediately, and releases the body.",
             [Stub(.post).responds(.status(.ok)), Stub().responds(.status(.ok))]
         ) { subject in
             for hasDeadline in [true, false] {
@@ -115,7 +116,7 @@ extension TransportBehavior {
                 #expect(try await subject.exchange().response.status == .ok)
             }
         },
-        TransportBehavior("CancelledBefore", "A task that is cancelled already sends nothing.") {
+        TransportBehavior("CancelledBefore", "A task that was already cancelled sends nothing.") {
             let asked = Signal()
             return Check([Stub().responds(signalling(asked))]) { subject in
                 let request = try subject.request()
@@ -145,7 +146,7 @@ extension TransportBehavior {
             #expect(try await $0.exchange().response.status == .ok)
         },
         TransportBehavior(
-            "EventsInOrder", "A sink is told of each step once and in order, and of the body's progress.", [Stub(.post).responds(.echo)]
+            "EventsInOrder", "An event sink records each step once, in order, with the body's progress.", [Stub(.post).responds(.echo)]
         ) { subject in
             let recorder = RecordingEventSink()
             var request = try subject.request(.post, body: stream(of: patternBytes(100_000), pieceBytes: 10_000))
@@ -166,7 +167,7 @@ extension TransportBehavior {
             #expect(received == nil || received == 100_000)
         },
         TransportBehavior(
-            "Informational", "Informational responses are told as events, before the answer (RFC 9110, 15.2).",
+            "Informational", "Informational responses are reported as events before the final response (RFC 9110, section 15.2).",
             [
                 Stub().responds(
                     .status(.ok, text: "final").informing(HTTPResponse(status: .init(code: 103), headerFields: [field("Link"): "</a.css>"]))
@@ -183,7 +184,9 @@ extension TransportBehavior {
             #expect(informational.map(\.response?.status.code) == [103])
             #expect(informational.first?.response?.headerFields[field("Link")] == "</a.css>")
         },
-        TransportBehavior("SendAfterShutdown", "After its shutdown a transport refuses, and a second shutdown does nothing.", [other]) {
+        TransportBehavior(
+            "SendAfterShutdown", "After its shutdown a transport rejects requests, and a second shutdown does nothing.", [other]
+        ) {
             subject in
             #expect(try await subject.exchange().response.status == .ok)
             try await subject.transport.shutdown()
@@ -192,7 +195,7 @@ extension TransportBehavior {
             #expect(failure?.code == .shutDown && failure?.delivery == .notSent)
         },
         TransportBehavior(
-            "ShutdownEndsExchanges", "A shutdown fails what is under way.", [Stub(.get, "/slow").responds(hanging)]
+            "ShutdownEndsExchanges", "A shutdown fails the exchanges in progress.", [Stub(.get, "/slow").responds(hanging)]
         ) { subject in
             let response = try await subject.send(.get, "/slow")
             try await subject.transport.shutdown()

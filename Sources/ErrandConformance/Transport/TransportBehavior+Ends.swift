@@ -6,7 +6,7 @@ extension TransportBehavior {
     /// Rules about the end of an exchange, and how much is buffered before it.
     static let toTheEnd: [TransportBehavior] = [
         TransportBehavior(
-            "BrokenStream", "A body without a declared length that breaks off never passes for whole (RFC 9112, 8).",
+            "BrokenStream", "A body without a declared length that breaks off is never reported as complete (RFC 9112, section 8).",
             [
                 Stub(.get, "/broken").responds(.stream([Data("one".utf8), Data("two".utf8)], failure: brokenOff)),
                 Stub().responds(.status(.ok)),
@@ -20,7 +20,7 @@ extension TransportBehavior {
             #expect(failure?.delivery == .sent)
             #expect(Data("onetwo".utf8).starts(with: read))
             let isComplete = try await response.end().isComplete
-            #expect(!isComplete, "the exchange ended as if it were whole")
+            #expect(!isComplete, "the exchange was reported as complete")
             #expect(try await subject.exchange().response.status == .ok)
         },
         TransportBehavior("EndComesWithTheBody", "The end of an exchange is reported with the end of the body, not with the head.") {
@@ -88,7 +88,7 @@ extension TransportBehavior {
         },
         TransportBehavior(
             "ReadsAheadBounded",
-            "Who has `streamingDownload` stops receiving while nobody reads: at most 24 MiB of 64, the system's buffers included."
+            "A transport with `streamingDownload` stops receiving while the body is not read: at most 24 of 64 MiB, including the system's buffers."
         ) {
             let (produced, pieceBytes, pieces) = (Counter(), 64 * 1024, 1024)
             let piece = Data(count: pieceBytes)
@@ -112,7 +112,7 @@ extension TransportBehavior {
                     last = produced.value
                     try await Task.sleep(for: .milliseconds(200))
                 }
-                #expect(produced.value * pieceBytes <= 24 * 1024 * 1024, "\(produced.value * pieceBytes) bytes were sent to nobody")
+                #expect(produced.value * pieceBytes <= 24 * 1024 * 1024, "\(produced.value * pieceBytes) bytes were sent without a reader")
                 // Reading on resumes the transfer.
                 #expect(try await iterator.next() != nil)
                 response.body.abandon()

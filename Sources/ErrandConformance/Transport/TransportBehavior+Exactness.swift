@@ -5,7 +5,7 @@ internal import Testing
 extension TransportBehavior {
     /// Rules about sending: a request is sent once, and a failure reports that it may have been sent.
     static let sentOnce: [TransportBehavior] = [
-        TransportBehavior("PostIsSentOnce", "A POST reaches the server once, and so does any other request, also one that is refused.") {
+        TransportBehavior("PostIsSentOnce", "Each request, also a POST or one that the server rejects, reaches the server once.") {
             let arrivals = Counter()
             let counting = StubResponse.custom { request in
                 arrivals.count()
@@ -41,7 +41,7 @@ extension TransportBehavior {
                 for (index, body) in [RequestBody.text("tea"), stream(of: Data("tea".utf8), pieceBytes: 1)].enumerated() {
                     #expect(try await subject.exchange().response.status == .ok)
                     let failure = try await subject.failure(.post, body: body)
-                    #expect(failure?.delivery != .notSent, "the server has it")
+                    #expect(failure?.delivery != .notSent, "the server received the request")
                     #expect(arrivals.value == index + 1)
                 }
             }
@@ -67,7 +67,7 @@ extension TransportBehavior {
     /// Rules about contents: requests are sent, and responses are returned, unchanged.
     static let asTheyAre: [TransportBehavior] = [
         TransportBehavior(
-            "MethodsAsTheyAre", "Every method arrives as it is, with its body (RFC 9110, 9.1).",
+            "MethodsAsTheyAre", "Every method arrives unchanged, with its body (RFC 9110, section 9.1).",
             [
                 Stub().responds(
                     .custom { request in

@@ -5,17 +5,17 @@ internal import Testing
 extension TransportBehavior {
     /// Rules about messages and where they end ([RFC 9112](https://www.rfc-editor.org/rfc/rfc9112)).
     static let messages: [TransportBehavior] = [
-        TransportBehavior("Ok", "A status and a body come back.", [Stub(.get, "/").responds(.status(.ok, text: "fine"))]) { subject in
+        TransportBehavior("Ok", "Status and body are returned.", [Stub(.get, "/").responds(.status(.ok, text: "fine"))]) { subject in
             let (response, body) = try await subject.exchange()
             #expect(response.status == .ok && body == Data("fine".utf8))
             #expect(try await response.end().isComplete)
         },
-        TransportBehavior("NotFound", "A refusal is an answer, not an error.", [Stub().responds(.status(.notFound, text: "no"))]) {
+        TransportBehavior("NotFound", "An error status is a response, not an error.", [Stub().responds(.status(.notFound, text: "no"))]) {
             let (response, body) = try await $0.exchange()
             #expect(response.status == .notFound && body == Data("no".utf8))
         },
         TransportBehavior(
-            "StatusOutOfRangeButValid", "A status of three digits outside 1xx to 5xx is handed on (RFC 9110, 15).",
+            "StatusOutOfRangeButValid", "A status of three digits outside 1xx to 5xx is returned (RFC 9110, section 15).",
             [Stub().responds(.status(.init(code: 999, reasonPhrase: "Beyond"), text: "x"))]
         ) { subject in
             let (response, body) = try await subject.exchange()
@@ -29,7 +29,7 @@ extension TransportBehavior {
             #expect(response.status.code == 200 && body == Data("ok".utf8))
         },
         TransportBehavior(
-            "NotHTTP", "What is no HTTP is a failure.", [Stub().responds(.raw("220 mail.example at your service\r\n\r\n"))]
+            "NotHTTP", "A response that is not HTTP is a failure.", [Stub().responds(.raw("220 mail.example at your service\r\n\r\n"))]
         ) { subject in
             let failure = try await subject.failure()
             #expect(failure?.code == .invalidResponse || failure?.code == .connectionLost)
@@ -41,7 +41,7 @@ extension TransportBehavior {
             expectItCame(try await subject.failure())
         },
         TransportBehavior(
-            "ConflictingContentLength", "Two lengths that differ are refused (RFC 9112, 6.3).",
+            "ConflictingContentLength", "Two different lengths are rejected (RFC 9112, section 6.3).",
             [Stub().responds(.raw("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nabc"))]
         ) { subject in
             expectItCame(try await subject.failure())
@@ -55,7 +55,7 @@ extension TransportBehavior {
             #expect(try await response.end().isComplete)
         },
         TransportBehavior(
-            "304WithContentLength", "A 304 has no body; its length is that of another answer (RFC 9110, 8.6).",
+            "304WithContentLength", "A 304 has no body; its length is that of the stored response (RFC 9110, section 8.6).",
             [Stub().responds(.raw("HTTP/1.1 304 Not Modified\r\nETag: \"a\"\r\nContent-Length: 5\r\n\r\n"))]
         ) { subject in
             let (response, body) = try await subject.exchange(headers: [.ifNoneMatch: "\"a\""])
@@ -63,7 +63,7 @@ extension TransportBehavior {
             #expect(try await response.end().isComplete)
         },
         TransportBehavior(
-            "HeadWithContentLength", "An answer to HEAD has no body, whatever its length says (RFC 9110, 9.3.2).",
+            "HeadWithContentLength", "A response to HEAD has no body, whatever its Content-Length is (RFC 9110, section 9.3.2).",
             [Stub(.head).responds(.status(.ok, headers: [.contentLength: "1000"]))]
         ) { subject in
             let (response, body) = try await subject.exchange(.head)
@@ -71,7 +71,7 @@ extension TransportBehavior {
             #expect(try await response.end().isComplete)
         },
         TransportBehavior(
-            "IncompleteBody", "A body that is shorter than declared never passes for whole (RFC 9112, 8).",
+            "IncompleteBody", "A body that is shorter than declared is never reported as complete (RFC 9112, section 8).",
             [Stub().responds(.raw("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nonly this"))]
         ) { subject in
             let failure = try await subject.failure()
@@ -95,7 +95,7 @@ extension TransportBehavior {
     /// Rules about header fields and targets: they arrive unchanged.
     static let fields: [TransportBehavior] = [
         TransportBehavior(
-            "CustomHeader", "A field of one's own goes and comes.",
+            "CustomHeader", "A custom field is sent and received.",
             [
                 Stub().responds(
                     .custom { request in
@@ -144,7 +144,8 @@ extension TransportBehavior {
             }
         },
         TransportBehavior(
-            "GetConvenience", "A GET in a line, and its body within a block.", [Stub(.get, "/items/7").responds(.status(.ok, text: "tea"))]
+            "GetConvenience", "A GET whose body is read in the closure of `withResponse`.",
+            [Stub(.get, "/items/7").responds(.status(.ok, text: "tea"))]
         ) { subject in
             let text = try await subject.stack.withResponse(to: subject.request(.get, "/items/7")) { response in
                 String(decoding: try await response.body.collect(upTo: 100), as: UTF8.self)
@@ -152,7 +153,7 @@ extension TransportBehavior {
             #expect(text == "tea")
         },
         TransportBehavior(
-            "PostConvenience", "A POST in a line.", [Stub(.post, "/items").body("tea").responds(.status(.created))]
+            "PostConvenience", "A POST with `withResponse`.", [Stub(.post, "/items").body("tea").responds(.status(.created))]
         ) { subject in
             let status = try await subject.stack.withResponse(to: subject.request(.post, "/items", body: .text("tea"))) { $0.status }
             #expect(status == .created)

@@ -6,7 +6,7 @@ extension TransportBehavior {
     /// Rules about work that a middleware does around the transport.
     static let followed: [TransportBehavior] = [
         TransportBehavior(
-            "BasicRedirect", "A redirect is followed, and the response says where to (RFC 9110, 15.4).",
+            "BasicRedirect", "A redirect is followed, and the response contains the last request (RFC 9110, section 15.4).",
             [Stub(.get, "/start").responds(.redirect(to: "/end?x=1")), Stub(.get, "/end").responds(.status(.ok, text: "there"))]
         ) { subject in
             let response = try await subject.stack(with: .redirect).send(subject.request(.get, "/start"))
@@ -17,16 +17,16 @@ extension TransportBehavior {
             #expect(try await response.body.collect() == Data("there".utf8))
         },
         TransportBehavior(
-            "InfiniteRedirect", "A circle of redirects ends in a failure.", [Stub(.get, "/loop").responds(.redirect(to: "/loop"))]
+            "InfiniteRedirect", "A redirect loop ends with a failure.", [Stub(.get, "/loop").responds(.redirect(to: "/loop"))]
         ) { subject in
             do {
                 _ = try await subject.stack(with: .redirect).send(subject.request(.get, "/loop"))
-                Issue.record("a circle of redirects ended in a response\(subject.reason(without: .redirect))")
+                Issue.record("a redirect loop ended with a response\(subject.reason(without: .redirect))")
             } catch is any RequestFailure {
             }
         },
         TransportBehavior(
-            "BasicCookieSetAndUse", "A cookie that was set comes with the next request (RFC 6265, 5.4).",
+            "BasicCookieSetAndUse", "A cookie is sent with the next request (RFC 6265, section 5.4).",
             [
                 Stub(.get, "/set").responds(.status(.ok, headers: [.setCookie: "seen=yes; Path=/"])),
                 Stub(.get, "/use").responds(.custom { (HTTPResponse(status: .ok), Data(($0.headers[.cookie] ?? "").utf8)) }),
@@ -39,7 +39,7 @@ extension TransportBehavior {
                 cookies == Data("seen=yes".utf8), "the next request came without the cookie\(subject.reason(without: .cookies))")
         },
         TransportBehavior(
-            "ETag", "What a validator confirms comes from the cache (RFC 9111, 4.3)."
+            "ETag", "A response that a validator confirms comes from the cache (RFC 9111, section 4.3)."
         ) {
             let (asked, confirmed) = (Counter(), Counter())
             let fields: HTTPFields = [.eTag: "\"v1\"", .cacheControl: "no-cache"]

@@ -102,7 +102,7 @@ private struct JSONParser {
     }
 
     private mutating func literal(_ word: String, _ value: JSONValue) throws(JSONError) -> JSONValue {
-        guard bytes[offset...].starts(with: word.utf8) else { throw error("no such value") }
+        guard bytes[offset...].starts(with: word.utf8) else { throw error("an invalid value") }
         offset += word.utf8.count
         return value
     }
@@ -110,7 +110,7 @@ private struct JSONParser {
     private mutating func digits() throws(JSONError) {
         let start = offset
         while let next, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(next) { offset += 1 }
-        guard offset > start else { throw error("no digit") }
+        guard offset > start else { throw error("a missing digit") }
     }
 
     private mutating func number() throws(JSONError) -> Double {
@@ -141,7 +141,7 @@ private struct JSONParser {
             }
             offset += 1
         }
-        guard next != nil else { throw error("a string without its end") }
+        guard next != nil else { throw error("an unterminated string") }
         let text = bytes[start..<offset]
         offset += 1
         guard let string = String(validating: isEscaped ? try resolvingEscapes(text) : Array(text), as: UTF8.self) else {
@@ -175,7 +175,7 @@ private struct JSONParser {
                     index += 6
                     scalar = Unicode.Scalar(0x10000 + (UInt32(first) - 0xD800) << 10 + UInt32(second) - 0xDC00)
                 }
-                guard let scalar else { throw error("half a surrogate pair") }
+                guard let scalar else { throw error("an unpaired surrogate") }
                 plain += String(Character(scalar)).utf8
                 index += 4
             default: throw error("an invalid escape")

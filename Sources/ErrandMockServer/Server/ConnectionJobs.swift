@@ -54,7 +54,7 @@ struct HTTP1Connection: Sendable {
         let body = IncomingBody(request, inbound: inbound, core: core, wire: wire)
         do {
             let end = try await Exchange(core: core, wire: wire, inbound: inbound, body: body).run()
-            await body.close("not read whole")
+            await body.close("the request was not read to its end")
             return end
         } catch {
             await body.close("\(error)")
@@ -132,7 +132,7 @@ struct HTTP2Stream: Sendable {
         let body = IncomingBody(request, inbound: inbound, core: core, wire: wire)
         do {
             let end = try await Exchange(core: core, wire: wire, inbound: inbound, body: body).run()
-            await body.close("not read whole")
+            await body.close("the request was not read to its end")
             await finish(by: end, wire: wire)
         } catch {
             await body.close("\(error)")

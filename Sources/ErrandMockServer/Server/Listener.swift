@@ -63,7 +63,7 @@ final class Listener: Sendable {
 
 /// An error: the queue of a listener that never accepts did not fill.
 private struct BrokenListener: Error, CustomStringConvertible {
-    var description: String { "this system takes connections that nobody accepts" }
+    var description: String { "the connection queue of a listener that never accepts did not fill on this system" }
 }
 
 /// Adds the handlers of its protocol to an accepted channel.

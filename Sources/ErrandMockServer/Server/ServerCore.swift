@@ -82,7 +82,7 @@ final class ServerCore: Sendable {
         for dispatcher in dispatchers {
             if let response = try await dispatcher(request) { return response }
         }
-        return .text("the mock server has no answer for \(request.method.rawValue) \(request.head.path ?? "")\n", status: .notFound)
+        return .text("the mock server has no response for \(request.method.rawValue) \(request.head.path ?? "")\n", status: .notFound)
     }
 
     /// Waits until `isMet` returns true; the closure may then change the state. Returns false if the time is over or the task was

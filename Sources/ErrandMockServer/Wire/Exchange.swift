@@ -41,7 +41,7 @@ struct Exchange: Sendable {
         guard case .done = end else { return end }
         if body.owesContinue {
             // It is unknown whether the client now sends its body (RFC 9110, section 10.1.1).
-            body.fail("answered without its body")
+            body.fail("the response was sent before the request body")
             return wire.majorVersion == 1 ? .closeOrderly : .done
         }
         try await readToEnd()
@@ -118,7 +118,7 @@ struct Exchange: Sendable {
             return nil
         default: break
         }
-        body.fail("not read further: \(fault) at \(point)")
+        body.fail("reading ended because of the fault \(fault) at \(point)")
         let content = Plan.bytes(of: response)
         switch fault.kind {
         case .truncatedChunk:
@@ -149,7 +149,7 @@ struct Exchange: Sendable {
             return nil
         default: break
         }
-        body.fail("not read further: \(fault) at \(point)")
+        body.fail("reading ended because of the fault \(fault) at \(point)")
         switch fault.kind {
         case .truncatedChunk:
             if point == .responseBody || wire.majorVersion == 2 {

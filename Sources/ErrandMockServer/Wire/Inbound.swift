@@ -93,7 +93,9 @@ final class Inbound: Sendable {
                     if let part = state.parts.popFirst() { return (.success(part), state.demand()) }
                     if let end = state.end { return (end.map { nil }, nil) }
                     if Task.isCancelled { return (.failure(CancellationError()), nil) }
-                    if state.waiter != nil { return (.failure(BrokenRequestError("its body is read by two at a time")), nil) }
+                    if state.waiter != nil {
+                        return (.failure(BrokenRequestError("two tasks read the request body at the same time")), nil)
+                    }
                     state.waiter = continuation
                     return (nil, state.demand())
                 }
@@ -208,7 +210,7 @@ final class IncomingBody: BodySource {
                 finish { $0.trailers = trailers }
                 return nil
             case .head, nil:
-                throw BrokenRequestError("the client broke it off")
+                throw BrokenRequestError("the client ended the request before it was complete")
             }
         } catch {
             fail(error is CancellationError ? "the server stopped" : "\(error)")

@@ -61,7 +61,9 @@ extension RequestPart {
     static func parts(of part: HTTPServerRequestPart, scheme: String) throws -> [RequestPart] {
         switch part {
         case .head(let head):
-            guard let method = HTTPRequest.Method(head.method.rawValue) else { throw BrokenRequestError("its method is none") }
+            guard let method = HTTPRequest.Method(head.method.rawValue) else {
+                throw BrokenRequestError("the request method is missing or invalid")
+            }
             var request = HTTPRequest(method: method, scheme: scheme, authority: head.headers.first(name: "host"), path: head.uri)
             for (name, value) in head.headers {
                 guard let name = HTTPField.Name(name), name.canonicalName != "host" else { continue }
@@ -80,7 +82,7 @@ extension RequestPart {
             guard isFirst else { return [.end(trailers: HTTPFields(pairs: frame.headers.map { ($0.name, $0.value) }))] }
             isFirst = false
             guard let method = frame.headers.first(name: ":method").flatMap({ HTTPRequest.Method($0) }) else {
-                throw BrokenRequestError("its method is none")
+                throw BrokenRequestError("the request method is missing or invalid")
             }
             let fields = frame.headers
             let request = HTTPRequest(

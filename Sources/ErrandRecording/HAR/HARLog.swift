@@ -288,8 +288,8 @@ public struct HARIncomplete: RawRepresentable, Codable, Sendable, Hashable, Cust
 
     public var description: String {
         switch self {
-        case .truncated: "its body is longer than what was kept"
-        case .coded: "its body is coded, and was not kept"
+        case .truncated: "its body is longer than the recorded part"
+        case .coded: "its body was encoded and not recorded"
         case .unfinished: "its body was not read to its end"
         default: "its body is incomplete"
         }

@@ -106,7 +106,7 @@ public final class Recording: Sendable, CustomStringConvertible {
             let place = (context.codingPath + [key]).map(\.stringValue).joined(separator: ".")
             throw InvalidRecordingError(path: path, reason: "it has no '\(place.shownSafely())'")
         } catch {
-            throw InvalidRecordingError(path: path, reason: "it is no HTTP archive")
+            throw InvalidRecordingError(path: path, reason: "it is not an HTTP archive")
         }
     }
 
@@ -216,7 +216,7 @@ public final class Recording: Sendable, CustomStringConvertible {
         let entry = loaded.entries[index]
         let name = "entry \(index + 1) (\(entry.request.method) \(Sensitivity.standard.redactedURL(entry.request.url)))".shownSafely()
         if differences[index].isEmpty {
-            return "\(name), matches, but \(entry.unplayable ?? "was played already")"
+            return "\(name), matches, but \(entry.unplayable ?? "was already replayed")"
         }
         return "\(name), differs in \(differences[index].map(\.text).joined(separator: ", and in "))"
     }

@@ -13,6 +13,6 @@ public struct SecretFoundError: Error, Sendable, Hashable, CustomStringConvertib
 
     public var description: String {
         let exchange = exchange.isEmpty ? "" : " (\(exchange))"
-        return "a registered secret stands in the \(place)\(entry.map { " of entry \($0)" } ?? "")\(exchange); nothing was written"
+        return "a registered secret was found in the \(place)\(entry.map { " of entry \($0)" } ?? "")\(exchange); nothing was written"
     }
 }

@@ -34,5 +34,5 @@ public struct InvalidRecordingError: Error, Sendable, Hashable, CustomStringConv
 
     init(path: String, reason: String) { (self.path, self.reason) = (path, reason) }
 
-    public var description: String { "'\(path)' is no recording: \(reason)" }
+    public var description: String { "'\(path)' is not a valid recording: \(reason)" }
 }

@@ -100,10 +100,10 @@ public struct MetricsMiddleware: HTTPMiddleware {
 
     public var neighbors: [MiddlewareNeighbor] {
         [
-            .inside(.server, because: "the metrics would not know the server"),
-            .inside(.retry, because: "what is sent again would be counted once"),
-            .inside(.redirect, because: "what is sent again would be counted once"),
-            .inside(.authenticate, because: "what is sent again would be counted once"),
+            .inside(.server, because: "the metrics would not contain the server"),
+            .inside(.retry, because: "all attempts would be counted as one"),
+            .inside(.redirect, because: "all attempts would be counted as one"),
+            .inside(.authenticate, because: "all attempts would be counted as one"),
             .inside(.cache, because: "a hit would be counted as a request"),
             .inside(.coalesce, because: "a shared exchange would be counted several times"),
         ]

@@ -31,8 +31,8 @@ public struct TraceCallMiddleware: HTTPMiddleware {
 
     public var neighbors: [MiddlewareNeighbor] {
         [
-            .outside(.retry, because: "each attempt would pass for a call"),
-            .outside(.trace, because: "the call's span would be within that of an attempt"),
+            .outside(.retry, because: "each attempt would be recorded as a call"),
+            .outside(.trace, because: "the call's span would be a child of an attempt's span"),
         ]
     }
 

@@ -51,11 +51,11 @@ public struct TraceMiddleware: HTTPMiddleware {
 
     public var neighbors: [MiddlewareNeighbor] {
         [
-            .inside(.server, because: "the span would not know the server"),
-            .inside(.retry, because: "what is sent again would have one span for all"),
-            .inside(.redirect, because: "what is sent again would have one span for all"),
-            .inside(.authenticate, because: "what is sent again would have one span for all"),
-            .inside(.cache, because: "a hit would pass for a request"),
+            .inside(.server, because: "the span would not contain the server"),
+            .inside(.retry, because: "all attempts would share one span"),
+            .inside(.redirect, because: "all attempts would share one span"),
+            .inside(.authenticate, because: "all attempts would share one span"),
+            .inside(.cache, because: "a cache hit would be recorded as a request"),
             .inside(.coalesce, because: "a shared exchange would have several spans"),
         ]
     }

@@ -154,7 +154,8 @@ public struct StubResponse: Sendable {
     /// - Parameter failure: what reading on throws; nil stands for a ``TransportError`` with the code `connectionLost`.
     public func breaking(afterBytes count: Int, with failure: (any Error)? = nil) -> StubResponse {
         precondition(count >= 0, "afterBytes must be at least 0 (is \(count))")
-        let failure = failure ?? TransportError(.connectionLost, phase: .body, message: "as the stub has it", request: nil, delivery: .sent)
+        let failure =
+            failure ?? TransportError(.connectionLost, phase: .body, message: "broken off by the stub", request: nil, delivery: .sent)
         return changed { $0.breaking = (count, failure) }
     }
 

@@ -239,7 +239,7 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
             throw Self.failure(of: exchange.request, error)
         }
         if let declared = exchange.request.body.length, declared != exchange.sentBytes {
-            throw Self.failure(of: exchange.request, message: "\(declared) bytes were declared, and \(exchange.sentBytes) came")
+            throw Self.failure(of: exchange.request, message: "the body has \(exchange.sentBytes) bytes, but \(declared) were declared")
         }
     }
 
@@ -264,7 +264,8 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
         case .raw(let bytes):
             guard request.options.acceptsRawAnswers else {
                 throw TransportError(
-                    .unsupported, phase: .response, message: "a stub has no wire for \(bytes.count) raw bytes", request: request,
+                    .unsupported, phase: .response,
+                    message: "a raw response (\(bytes.count) bytes) needs a socket: serve the stub with MockServer", request: request,
                     delivery: .sent)
             }
             var response = Response(head: made.head, data: bytes, request: request)
@@ -312,7 +313,8 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
             guard exchange.sentBytes <= Int64(recorded.body.count) else {
                 throw TransportError(
                     .bodyTooLarge, phase: .request,
-                    message: "a stub has read a body that can be read once, and keeps \(Self.bodyLimitBytes) bytes of it",
+                    message:
+                        "the stub read a one-shot body that is longer than the \(Self.bodyLimitBytes) bytes it keeps, and can't pass it on",
                     request: request, delivery: .notSent)
             }
             let trailers = recorded.trailers
@@ -352,7 +354,7 @@ extension UnmatchedRequestError {
         nearest = scored.min { ($0.missed.count, $1.stub.matcher.count) < ($1.missed.count, $0.stub.matcher.count) }
             .map { nearest in
                 if nearest.missed.isEmpty {
-                    let why = nearest.stub.script.isEmpty ? "it has no answer" : "its \(nearest.used) answers are used up"
+                    let why = nearest.stub.script.isEmpty ? "it has no response" : "its \(nearest.used) responses are used up"
                     return "'\(nearest.stub)' matches, but \(why)"
                 }
                 return "'\(nearest.stub)' differs in \(nearest.missed.joined(separator: ", "))"

@@ -126,7 +126,7 @@ public struct CancellationTorture: Sendable {
         }
         let executor = CancellationTortureExecutor(k: k, moment: moment)
         guard let result = try await result(of: scenario, on: executor) else {
-            throw violation("no end within \(hangLimit), after \(executor.jobs) jobs")
+            throw violation("the run did not end within \(hangLimit) (\(executor.jobs) jobs)")
         }
         // Before the drain: the scenario does not wait for cleanup after its end.
         let late = executor.hasCancelled ? executor.jobs - k : nil
@@ -135,7 +135,7 @@ public struct CancellationTorture: Sendable {
         let outcome: TortureRun<Value>.Outcome
         switch result {
         case .success(let value) where accepts(value): outcome = wasCancelled ? .finished(value) : .uncancelled(value)
-        case .success(let value): throw violation("a wrong result\(wasCancelled ? "" : ", uncancelled"): \(value)")
+        case .success(let value): throw violation("the result was not accepted\(wasCancelled ? "" : ", uncancelled"): \(value)")
         case .failure(is CancellationError) where wasCancelled: outcome = .cancelled
         case .failure(let error): throw violation("\(wasCancelled ? "not CancellationError, but" : "uncancelled, but") \(error)", error)
         }

@@ -181,8 +181,8 @@ import Testing
 
     static let broken: [(kinds: [ExchangeEvent.Kind], violation: String)] = [
         ([.callStart, .start, .callEnd], "exchange 1: ends with start"),
-        ([.callStart, .start, .end], "callEnd is not the last, or not alone"),
-        ([.start, .end, .callEnd], "callStart is not the first, or not alone"),
+        ([.callStart, .start, .end], "callEnd is not the last event, or occurs more than once"),
+        ([.start, .end, .callEnd], "callStart is not the first event, or occurs more than once"),
         ([.callStart, .start, .end, .end, .callEnd], "exchange 1: end more than once"),
         ([.callStart, .start, .responseHead, .end, .callEnd], "exchange 1: a response without a request"),
         ([.callStart, .start, .requestSent, .requestHeadSent, .end, .callEnd], "exchange 1: requestSent before the request's head"),

@@ -292,7 +292,8 @@ import Tracing
         let stub = StubTransport()
         let sound = stub.metrics().trace().concurrencyLimit(1).redirect().retry().timeout(.seconds(1)).traceCall()
         #expect(sound.server("https://a.example").orderProblems.isEmpty)
-        #expect(stub.trace().traceCall().retry().orderProblems == ["retry stands outside traceCall: each attempt would pass for a call"])
-        #expect(stub.redirect().trace().orderProblems == ["trace stands outside redirect: what is sent again would have one span for all"])
+        #expect(
+            stub.trace().traceCall().retry().orderProblems == ["retry stands outside traceCall: each attempt would be recorded as a call"])
+        #expect(stub.redirect().trace().orderProblems == ["trace stands outside redirect: all attempts would share one span"])
     }
 }

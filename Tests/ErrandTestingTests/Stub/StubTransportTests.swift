@@ -104,7 +104,7 @@ import Testing
         #expect(try await stub.send(request(.get, "/two")).status == .serviceUnavailable)
         #expect(try await stub.send(request(.get, "/two")).status == .created)
         let error = await #expect(throws: UnmatchedRequestError.self) { try await stub.send(request(.get, "/two")) }
-        #expect(error?.nearest == "'method GET, path /two' matches, but its 2 answers are used up")
+        #expect(error?.nearest == "'method GET, path /two' matches, but its 2 responses are used up")
         stub.add(Stub(.get, "/two").responds(.status(.gone)))
         #expect(try await stub.send(request(.get, "/two")).status == .gone, "what is used up makes way for the next")
     }
@@ -122,7 +122,7 @@ import Testing
         )
         #expect(error.delivery == .notSent && error.phase == .request && error.request != nil)
         let silent = await #expect(throws: UnmatchedRequestError.self) { try await stub.send(request(.put, "/silent")) }
-        #expect(silent?.nearest == "'method PUT, path /silent' matches, but it has no answer")
+        #expect(silent?.nearest == "'method PUT, path /silent' matches, but it has no response")
         let none = await #expect(throws: UnmatchedRequestError.self) { try await StubTransport().send(request(.get, "/")) }
         #expect(none?.description == "GET https://a.example/: no stub matches; there are none")
     }

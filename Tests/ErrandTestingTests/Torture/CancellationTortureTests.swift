@@ -89,7 +89,7 @@ struct CancellationTortureTests {
             await Task.yield()
             return Task.isCancelled ? 2 : 3
         }
-        #expect("\(violation)" == "cancelled before job 1: a wrong result: 2")
+        #expect("\(violation)" == "cancelled before job 1: the result was not accepted: 2")
     }
 
     @Test func aFailureWithoutCancellationIsAViolation() async throws {

@@ -27,7 +27,7 @@ struct StructuredFieldParser {
     /// Checks that only spaces are left.
     mutating func end() throws(StructuredFieldError) {
         skipSpaces()
-        if next != nil { throw error("something behind the value") }
+        if next != nil { throw error("unexpected characters after the value") }
     }
 
     // MARK: Members
@@ -41,7 +41,7 @@ struct StructuredFieldParser {
             try read(&self)
             skipOptionalWhitespace()
             if next == nil { return }
-            guard skip(",") else { throw error("no comma behind a member") }
+            guard skip(",") else { throw error("a missing comma after a member") }
             skipOptionalWhitespace()
             if next == nil { throw error("a comma at the end") }
         }
@@ -78,7 +78,7 @@ struct StructuredFieldParser {
     }
 
     mutating func key() throws(StructuredFieldError) -> String {
-        guard next?.beginsStructuredKey == true else { throw error("no key") }
+        guard next?.beginsStructuredKey == true else { throw error("a missing key") }
         return text { $0.continuesStructuredKey }
     }
 
@@ -93,7 +93,7 @@ struct StructuredFieldParser {
     // MARK: Bare items
 
     private mutating func bareItem() throws(StructuredFieldError) -> StructuredBareItem {
-        guard let next else { throw error("no value") }
+        guard let next else { throw error("a missing value") }
         switch next {
         case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): return try number()
         case UInt8(ascii: "\""): return .string(try string())
@@ -102,7 +102,7 @@ struct StructuredFieldParser {
         case UInt8(ascii: "@"): return try date()
         case UInt8(ascii: "%"): return .displayString(try displayString())
         case _ where next.beginsStructuredToken: return .token(text { $0.continuesStructuredToken })
-        default: throw error("no such value")
+        default: throw error("an unknown type of value")
         }
     }
 
@@ -117,7 +117,7 @@ struct StructuredFieldParser {
         }
         guard whole.count <= 12 else { throw error("a decimal of more than 12 digits before the point", at: start) }
         var fraction = try digits()
-        guard fraction.count <= 3 else { throw error("a decimal of more than 3 digits behind the point", at: start) }
+        guard fraction.count <= 3 else { throw error("a decimal with more than 3 digits after the point", at: start) }
         for _ in fraction.count..<3 { fraction.value *= 10 }
         // Both are whole and small: the quotient is the nearest number to the one in the text.
         return .decimal(Double(signed(whole.value * 1000 + fraction.value)) / 1000)
@@ -131,7 +131,7 @@ struct StructuredFieldParser {
             if offset - start < 15 { value = value * 10 + Int64(byte - UInt8(ascii: "0")) }
             offset += 1
         }
-        guard offset > start else { throw error("no digit") }
+        guard offset > start else { throw error("a missing digit") }
         return (value, offset - start)
     }
 
@@ -144,7 +144,7 @@ struct StructuredFieldParser {
             case UInt8(ascii: "\""): return String(decoding: text, as: UTF8.self)
             case UInt8(ascii: "\\"):
                 guard let escaped = next, escaped == UInt8(ascii: "\"") || escaped == UInt8(ascii: "\\") else {
-                    throw error("neither a quotation mark nor a backslash behind a backslash")
+                    throw error("a backslash that is not followed by a quotation mark or a backslash")
                 }
                 offset += 1
                 text.append(escaped)
@@ -152,25 +152,25 @@ struct StructuredFieldParser {
             default: throw error("a character that a string can't have", at: offset - 1)
             }
         }
-        throw error("a string without its end")
+        throw error("an unterminated string")
     }
 
     private mutating func displayString() throws(StructuredFieldError) -> String {
         let start = offset
         offset += 1
-        guard skip("\"") else { throw error("no quotation mark behind a percent sign") }
+        guard skip("\"") else { throw error("a percent sign that is not followed by a quotation mark") }
         var text: [UInt8] = []
         while let byte = next {
             offset += 1
             switch byte {
             case UInt8(ascii: "\""):
                 guard let whole = String(validating: text, as: UTF8.self) else {
-                    throw error("a display string that is no UTF-8", at: start)
+                    throw error("a display string that is not UTF-8", at: start)
                 }
                 return whole
             case UInt8(ascii: "%"):
                 guard offset + 2 <= bytes.count, let high = bytes[offset].lowerHexValue, let low = bytes[offset + 1].lowerHexValue else {
-                    throw error("no two lower-case hexadecimal digits behind a percent sign")
+                    throw error("a percent sign that is not followed by two lowercase hexadecimal digits")
                 }
                 offset += 2
                 text.append(high << 4 | low)
@@ -178,7 +178,7 @@ struct StructuredFieldParser {
             default: throw error("a character that a display string can't have", at: offset - 1)
             }
         }
-        throw error("a display string without its end")
+        throw error("an unterminated display string")
     }
 
     private mutating func byteSequence() throws(StructuredFieldError) -> [UInt8] {
@@ -187,27 +187,27 @@ struct StructuredFieldParser {
         while let byte = next {
             if byte == UInt8(ascii: ":") {
                 guard let decoded = Base64.decode(bytes[start..<offset]) else {
-                    throw error("a byte sequence that is no Base64", at: start)
+                    throw error("a byte sequence that is not Base64", at: start)
                 }
                 offset += 1
                 return decoded
             }
             offset += 1
         }
-        throw error("a byte sequence without its end")
+        throw error("an unterminated byte sequence")
     }
 
     private mutating func boolean() throws(StructuredFieldError) -> Bool {
         offset += 1
         if skip("1") { return true }
-        guard skip("0") else { throw error("neither 0 nor 1 behind a question mark") }
+        guard skip("0") else { throw error("a question mark that is not followed by 0 or 1") }
         return false
     }
 
     private mutating func date() throws(StructuredFieldError) -> StructuredBareItem {
         offset += 1
         let start = offset
-        guard case .integer(let seconds) = try number() else { throw error("a date that is not whole", at: start) }
+        guard case .integer(let seconds) = try number() else { throw error("a date that is not an integer", at: start) }
         return .date(secondsSinceEpoch: seconds)
     }
 }

@@ -44,7 +44,7 @@ struct StructuredFieldWriter {
 
     mutating func write(key: String) throws(StructuredFieldError) {
         guard key.utf8.first?.beginsStructuredKey == true, key.utf8.allSatisfy(\.continuesStructuredKey) else {
-            throw error("a key that can't be one")
+            throw error("an invalid key")
         }
         write(key)
     }
@@ -56,7 +56,7 @@ struct StructuredFieldWriter {
         case .string(let text): try write(string: text)
         case .token(let text):
             guard text.utf8.first?.beginsStructuredToken == true, text.utf8.allSatisfy(\.continuesStructuredToken) else {
-                throw error("a token that can't be one")
+                throw error("an invalid token")
             }
             write(text)
         case .byteSequence(let content): write(":" + Base64.encode(content) + ":")
@@ -86,7 +86,7 @@ struct StructuredFieldWriter {
     private mutating func write(string: String) throws(StructuredFieldError) {
         write("\"")
         for byte in string.utf8 {
-            guard (0x20...0x7E).contains(byte) else { throw error("a character that a string can't have") }
+            guard (0x20...0x7E).contains(byte) else { throw error("a character that is not allowed in a string") }
             if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") { bytes.append(UInt8(ascii: "\\")) }
             bytes.append(byte)
         }
