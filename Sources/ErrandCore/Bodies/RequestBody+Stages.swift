@@ -59,7 +59,7 @@ private final class StagedBodySource: BodySource {
         let source: any BodySource
         func pull() async throws -> Data? {
             if let chunk = try await source.next() { return chunk }
-            // A source may end when it is cancelled.
+            // A source may end where it is cancelled.
             try Task.checkCancellation()
             return nil
         }
