@@ -1,4 +1,4 @@
-// Code that imports the seam also gets the values that it is made of.
+// Importing this module also imports the modules whose types its API uses.
 
 @_exported public import ErrandFormats
 @_exported public import HTTPTypes

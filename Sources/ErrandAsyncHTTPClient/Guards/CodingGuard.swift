@@ -49,7 +49,7 @@ enum ContentCoding {
     /// Returns the coding that this transport decodes in a response: `gzip` or `deflate`. Returns `nil` for other codings, for several
     /// codings, and for a response without a body or with an empty body, because the decompressor would miss its end.
     ///
-    /// Names are case-insensitive, and `x-gzip` is equivalent to `gzip`
+    /// Names are case-insensitive, and `x-gzip` is `gzip`
     /// ([RFC 9110, section 8.4.1](https://www.rfc-editor.org/rfc/rfc9110#section-8.4.1)).
     ///
     /// - Parameters:

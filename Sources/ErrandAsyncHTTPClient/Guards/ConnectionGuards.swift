@@ -11,19 +11,19 @@ internal import NIOSSL
 
 /// Protects the client's own handler in an HTTP/1.1 connection, and in each HTTP/2 stream.
 ///
-/// - It rejects a response with an invalid status ([RFC 9110, section 15](https://www.rfc-editor.org/rfc/rfc9110#section-15)). The client
-///   treats a status below 100 as informational, and ends the process at the end of its body. It also rejects 101 on HTTP/2
-///   ([RFC 9113, section 8.6](https://www.rfc-editor.org/rfc/rfc9113#section-8.6)): the client treats it as the final response, SwiftNIO as
-///   an informational one.
-/// - It rejects parts of a response in the wrong order, such as a second head. The client ends the process for them.
-/// - If a response is complete before its request ([RFC 9112, section 9.5](https://www.rfc-editor.org/rfc/rfc9112#section-9.5)) and its
-///   status is 300 or more, the guard inserts an empty body part before its end. Otherwise the client would wait forever for the rest of a
-///   request that it no longer sends.
-/// - If the status of such a response is below 300, its end waits for the end of the request. Otherwise the client would drop the rest of
-///   the request and, with HTTP/1.1, the connection. On HTTP/2 it would end the process when the server resets the stream
+/// - It refuses a response with an invalid status ([RFC 9110, section 15](https://www.rfc-editor.org/rfc/rfc9110#section-15)). The client
+///   treats a status below 100 as informational, and traps at the end of its body. It also refuses 101 on HTTP/2
+///   ([RFC 9113, section 8.6](https://www.rfc-editor.org/rfc/rfc9113#section-8.6)), which the client treats as final, and SwiftNIO as
+///   informational.
+/// - It refuses parts of a response that are out of order, such as a second head: the client would trap.
+/// - If a response is complete before its request ([RFC 9112, section 9.5](https://www.rfc-editor.org/rfc/rfc9112#section-9.5)) and refuses
+///   it, the guard adds a last part without bytes. Otherwise the client would wait forever for the rest of a request that it no longer
+///   sends.
+/// - If such a response accepts the request, its end waits for that of the request. Otherwise the client would forget the rest of the
+///   request and, with HTTP/1.1, the connection; on HTTP/2, it would trap as soon as the server resets the stream
 ///   ([RFC 9113, section 8.1](https://www.rfc-editor.org/rfc/rfc9113#section-8.1)).
-/// - An HTTP/1.1 connection that received bytes after the end of a response is closed instead of reused. The decoder would take these bytes
-///   for the beginning of the next response.
+/// - An HTTP/1.1 connection that received bytes after the end of a response is closed instead of reused. Otherwise the decoder would take
+///   them for the beginning of the next response.
 final class ResponseGuard: ChannelDuplexHandler {
     typealias InboundIn = HTTPClientResponsePart
     typealias InboundOut = HTTPClientResponsePart

@@ -2,7 +2,7 @@
 internal import NIOCore
 internal import NIOHTTP1
 
-/// Finds the end of an HTTP/1.1 response in the bytes of a connection
+/// Tracks where an HTTP/1.1 response ends among the bytes of a connection
 /// ([RFC 9112, section 6.3](https://www.rfc-editor.org/rfc/rfc9112#section-6.3)), and whether bytes follow it.
 ///
 /// SwiftNIO's decoder doesn't report which bytes belong to a message, and keeps the rest for the next one. Therefore ``piece(of:)`` splits

@@ -1,4 +1,4 @@
-// Code that imports the seam also gets Foundation's values, such as `Data`.
+// Importing this module also imports Foundation's value types, such as `Data`.
 
 #if canImport(FoundationEssentials)
 @_exported public import FoundationEssentials

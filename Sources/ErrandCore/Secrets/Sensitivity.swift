@@ -190,8 +190,9 @@ public struct Sensitivity: Sendable, Hashable {
 }
 
 extension HTTPFields {
-    /// Returns these fields with the never-index flag on every secret one ([RFC 7541, section
-    /// 7.1.3](https://www.rfc-editor.org/rfc/rfc7541#section-7.1.3)), so that no proxy keeps them in a table that others can probe.
+    /// Returns these fields with the never-index flag on every secret one
+    /// ([RFC 7541, section 7.1.3](https://www.rfc-editor.org/rfc/rfc7541#section-7.1.3)), so that no proxy keeps them in a table that
+    /// others can probe.
     ///
     /// For transports that encode HTTP/2 or HTTP/3. HTTP/1.1 has no such flag.
     public func markingSensitive(by sensitivity: Sensitivity) -> HTTPFields {

@@ -1,5 +1,5 @@
-/// A date as in fields such as `Date`, `Expires` and `Retry-After` ([RFC 9110, section
-/// 5.6.7](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.7)): in UTC, to the second.
+/// A date as in fields such as `Date`, `Expires` and `Retry-After`
+/// ([RFC 9110, section 5.6.7](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.7)): in UTC, to the second.
 ///
 /// ```swift
 /// HTTPDate(secondsSinceEpoch: 784_111_777).description  // "Sun, 06 Nov 1994 08:49:37 GMT"

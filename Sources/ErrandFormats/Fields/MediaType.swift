@@ -54,8 +54,8 @@ public struct MediaType: Sendable, Hashable, CustomStringConvertible {
     /// The type and the subtype, without parameters.
     public var essence: String { "\(type)/\(subtype)" }
 
-    /// Whether it is JSON: `application/json`, `text/json`, or a subtype that ends in `+json` ([RFC 6839, section
-    /// 3.1](https://www.rfc-editor.org/rfc/rfc6839#section-3.1)).
+    /// Whether it is JSON: `application/json`, `text/json`, or a subtype that ends in `+json`
+    /// ([RFC 6839, section 3.1](https://www.rfc-editor.org/rfc/rfc6839#section-3.1)).
     public var isJSON: Bool { essence == "application/json" || essence == "text/json" || subtype.hasSuffix("+json") }
 
     public var description: String {
@@ -130,8 +130,8 @@ extension UInt8 {
 }
 
 extension String {
-    /// Returns the text without spaces and tabs at both ends (`OWS`, [RFC 9110, section
-    /// 5.6.3](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.3)).
+    /// Returns the text without spaces and tabs at both ends (`OWS`,
+    /// [RFC 9110, section 5.6.3](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.3)).
     func trimmingOptionalWhitespace() -> String {
         var bytes = Substring(self).utf8
         while let first = bytes.first, first == 0x20 || first == 0x09 { bytes.removeFirst() }

@@ -23,8 +23,8 @@ package struct URLCharacterSet: Sendable {
         }
     }
 
-    /// `pchar` without percent-encoding: a segment of an absolute path ([RFC 3986, section
-    /// 3.3](https://www.rfc-editor.org/rfc/rfc3986#section-3.3)).
+    /// `pchar` without percent-encoding: a segment of an absolute path
+    /// ([RFC 3986, section 3.3](https://www.rfc-editor.org/rfc/rfc3986#section-3.3)).
     package static let segment = URLCharacterSet("-._~!$&'()*+,;=:@")
     /// The octets of segments, and the slashes between them.
     package static let path = URLCharacterSet("-._~!$&'()*+,;=:@/")

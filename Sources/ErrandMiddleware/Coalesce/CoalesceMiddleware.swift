@@ -5,8 +5,8 @@ internal import Synchronization
 ///
 /// ```swift
 /// let stack = transport.concurrencyLimit(6).coalesce().retry()
-/// async let first = stack.send(try Request("https://a.example/config"))
-/// async let second = stack.send(try Request("https://a.example/config"))  // no second exchange
+/// async let first = stack.send(try Request(.get, url: "https://a.example/config"))
+/// async let second = stack.send(try Request(.get, url: "https://a.example/config"))  // no second exchange
 /// ```
 ///
 /// **Place:** inside the cache, so that a hit does not wait, and outside `circuitBreaker` and the limits: a shared exchange takes one slot.

@@ -1,7 +1,7 @@
 public import ErrandCore
 
-/// Which redirects are followed, and what the next request is: a pure decision according to [RFC 9110, section
-/// 15.4](https://www.rfc-editor.org/rfc/rfc9110#section-15.4), and the [Fetch
+/// Which redirects are followed, and what the next request is: a pure decision according to
+/// [RFC 9110, section 15.4](https://www.rfc-editor.org/rfc/rfc9110#section-15.4), and the [Fetch
 /// standard](https://fetch.spec.whatwg.org/#http-redirect-fetch).
 ///
 /// Responses with the status 301, 302, 303, 307 or 308 and a `Location` are followed. 303 changes every method but HEAD into GET. 301 and

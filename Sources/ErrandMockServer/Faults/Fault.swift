@@ -92,7 +92,7 @@ public struct Fault: Sendable, Hashable, CustomStringConvertible {
         Fault(kind: .goAway(includesStream: includesStream, code: code), description: "goAway(includesStream: \(includesStream))")
     }
 
-    /// HTTP/2: refuses the stream with `REFUSED_STREAM`, which means that the server did not process it
+    /// HTTP/2: refuses the stream, without processing the request
     /// ([RFC 9113, section 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)).
     public static let refusedStream = Fault(kind: .resetStream(code: 7), description: "refusedStream")
 
@@ -140,8 +140,8 @@ public struct ConnectionFault: Sendable, Hashable, CustomStringConvertible {
     public static let reset = ConnectionFault(kind: .reset, description: "reset")
     /// Accepts the connection, then neither reads nor writes. Over TLS, the handshake never ends.
     public static let stall = ConnectionFault(kind: .stall, description: "stall")
-    /// Refuses the TLS handshake with the alert `handshake_failure`
-    /// ([RFC 8446, section 6.2](https://www.rfc-editor.org/rfc/rfc8446#section-6.2)). Without TLS, acts like ``close``.
+    /// Refuses the TLS handshake with an alert (`handshake_failure`,
+    /// [RFC 8446, section 6.2](https://www.rfc-editor.org/rfc/rfc8446#section-6.2)). Without TLS, it has the effect of ``close``.
     public static let handshake = ConnectionFault(kind: .handshake, description: "handshake")
 
     /// All connection faults.

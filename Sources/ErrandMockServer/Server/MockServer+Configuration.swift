@@ -8,8 +8,8 @@ extension MockServer {
         public var host = "127.0.0.1"
         /// The TLS settings; `nil` (the default): clear text.
         public var tls: TLS?
-        /// The HTTP versions that the server speaks: HTTP/1.1 by default. With TLS and several versions, ALPN selects one; the first is
-        /// preferred. Without TLS, the server speaks HTTP/2 only if it is the only version, with clients that know this in advance
+        /// The protocols; HTTP/1.1 by default. With TLS, ALPN selects one of several, the first preferred. Without TLS, HTTP/2 is used if
+        /// it is the only one, with clients that know it beforehand
         /// ([RFC 9113, section 3.3](https://www.rfc-editor.org/rfc/rfc9113#section-3.3)).
         public var protocols: [HTTPVersion] = [.http1]
         /// Whether the server sends `100 Continue` to a client that expects it, when reading of the body begins: true by default.

@@ -108,7 +108,7 @@ public struct TestAuthority: Sendable {
     /// - Throws: any error of writing the file.
     public func writeCertificate(toPath path: String) throws { try Data(certificatePEM.utf8).write(to: URL(fileURLWithPath: path)) }
 
-    /// The extension by which a certificate identifies the authority's key
+    /// The identifier of the authority's key in certificates
     /// ([RFC 5280, section 4.2.1.1](https://www.rfc-editor.org/rfc/rfc5280#section-4.2.1.1)).
     private var authorityIdentifier: AuthorityKeyIdentifier {
         AuthorityKeyIdentifier(keyIdentifier: SubjectKeyIdentifier(hash: Certificate.PublicKey(key.publicKey)).keyIdentifier)

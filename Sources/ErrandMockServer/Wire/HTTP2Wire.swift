@@ -108,7 +108,7 @@ final class OctetsHandler: ChannelOutboundHandler {
 }
 
 extension HPACKHeaders {
-    /// Leaves out the fields that are specific to HTTP/1.1 connections
+    /// Creates fields without those of HTTP/1.1 connections
     /// ([RFC 9113, section 8.2.2](https://www.rfc-editor.org/rfc/rfc9113#section-8.2.2)).
     fileprivate init(_ fields: HTTPFields) {
         let excluded: Set<String> = ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"]

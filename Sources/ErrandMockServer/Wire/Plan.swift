@@ -33,7 +33,7 @@ struct Plan {
         return chunks.reduce(into: Data()) { $0.append($1) }
     }
 
-    /// Returns the framing, and whether the body is sent. A response to HEAD, and some statuses, have no body
+    /// Returns the framing, and whether the body is sent: not with some statuses, and not for HEAD
     /// ([RFC 9112, section 6.3](https://www.rfc-editor.org/rfc/rfc9112#section-6.3)).
     func framing(of response: MockResponse, to request: MockRequest) -> (WireFraming, sendsBody: Bool) {
         let (status, fields) = (response.head.status.code, response.head.headerFields)

@@ -304,8 +304,8 @@ public struct HARFailure: Codable, Sendable, Hashable {
     public var phase: String
     /// Whether the request was sent: the raw value of an ``ErrandCore/Delivery``.
     public var delivery: String
-    /// Whether the server stated that it did not process the request ([RFC 9113, section
-    /// 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)). In the file only if it is true.
+    /// Whether the server stated that it did not process the request
+    /// ([RFC 9113, section 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)). In the file only if it is true.
     public var isUnprocessed: Bool
 
     /// Creates a failure.

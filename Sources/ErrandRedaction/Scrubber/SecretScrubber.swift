@@ -213,8 +213,8 @@ private struct KeySet: Sendable {
     }
 }
 
-/// Base64 in either alphabet ([RFC 4648, section 4](https://www.rfc-editor.org/rfc/rfc4648#section-4), and [RFC 4648, section
-/// 5](https://www.rfc-editor.org/rfc/rfc4648#section-5)).
+/// Base64 in either alphabet ([RFC 4648, section 4](https://www.rfc-editor.org/rfc/rfc4648#section-4), and
+/// [RFC 4648, section 5](https://www.rfc-editor.org/rfc/rfc4648#section-5)).
 private enum Base64Text {
     static func value(_ byte: UInt8) -> UInt8? {
         switch byte {

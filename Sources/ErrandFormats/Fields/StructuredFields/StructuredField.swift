@@ -52,8 +52,8 @@ extension StructuredBareItem: ExpressibleByIntegerLiteral, ExpressibleByFloatLit
     public init(booleanLiteral value: Bool) { self = .boolean(value) }
 }
 
-/// The parameters of an item or of an inner list, in order ([RFC 9651, section
-/// 3.1.2](https://www.rfc-editor.org/rfc/rfc9651#section-3.1.2)).
+/// The parameters of an item or of an inner list, in order
+/// ([RFC 9651, section 3.1.2](https://www.rfc-editor.org/rfc/rfc9651#section-3.1.2)).
 public typealias StructuredParameters = StructuredPairs<StructuredBareItem>
 
 /// An item ([RFC 9651, section 3.3](https://www.rfc-editor.org/rfc/rfc9651#section-3.3)): a bare item and its parameters.
@@ -69,8 +69,8 @@ public struct StructuredItem: Sendable, Hashable {
     /// Reads the value of a field that is an item.
     ///
     /// - Parameter text: all lines of the field, joined by `, `, as a lookup by name returns them.
-    /// - Throws: ``StructuredFieldError``. Nothing is repaired: a field is valid as a whole, or not at all ([RFC 9651, section
-    ///   4.2](https://www.rfc-editor.org/rfc/rfc9651#section-4.2)).
+    /// - Throws: ``StructuredFieldError``. Nothing is repaired: a field is valid as a whole, or not at all
+    ///   ([RFC 9651, section 4.2](https://www.rfc-editor.org/rfc/rfc9651#section-4.2)).
     public init(parsing text: some StringProtocol) throws(StructuredFieldError) {
         var parser = StructuredFieldParser(text)
         self = try parser.item()

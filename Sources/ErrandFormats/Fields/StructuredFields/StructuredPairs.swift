@@ -1,6 +1,6 @@
-/// Keys and values in order, each key once: parameters and dictionaries ([RFC 9651, section
-/// 3.1.2](https://www.rfc-editor.org/rfc/rfc9651#section-3.1.2), and [RFC 9651, section
-/// 3.2](https://www.rfc-editor.org/rfc/rfc9651#section-3.2)).
+/// Keys and values in order, each key once: parameters and dictionaries
+/// ([RFC 9651, section 3.1.2](https://www.rfc-editor.org/rfc/rfc9651#section-3.1.2), and
+/// [RFC 9651, section 3.2](https://www.rfc-editor.org/rfc/rfc9651#section-3.2)).
 ///
 /// A key begins with a lower-case letter or `*`, and continues with lower-case letters, digits, `_`, `-`, `.` and `*`. Serializing any
 /// other key throws an error.
