@@ -109,7 +109,7 @@ import Testing
 
     @Test func theDescriptionNamesAnOrderThatDefeatsOne() {
         let stack = StubTransport().validateStatus().retry()
-        #expect(stack.orderProblems == ["retry stands outside validateStatus: retry would see an error where it looks for a status"])
+        #expect(stack.orderProblems == ["retry is outside validateStatus: retry would see an error where it looks for a status"])
         #expect(stack.description.contains("retry would see an error"))
     }
 }

@@ -97,20 +97,20 @@ import Testing
         let wrong: [(HTTPStack, String)] = [
             (
                 stub.coalesce().circuitBreaker(),
-                "circuitBreaker stands outside coalesce: the breaker would count a shared exchange once for each call"
+                "circuitBreaker is outside coalesce: the breaker would count a shared exchange once for each call"
             ),
-            (stub.coalesce().rateLimit(), "rateLimit stands outside coalesce: a shared exchange would use up the limit once for each call"),
+            (stub.coalesce().rateLimit(), "rateLimit is outside coalesce: a shared exchange would use up the limit once for each call"),
             (
                 stub.circuitBreaker().rateLimit(),
-                "rateLimit stands outside circuitBreaker: a request that the breaker refuses would use up the limit"
+                "rateLimit is outside circuitBreaker: a request that the breaker refuses would use up the limit"
             ),
             (
                 stub.circuitBreaker().concurrencyLimit(1),
-                "concurrencyLimit stands outside circuitBreaker: a request that the breaker refuses would wait for a slot"
+                "concurrencyLimit is outside circuitBreaker: a request that the breaker refuses would wait for a slot"
             ),
             (
                 stub.validateStatus().fallback(data: Data(), statuses: [503]),
-                "fallback stands outside validateStatus: fallback would see an error where it looks for a status"
+                "fallback is outside validateStatus: fallback would see an error where it looks for a status"
             ),
         ]
         for (stack, problem) in wrong { #expect(stack.orderProblems == [problem]) }

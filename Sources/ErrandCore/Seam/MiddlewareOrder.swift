@@ -48,11 +48,11 @@ struct MiddlewareOrder {
         return rules.compactMap { rule in
             guard !rule.isKept else { return nil }
             guard let others = path(from: rule.inner, to: rule.outer) else {
-                return "\(name(rule.inner)) stands outside \(name(rule.outer)): \(rule.reason)"
+                return "\(name(rule.inner)) is outside \(name(rule.outer)): \(rule.reason)"
             }
             let circle = [rule] + others
             guard contradictions.insert(Set(circle)).inserted else { return nil }
-            let sentences = circle.map { "\(name($0.outer)) must stand outside \(name($0.inner)) (\($0.reason))" }
+            let sentences = circle.map { "\(name($0.outer)) must be outside \(name($0.inner)) (\($0.reason))" }
             return "rules contradict one another: \(sentences.joined(separator: ", "))"
         }
     }

@@ -63,7 +63,7 @@ public struct CoalesceMiddleware: HTTPMiddleware {
 
     public var neighbors: [MiddlewareNeighbor] {
         [
-            .inside(.server, because: "two servers' paths would be taken for one"),
+            .inside(.server, because: "requests to two servers with equal paths would share an exchange"),
             .inside(.cache, because: "a hit would wait for a shared exchange"),
             .inside(.timeout, because: "the callers would have the timeout of one of them"),
             .inside(.validateStatus, because: "the callers would have the rule of one of them"),

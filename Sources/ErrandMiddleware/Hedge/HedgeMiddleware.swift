@@ -51,7 +51,7 @@ public struct HedgeMiddleware: HTTPMiddleware {
     public var neighbors: [MiddlewareNeighbor] {
         [
             .inside(.retry, because: "one race would last through all retries"),
-            .inside(.coalesce, because: "the two attempts would be taken for one"),
+            .inside(.coalesce, because: "the two attempts would share one exchange"),
         ]
     }
 

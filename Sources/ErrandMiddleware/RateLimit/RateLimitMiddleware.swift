@@ -69,7 +69,7 @@ public struct RateLimitMiddleware: HTTPMiddleware {
     public var neighbors: [MiddlewareNeighbor] {
         [
             .inside(.server, because: "the limiter would not know the origin"),
-            .inside(.retry, because: "the attempts after the first would go past the limit"),
+            .inside(.retry, because: "the attempts after the first would bypass the limit"),
             .inside(.cache, because: "a hit would use up the limit"),
             .inside(.coalesce, because: "a shared exchange would use up the limit once for each call"),
             .inside(.hedge, because: "two attempts would count as one"),

@@ -39,7 +39,7 @@ public struct RedirectMiddleware: HTTPMiddleware {
             .inside(.validateStatus, because: "a redirect would be refused before it is followed"),
             .outside(.cache, because: "a redirected response would be stored under the first URL"),
             .outside(.cookies, because: "cookies that a redirect sets would be lost"),
-            .outside(.authenticate, because: "credentials would not be decided anew for the next origin"),
+            .outside(.authenticate, because: "credentials would not be chosen again for the next origin"),
         ]
     }
 
@@ -74,7 +74,7 @@ public struct RedirectMiddleware: HTTPMiddleware {
             }
             guard case .follow(let following) = decision else {
                 if RedirectPolicy.isRedirect(response.head) {
-                    request.tell(.redirectDecision, decision: .init(continues: false, "\(response.status.code), given back"))
+                    request.tell(.redirectDecision, decision: .init(continues: false, "\(response.status.code), returned"))
                 }
                 if !way.isEmpty { response.metadata.redirects = way }
                 return response

@@ -63,7 +63,7 @@ import Testing
     @Test func anOrderThatDefeatsAMiddlewareIsNamed() {
         #expect(stack(.cache, .authenticate, .retry, .validateStatus, .server).orderProblems == [])
         let wrong = stack(.validateStatus, .retry)
-        #expect(wrong.orderProblems == ["retry stands outside validateStatus: retry would see an error where it looks for a status"])
+        #expect(wrong.orderProblems == ["retry is outside validateStatus: retry would see an error where it looks for a status"])
         #expect(wrong.description.hasSuffix("StubTransport\n  order: " + wrong.orderProblems[0]))
         #expect(stack(.server, .cache, .redirect).orderProblems.count == 2)
         #expect(wrong.contains(.retry) && !wrong.contains(.cache))

@@ -38,7 +38,7 @@ import Testing
         #expect(problems(RetryMiddleware(), signature) == [])
         let wrong = StubTransport().retry().wrapped(by: signature)
         #expect(
-            wrong.orderProblems == ["com.example.signature stands outside retry: all attempts would have the same timestamp"])
+            wrong.orderProblems == ["com.example.signature is outside retry: all attempts would have the same timestamp"])
         #expect(wrong.description.hasSuffix("StubTransport\n  order: " + wrong.orderProblems[0]))
         #expect(problems(signature) == [], "a neighbor that is not there has no side")
     }
@@ -46,14 +46,14 @@ import Testing
     @Test func twoOfOthersNameEachOther() {
         let inner = Foreign("b", .inside(Self.a, because: "b would see what a hides"))
         #expect(problems(Foreign("a"), inner) == [])
-        #expect(problems(inner, Foreign("a")) == ["com.example.b stands outside com.example.a: b would see what a hides"])
+        #expect(problems(inner, Foreign("a")) == ["com.example.b is outside com.example.a: b would see what a hides"])
     }
 
     @Test func aRuleThatBothSidesDeclareIsReportedOnce() {
         let outer = Foreign("a", .outside(Self.b, because: "first reason"))
         let inner = Foreign("b", .inside(Self.a, because: "second reason"))
         #expect(problems(outer, inner) == [])
-        #expect(problems(inner, outer) == ["com.example.b stands outside com.example.a: second reason"])
+        #expect(problems(inner, outer) == ["com.example.b is outside com.example.a: second reason"])
     }
 
     @Test func aMiddlewareWithoutAPlaceIsCalledByItsLabel() {
@@ -64,7 +64,7 @@ import Testing
             func send(_ request: Request, to next: some HTTPSender) async throws -> Response { try await next.send(request) }
         }
         #expect(problems(Nameless(), RetryMiddleware()) == [])
-        #expect(problems(RetryMiddleware(), Nameless()) == ["retry stands outside nameless(1): it would run once for each attempt"])
+        #expect(problems(RetryMiddleware(), Nameless()) == ["retry is outside nameless(1): it would run once for each attempt"])
     }
 
     @Test func ofSeveralLayersOfOnePlaceTheOutermostCounts() {
@@ -80,7 +80,7 @@ import Testing
     @Test func aConditionKeepsTheRules() {
         let stack = StubTransport().retry()
             .wrapped(by: Foreign("a", .inside(.retry, because: "a reason")), when: .method(.get))
-        #expect(stack.orderProblems == ["com.example.a stands outside retry: a reason"])
+        #expect(stack.orderProblems == ["com.example.a is outside retry: a reason"])
     }
 
     // MARK: Contradictions
@@ -92,8 +92,8 @@ import Testing
         let found = problems(isReversed ? middleware.reversed() : middleware)
         #expect(found.count == 1)
         #expect(found.first?.hasPrefix("rules contradict one another: ") == true)
-        #expect(found.first?.contains("com.example.a must stand outside com.example.b (one reason)") == true)
-        #expect(found.first?.contains("com.example.b must stand outside com.example.a (another reason)") == true)
+        #expect(found.first?.contains("com.example.a must be outside com.example.b (one reason)") == true)
+        #expect(found.first?.contains("com.example.b must be outside com.example.a (another reason)") == true)
     }
 
     @Test(arguments: [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]])
@@ -118,6 +118,6 @@ import Testing
             RetryMiddleware(), Foreign("a", .outside(Self.b, because: "x")), Foreign("b", .outside(Self.a, because: "y")),
             ValidateStatusMiddleware())
         #expect(found.count == 2)
-        #expect(found.contains("retry stands outside validateStatus: retry would see an error where it looks for a status"))
+        #expect(found.contains("retry is outside validateStatus: retry would see an error where it looks for a status"))
     }
 }

@@ -293,7 +293,7 @@ import Tracing
         let sound = stub.metrics().trace().concurrencyLimit(1).redirect().retry().timeout(.seconds(1)).traceCall()
         #expect(sound.server("https://a.example").orderProblems.isEmpty)
         #expect(
-            stub.trace().traceCall().retry().orderProblems == ["retry stands outside traceCall: each attempt would be recorded as a call"])
-        #expect(stub.redirect().trace().orderProblems == ["trace stands outside redirect: all attempts would share one span"])
+            stub.trace().traceCall().retry().orderProblems == ["retry is outside traceCall: each attempt would be recorded as a call"])
+        #expect(stub.redirect().trace().orderProblems == ["trace is outside redirect: all attempts would share one span"])
     }
 }
