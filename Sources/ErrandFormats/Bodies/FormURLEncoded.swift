@@ -1,9 +1,17 @@
-/// `application/x-www-form-urlencoded`: pairs of names and values, as forms send them (WHATWG URL, 5.2).
+/// `application/x-www-form-urlencoded`: names and values as forms send them
+/// ([WHATWG URL, section 5.2](https://url.spec.whatwg.org/#urlencoded-serializing)).
+///
+/// ```swift
+/// FormURLEncoded.encode([(name: "user", value: "joe b"), (name: "mail", value: "joe@a.example")])
+/// // user=joe+b&mail=joe%40a.example
+/// ```
 public enum FormURLEncoded {
-    /// The media type's name.
+    /// The name of the media type.
     public static let mediaType = "application/x-www-form-urlencoded"
 
-    /// The pairs in order, joined by `&`. A space becomes `+`; all but letters, digits and `*-._` is escaped as UTF-8.
+    /// The pairs in their order, joined by `&`.
+    ///
+    /// A space becomes `+`. Everything except letters, digits and `*-._` is escaped as UTF-8.
     public static func encode(_ pairs: some Sequence<(name: String, value: String)>) -> String {
         var bytes: [UInt8] = []
         for (name, value) in pairs {
@@ -15,11 +23,16 @@ public enum FormURLEncoded {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// The pairs in order, with escapes resolved. A value is nil where there is no `=`; empty items are left out.
+    /// The members of a dictionary, sorted by name, as a dictionary has no order of its own.
+    public static func encode(_ dictionary: [String: String]) -> String {
+        encode(dictionary.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) })
+    }
+
+    /// The pairs in their order, with escapes resolved. A value is `nil` where there is no `=`; empty items are left out.
     ///
     /// A name or value with a broken escape, or whose octets are not UTF-8, keeps its escapes.
     ///
-    /// - Parameter plusIsSpace: true for a form. In the query of a URL, which has the same pairs, a plus may be a plus.
+    /// - Parameter plusIsSpace: whether `+` is a space, as in a form. In the query of a URL, which has the same pairs, it may be a plus sign.
     package static func decode(_ text: some StringProtocol, plusIsSpace: Bool = true) -> [(name: String, value: String?)] {
         func decoded(_ octets: ArraySlice<UInt8>) -> String {
             let octets = plusIsSpace ? octets.map { $0 == UInt8(ascii: "+") ? 0x20 : $0 } : Array(octets)

@@ -1,0 +1,208 @@
+/// The names and texts of an `Encodable` value, in the order in which the value encodes its members: for queries and forms, which have no nesting.
+///
+/// A member that is `nil` is left out. Dates are texts as in ISO 8601, in UTC and without fractions of a second; data is Base64. The members of a
+/// dictionary are sorted by name.
+struct EncodedPair: Sendable, Hashable {
+    let name: String
+    /// One for a plain value, one for each element of an array.
+    var texts: [String]
+    let isArray: Bool
+
+    /// The members of `value`.
+    ///
+    /// - Throws: `EncodingError` if `value` has no named members, if a member is nested, and what `value` itself throws.
+    static func pairs(of value: some Encodable) throws -> [EncodedPair] {
+        let storage = PairStorage()
+        if let dictionary = value as? any StringKeyedDictionary {
+            // A dictionary has another order in each process.
+            for (name, member) in dictionary.members.sorted(by: { $0.name < $1.name }) {
+                try storage.encode(member, at: .member(name), path: [PairKey(name)])
+            }
+        } else {
+            try storage.encode(value, at: .top, path: [])
+        }
+        return storage.pairs
+    }
+}
+
+private protocol StringKeyedDictionary {
+    var members: [(name: String, value: any Encodable)] { get }
+}
+
+extension Dictionary: StringKeyedDictionary where Key == String, Value: Encodable {
+    fileprivate var members: [(name: String, value: any Encodable)] { map { ($0.key, $0.value) } }
+}
+
+/// What has been encoded so far: shared by all containers of one value.
+private final class PairStorage {
+    /// Where a value stands.
+    enum Position {
+        case top
+        case member(String)
+        /// An element of the array at this index of the pairs.
+        case element(Int)
+    }
+
+    var pairs: [EncodedPair] = []
+    /// The first thing that can't be encoded: the functions that make containers can't throw.
+    private var failure: EncodingError?
+
+    func encode(_ value: some Encodable, at position: Position, path: [any CodingKey]) throws {
+        if let failure { throw failure }
+        if let text = Self.text(of: value) {
+            write(text, at: position, path: path)
+        } else {
+            try value.encode(to: PairEncoder(storage: self, position: position, codingPath: path))
+        }
+        if let failure { throw failure }
+    }
+
+    /// Types whose own encoding is nested, or a number that nobody expects, are plain values here.
+    private static func text(of value: some Encodable) -> String? {
+        switch value {
+        case let value as String: value
+        case let value as Bool: String(value)
+        case let value as Date: value.formattedISO8601
+        case let value as Decimal: value.description
+        case let value as URL: value.absoluteString
+        case let value as Data: value.base64EncodedString()
+        case let value as Double: String(value)
+        case let value as Float: String(value)
+        case let value as any FixedWidthInteger: value.description
+        default: nil
+        }
+    }
+
+    private func write(_ text: String, at position: Position, path: [any CodingKey]) {
+        switch position {
+        case .top: fail("the value has no name: encode a structure or a dictionary", at: path)
+        case .member(let name): pairs.append(EncodedPair(name: name, texts: [text], isArray: false))
+        case .element(let index): pairs[index].texts.append(text)
+        }
+    }
+
+    /// Begins the array at `position`; the index of its pair.
+    func beginArray(at position: Position, path: [any CodingKey]) -> Int {
+        if case .member(let name) = position {
+            pairs.append(EncodedPair(name: name, texts: [], isArray: true))
+        } else {
+            fail("an array stands where a query or a form has no name for it", at: path)
+            pairs.append(EncodedPair(name: "", texts: [], isArray: true))
+        }
+        return pairs.count - 1
+    }
+
+    func fail(_ why: String, at path: [any CodingKey]) {
+        // Without the value, which may be secret.
+        if failure == nil { failure = .invalidValue("…", EncodingError.Context(codingPath: path, debugDescription: why)) }
+    }
+
+    func failNested(at path: [any CodingKey]) {
+        let name = path.map(\.stringValue).joined(separator: ".")
+        fail("'\(name)' is nested: queries and forms hold plain values and arrays of them", at: path)
+    }
+}
+
+private struct PairEncoder: Encoder {
+    let storage: PairStorage
+    let position: PairStorage.Position
+    let codingPath: [any CodingKey]
+    var userInfo: [CodingUserInfoKey: Any] { [:] }
+
+    func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
+        if case .top = position {} else { storage.failNested(at: codingPath) }
+        return KeyedEncodingContainer(PairMembers<Key>(storage: storage, codingPath: codingPath))
+    }
+
+    func unkeyedContainer() -> any UnkeyedEncodingContainer {
+        PairElements(storage: storage, index: storage.beginArray(at: position, path: codingPath), codingPath: codingPath)
+    }
+
+    func singleValueContainer() -> any SingleValueEncodingContainer {
+        PairValue(storage: storage, position: position, codingPath: codingPath)
+    }
+}
+
+private struct PairMembers<Key: CodingKey>: KeyedEncodingContainerProtocol {
+    let storage: PairStorage
+    let codingPath: [any CodingKey]
+
+    mutating func encodeNil(forKey key: Key) {}
+
+    mutating func encode<Value: Encodable>(_ value: Value, forKey key: Key) throws {
+        try storage.encode(value, at: .member(key.stringValue), path: codingPath + [key])
+    }
+
+    mutating func nestedContainer<NestedKey: CodingKey>(
+        keyedBy type: NestedKey.Type, forKey key: Key
+    ) -> KeyedEncodingContainer<NestedKey> {
+        PairEncoder(storage: storage, position: .member(key.stringValue), codingPath: codingPath + [key]).container(keyedBy: type)
+    }
+
+    mutating func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedEncodingContainer {
+        PairEncoder(storage: storage, position: .member(key.stringValue), codingPath: codingPath + [key]).unkeyedContainer()
+    }
+
+    mutating func superEncoder() -> any Encoder { nested(PairKey("super")) }
+    mutating func superEncoder(forKey key: Key) -> any Encoder { nested(key) }
+
+    private func nested(_ key: any CodingKey) -> any Encoder {
+        storage.failNested(at: codingPath + [key])
+        return PairEncoder(storage: storage, position: .top, codingPath: codingPath + [key])
+    }
+}
+
+private struct PairElements: UnkeyedEncodingContainer {
+    let storage: PairStorage
+    let index: Int
+    let codingPath: [any CodingKey]
+    private(set) var count = 0
+
+    init(storage: PairStorage, index: Int, codingPath: [any CodingKey]) {
+        (self.storage, self.index, self.codingPath) = (storage, index, codingPath)
+    }
+
+    private mutating func nextPath() -> [any CodingKey] {
+        defer { count += 1 }
+        return codingPath + [PairKey(count)]
+    }
+
+    mutating func encodeNil() { count += 1 }
+
+    mutating func encode<Value: Encodable>(_ value: Value) throws {
+        try storage.encode(value, at: .element(index), path: nextPath())
+    }
+
+    mutating func nestedContainer<NestedKey: CodingKey>(keyedBy type: NestedKey.Type) -> KeyedEncodingContainer<NestedKey> {
+        PairEncoder(storage: storage, position: .element(index), codingPath: nextPath()).container(keyedBy: type)
+    }
+
+    mutating func nestedUnkeyedContainer() -> any UnkeyedEncodingContainer {
+        PairEncoder(storage: storage, position: .element(index), codingPath: nextPath()).unkeyedContainer()
+    }
+
+    mutating func superEncoder() -> any Encoder {
+        let path = nextPath()
+        storage.failNested(at: path)
+        return PairEncoder(storage: storage, position: .top, codingPath: path)
+    }
+}
+
+private struct PairValue: SingleValueEncodingContainer {
+    let storage: PairStorage
+    let position: PairStorage.Position
+    let codingPath: [any CodingKey]
+
+    mutating func encodeNil() {}
+    mutating func encode<Value: Encodable>(_ value: Value) throws { try storage.encode(value, at: position, path: codingPath) }
+}
+
+private struct PairKey: CodingKey {
+    let stringValue: String
+    let intValue: Int?
+
+    init(_ name: String) { (stringValue, intValue) = (name, nil) }
+    init(_ index: Int) { (stringValue, intValue) = (String(index), index) }
+    init?(stringValue: String) { self.init(stringValue) }
+    init?(intValue: Int) { self.init(intValue) }
+}
