@@ -1,5 +1,5 @@
 extension Request {
-    /// As the transport's boundary completes them.
+    /// The fields as the transport's boundary completes them.
     package var completedFields: HTTPFields {
         if !options.hasFallbackHeaders { return head.headerFields }
         var fields = head.headerFields
@@ -7,7 +7,7 @@ extension Request {
         return fields
     }
 
-    /// The head with its fields as the boundary completes them.
+    /// The head with its fields as the transport's boundary completes them.
     package var headWithFallbacks: HTTPRequest {
         var head = head
         head.headerFields = completedFields
@@ -17,11 +17,11 @@ extension Request {
     /// Whether it carries an `Idempotency-Key`.
     package var hasIdempotencyKey: Bool { head.headerFields[.idempotencyKey] != nil }
 
-    /// Whether sending it twice can't do it twice, whatever became of the first: its method is idempotent (RFC 9110, 9.2.2), or it carries an
-    /// `Idempotency-Key`.
+    /// Whether sending it twice has the same effect as sending it once: its method is idempotent
+    /// ([RFC 9110, section 9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)), or it carries an `Idempotency-Key`.
     package var mayBeSentAgain: Bool { method.mayBeSentAgain(hasKey: hasIdempotencyKey) }
 
-    /// The count for the next attempt, after what came of this one: the layers below may have sent it several times.
+    /// The count for the next attempt, given the result of this one: the layers below may have sent it several times.
     package func resendCount(after result: Result<Response, any Error>) -> Int {
         let last: Request? =
             switch result {
@@ -31,7 +31,7 @@ extension Request {
         return max(options.resendCount, last?.id == id ? last?.options.resendCount ?? 0 : 0) + 1
     }
 
-    /// Its tags, without secrets.
+    /// The tags of the request, without secrets.
     package var shownTags: [String: String] {
         var tags = options.tags
         for name in tags.keys where options.sensitivity.isSensitive(memberName: name) { tags[name] = Sensitivity.placeholder }

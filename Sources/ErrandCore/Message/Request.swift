@@ -1,34 +1,41 @@
 internal import Synchronization
 
-/// A request: its head, its body, by when it must be over, and what it asks of the stack.
+/// A request: its head, its body, its deadline, and its options for the stack.
 ///
 /// ```swift
 /// var request = try Request(.get, "/users/\(id, "id")", query: ["page": 2])
 /// request.headers[.accept] = "application/json"
+/// request.headers[.custom("X-Tenant")] = "blue"
+/// request.query.set("page", 3)
 /// let response = try await stack.send(request)
 /// ```
 ///
-/// A request with a path alone needs a `server` in the stack; there is no default authority. Descriptions and mirrors show
-/// no secret.
+/// A request with a path alone needs a `server` in the stack, as there is no default authority. Descriptions and mirrors show no secret.
 public struct Request: Sendable {
-    /// Method, scheme, authority, path and fields, as they will be sent. A `Host` and a `Content-Length` are the transport's work.
+    /// Method, scheme, authority, path and fields, as they will be sent. The transport adds `Host` and `Content-Length`.
     ///
-    /// Scheme, authority and path that you write are checked at the transport's boundary, which throws ``InvalidURLError``.
+    /// A scheme, an authority or a path that you write is checked just before the transport, which throws ``InvalidURLError``.
     public var head: HTTPRequest
-    /// What is sent after the head.
+    /// The body, which is sent after the head.
     public var body: RequestBody
-    /// By when the whole exchange must be over; nil means never.
+    /// The instant by which the whole exchange must be over, the body of its response included; `nil` means never.
     public var deadline: Deadline?
-    /// What this one request asks of the middleware.
+    /// The options of this request: what it asks of the middleware and the transport.
     public var options: RequestOptions
-    /// Told apart from every other request of this process; the same for every attempt of one call.
+    /// The identity of the call: unique in this process, and the same for every attempt.
     public let id: RequestID
     /// What was read of the head; see ``target``, which is `nil` where the head was written since.
     var knownTarget: RequestTarget?
 
-    /// A request for a path below the base URL that `server` will add.
+    /// A request for a path below the base URL that `server` adds.
     ///
-    /// - Throws: ``InvalidURLError`` if the path can't be sent as it stands, or a value empties its segment.
+    /// ```swift
+    /// try Request(.get, "/users/\(id, "id")/posts", query: ["page": 2])
+    /// try Request(.get, PathTemplate(verbatim: path))      // a whole path that stands in a variable
+    /// ```
+    ///
+    /// - Throws: ``InvalidURLError`` if the path can't be sent as it stands, if a value leaves its segment empty, and if a whole path was
+    ///   interpolated (`"\(path)"`).
     public init(
         _ method: HTTPRequest.Method, _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(),
         body: RequestBody = .empty
@@ -40,9 +47,11 @@ public struct Request: Sendable {
         if !path.isVerbatim { options.urlTemplate = resolved.template }
     }
 
-    /// A request for an absolute URL.
+    /// A request for an absolute URL, given as text.
     ///
-    /// - Throws: ``InvalidURLError`` if `url` is no absolute `http` or `https` URL, or holds what must be escaped. A fragment is refused.
+    /// - Parameter query: follows the query that `url` has.
+    /// - Throws: ``InvalidURLError`` if `url` is not an absolute `http` or `https` URL, has a fragment, or holds what must be percent-encoded.
+    ///   ``init(_:pastedURL:query:headers:body:)`` encodes it.
     public init(
         _ method: HTTPRequest.Method, url: String, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(),
         body: RequestBody = .empty
@@ -50,7 +59,38 @@ public struct Request: Sendable {
         self.init(method, url: try HTTPURL(url), query: query, headers: headers, body: body)
     }
 
-    /// A request for an absolute URL.
+    /// A request for an absolute URL of Foundation, without its fragment, which is never sent.
+    ///
+    /// - Parameter query: follows the query that `url` has.
+    /// - Throws: ``InvalidURLError`` if `url` is not an absolute `http` or `https` URL.
+    public init(
+        _ method: HTTPRequest.Method, url: URL, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(),
+        body: RequestBody = .empty
+    ) throws(InvalidURLError) {
+        self.init(method, url: try HTTPURL(url), query: query, headers: headers, body: body)
+    }
+
+    /// A request for a URL that a person pasted or typed: its path and query are percent-encoded, and its fragment is dropped.
+    ///
+    /// ```swift
+    /// try Request(.get, pastedURL: "https://a.example/straße?q=ä b")
+    /// // GET https://a.example/stra%C3%9Fe?q=%C3%A4%20b
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - text: as ``HTTPURL/init(pasted:)`` reads it. A scheme is not added.
+    ///   - query: follows the query that the URL has.
+    /// - Throws: ``InvalidURLError`` if the text has no `http` or `https` URL even so.
+    public init(
+        _ method: HTTPRequest.Method, pastedURL text: String, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(),
+        body: RequestBody = .empty
+    ) throws(InvalidURLError) {
+        self.init(method, url: try HTTPURL(pasted: text), query: query, headers: headers, body: body)
+    }
+
+    /// A request for an absolute URL that was read before.
+    ///
+    /// - Parameter query: follows the query that `url` has.
     public init(
         _ method: HTTPRequest.Method, url: HTTPURL, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(),
         body: RequestBody = .empty
@@ -63,7 +103,7 @@ public struct Request: Sendable {
         knownTarget = RequestTarget(url.origin, checkedPath: target)
     }
 
-    /// A request with a head of your own; nothing is checked before it reaches the transport's boundary.
+    /// A request with a head of your own. The head is checked just before the transport, which throws ``InvalidURLError``.
     public init(head: HTTPRequest, body: RequestBody = .empty) {
         self.head = head
         self.body = body
@@ -71,6 +111,7 @@ public struct Request: Sendable {
         self.id = RequestID()
     }
 
+    /// The method of the head.
     public var method: HTTPRequest.Method { head.method }
 
     /// The header fields of the head.
@@ -79,7 +120,7 @@ public struct Request: Sendable {
         _modify { yield &head.headerFields }
     }
 
-    /// The absolute URL; nil while the request has no authority, or where its parts make no URL. That of `OPTIONS *` has no path.
+    /// The absolute URL; `nil` while the request has no authority, or if its parts are not a valid URL. The URL of `OPTIONS *` has no path.
     public var url: HTTPURL? {
         if let target { return target.url }
         guard let scheme = head.scheme, let authority = head.authority, head.hasTargetOfItsOwn,
@@ -90,7 +131,7 @@ public struct Request: Sendable {
         return try? HTTPURL("\(scheme)://\(authority)\(target)")
     }
 
-    /// Scheme, host and port; `nil` while the request has no authority, or where scheme and authority are invalid. The target does not matter.
+    /// Scheme, host and port; `nil` while the request has no authority, or if scheme or authority is invalid. The path does not matter.
     public var origin: Origin? {
         if let target { return target.origin }
         guard let scheme = head.scheme, scheme == "https" || scheme == "http", let authority = head.authority,
@@ -99,7 +140,7 @@ public struct Request: Sendable {
         return try? Origin(scheme: scheme, authority: authority, in: "")
     }
 
-    /// The URL, or the path where there is no authority yet, without secrets: for logs and messages.
+    /// The URL, or the path while there is no authority, without secrets: for logs and messages.
     public var redactedURL: String {
         let target = head.path ?? ""
         guard let authority = head.authority else { return options.sensitivity.redactedURL(target) }
@@ -112,7 +153,7 @@ public struct Request: Sendable {
         } else {
             url += authority
         }
-        // What is no path is not shown as a part of the host.
+        // A target that is not a path is not shown as a part of the host.
         if !target.isEmpty, !head.hasTargetOfItsOwn || target == "*" { url += "/" }
         url += target
         return options.sensitivity.redactedURL(url)
@@ -121,26 +162,28 @@ public struct Request: Sendable {
 
 extension HTTPRequest {
     /// Whether the target can't be taken for a part of the authority: it is empty, begins with `/` or `?`, or is the `*` of OPTIONS
-    /// (RFC 9112, 3.2).
+    /// ([RFC 9112, section 3.2](https://www.rfc-editor.org/rfc/rfc9112#section-3.2)).
     package var hasTargetOfItsOwn: Bool {
         guard let path, let first = path.utf8.first else { return true }
         return first == UInt8(ascii: "/") || first == UInt8(ascii: "?") || (path == "*" && method == .options)
     }
 }
 
-/// A number that no other request of this process has; sixteen hexadecimal digits as text.
+/// A number that no other request of this process has.
 public struct RequestID: Sendable, Hashable, CustomStringConvertible {
+    /// The number.
     public let rawValue: UInt64
 
     private static let start = UInt64.random(in: .min ... .max)
     private static let count = Atomic<UInt64>(0)
 
-    /// The next one.
+    /// An identifier that was not used before.
     public init() {
-        // An odd factor visits every number once, so that two neighbours look nothing alike in a log.
+        // An odd factor visits every number once, so that two neighbors look nothing alike in a log.
         rawValue = Self.start &+ Self.count.wrappingAdd(1, ordering: .relaxed).newValue &* 0x9E37_79B9_7F4A_7C15
     }
 
+    /// Sixteen hexadecimal digits.
     public var description: String {
         String(unsafeUninitializedCapacity: 16) { digits in
             for index in 0..<16 {
@@ -155,8 +198,10 @@ public struct RequestID: Sendable, Hashable, CustomStringConvertible {
 extension Request: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// Method and URL, without secrets.
     public var description: String { "\(method.rawValue) \(redactedURL)" }
+    /// The description.
     public var debugDescription: String { description }
 
+    /// Method, URL, fields, body and deadline, without secrets.
     public var customMirror: Mirror {
         Mirror(
             self,

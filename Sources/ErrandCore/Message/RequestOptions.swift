@@ -1,6 +1,6 @@
-/// What one request asks of the middleware and the transport that it passes: typed keys, as SwiftUI's environment has them.
+/// The options of one request, for the middleware and the transport that it passes: values by typed keys, as in SwiftUI's environment.
 ///
-/// Every middleware of this library reads an option by its own name, so that a single request can tune it or switch it off:
+/// Each middleware of this library reads an option that has its own name, so that a single request can tune it or switch it off:
 ///
 /// ```swift
 /// var request = try Request(.get, "/reports")
@@ -8,48 +8,51 @@
 /// request.options.timeout = .use(.seconds(2))
 /// ```
 ///
-/// A request that asks for a middleware which its stack does not have fails with ``UnservedOptionError``; one that is `.off` needs none. Timeouts
-/// hold without a middleware.
+/// A request with an option whose middleware is missing from its stack fails with ``UnservedOptionError``. An option that is `.off` needs no
+/// middleware, and timeouts hold without one. To define an option of your own, see ``OptionKey``.
 public struct RequestOptions: Sendable {
     private var values = OptionValues()
-    /// What the layers of the call have noted.
+    /// The notes of the layers of the call.
     package var call = CallState()
-    /// Receives the events of this exchange; nil (the default) costs nothing.
+    /// Receives the events of this exchange; `nil` by default.
     public var eventSink: (any EventSink)?
 
-    /// The endpoint's path with names in place of values, for logs, spans and metrics; nil where the request has no template.
+    /// The path of the endpoint with names in place of values, for logs, spans and metrics; `nil` where the request has no template.
     public var urlTemplate: String?
     private var ownFallbackHeaders: HTTPFields?
-    /// Fields for the transport's boundary to add where nobody on the way has set one of that name, such as the `Accept` of a decoder.
+    /// Header fields that are added just before the transport if the request has no field of that name by then, such as the `Accept` of a
+    /// decoder.
     ///
-    /// `coalesce` compares them as it does the request's own fields, and a redirect to another origin drops those of them that are sensitive.
+    /// `coalesce` compares them as it does the fields of the request. A redirect to another origin drops those that are sensitive.
     public var fallbackHeaders: HTTPFields {
         get { ownFallbackHeaders ?? HTTPFields() }
         set { ownFallbackHeaders = newValue.isEmpty ? nil : newValue }
     }
 
+    /// Options with their default values.
     public init() {}
 
-    /// Whether there is any field to fall back on.
+    /// Whether there are fallback fields.
     var hasFallbackHeaders: Bool { ownFallbackHeaders != nil }
 
+    /// The value of an option; its default value if it was not set.
     public subscript<Key: OptionKey>(_ key: Key.Type) -> Key.Value {
         get { values[key] }
         set { values[key] = newValue }
     }
 
-    /// What two requests must have in common in their options to share an exchange; nil if an option keeps this request from sharing any.
+    /// What two requests must have in common in their options to share an exchange; `nil` if an option keeps this request from sharing any.
     ///
-    /// It is computed each time. Each key decides for its own: see ``OptionKey/identity(of:)``.
+    /// It is computed on each access. Each key decides for its own value: see ``OptionKey/identity(of:)``.
     public var identity: Identity? { values.identity }
 
-    /// Removes the options that stay with their origin (``OptionKey/crossesOrigins``). For whoever sends a request on to another one.
+    /// Removes the options that must not go to another origin (``OptionKey/crossesOrigins``). For middleware that sends a request on to one.
     public mutating func removeOriginBoundOptions() { values.removeOriginBoundOptions() }
 
-    /// The option has the value of `outer` again, or is not set.
+    /// Sets the option to its value in `outer`, or removes it if it is not set there.
     mutating func restore<Key: OptionKey>(_ key: Key.Type, of outer: RequestOptions) { values.restore(key, of: outer.values) }
 
-    /// The keys of the options that were set.
+    /// The keys of the options that were set, in the order in which they were set first.
     package var keys: [any OptionKey.Type] { values.keys }
 
     /// Whether no option was ever set.
@@ -66,6 +69,7 @@ extension RequestOptions: CustomStringConvertible, CustomReflectable {
     /// not shown.
     public var description: String { "options (\(shown.map { "\($0.label): \($0.value)" }.joined(separator: ", ")))" }
 
+    /// What the description shows.
     public var customMirror: Mirror { Mirror(self, children: shown.map { ($0.label, $0.value as Any) }) }
 
     private var shown: [(label: String, value: String)] {
@@ -106,20 +110,21 @@ private enum UpgradeKey: OptionKey {
 }
 
 extension RequestOptions {
-    /// Names that are secret in this request and its response, beside those that always are.
+    /// Names that are sensitive in this request and its response, in addition to those that always are.
     public var sensitivity: Sensitivity {
         get { self[SensitivityKey.self] }
         set { self[SensitivityKey.self] = newValue }
     }
 
-    /// What the app wants to find this request by, in logs and spans: the tenant, the feature. Metrics don't have them, as each value would
-    /// be a series of its own. The value of a name that is secret (``sensitivity``) is not shown.
+    /// Names and values by which the app finds this request in logs and spans, such as the tenant or the feature.
+    ///
+    /// Metrics do not have them, as each value would be a series of its own. The value of a sensitive name (``sensitivity``) is not shown.
     public var tags: [String: String] {
         get { self[TagsKey.self] }
         set { self[TagsKey.self] = newValue }
     }
 
-    /// The protocol to change to; nil (the default) for a plain exchange.
+    /// The protocol to change to; `nil` (the default) for a plain exchange.
     package var upgrade: UpgradeRequest? {
         get { self[UpgradeKey.self] }
         set { self[UpgradeKey.self] = newValue }

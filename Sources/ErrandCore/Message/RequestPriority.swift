@@ -1,44 +1,49 @@
-/// Which of several requests goes first where they wait for the same thing.
+/// How urgent a request is: of several requests in a queue, the most urgent is sent first.
 public struct RequestPriority: Sendable, Hashable, Comparable, CustomStringConvertible {
-    /// From 0, the most urgent, to 7 (RFC 9218, 4.1).
+    /// The urgency from 0, the most urgent, to 7 ([RFC 9218, section 4.1](https://www.rfc-editor.org/rfc/rfc9218#section-4.1)).
     public let urgency: Int
 
-    /// - Precondition: 0 to 7.
+    /// A priority of this urgency.
+    ///
+    /// - Precondition: `urgency` is from 0 to 7.
     public init(urgency: Int) {
         precondition((0...7).contains(urgency), "urgency must be from 0 to 7 (is \(urgency))")
         self.urgency = urgency
     }
 
-    /// Somebody looks at the screen, and waits.
+    /// A person waits for the response. Urgency 1.
     public static let high = RequestPriority(urgency: 1)
-    /// The default.
+    /// The default. Urgency 3.
     public static let normal = RequestPriority(urgency: 3)
-    /// Wanted soon, but nobody waits.
+    /// Needed soon, but nobody waits for it. Urgency 5.
     public static let low = RequestPriority(urgency: 5)
-    /// Whenever there is room.
+    /// Sent when nothing else is queued. Urgency 7.
     public static let background = RequestPriority(urgency: 7)
 
-    /// The less urgent one is the smaller.
+    /// Whether the first priority is less urgent than the second.
     public static func < (first: RequestPriority, second: RequestPriority) -> Bool { first.urgency > second.urgency }
 
+    /// The priority as the field `Priority` has it: `u=1`.
     public var description: String { "u=\(urgency)" }
 }
 
 extension HTTPField.Name {
-    /// RFC 9218, 5.
+    /// [RFC 9218, section 5](https://www.rfc-editor.org/rfc/rfc9218#section-5).
     static let priority = known("Priority")
 }
 
 private enum PriorityKey: OptionKey {
     static var defaultValue: RequestPriority { .normal }
-    /// Coalescing knows it by itself: a caller that is more urgent sends its own request.
+    /// Coalescing compares it by itself: a caller that is more urgent sends its own request.
     static func identity(of value: RequestPriority) -> OptionIdentity { .none }
     static var crossesOrigins: Bool { true }
 }
 
 extension RequestOptions {
-    /// How urgent the request is. The lines of this library obey it (``RequestPriority``); a server is told of any other than
-    /// ``RequestPriority/normal`` by the field `Priority` (RFC 9218, 5), unless the request has one of its own.
+    /// How urgent the request is; ``RequestPriority/normal`` by default.
+    ///
+    /// The queues of this library obey it. Any other priority than ``RequestPriority/normal`` is sent to the server in the field `Priority`
+    /// ([RFC 9218, section 5](https://www.rfc-editor.org/rfc/rfc9218#section-5)), unless the request has such a field.
     public var priority: RequestPriority {
         get { self[PriorityKey.self] }
         set { self[PriorityKey.self] = newValue }

@@ -1,9 +1,9 @@
-/// Which requests a limit counts together.
+/// Which requests share one limit: all, those of one origin, or those with the same key.
 public struct RequestScope: Sendable, CustomStringConvertible {
-    /// What requests that are counted together have in common.
+    /// What the requests of one limit have in common.
     package enum Key: Sendable, Hashable {
         case all
-        /// Requests that have no origin yet are counted together: the limit stands outside `server`.
+        /// Requests that have no origin yet share one limit: it stands outside `server`.
         case origin(Origin?)
         case named(String)
 
@@ -17,14 +17,19 @@ public struct RequestScope: Sendable, CustomStringConvertible {
         }
     }
 
+    /// `all`, `origin`, or the name of a key.
     public let description: String
     package let key: @Sendable (Request) -> Key?
 
-    /// All requests together.
+    /// All requests share one limit.
     public static let all = RequestScope(description: "all") { _ in .all }
-    /// Each origin for itself.
+    /// Each origin has a limit of its own.
     public static let origin = RequestScope(description: "origin") { .origin($0.origin) }
-    /// What the closure names; nil is without a limit. A store gets to see the key: no secret belongs there.
+    /// Requests with the same key share one limit.
+    ///
+    /// - Parameters:
+    ///   - description: a name for the description of the stack.
+    ///   - key: returns the key of a request, or `nil` for a request without a limit. A store receives the key, so it must not hold a secret.
     public static func key(_ description: String = "key", _ key: @escaping @Sendable (Request) -> String?) -> RequestScope {
         RequestScope(description: description) { request in key(request).map(Key.named) }
     }

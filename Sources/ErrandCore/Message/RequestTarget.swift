@@ -14,10 +14,10 @@ package struct RequestTarget: Sendable {
     /// The longest URL, in octets.
     static let limitBytes = 65_535
 
-    /// A path that was checked.
+    /// A target without an origin.
     init(checkedPath path: String) { (origin, self.path) = (nil, path) }
 
-    /// `nil` where the whole is too long.
+    /// `nil` if the whole URL is too long.
     init?(_ origin: Origin, checkedPath path: String) {
         guard origin.scheme.utf8.count + 3 + origin.authority.utf8.count + path.utf8.count <= Self.limitBytes else { return nil }
         (self.origin, self.path) = (origin, path)
@@ -105,7 +105,7 @@ package struct RequestTarget: Sendable {
         return (nil, pathBytes)
     }
 
-    /// Whether two slashes stand first, or a `://` behind letters alone.
+    /// Whether the path begins with two slashes, or with letters and `://`.
     private static func beginsWithAuthority(_ path: UnsafeBufferPointer<UInt8>) -> Bool {
         let slash = UInt8(ascii: "/")
         if path.count >= 2, path[0] == slash, path[1] == slash { return true }
@@ -139,7 +139,7 @@ extension Request {
 
     /// The path and query of a request that has no origin yet, checked.
     ///
-    /// - Throws: ``InvalidURLError`` if nobody has checked it yet, and it is invalid.
+    /// - Throws: ``InvalidURLError`` if it was not checked yet, and is invalid.
     package func checkedPath() throws(InvalidURLError) -> String {
         if let target { return target.path }
         let path = head.path ?? ""

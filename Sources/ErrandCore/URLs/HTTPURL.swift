@@ -1,24 +1,28 @@
-/// An absolute `http` or `https` URL, in the form in which it goes out.
+/// An absolute `http` or `https` URL, in the form in which it is sent.
 ///
-/// Path and query keep their escapes exactly as written; host and scheme are lower case; there are no credentials and no
-/// fragment (RFC 9110, 4.2).
+/// Path and query keep their escapes exactly as written. Scheme and host are in lower case. There are no credentials and no fragment
+/// ([RFC 9110, section 4.2](https://www.rfc-editor.org/rfc/rfc9110#section-4.2)).
 ///
 /// ```swift
 /// let base = try HTTPURL("https://api.example/v1?key=k")
 /// try base.joined(with: "/users?page=2").description   // https://api.example/v1/users?key=k&page=2
 /// ```
+///
+/// Three initializers read a URL: ``init(_:)-(String)`` takes text that is a valid URL already and repairs nothing, ``init(_:)-(URL)`` takes
+/// Foundation's `URL`, and ``init(pasted:)`` escapes what a person pasted or typed.
 public struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
-    /// Scheme, host and port: what credentials and connections belong to (RFC 9110, 4.3.1).
+    /// Scheme, host and port: what credentials and connections belong to
+    /// ([RFC 9110, section 4.3.1](https://www.rfc-editor.org/rfc/rfc9110#section-4.3.1)).
     public let origin: Origin
-    /// Percent-encoded, with its leading slash; empty only where the text had no path.
+    /// The path, percent-encoded, with its leading slash; empty only where the text had no path.
     public let path: String
-    /// Percent-encoded, without its question mark; nil if there is none.
+    /// The query, percent-encoded, without its question mark; `nil` if there is none.
     public let query: String?
 
-    /// Reads an absolute URL.
+    /// Reads an absolute URL. Nothing is repaired.
     ///
-    /// - Throws: ``InvalidURLError``: another scheme, no host, credentials, a fragment, a port outside 1 to 65535, an octet that
-    ///   must be escaped. Nothing is repaired.
+    /// - Throws: ``InvalidURLError`` for another scheme, a missing host, credentials, a fragment, a port outside 1…65535, an octet that must be
+    ///   percent-encoded, and more than 65,535 octets.
     public init(_ text: String) throws(InvalidURLError) {
         if let plain = PlainURL(text) {
             self.init(plain, text)
@@ -29,9 +33,40 @@ public struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
         try self.init(checked: reference, text: text)
     }
 
-    /// The URL of an absolute reference; its fragment is dropped.
+    /// Reads an absolute `URL` of Foundation. Its fragment is dropped, as a fragment is never sent.
     ///
-    /// - Throws: ``InvalidURLError``, as ``init(_:)`` does.
+    /// Foundation percent-encodes non-ASCII text and spaces when it makes a `URL` of a string; its escapes are kept.
+    ///
+    /// - Throws: ``InvalidURLError`` as ``init(_:)-(String)`` does, for a file URL or credentials, for example.
+    public init(_ url: URL) throws(InvalidURLError) {
+        let text = url.absoluteString
+        try self.init(String(text[..<(text.utf8.firstIndex(of: UInt8(ascii: "#")) ?? text.endIndex)]))
+    }
+
+    /// Reads a URL that a person pasted or typed: what a URL may not hold in its path and its query is percent-encoded.
+    ///
+    /// ```swift
+    /// try HTTPURL(pasted: " https://a.example/straße?q=ä b#top ").description
+    /// // https://a.example/stra%C3%9Fe?q=%C3%A4%20b
+    /// ```
+    ///
+    /// - White space around the text, and a fragment, are dropped.
+    /// - In the path and the query, non-ASCII text is escaped as UTF-8, and so are spaces and the ASCII characters that a URL may not hold, as browsers
+    ///   do ([WHATWG URL, section 1.3](https://url.spec.whatwg.org/#percent-encoded-bytes)). Escapes are kept; a `%` without two hexadecimal
+    ///   digits becomes `%25`.
+    /// - Nothing is added: a URL without a scheme is refused.
+    ///
+    /// A host in another script is converted to its ASCII form, as ``init(_:)-(String)`` does, or refused.
+    ///
+    /// - Throws: ``InvalidURLError`` as ``init(_:)-(String)`` does; also for a control character within the text, and for a backslash in the path,
+    ///   which browsers take for a slash.
+    public init(pasted text: String) throws(InvalidURLError) {
+        try self.init(PastedURL.encoded(text))
+    }
+
+    /// Makes the URL of an absolute reference. Its fragment is dropped.
+    ///
+    /// - Throws: ``InvalidURLError``, as ``init(_:)-(String)`` does.
     public init(_ reference: URLReference) throws(InvalidURLError) {
         let text = reference.description
         try self.init(checked: reference, text: text)
@@ -41,8 +76,8 @@ public struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// - Parameters:
-    ///   - reference: whose path and query are checked.
-    ///   - text: what an error shows.
+    ///   - reference: a reference whose path and query are checked.
+    ///   - text: the text that an error shows.
     private init(checked reference: URLReference, text: String) throws(InvalidURLError) {
         guard text.utf8.count <= RequestTarget.limitBytes else { throw InvalidURLError(text, .tooManyOctets) }
         guard let scheme = reference.scheme?.lowercased() else { throw InvalidURLError(text, .missingScheme) }
@@ -69,29 +104,31 @@ public struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
 
     /// `http` or `https`.
     public var scheme: String { origin.scheme }
-    /// A name in ASCII, an IPv4 address, or an IPv6 address in brackets.
+    /// The host: a name in ASCII, an IPv4 address, or an IPv6 address in brackets.
     public var host: String { origin.host }
-    /// Nil where it is the scheme's own (80, 443).
+    /// The port; `nil` where it is the default port of the scheme (80, 443).
     public var port: Int? { origin.port }
-    /// The port that is connected to: the one named, or the scheme's own.
+    /// The port to connect to: the one that the URL names, or the default port of the scheme.
     public var effectivePort: Int { origin.effectivePort }
 
-    /// Host and port as a `Host` field has them; the port only where it is not the scheme's own.
+    /// Host and port as a `Host` field has them; the port only where it is not the default port of the scheme.
     public var authority: String { origin.authority }
 
-    /// What a request line asks for: the path (`/` where it is empty) and the query (RFC 9110, 7.1).
+    /// The target of a request line: the path (`/` where it is empty) and the query
+    /// ([RFC 9110, section 7.1](https://www.rfc-editor.org/rfc/rfc9110#section-7.1)).
     public var target: String { (path.isEmpty ? "/" : path) + (query.map { "?" + $0 } ?? "") }
 
+    /// The URL as it is sent, with secrets if it holds any.
     public var description: String { "\(scheme)://\(authority)\(target)" }
 
-    /// This base URL with an endpoint's path below it.
+    /// Returns this base URL with the path of an endpoint below it.
     ///
-    /// Exactly one slash stands between the two; a trailing slash is kept; a leading one does not drop the base's prefix; the
-    /// base's query comes first, then the endpoint's; an empty path is the base itself.
+    /// Exactly one slash stands between the two. A leading slash of `target` keeps the path of the base, and a trailing slash is kept. The query of
+    /// the base comes first, then that of `target`. An empty `target` is the base itself.
     ///
-    /// - Parameter target: a path, percent-encoded, with a query if it has one.
-    /// - Throws: ``InvalidURLError`` if `target` is an absolute URL, begins with `//`, has a fragment, or holds an octet that must
-    ///   be escaped.
+    /// - Parameter target: a path, percent-encoded, with or without a query.
+    /// - Throws: ``InvalidURLError`` if `target` is an absolute URL, begins with `//`, has a fragment, or holds an octet that must be
+    ///   percent-encoded.
     public func joined(with target: String) throws(InvalidURLError) -> HTTPURL {
         try RequestTarget.check(target)
         let joined = joinedTarget(target)
@@ -99,12 +136,12 @@ public struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
         return HTTPURL(origin: origin, path: String(path), query: query.map(String.init))
     }
 
-    /// Path and query of this base URL with `target`, which was checked, below it; empty where neither has a path or a query.
+    /// The path and query of this base URL with `target`, which was checked, below it; empty where neither has a path or a query.
     ///
     /// - Parameter defaults: percent-encoded query items between those of the base URL and those of `target`.
     package func joinedTarget(_ target: String, defaults: String = "") -> String {
         let slash = UInt8(ascii: "/")
-        // The usual: a base URL that is an origin alone.
+        // The usual case: a base URL that is an origin alone.
         if query == nil, defaults.isEmpty, path.utf8.count <= 1, target.utf8.first == slash { return target }
         let (endpoint, query) = RequestTarget.parts(of: target)
         var joined = ""
@@ -124,5 +161,6 @@ public struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
 extension HTTPURL: CustomDebugStringConvertible, CustomReflectable {
     /// The URL without the values of sensitive query items. ``description`` is the URL itself.
     public var debugDescription: String { Sensitivity.standard.redactedURL(description) }
+    /// The debug description alone.
     public var customMirror: Mirror { Mirror(self, children: ["url": debugDescription]) }
 }

@@ -1,11 +1,13 @@
-/// A host in the form in which it goes out: ASCII, lower case (RFC 3986, 3.2.2; UTS 46 for other scripts).
+/// A host in the form in which it is sent: ASCII, lower case
+/// ([RFC 3986, section 3.2.2](https://www.rfc-editor.org/rfc/rfc3986#section-3.2.2); [UTS 46](https://www.unicode.org/reports/tr46/) for other
+/// scripts).
 enum Host {
-    /// What is longer is not converted: 253 octets in ASCII are fewer than these in any script.
+    /// Longer text is not converted: 253 octets in ASCII are fewer than these in any script.
     static let limitBytes = 2048
 
     /// `text` in its ASCII form.
     ///
-    /// - Throws: ``InvalidURLError`` (`url` is what it shows).
+    /// - Throws: ``InvalidURLError``, which shows `url`.
     static func normalized(_ text: Substring, in url: String) throws(InvalidURLError) -> String {
         func refused(_ why: String) -> InvalidURLError { InvalidURLError(url, .invalidHost(why)) }
         guard !text.isEmpty else { throw InvalidURLError(url, .missingHost) }
@@ -13,7 +15,7 @@ enum Host {
         if text.utf8.first == UInt8(ascii: "[") {
             guard text.utf8.last == UInt8(ascii: "]"), text.utf8.count > 2 else { throw refused("a bracket is not closed") }
             let address = text.dropFirst().dropLast()
-            guard isIPv6(address) else { throw refused("'\(address)' is no IPv6 address") }
+            guard isIPv6(address) else { throw refused("'\(address)' is not an IPv6 address") }
             return text.lowercased()
         }
         var host = text.lowercased()
@@ -35,7 +37,7 @@ enum Host {
         return host
     }
 
-    /// By Foundation's own conversion, which is at work wherever FoundationInternationalization is linked; `Errand` links it.
+    /// Uses Foundation's conversion, which works where FoundationInternationalization is linked; `Errand` links it.
     private static func asciiForm(of host: String) -> String? {
         guard !host.unicodeScalars.contains(where: { $0.value < 128 && !URLCharacterSet.host.contains(UInt8($0.value)) })
         else { return nil }
@@ -46,7 +48,8 @@ enum Host {
         return ascii
     }
 
-    /// RFC 4291, 2.2: up to eight groups, one gap, an IPv4 tail; no zone (RFC 9844).
+    /// Whether `text` is an address as in [RFC 4291, section 2.2](https://www.rfc-editor.org/rfc/rfc4291#section-2.2): up to eight groups, one gap,
+    /// an IPv4 address at the end; without a zone ([RFC 9844](https://www.rfc-editor.org/rfc/rfc9844)).
     static func isIPv6(_ text: Substring) -> Bool {
         let halves = text.ranges(of: "::")
         guard halves.count <= 1, !text.contains(":::") else { return false }

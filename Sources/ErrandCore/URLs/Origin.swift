@@ -1,6 +1,7 @@
-/// The scheme, host and port of a URL: what credentials, connections and limits belong to (RFC 6454; RFC 9110, 4.3.1).
+/// The scheme, host and port of a URL: what credentials, connections and limits belong to
+/// ([RFC 6454](https://www.rfc-editor.org/rfc/rfc6454); [RFC 9110, section 4.3.1](https://www.rfc-editor.org/rfc/rfc9110#section-4.3.1)).
 ///
-/// The host is in its ASCII form and lower case, and the port of the scheme is left out. So `https://A.example`, `https://a.example:443` and
+/// The host is in its ASCII form and lower case, and the default port of the scheme is left out. So `https://A.example`, `https://a.example:443` and
 /// `https://a.example` are one origin.
 ///
 /// ```swift
@@ -9,7 +10,7 @@
 /// breaker.isolate(origin)
 /// ```
 ///
-/// A request's origin is ``Request/origin``, that of a URL ``HTTPURL/origin``.
+/// The origin of a request is ``Request/origin``; that of a URL is ``HTTPURL/origin``.
 public struct Origin: Sendable {
     /// A reference: an origin is a part of every request, and a copy of it costs one count.
     private final class Parts: Sendable {
@@ -25,10 +26,10 @@ public struct Origin: Sendable {
 
     private let parts: Parts
 
-    /// Reads `text`, such as `https://a.example:8443`.
+    /// Reads an origin such as `https://a.example:8443`.
     ///
-    /// - Throws: ``InvalidURLError`` if `text` is not a scheme, a host and at most a port. A path, be it a slash alone, is refused: the origin of a
-    ///   URL is ``HTTPURL/origin``.
+    /// - Throws: ``InvalidURLError`` unless `text` is a scheme and a host, with or without a port. A path is refused, even a slash alone: the
+    ///   origin of a URL is ``HTTPURL/origin``.
     public init(_ text: String) throws(InvalidURLError) {
         let url = try HTTPURL(text)
         guard url.path.isEmpty, url.query == nil else { throw InvalidURLError(text, .notAnOrigin) }
@@ -62,10 +63,10 @@ public struct Origin: Sendable {
         let afterBracket = authority.utf8.lastIndex(of: UInt8(ascii: "]")) ?? authority.startIndex
         guard let colon = authority.utf8[afterBracket...].firstIndex(of: UInt8(ascii: ":")) else { return (authority[...], nil) }
         let digits = authority[authority.utf8.index(after: colon)...]
-        if digits.isEmpty { return (authority[..<colon], nil) }  // RFC 3986, 3.2.3: an empty port is none
+        if digits.isEmpty { return (authority[..<colon], nil) }  // RFC 3986, section 3.2.3: an empty port counts as missing
         guard digits.utf8.allSatisfy(\.isASCIIDigit), digits.utf8.count <= 5, let port = Int(digits), (1...65_535).contains(port)
         else {
-            // What is no number may be part of a password that held an unescaped slash.
+            // Text that is not a number may be part of a password that held an unescaped slash.
             throw InvalidURLError(text, .invalidPort(digits.utf8.allSatisfy(\.isASCIIDigit) ? String(digits.prefix(20)) : "…"))
         }
         return (authority[..<colon], port)
@@ -73,24 +74,26 @@ public struct Origin: Sendable {
 
     private static func defaultPort(of scheme: String) -> Int { scheme == "https" ? 443 : 80 }
 
-    /// `http` or `https`.
+    /// The scheme: `http` or `https`.
     public var scheme: String { parts.scheme }
-    /// A name in ASCII, an IPv4 address, or an IPv6 address in brackets.
+    /// The host: a name in ASCII, an IPv4 address, or an IPv6 address in brackets.
     public var host: String { parts.host }
-    /// `nil` where it is the scheme's own (80, 443).
+    /// The port; `nil` where it is the default port of the scheme (80, 443).
     public var port: Int? { parts.port }
-    /// The port that is connected to: the one named, or the scheme's own.
+    /// The port to connect to: the one that was named, or the default port of the scheme.
     public var effectivePort: Int { port ?? Self.defaultPort(of: scheme) }
-    /// Host and port as a `Host` field has them; the port only where it is not the scheme's own.
+    /// Host and port as a `Host` field has them; the port only where it is not the default port of the scheme.
     public var authority: String { parts.authority }
 }
 
 extension Origin: Hashable {
+    /// Whether scheme, host and port are equal.
     public static func == (first: Origin, second: Origin) -> Bool {
         first.parts === second.parts
             || first.parts.port == second.parts.port && first.parts.host == second.parts.host && first.parts.scheme == second.parts.scheme
     }
 
+    /// Hashes scheme, host and port.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(scheme)
         hasher.combine(host)
@@ -99,7 +102,8 @@ extension Origin: Hashable {
 }
 
 extension Origin: CustomStringConvertible, CustomReflectable {
-    /// As ``init(_:)`` reads it: `https://a.example`.
+    /// The origin as ``init(_:)`` reads it: `https://a.example`.
     public var description: String { "\(scheme)://\(authority)" }
+    /// The description alone.
     public var customMirror: Mirror { Mirror(self, children: ["origin": description]) }
 }

@@ -1,10 +1,10 @@
-/// A path with places for values.
+/// A path with placeholders for values: `/users/{id}`, `/files/**`.
 package struct PathPattern: Sendable {
     private let segments: [String]
 
     package init(_ text: String) { segments = text.split(separator: "/", omittingEmptySubsequences: false).map(String.init) }
 
-    /// The segment at each `{name}`, as it stands in `path`; nil where `path` is another.
+    /// The segment at each `{name}`, as it stands in `path`; `nil` if `path` does not match.
     package func values(in path: String) -> [String: String]? {
         let found = path.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
         var values: [String: String] = [:]

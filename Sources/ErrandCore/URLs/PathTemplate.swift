@@ -1,4 +1,4 @@
-/// A path whose interpolated values can't escape their segment.
+/// A path whose interpolated values stay within their segment.
 ///
 /// ```swift
 /// let id = "a/../b?c"
@@ -6,13 +6,17 @@
 /// PathTemplate("/orgs/\(id, "org")/repos").template                // /orgs/{org}/repos
 /// ```
 ///
-/// What you write is taken as it stands, and must be a valid path (and query) with its escapes; what you interpolate is data and
-/// is percent-encoded, in the path as part of one segment and behind a question mark as part of one value. A segment
-/// that comes out empty, `.` or `..` is refused when the request is built (RFC 3986, 3.3 and 6.2.2.3); so is one that would without what
-/// follows its first semicolon, as some servers drop the parameters of a segment.
+/// The literal parts must be a valid path, with or without a query, percent-encoded where necessary. An interpolated value is data and is
+/// percent-encoded: in the path as part of one segment, and after a question mark as part of one value.
 ///
-/// The second, optional argument of an interpolation names the parameter for ``template``, which is what logs, spans and
-/// metrics call the endpoint (`url.template`).
+/// A segment that is empty, `.` or `..` in the end is refused when the request is built
+/// ([RFC 3986, section 6.2.2.3](https://www.rfc-editor.org/rfc/rfc3986#section-6.2.2.3)), and so is a segment that would be without its first
+/// semicolon and what follows, as some servers drop the parameters of a segment.
+///
+/// The second, optional argument of an interpolation names the parameter for ``template``, by which logs, spans and metrics name the endpoint
+/// (`url.template`).
+///
+/// A whole path in a variable is not a value: write `PathTemplate(verbatim: path)`. Interpolated alone (`"\(path)"`), it is refused.
 public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation, CustomStringConvertible {
     enum Part: Sendable, Hashable {
         case literal(String)
@@ -21,35 +25,47 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
     }
 
     let parts: [Part]
-    /// Whether it is data, of which there may be any number.
+    /// Whether it is data, so that it is no template, of which there should be few.
     let isVerbatim: Bool
 
+    /// The path of a literal without values.
     public init(stringLiteral value: String) { (parts, isVerbatim) = ([.literal(value)], false) }
 
+    /// The path of a literal with values.
     public init(stringInterpolation: StringInterpolation) { (parts, isVerbatim) = (stringInterpolation.parts, false) }
 
-    /// A path (and query) that is percent-encoded already, such as one that a server sent; its template is the path itself, and a request
-    /// for it has no ``RequestOptions/urlTemplate``.
+    /// A whole path in a variable, with or without a query, that is percent-encoded already: one that a server sent, for example.
+    ///
+    /// ```swift
+    /// let next: [Item] = try await api.get(PathTemplate(verbatim: page.nextPath))
+    /// ```
+    ///
+    /// Its template is the path itself, and a request for it has no ``RequestOptions/urlTemplate``.
     public init(verbatim text: String) { (parts, isVerbatim) = ([.literal(text)], true) }
 
     /// A path and query that are ready to be sent.
     ///
     /// Its description and its mirror are the template: values may be secret.
     public struct Resolved: Sendable, Hashable, CustomStringConvertible, CustomReflectable {
-        /// Percent-encoded path, with its leading slash unless it is empty, and query.
+        /// The path, percent-encoded, with its leading slash unless it is empty, and the query.
         public let target: String
-        /// The template it came from, for `url.template`.
+        /// The template that it was made from, for `url.template`.
         public let template: String
 
+        /// The template, without secrets.
         public var description: String { Sensitivity.standard.redactedURL(template) }
+        /// The description alone: values may be secret.
         public var customMirror: Mirror { Mirror(self, children: ["template": description]) }
     }
 
-    /// The path with its values filled in, percent-encoded.
+    /// Fills in the values, percent-encoded, and appends `query` to the query of the path.
     ///
-    /// - Throws: ``InvalidURLError`` if a segment is empty, `.` or `..`, if a literal part holds an octet that must be escaped,
-    ///   names an authority, or has a fragment.
+    /// - Throws: ``InvalidURLError`` if a segment is empty, `.` or `..`; if a literal part holds an octet that must be percent-encoded, names an
+    ///   authority, or has a fragment; and if the path begins with an interpolated value that begins with a slash.
     public func resolved(query: URLQuery = URLQuery()) throws(InvalidURLError) -> Resolved {
+        if case .value(let value, _)? = parts.first, value.utf8.first == UInt8(ascii: "/") {
+            throw InvalidURLError(description, .interpolatedPath)
+        }
         var text = ""
         var inQuery = false
         var emptyValues: [Int] = []  // where a value left nothing, in octets
@@ -105,7 +121,7 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
         while true {
             let end = path[start...].firstIndex(of: UInt8(ascii: "/")) ?? path.endIndex
             if start == end {
-                // The first is what stands before a leading slash, the last what follows a trailing one.
+                // The first stands before a leading slash, the last after a trailing one.
                 if start != 0 && end != path.endIndex { return .emptySegment }
             } else {
                 // Servers with parameters of segments drop them before they resolve dots: `..;x` is `..` to them.
@@ -150,38 +166,51 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
         return text
     }
 
-    /// The template: values may be secret.
+    /// The template, as values may be secret.
     public var description: String { template }
 
+    /// The parts of a literal, as the compiler collects them.
     public struct StringInterpolation: StringInterpolationProtocol, CustomStringConvertible, CustomReflectable {
-        /// How many parts there are: values may be secret.
+        /// The number of parts, as values may be secret.
         public var description: String { "\(parts.count) parts" }
+        /// The number of parts alone.
         public var customMirror: Mirror { Mirror(self, children: ["parts": parts.count]) }
 
         var parts: [Part] = []
 
+        /// Begins without parts.
         public init(literalCapacity: Int, interpolationCount: Int) { parts.reserveCapacity(interpolationCount * 2 + 1) }
 
+        /// Appends a part that stands as it is written.
         public mutating func appendLiteral(_ literal: String) {
             if !literal.isEmpty { parts.append(.literal(literal)) }
         }
 
-        /// A value that stays within its segment; it may hold anything.
+        /// Appends a value that stays within its segment. It may hold any text.
+        ///
+        /// - Parameter name: the name of the parameter in the template.
         public mutating func appendInterpolation(_ value: some LosslessStringConvertible, _ name: String? = nil) {
             parts.append(.value(value.description, name: name))
         }
 
-        /// A value with a `String` behind it: an enumeration, a typed identifier.
+        /// Appends the raw value of an enumeration or of a typed identifier.
+        ///
+        /// - Parameter name: the name of the parameter in the template.
         public mutating func appendInterpolation<Value: RawRepresentable>(_ value: Value, _ name: String? = nil)
         where Value.RawValue: LosslessStringConvertible {
             parts.append(.value(value.rawValue.description, name: name))
         }
 
+        /// Appends the text of a UUID.
+        ///
+        /// - Parameter name: the name of the parameter in the template.
         public mutating func appendInterpolation(_ value: UUID, _ name: String? = nil) {
             parts.append(.value(value.uuidString, name: name))
         }
 
-        /// Several segments, each escaped on its own and joined by slashes.
+        /// Appends several segments, each of them escaped by itself, with slashes between them.
+        ///
+        /// - Parameter name: the name of all of them in the template.
         public mutating func appendInterpolation(segments: [String], _ name: String? = nil) {
             parts.append(.segments(segments, name: name))
         }
@@ -189,5 +218,13 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
 }
 
 extension PathTemplate: CustomReflectable {
+    /// The template alone: values may be secret.
     public var customMirror: Mirror { Mirror(self, children: ["template": template]) }
+}
+
+extension InvalidURLError.Reason {
+    /// A path begins with an interpolated value that begins with a slash: a whole path was interpolated, and its slashes would become `%2F`.
+    public static let interpolatedPath = InvalidURLError.Reason(
+        "it begins with an interpolated value that begins with '/', whose slashes would be sent as %2F; write a whole path that stands in a "
+            + "variable as PathTemplate(verbatim: path)")
 }

@@ -1,24 +1,25 @@
-/// A URI reference in its five components, kept exactly as written (RFC 3986, 4.1 and appendix B).
+/// A URI reference in its five components, exactly as it is written
+/// ([RFC 3986, section 4.1](https://www.rfc-editor.org/rfc/rfc3986#section-4.1)).
 ///
-/// It is what a `Location` or a `Link` field holds: absolute, or relative to the URL that was fetched.
+/// A `Location` or a `Link` field holds one: absolute, or relative to the URL of the request.
 ///
 /// ```swift
 /// let next = try URLReference("../g?y").resolved(against: URLReference("http://a/b/c/d;p?q"))
 /// // http://a/b/g?y
 /// ```
 public struct URLReference: Sendable, Hashable, CustomStringConvertible {
-    /// Nil in a relative reference.
+    /// The scheme; `nil` in a relative reference.
     public var scheme: String?
-    /// Credentials, host and port, as written; nil if there was no `//`, empty if nothing followed it.
+    /// Credentials, host and port, as written; `nil` if there was no `//`, empty if nothing followed it.
     public var authority: String?
-    /// Never nil; may be empty.
+    /// The path; may be empty.
     public var path: String
-    /// Without its question mark; nil if there was none, which is not the same as an empty one.
+    /// The query without its question mark; `nil` if there was no question mark, empty if nothing followed it.
     public var query: String?
-    /// Without its number sign; nil if there was none.
+    /// The fragment without its number sign; `nil` if there was none.
     public var fragment: String?
 
-    /// Splits `text` into its components; escapes nothing and repairs nothing.
+    /// Splits `text` into its components. Nothing is escaped and nothing is repaired.
     ///
     /// - Throws: ``InvalidURLError`` if `text` holds an octet that no URI may hold (a space, a control, non-ASCII outside the
     ///   host, a broken escape).
@@ -58,7 +59,7 @@ public struct URLReference: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// The reference of a URL, which needs no check.
+    /// The reference of a URL, which was checked.
     package init(_ url: HTTPURL) {
         (scheme, authority, path, query) = (url.scheme, url.authority, url.path.isEmpty ? "/" : url.path, url.query)
     }
@@ -68,7 +69,8 @@ public struct URLReference: Sendable, Hashable, CustomStringConvertible {
         return text.utf8.allSatisfy { $0.isASCIILetter || $0.isASCIIDigit || $0 == 0x2B || $0 == 0x2D || $0 == 0x2E }
     }
 
-    /// This reference against `base`, by the strict algorithm of RFC 3986, 5.2.2.
+    /// Resolves this reference against `base`, by the strict algorithm of
+    /// [RFC 3986, section 5.2.2](https://www.rfc-editor.org/rfc/rfc3986#section-5.2.2).
     public func resolved(against base: URLReference) -> URLReference {
         var target = self
         if scheme != nil {
@@ -92,14 +94,14 @@ public struct URLReference: Sendable, Hashable, CustomStringConvertible {
         return target
     }
 
-    /// RFC 3986, 5.2.3.
+    /// [RFC 3986, section 5.2.3](https://www.rfc-editor.org/rfc/rfc3986#section-5.2.3).
     private func merged(with relative: String) -> String {
         if authority != nil, path.isEmpty { return "/" + relative }
         guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return relative }
         return path[...slash] + relative
     }
 
-    /// RFC 3986, 5.2.4.
+    /// [RFC 3986, section 5.2.4](https://www.rfc-editor.org/rfc/rfc3986#section-5.2.4).
     static func removingDotSegments(_ path: String) -> String {
         let isAbsolute = path.utf8.first == UInt8(ascii: "/")
         let segments = path.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).dropFirst(isAbsolute ? 1 : 0)
@@ -120,7 +122,7 @@ public struct URLReference: Sendable, Hashable, CustomStringConvertible {
         return (isAbsolute ? "/" : "") + kept.joined(separator: "/")
     }
 
-    /// The reference, put together again (RFC 3986, 5.3).
+    /// The components put together again ([RFC 3986, section 5.3](https://www.rfc-editor.org/rfc/rfc3986#section-5.3)).
     public var description: String {
         var text = ""
         if let scheme { text += scheme + ":" }
@@ -135,5 +137,6 @@ public struct URLReference: Sendable, Hashable, CustomStringConvertible {
 extension URLReference: CustomDebugStringConvertible, CustomReflectable {
     /// The reference without credentials and without the values of sensitive query items. ``description`` is the reference itself.
     public var debugDescription: String { Sensitivity.standard.redactedURL(description) }
+    /// The debug description alone.
     public var customMirror: Mirror { Mirror(self, children: ["reference": debugDescription]) }
 }

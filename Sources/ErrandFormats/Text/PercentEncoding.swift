@@ -47,6 +47,13 @@ package enum PercentEncoding {
         bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
     }
 
+    /// Returns the escape of `byte`, such as `%2F`.
+    package static func escape(of byte: UInt8) -> String {
+        var bytes: [UInt8] = []
+        append(byte, to: &bytes)
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
     /// Returns `text` as UTF-8, with every octet outside `allowed` percent-encoded. A percent sign is data, and is encoded too.
     package static func encode(_ text: some StringProtocol, allowing allowed: URLCharacterSet) -> String {
         if text.withUTF8Bytes({ bytes in bytes.allSatisfy { allowed.contains($0) } }) { return String(text) }
