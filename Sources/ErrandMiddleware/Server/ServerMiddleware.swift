@@ -1,19 +1,38 @@
 public import ErrandCore
 
-/// Makes requests absolute below a base URL, and gives them default fields and default query items.
+/// Adds a base URL, default header fields and default query items to requests.
 ///
-/// **Place:** outermost, so that everything below sees an absolute URL. Several chain: the outer one's path comes behind the inner
-/// one's, and a field that the request, or an outer server, has set is kept.
+/// ```swift
+/// let stack = transport.server("https://api.example/v1", headers: [.accept: "application/json"], query: ["lang": "en"])
+/// _ = try await stack.send(Request(.get, "/users", query: ["page": 2]))
+/// // GET https://api.example/v1/users?lang=en&page=2
+/// ```
 ///
-/// A request that names another origin by itself than that of the base URL is passed on untouched, so that default fields, which
-/// may hold credentials, never reach a server that they were not meant for. A redirect to another origin drops them. A server with a path alone
-/// passes every absolute request on untouched. A server without a base URL or a path knows no origin: its fields go wherever the request goes, and
-/// of those a redirect drops the sensitive ones.
+/// **Place:** outermost, so that all layers inside see an absolute URL. Several servers chain: the path of the outer one follows the path of the
+/// inner one, and a field that the request or an outer server has set is kept.
+///
+/// **Base:** a URL, or a part of one.
+///
+/// | Base | Request for `/users` |
+/// |---|---|
+/// | `server("https://api.example/v1")` | `https://api.example/v1/users` |
+/// | `server("api.example:8443")`, a host alone | `https://api.example:8443/users` |
+/// | `server("api.example").server(scheme: "http")` | `http://api.example/users` |
+/// | `server("api.example").server(path: "/v1")` | `https://api.example/v1/users` |
+/// | `server(headers: […])` | unchanged, with default fields |
+///
+/// **Other origins:** a request that names another origin than that of the base URL passes unchanged, so that default fields, which may hold
+/// credentials, never reach a server for which they were not meant. A redirect to another origin drops them. A server with a path alone passes
+/// every absolute request unchanged. A server without a base URL or a path does not know an origin: its fields go wherever the request goes, and a
+/// redirect to another origin drops those that are sensitive.
 ///
 /// **Per request:** `request.options.server = .off` passes the request on as it is.
 public struct ServerMiddleware: HTTPMiddleware {
     private enum Base: Sendable {
         case url(Result<HTTPURL, InvalidURLError>)
+        /// A host alone: its URL with `https`, and with `http`, for requests that name that scheme.
+        case host(https: Result<HTTPURL, InvalidURLError>, http: Result<HTTPURL, InvalidURLError>)
+        case scheme(Result<String, InvalidURLError>)
         /// A base URL knows how to join; only its path and query are used.
         case path(String, Result<HTTPURL, InvalidURLError>)
         case none
@@ -23,40 +42,100 @@ public struct ServerMiddleware: HTTPMiddleware {
     private let headers: HTTPFields
     /// The default query items, percent-encoded; empty where there are none.
     private let query: String
+    private let queryCount: Int
 
+    private init(base: Base, headers: HTTPFields, query: URLQuery) {
+        (self.base, self.headers) = (base, headers)
+        (self.query, queryCount) = (query.encoded, query.items.count)
+    }
+
+    /// A base URL, or a host alone, as text.
+    ///
     /// - Parameters:
-    ///   - url: `http` or `https`, without credentials. One that can't be read fails each request, as the text comes from a
-    ///     configuration more often than from code; `HTTPURL(_:)` checks it at once.
+    ///   - url: an `http` or `https` URL without credentials and without a fragment, or a host with or without a port (`api.example:8443`). A
+    ///     host alone means `https`, unless the request names a scheme (``init(scheme:headers:query:)``). An invalid URL fails each request, as
+    ///     the text comes from a configuration more often than from code; `HTTPURL(_:)` checks it at once.
     ///   - headers: added where the request has no field of that name.
-    ///   - query: comes between the base's query and the request's own.
+    ///   - query: stands between the query of the base URL and the query of the request.
     public init(_ url: String, headers: HTTPFields = HTTPFields(), query: URLQuery = URLQuery()) {
-        base = .url(Result { () throws(InvalidURLError) in try HTTPURL(url) })
-        (self.headers, self.query) = (headers, query.encoded)
+        func read(_ text: String) -> Result<HTTPURL, InvalidURLError> { Result { () throws(InvalidURLError) in try HTTPURL(text) } }
+        let base: Base = Self.isHostAlone(url) ? .host(https: read("https://" + url), http: read("http://" + url)) : .url(read(url))
+        self.init(base: base, headers: headers, query: query)
     }
 
+    /// A base URL of Foundation. Its fragment is dropped.
+    ///
+    /// - Parameters:
+    ///   - url: an absolute `http` or `https` URL without credentials. Any other fails each request; `HTTPURL(_:)` checks it at once.
+    ///   - headers: added where the request has no field of that name.
+    ///   - query: stands between the query of the base URL and the query of the request.
+    public init(_ url: URL, headers: HTTPFields = HTTPFields(), query: URLQuery = URLQuery()) {
+        self.init(base: .url(Result { () throws(InvalidURLError) in try HTTPURL(url) }), headers: headers, query: query)
+    }
+
+    /// A base URL that was read before.
+    ///
+    /// - Parameters:
+    ///   - url: the base URL.
+    ///   - headers: added where the request has no field of that name.
+    ///   - query: stands between the query of the base URL and the query of the request.
     public init(_ url: HTTPURL, headers: HTTPFields = HTTPFields(), query: URLQuery = URLQuery()) {
-        base = .url(.success(url))
-        (self.headers, self.query) = (headers, query.encoded)
+        self.init(base: .url(.success(url)), headers: headers, query: query)
     }
 
-    /// A prefix for paths, percent-encoded, below the base URL of a server further in.
+    /// A scheme for requests that name none, for a server inside that is a host alone.
+    ///
+    /// A base URL inside keeps its own scheme.
+    ///
+    /// - Parameters:
+    ///   - scheme: `http` or `https`. Any other fails each request.
+    ///   - headers: added where the request has no field of that name.
+    ///   - query: stands before the query of the request.
+    public init(scheme: String, headers: HTTPFields = HTTPFields(), query: URLQuery = URLQuery()) {
+        let name = scheme.lowercased()
+        let isKnown = name == "https" || name == "http"
+        let base: Result<String, InvalidURLError> =
+            isKnown ? .success(name) : .failure(InvalidURLError("\(scheme)://", .unsupportedScheme(scheme)))
+        self.init(base: .scheme(base), headers: headers, query: query)
+    }
+
+    /// A prefix for paths, below the base URL of a server further inside.
+    ///
+    /// - Parameters:
+    ///   - path: percent-encoded, with or without a query. An invalid path fails each request.
+    ///   - headers: added where the request has no field of that name.
+    ///   - query: stands between the query of `path` and the query of the request.
     public init(path: String, headers: HTTPFields = HTTPFields(), query: URLQuery = URLQuery()) {
-        base = .path(
-            path,
-            Result { () throws(InvalidURLError) in
-                try HTTPURL("http://localhost").joined(with: path.hasPrefix("/") ? path : "/" + path)
-            })
-        (self.headers, self.query) = (headers, query.encoded)
+        let prefix = Result { () throws(InvalidURLError) in
+            try HTTPURL("http://localhost").joined(with: path.hasPrefix("/") ? path : "/" + path)
+        }
+        self.init(base: .path(path, prefix), headers: headers, query: query)
     }
 
-    /// Default fields and query items alone.
+    /// Default fields and default query items alone.
+    ///
+    /// - Parameters:
+    ///   - headers: added where the request has no field of that name.
+    ///   - query: stands before the query of the request.
     public init(headers: HTTPFields = HTTPFields(), query: URLQuery = URLQuery()) {
-        base = .none
-        (self.headers, self.query) = (headers, query.encoded)
+        self.init(base: .none, headers: headers, query: query)
     }
 
+    /// Whether `text` is neither a URL nor anything with a path, a query or credentials: a host, with or without a port.
+    private static func isHostAlone(_ text: String) -> Bool {
+        guard let last = text.utf8.last, last != UInt8(ascii: ":") else { return false }
+        return !text.utf8.contains { octet in
+            switch octet {
+            case UInt8(ascii: "/"), UInt8(ascii: "\\"), UInt8(ascii: "?"), UInt8(ascii: "#"), UInt8(ascii: "@"), ...0x20, 0x7F: true
+            default: false
+            }
+        }
+    }
+
+    /// The place of a server: the outermost.
     public var place: MiddlewarePlace? { .server }
 
+    /// Outside `authenticate` and `cache`, which need the URL.
     public var neighbors: [MiddlewareNeighbor] {
         [
             .outside(.authenticate, because: "authenticate would not know the origin"),
@@ -64,15 +143,28 @@ public struct ServerMiddleware: HTTPMiddleware {
         ]
     }
 
+    /// `server(https://api.example/v1)`, `server(path: /v1)`, `server(2 header fields)`, without secrets.
     public var label: String {
         switch base {
-        case .url(.success(let url)): "server(\(Sensitivity.standard.redactedURL(url.description)))"
-        case .url(.failure(let error)): "server(\(error))"
+        case .url(.success(let url)), .host(.success(let url), _): "server(\(Sensitivity.standard.redactedURL(url.description)))"
+        case .url(.failure(let error)), .host(.failure(let error), _): "server(\(error))"
+        case .scheme(.success(let scheme)): "server(scheme: \(scheme))"
+        case .scheme(.failure(let error)): "server(\(error))"
         case .path(let path, _): "server(path: \(Sensitivity.standard.redactedURL(path)))"
-        case .none: "server"
+        case .none: defaultsLabel
         }
     }
 
+    private var defaultsLabel: String {
+        var parts: [String] = []
+        if !headers.isEmpty { parts.append(headers.count == 1 ? "1 header field" : "\(headers.count) header fields") }
+        if queryCount > 0 { parts.append(queryCount == 1 ? "1 query item" : "\(queryCount) query items") }
+        return parts.isEmpty ? "server" : "server(\(parts.joined(separator: ", ")))"
+    }
+
+    /// Sends the request with the base URL and the defaults.
+    ///
+    /// - Throws: ``InvalidURLError`` if the base URL or the path is invalid, and what `next` throws.
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         guard !request.options.server.isOff else { return try await next.send(request) }
         return try await next.send(adapted(request))
@@ -85,17 +177,23 @@ public struct ServerMiddleware: HTTPMiddleware {
         var request = request
         if request.head.authority != nil {
             switch base {
-            case .url(let result): if request.origin != (try result.get()).origin { return request }
-            // Whose origin it is, only a server further in knows.
+            case .url(let result), .host(https: let result, http: _):
+                if request.origin != (try result.get()).origin { return request }
+            case .scheme(let scheme): if request.head.scheme == nil { request.head.scheme = try scheme.get() }
+            // Only a server further inside knows whose origin it is.
             case .path: return request
             case .none: break
             }
         } else {
             switch base {
             case .url(let result):
-                let url = try result.get()
-                let joined = url.joinedTarget(try request.checkedPath(), defaults: query)
-                try request.setTarget(url.origin, checkedPath: joined.utf8.first == UInt8(ascii: "/") ? joined : "/" + joined)
+                try complete(&request, with: try result.get())
+            case .host(let https, let http):
+                try complete(&request, with: try (request.head.scheme == "http" ? http : https).get())
+            case .scheme(let result):
+                let scheme = try result.get()
+                if !query.isEmpty { request.setPath(checked: Self.withDefaults(query, try request.checkedPath())) }
+                if request.head.scheme == nil { request.head.scheme = scheme }
             case .path(_, let prefix):
                 request.setPath(checked: try prefix.get().joinedTarget(try request.checkedPath(), defaults: query))
             case .none:
@@ -106,11 +204,24 @@ public struct ServerMiddleware: HTTPMiddleware {
         for field in headers where !request.head.headerFields.contains(field.name) {
             // All values of a name that comes several times.
             request.head.headerFields[fields: field.name] = headers[fields: field.name]
-            if case .none = base { continue }
+            if !knowsOrigin { continue }
             added.insert(field.name)
         }
         if !added.isEmpty { request.options.fieldsOfServer.formUnion(added) }
         return request
+    }
+
+    /// Whether the default fields are for the origin of the base URL alone.
+    private var knowsOrigin: Bool {
+        switch base {
+        case .url, .host, .path: true
+        case .scheme, .none: false
+        }
+    }
+
+    private func complete(_ request: inout Request, with url: HTTPURL) throws(InvalidURLError) {
+        let joined = url.joinedTarget(try request.checkedPath(), defaults: query)
+        try request.setTarget(url.origin, checkedPath: joined.utf8.first == UInt8(ascii: "/") ? joined : "/" + joined)
     }
 
     private static func withDefaults(_ query: String, _ target: String) -> String {
@@ -120,8 +231,9 @@ public struct ServerMiddleware: HTTPMiddleware {
 }
 
 extension ServerMiddleware: CustomStringConvertible, CustomReflectable {
-    /// The label: default fields and query items may be secret.
+    /// The label, as default fields and query items may be secret.
     public var description: String { label }
+    /// The label alone.
     public var customMirror: Mirror { Mirror(self, children: ["server": label]) }
 }
 
@@ -137,7 +249,7 @@ private enum FieldsOfServerKey: OptionKey {
 }
 
 extension RequestOptions {
-    /// `.off` sends the request without base URL, default fields and default query.
+    /// `.off` sends the request without the base URL, the default fields and the default query items.
     public var server: OptionOverride<Never> {
         get { self[ServerOptionKey.self] }
         set { self[ServerOptionKey.self] = newValue }
@@ -152,13 +264,28 @@ extension RequestOptions {
 
 extension HTTPSender {
     /// Sends requests to paths below `url`, with default fields and query items. See ``ServerMiddleware``.
+    ///
+    /// - Parameters:
+    ///   - url: a base URL, or a host alone (`api.example`), which means `https`.
+    ///   - headers: added where the request has no field of that name.
+    ///   - query: stands between the query of the base URL and the query of the request.
     public func server(_ url: String, headers: HTTPFields = HTTPFields(), query: URLQuery = URLQuery()) -> HTTPStack {
         wrapped(by: ServerMiddleware(url, headers: headers, query: query))
     }
 
-    /// Sends requests to paths below `url`. See ``ServerMiddleware``.
+    /// Sends requests to paths below a `URL` of Foundation, whose fragment is dropped. See ``ServerMiddleware``.
+    public func server(_ url: URL, headers: HTTPFields = HTTPFields(), query: URLQuery = URLQuery()) -> HTTPStack {
+        wrapped(by: ServerMiddleware(url, headers: headers, query: query))
+    }
+
+    /// Sends requests to paths below a URL that was read before. See ``ServerMiddleware``.
     public func server(_ url: HTTPURL, headers: HTTPFields = HTTPFields(), query: URLQuery = URLQuery()) -> HTTPStack {
         wrapped(by: ServerMiddleware(url, headers: headers, query: query))
+    }
+
+    /// Sends requests that name no scheme by `scheme`, to a server inside that is a host alone. See ``ServerMiddleware``.
+    public func server(scheme: String, headers: HTTPFields = HTTPFields(), query: URLQuery = URLQuery()) -> HTTPStack {
+        wrapped(by: ServerMiddleware(scheme: scheme, headers: headers, query: query))
     }
 
     /// Puts `path` before the paths of requests. See ``ServerMiddleware``.

@@ -40,6 +40,57 @@ import Testing
         #expect(try await url(try Request(.get, PathTemplate(verbatim: path))) { $0.server(base) } == expected)
     }
 
+    @Test func takesFoundationsURLWithoutItsFragment() async throws {
+        let base = try #require(URL(string: "https://a.example/v1?key=k#top"))
+        #expect(try await url(try Request(.get, "/users")) { $0.server(base) } == "https://a.example/v1/users?key=k")
+        let file = try #require(URL(string: "file:///tmp"))
+        await #expect(throws: InvalidURLError.self) { try await url(try Request(.get, "/x")) { $0.server(file) } }
+    }
+
+    @Test(arguments: [
+        ("api.example.com", "https://api.example.com/x"), ("API.example.com:8443", "https://api.example.com:8443/x"),
+        ("localhost:8080", "https://localhost:8080/x"), ("[::1]:81", "https://[::1]:81/x"), ("127.0.0.1:443", "https://127.0.0.1/x"),
+        ("bücher.example", "https://xn--bcher-kva.example/x"),
+    ]) func aHostAloneMeansHTTPS(base: String, expected: String) async throws {
+        #expect(try await url(try Request(.get, "/x")) { $0.server(base) } == expected)
+    }
+
+    @Test func aSchemeIsForServersAndRequestsThatNameNone() async throws {
+        let request = try Request(.get, "/x")
+        #expect(try await url(request) { $0.server("a.example:80").server(scheme: "http") } == "http://a.example/x")
+        #expect(
+            try await url(request) { $0.server("a.example:443").server(path: "/v1").server(scheme: "HTTP") } == "http://a.example:443/v1/x")
+        #expect(try await url(request) { $0.server("a.example").server(scheme: "https", query: ["k": 1]) } == "https://a.example/x?k=1")
+        #expect(
+            try await url(request) { $0.server("https://a.example").server(scheme: "http") } == "https://a.example/x", "a URL keeps its own"
+        )
+        let host = Request(head: HTTPRequest(method: .get, scheme: nil, authority: "a.example", path: "/x"))
+        #expect(try await url(host) { $0.server(scheme: "http") } == "http://a.example/x")
+        #expect(try await url(Request(.get, url: "https://b.example/x")) { $0.server(scheme: "http") } == "https://b.example/x")
+        await #expect(throws: InvalidURLError.self) { try await url(request) { $0.server("a.example").server(scheme: "ftp") } }
+        await #expect(throws: InvalidURLError.self) { try await url(request) { $0.server(scheme: "https") } }
+    }
+
+    @Test func aHostAloneGivesItsFieldsToNoOtherOrigin() async throws {
+        let stub = StubTransport(Stub().responds(.status(.ok)))
+        let stack = stub.server("a.example", headers: [.authorization: "Bearer s3cret"])
+        for url in ["https://a.example/", "http://a.example/", "https://b.example/"] { _ = try await stack.send(Request(.get, url: url)) }
+        #expect(stub.requests.map { $0.request.head.headerFields[.authorization] } == ["Bearer s3cret", nil, nil])
+    }
+
+    @Test func theLabelSaysWhatIsAdded() {
+        let labels = [
+            ServerMiddleware(headers: [.accept: "a", .userAgent: "b"]), ServerMiddleware(headers: [.accept: "a"], query: ["x": 1, "y": 2]),
+            ServerMiddleware(query: ["x": 1]), ServerMiddleware(), ServerMiddleware(scheme: "https"), ServerMiddleware("a.example"),
+            ServerMiddleware("https://a.example/v1", headers: [.accept: "a"]), ServerMiddleware(path: "/v1"),
+        ].map(\.label)
+        #expect(
+            labels == [
+                "server(2 header fields)", "server(1 header field, 2 query items)", "server(1 query item)", "server",
+                "server(scheme: https)", "server(https://a.example/)", "server(https://a.example/v1)", "server(path: /v1)",
+            ])
+    }
+
     @Test func fieldsOfAPathNeverReachAnotherOrigin() async throws {
         let stub = StubTransport(Stub().responds(.status(.ok)))
         let stack = stub.server("https://a.example").server(path: "/v1", headers: [.authorization: "Bearer secret"])
@@ -87,7 +138,10 @@ import Testing
         #expect(stub.requests.map { $0.request.head.headerFields[.authorization] } == [nil, nil, nil, "Bearer s3cret"])
     }
 
-    @Test(arguments: ["ftp://a.example", "https://user:pw@a.example", "https://", "no url", "https://a.example:99999"])
+    @Test(arguments: [
+        "ftp://a.example", "https://user:pw@a.example", "https://", "no url", "https://a.example:99999", "", "https:", "a.example/v1",
+        "joe:pw@a.example",
+    ])
     func aBadBaseURLFailsEachRequestWithAClearError(base: String) async throws {
         let stub = StubTransport(Stub().responds(.status(.ok)))
         let error = await #expect(throws: InvalidURLError.self) { try await stub.server(base).send(try Request(.get, "/x")) }
