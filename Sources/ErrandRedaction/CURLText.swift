@@ -2,29 +2,38 @@ public import ErrandCore
 internal import ErrandFormats
 
 extension Request {
-    /// This request as a `curl` command for any POSIX shell, with placeholders in place of secrets.
+    /// Returns this request as a `curl` command for any POSIX shell, with placeholders in place of secrets.
     ///
     /// ```swift
     /// print(try request.curl())
     /// // curl -X GET --path-as-is --globoff 'https://api.example/users?token=REDACTED' -H 'User-Agent:' -H 'Accept:'
     /// ```
     ///
-    /// Pasted into `sh`, it sends this method, target, fields and body, and nothing that `curl` would add of its own (but for `Host` and
-    /// `Content-Length`); what a user has in `~/.curlrc` holds still. Every argument is in single quotes: the shell expands nothing. Field
-    /// values go as they are, so whoever shows the text on a terminal should know where they come from.
+    /// A request needs its whole URL for this. Before it is sent, ``HTTPStack/prepared(_:)`` adds what the stack adds, such as the base URL;
+    /// afterwards, it is the `request` of the response:
     ///
-    /// What is secret is decided by names: ``RequestOptions/sensitivity`` for fields and query items, and the same names for members of
-    /// JSON, items of a form, parts of a multipart body and lines of text.
+    /// ```swift
+    /// print(try await stack.prepared(request).curl())
+    /// print(try response.request.curl())
+    /// ```
     ///
-    /// Bytes that are no plain text are piped through `printf`. A file is named, and read by `curl`. A stream, and a body over the
-    /// limit, is neither read nor shown: the command then takes it from a file `body.bin` in the current folder, and sends nothing if
-    /// there is none. For a HEAD with a body, `curl` waits in vain for a body of the response.
+    /// Pasted into `sh`, the command sends this method, target, fields and body, and nothing that `curl` would add by itself except `Host` and
+    /// `Content-Length`. Settings in `~/.curlrc` still apply. Every argument is in single quotes, so the shell expands nothing. Field values are not
+    /// changed: before you show the text on a terminal, consider where they come from.
+    ///
+    /// Names decide what is sensitive: ``RequestOptions/sensitivity`` for fields and query items, and the same names for members of JSON, items of a
+    /// form, parts of a multipart body and lines of text.
+    ///
+    /// Bytes that are not plain text are piped through `printf`. A file is named, and read by `curl`. A stream, and a body over the limit, is neither
+    /// read nor shown: the command reads it from a file `body.bin` in the current folder, and sends nothing if there is no such file. For a HEAD with
+    /// a body, `curl` waits in vain for the body of the response.
     ///
     /// - Parameters:
-    ///   - pretty: an option on each line. Without it the text is one line, unless a field's value holds a control character.
-    ///   - showingSecrets: the request as it is. Such a text is a credential.
-    ///   - bodyLimitBytes: how much of a body may be in the text; 64 KiB by default. It grows fourfold where the bytes are no text.
-    /// - Throws: ``InvalidURLError`` for a request without an authority, or one that no transport would send.
+    ///   - pretty: whether each option stands on a line of its own. Otherwise the text is one line, unless the value of a field holds a control
+    ///     character.
+    ///   - showingSecrets: whether secrets are in the text, which is then a credential.
+    ///   - bodyLimitBytes: the most that is shown of a body, at least 0; 64 KiB by default. Bytes that are not text take four times as many characters.
+    /// - Throws: ``InvalidURLError`` for a request without a host, and for one that no transport would send.
     public func curl(
         pretty: Bool = false, showingSecrets: Bool = false, bodyLimitBytes: Int = 64 * 1024
     ) throws(InvalidURLError) -> String {
@@ -36,7 +45,7 @@ extension Request {
 private struct CURLText {
     /// The longest argument; Linux takes 128 KiB.
     static let argumentBytes = 100_000
-    /// Below this, no version of `curl` asks for leave by `Expect: 100-continue`.
+    /// Up to this size, no version of `curl` sends `Expect: 100-continue`.
     static let expectBytes = 1000
 
     let request: Request
@@ -75,7 +84,7 @@ private struct CURLText {
         return "-X " + (isPlain ? name : Shell.quoted(name))
     }
 
-    /// What the transport's boundary refuses is refused here.
+    /// Refuses what the transport's boundary refuses.
     private func url() throws(InvalidURLError) -> String {
         let target = request.head.path ?? ""
         guard let authority = request.head.authority, !authority.isEmpty, let scheme = request.head.scheme else {
@@ -92,7 +101,7 @@ private struct CURLText {
 
     private func shown(_ url: String) -> String { showsSecrets ? url : sensitivity.redactedURL(url) }
 
-    /// Without those of the framing, which the body decides.
+    /// The fields without those of the framing, which the body decides.
     private var fields: [(name: String, value: String)] {
         request.completedFields.filter { $0.name != .contentLength && $0.name != .transferEncoding }
             .map { ($0.name.rawName, showsSecrets ? $0.value : sensitivity.shownValue(of: $0)) }
@@ -101,10 +110,10 @@ private struct CURLText {
     // MARK: Body
 
     private struct Body {
-        /// What is piped into the command, with the bar.
+        /// The commands that are piped into `curl`, with the bar.
         var source = ""
         var option = "--data-binary @-"
-        /// What stands behind the command.
+        /// The redirection after the command.
         var redirection = ""
     }
 
@@ -112,7 +121,7 @@ private struct CURLText {
 
     private func body(separator: String) -> Body? {
         guard !request.body.isEmpty else {
-            // Others may have no body; these tell of an empty one (RFC 9110, 8.6).
+            // Other methods may have no body; these send the length of an empty one (RFC 9110, section 8.6).
             return [.post, .put, .patch].contains(request.method) ? Body(option: "--data-raw ''") : nil
         }
         if let file = request.body.file {
@@ -133,7 +142,7 @@ private struct CURLText {
         return Body(source: "{ " + commands.map { $0 + ";" }.joined(separator: separator) + " } | ")
     }
 
-    /// Text that a terminal takes as it is; nil for all other bytes.
+    /// The bytes as text that a terminal shows as it is; `nil` for all other bytes.
     private func literal(_ bytes: [UInt8]) -> String? {
         guard bytes.count <= Self.argumentBytes, let text = String(validating: bytes, as: UTF8.self) else { return nil }
         return text.unicodeScalars.allSatisfy { isPretty && $0 == "\n" || !$0.isControl } ? text : nil
@@ -142,7 +151,7 @@ private struct CURLText {
 
 /// Words of a POSIX shell.
 private enum Shell {
-    /// `text` as one word, of which the shell expands nothing. By octets: a quote with a combining character is a quote.
+    /// `text` as one word in which the shell expands nothing. By octets: a quote with a combining character is a quote.
     static func quoted(_ text: String) -> String {
         var bytes = [UInt8(ascii: "'")]
         bytes.reserveCapacity(text.utf8.count + 2)

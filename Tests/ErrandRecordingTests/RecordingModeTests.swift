@@ -18,6 +18,20 @@ struct RecordingModeTests {
         }
     }
 
+    @Test func aRequestThatIsPreparedIsNeitherRecordedNorTakenFromTheRecording() async throws {
+        let folder = try TestFolder("recording")
+        let path = folder.file("a.har")
+        let recording = try Recording(path: path)
+        let live = counting("live")
+        #expect(try await live.record(on: recording).prepared(get("/x")).url?.path == "/x")
+        #expect(recording.log.entries.isEmpty)
+        _ = try await text(live.record(on: recording), get("/x"))
+        try recording.save()
+        let replay = try Recording(path: path)
+        #expect(try await live.record(on: replay).prepared(get("/x")).url?.path == "/x")
+        #expect(replay.unplayed.count == 1)
+    }
+
     @Test func onceRecordsTheFirstTimeAndReplaysFromThenOn() async throws {
         let folder = try TestFolder("recording")
         let path = folder.file("deep/er/a.har")

@@ -42,6 +42,11 @@ public protocol HTTPMiddleware: Sendable {
     /// var neighbors: [MiddlewareNeighbor] { [.inside(.retry, because: "all attempts would have the same timestamp")] }
     /// ```
     var neighbors: [MiddlewareNeighbor] { get }
+
+    /// Whether ``HTTPStack/prepared(_:)`` sends the request through this middleware; true by default.
+    ///
+    /// Return false for a middleware that does not change requests, and that records, waits, stores or shares instead: prepared requests go past it.
+    var takesPartInPreparing: Bool { get }
 }
 
 extension HTTPMiddleware {
@@ -51,4 +56,5 @@ extension HTTPMiddleware {
     public var place: MiddlewarePlace? { nil }
     /// No rules.
     public var neighbors: [MiddlewareNeighbor] { [] }
+    public var takesPartInPreparing: Bool { place.map { !MiddlewarePlace.passedWhilePreparing.contains($0) } ?? true }
 }

@@ -1,35 +1,41 @@
-/// A transport with middleware around it: what every modifier returns, and what a client sends by.
+/// A transport with middleware around it. Every modifier returns one, and a client sends its requests through one.
 ///
 /// ```swift
 /// let stack: HTTPStack = transport.retry(.standard).timeout(.seconds(30)).server("https://api.example")
 /// print(stack)     // server(https://api.example/) > timeout(30.0 seconds) > retry(…) > StubTransport
 /// ```
 ///
-/// A modifier wraps what stands before it, so the last is the outermost: it sees the request first and the response last.
-/// It is one type whatever it holds, and can be a stored property.
+/// A modifier wraps what stands before it, so the last one is the outermost: it sees the request first and the response last. A stack has the same
+/// type whatever it holds, and can be a stored property.
 public struct HTTPStack: HTTPSender, CustomStringConvertible {
-    private let top: any HTTPSender
-    /// Outermost first; the last is the transport.
+    let top: any HTTPSender
+    /// The layers, outermost first; the last is the transport.
     public let layers: [Layer]
-    /// What the transport at the bottom can do.
+    /// The capabilities of the transport at the bottom.
     public let capabilities: Capabilities
-    /// Whether the innermost is a transport: of any other sender, nobody knows what it holds.
+    /// Whether the innermost layer is a transport: what any other sender holds is unknown.
     private let endsInTransport: Bool
     /// Whether every request passes a middleware that obeys ``RequestOptions/timeout``.
     private let obeysTimeout: Bool
 
     /// One middleware, or the transport, of a stack.
     public struct Layer: Sendable, Hashable, CustomStringConvertible {
+        /// The name of the layer with its settings: ``HTTPMiddleware/label``, or the description of the transport.
         public let label: String
+        /// The place of the layer in the canonical order; `nil` for a transport, and for a middleware without a place.
         public let place: MiddlewarePlace?
-        /// On which side of which other layers it must stand; none for a transport.
+        /// The layers outside or inside which it must stand; none for a transport.
         public let neighbors: [MiddlewareNeighbor]
         /// Whether it is for some requests alone: see ``HTTPSender/wrapped(by:when:)``.
         package var isConditional = false
+        /// The label.
         public var description: String { label }
     }
 
-    /// A stack of a sender alone. A transport gets the boundary that every request passes: see ``TransportBoundary``.
+    /// A stack of a sender alone.
+    ///
+    /// Around a transport, the stack checks each request, adds the field for its priority, and enforces deadlines and timeouts that the transport
+    /// does not enforce by itself (``Capabilities``).
     public init(_ sender: some HTTPSender) {
         if let stack = sender as? HTTPStack {
             self = stack
@@ -39,7 +45,7 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible {
             layers = [Layer(label: Self.name(of: sender), place: nil, neighbors: [])]
             (endsInTransport, obeysTimeout) = (true, false)
         } else {
-            top = sender
+            top = PreparationBoundary(sender: sender)
             capabilities = []
             layers = [Layer(label: Self.name(of: sender), place: nil, neighbors: [])]
             (endsInTransport, obeysTimeout) = (false, false)
@@ -64,15 +70,16 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible {
             label: middleware.label, place: place, neighbors: middleware.neighbors, isConditional: middleware is any ConditionalMiddleware)
         return HTTPStack(
             top: wrap(top), around: self, layer: layer,
-            // The other sender of a fallback has no part in what obeys it inside.
+            // A layer inside the fallback does not see what the other sender is sent.
             obeysTimeout: place == .fallback ? false : obeysTimeout || (place == .timeout && !layer.isConditional))
     }
 
     /// Sends `request` through every layer. Middleware never runs on the caller's actor.
     ///
-    /// The outermost stack of a call sees to the request's options: ``RequestOptions/timeout`` holds, with or without a middleware for it.
+    /// The outermost stack of a call checks the options of the request. ``RequestOptions/timeout`` holds with or without a middleware for it.
     ///
-    /// - Throws: ``UnservedOptionError`` for an option that none of the layers serves; otherwise as ``HTTPSender/send(_:)`` says.
+    /// - Throws: ``UnservedOptionError`` for an option that needs a middleware which the stack does not have; otherwise as ``HTTPSender/send(_:)``
+    ///   says.
     @concurrent public func send(_ request: Request) async throws -> Response {
         try Task.checkCancellation()
         return request.options.isEmpty || request.options.call.hasEntered ? try await top.send(request) : try await enter(request)
@@ -97,7 +104,7 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible {
     }
 
     /// The request as it goes through the layers of its outermost stack.
-    private func entering(_ request: Request) throws(UnservedOptionError) -> Request {
+    func entering(_ request: Request) throws(UnservedOptionError) -> Request {
         if endsInTransport, let (key, place) = request.options.unserved(serves) {
             throw UnservedOptionError(key, missing: place, request: request)
         }
@@ -122,13 +129,13 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible {
     /// Whether every request passes a middleware with this place.
     package func alwaysPasses(_ place: MiddlewarePlace) -> Bool { layers.contains { $0.place == place && !$0.isConditional } }
 
-    /// Pairs that stand in an order which defeats one of them, each as a sentence; empty for a sound stack.
+    /// The pairs of layers whose order defeats one of them, each as a sentence; empty for a sound stack.
     ///
-    /// The rules are those of the layers' ``HTTPMiddleware/neighbors``. Of several layers of one place, the outermost counts. Rules that
-    /// contradict one another, so that no order keeps them all, are reported as such.
+    /// The rules are ``HTTPMiddleware/neighbors`` of the layers. Of several layers with one place, the outermost counts. Rules that contradict one
+    /// another, so that no order keeps them all, are reported as such.
     public var orderProblems: [String] { MiddlewareOrder(layers).problems }
 
-    /// The layers, outermost first, and what is wrong with their order.
+    /// The layers, outermost first, and the problems of their order.
     public var description: String {
         let list = layers.map(\.label).joined(separator: " > ")
         return orderProblems.reduce(list) { $0 + "\n  order: " + $1 }
@@ -136,12 +143,12 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible {
 }
 
 extension HTTPStack: CustomReflectable {
-    /// The description: what the layers hold may be secret.
+    /// The description alone: settings of the layers may be secret.
     public var customMirror: Mirror { Mirror(self, children: ["layers": description]) }
 }
 
 extension HTTPSender {
-    /// This sender with `middleware` around it: `middleware` sees the request before, and the response after.
+    /// Wraps this sender in `middleware`, which sees the request before and the response after it.
     public func wrapped(by middleware: some HTTPMiddleware) -> HTTPStack { HTTPStack(self).adding(middleware) }
 }
 
@@ -151,6 +158,7 @@ private struct Wrapped<Middleware: HTTPMiddleware, Next: HTTPSender>: HTTPSender
     let next: Next
 
     func send(_ request: Request) async throws -> Response {
+        if request.options.call.isPreparing, !middleware.takesPartInPreparing { return try await next.send(request) }
         guard let position = request.options.call.profilePosition else { return try await middleware.send(request, to: next) }
         return try await position.within(middleware.label, request) { try await middleware.send($0, to: next) }
     }

@@ -118,6 +118,7 @@ private struct Conditional<Middleware: HTTPMiddleware>: ConditionalMiddleware {
     var place: MiddlewarePlace? { middleware.place }
     var neighbors: [MiddlewareNeighbor] { middleware.neighbors }
     var label: String { "\(middleware.label) when \(condition)" }
+    var takesPartInPreparing: Bool { middleware.takesPartInPreparing }
 
     func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         condition.holds(request) ? try await middleware.send(request, to: next) : try await next.send(request)

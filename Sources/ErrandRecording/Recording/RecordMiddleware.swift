@@ -30,6 +30,8 @@ public struct RecordMiddleware: HTTPMiddleware {
     public init(_ recording: Recording, timing: ReplayTransport.Timing = .none) { (self.recording, self.timing) = (recording, timing) }
 
     public var label: String { "record(\(recording))" }
+    /// False: a request that is prepared is neither recorded nor given a recorded response.
+    public var takesPartInPreparing: Bool { false }
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         guard !request.options.record.isOff, request.head.authority != nil else { return try await next.send(request) }

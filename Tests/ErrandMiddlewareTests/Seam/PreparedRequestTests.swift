@@ -1,0 +1,145 @@
+import Errand
+import ErrandTesting
+import TestSupport
+import Testing
+
+#if Telemetry
+import Logging
+#endif
+
+@Suite(.timeLimit(.minutes(5))) struct PreparedRequestTests {
+    private let stub = StubTransport(Stub().responds(.status(.ok), repeatingLast: true))
+    private let clock = ManualClock()
+    private let events = RecordingEventSink()
+
+    private func request() throws -> Request {
+        try Request(.post, "/users/\("a b", "id")", query: ["token": "hunter2"], headers: [.accept: "text/plain"], body: .text("x"))
+    }
+
+    @Test func aRequestIsPreparedAsTheTransportWouldGetIt() async throws {
+        let stack = stub.transformRequest { $0.headers[.custom("X-Tenant")] = "blue" }.redirect().retry(.standardWithKeys, clock: clock)
+            .validateStatus().timeout(.seconds(30), clock: clock).server("https://a.example/v1", headers: [.userAgent: "errand"])
+        var original = try request()
+        original.options.fallbackHeaders = [.acceptLanguage: "de"]
+        original.options.priority = .high
+        let prepared = try await stack.prepared(original)
+        #expect(prepared.id == original.id && prepared.method == .post && prepared.body.bytes == Data("x".utf8))
+        #expect(prepared.url?.description == "https://a.example/v1/users/a%20b?token=hunter2")
+        #expect(prepared.headers[.custom("X-Tenant")] == "blue" && prepared.headers[.userAgent] == "errand")
+        #expect(prepared.headers[.acceptLanguage] == "de" && prepared.headers[.custom("Priority")] == "u=1")
+        #expect(prepared.headers[.custom("Idempotency-Key")] != nil && prepared.options.urlTemplate == "/users/{id}")
+        #expect(stub.requests.isEmpty && stub.unusedStubs.count == 1)
+    }
+
+    @Test func curlWorksBeforeSending() async throws {
+        let curl = try await stub.retry().server("https://a.example").prepared(request()).curl()
+        #expect(
+            curl.hasPrefix("curl -X POST --path-as-is --globoff 'https://a.example/users/a%20b?token=REDACTED' -H 'Accept: text/plain'"))
+        #expect(curl.hasSuffix("--data-raw 'x'"))
+    }
+
+    @Test func nothingOfThePreparationIsLeftOnTheRequest() async throws {
+        let original = try request()
+        let stack = stub.retry(clock: clock).timeout(.seconds(30), clock: clock).profile().events(to: events).server("https://a.example")
+        let prepared = try await stack.prepared(original)
+        #expect(prepared.deadline == nil && prepared.options.eventSink == nil && prepared.options.preparation == nil)
+        #expect(!prepared.options.call.isPreparing && !prepared.options.call.hasEntered)
+        #expect(try await HTTPStack(stub).send(prepared).status == .ok, "it can be sent")
+        #expect(try await stack.send(original).status == .ok)
+        #expect(stub.requests.count == 2)
+    }
+
+    @Test func limitsAndSharedWorkAreNotDisturbed() async throws {
+        let breaker = CircuitBreaker()
+        let stack = stub.concurrencyLimit(1).rateLimit(RateLimit(1, per: .seconds(3600), burst: 1), clock: clock).circuitBreaker(breaker)
+            .hedge(HedgePolicy(.fixed(.zero)), clock: clock).coalesce().delay(by: .seconds(3600), clock: clock)
+            .retry(clock: clock).fallback(data: Data("other".utf8)).number().events(to: events).server("https://a.example")
+        breaker.isolate(try Origin("https://a.example"))
+        for _ in 0..<3 {
+            let prepared = try await stack.prepared(Request(.get, "/x"))
+            #expect(prepared.url?.description == "https://a.example/x" && prepared.options.requestNumber == nil)
+        }
+        #expect(events.events.isEmpty && stub.requests.isEmpty)
+        // The only token of the limit is still there.
+        var own = try Request(.get, "/x")
+        own.options.circuitBreaker = .off
+        own.options.delay = .off
+        own.options.hedge = .off
+        let response = try await stack.send(own)
+        #expect(response.status == .ok && !response.metadata.isFallback && response.metadata.requestNumber == 1)
+    }
+
+    #if Telemetry
+    @Test func observersRecordNothing() async throws {
+        let (logger, lines) = recordingLogger()
+        let (metrics, tracer) = (RecordingMetrics(), RecordingTracer())
+        let stack = stub.metrics(factory: metrics).trace(tracer: tracer).redirect().retry(clock: clock).traceCall(tracer: tracer)
+            .log(to: logger, detail: .body()).profile().events(to: events).server("https://a.example")
+        var original = try request()
+        original.options.eventSink = events
+        let prepared = try await stack.prepared(original)
+        #expect(prepared.url?.path == "/users/a%20b" && prepared.options.eventSink != nil)
+        #expect(lines.all.isEmpty && metrics.names.isEmpty && tracer.spans.isEmpty && events.events.isEmpty)
+    }
+    #endif
+
+    @Test func anOptionOfARequestIsCheckedAsInSending() async throws {
+        var original = try request()
+        original.options.hedge = .use(.standard)
+        let unserved = original
+        await #expect(throws: UnservedOptionError.self) { try await stub.server("https://a.example").prepared(unserved) }
+        await #expect(throws: InvalidURLError.self) { try await stub.retry().prepared(request()) }
+        let failing = stub.transformRequest { _ in throw Oops() }.server("https://a.example")
+        await #expect(throws: Oops.self) { try await failing.prepared(request()) }
+    }
+
+    @Test func aMiddlewareThatRespondsByItselfIsAnError() async throws {
+        struct Kept: HTTPMiddleware {
+            func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+                Response(head: HTTPResponse(status: .ok), request: request)
+            }
+        }
+        let error = await #expect(throws: PreparationError.self) {
+            try await stub.wrapped(by: Kept()).server("https://a.example").prepared(request())
+        }
+        #expect(error?.delivery == .notSent && error?.description.contains("hunter2") == false)
+        #expect(error?.description.hasSuffix("a middleware returned a response of its own and did not pass it on (not sent)") == true)
+    }
+
+    @Test func aMiddlewareOfYourOwnMayStayOut() async throws {
+        struct Counting: HTTPMiddleware {
+            let count: Watched<Int>
+            var takesPartInPreparing: Bool
+            func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+                count.change { $0 += 1 }
+                return try await next.send(request)
+            }
+        }
+        for isPart in [true, false] {
+            let count = Watched(0)
+            let stack = stub.wrapped(by: Counting(count: count, takesPartInPreparing: isPart), when: .method(.post)).server(
+                "https://a.example")
+            _ = try await stack.prepared(request())
+            #expect(count.value == (isPart ? 1 : 0))
+        }
+    }
+
+    @Test func aSenderOfYourOwnIsNotAsked() async throws {
+        struct Sender: HTTPSender {
+            func send(_ request: Request) async throws -> Response { throw Oops() }
+        }
+        let prepared = try await Sender().transformRequest { $0.query.set("a", 1) }.prepared(Request(.get, "/x"))
+        #expect(prepared.head.path == "/x?a=1")
+    }
+
+    @Test func aCancelledTaskPreparesNothing() async throws {
+        let (stack, request) = (stub.server("https://a.example"), try request())
+        let task = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            return try await stack.prepared(request)
+        }
+        await #expect(throws: CancellationError.self) { try await task.value }
+    }
+
+    private struct Oops: Error {}
+}
