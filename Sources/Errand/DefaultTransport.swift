@@ -1,12 +1,27 @@
 #if AsyncHTTPClient
 extension HTTPStack {
-    /// The platform's transport, with redirects followed (at most 20) and gzip and deflate decoded.
+    /// A stack of the platform's transport, which follows redirects (at most 20) and decodes gzip and deflate.
     ///
-    /// One for the whole process, with one connection pool, never shut down; make an `AsyncHTTPClientTransport` for settings or a
-    /// lifetime of your own. Today it is AsyncHTTPClient's, on every platform.
-    public static let `default` = HTTPStack(AsyncHTTPClientTransport.decompressing()).redirect()
+    /// There is one transport for the whole process, with one connection pool, which is never shut down. Make an `AsyncHTTPClientTransport` for
+    /// settings or a lifetime of your own. Today the transport is that of AsyncHTTPClient on every platform.
+    ///
+    /// Every modifier of this stack stands outside `redirect`. Observers of each exchange, such as `metrics` and `trace`, belong inside: begin
+    /// with ``decoding`` for them.
+    public static let `default` = decoding.redirect()
 
-    /// The platform's transport alone: no redirect is followed, no content decoded. See ``default``.
+    /// A stack of the platform's transport, which decodes gzip and deflate, and follows no redirect: the start for observers of each exchange.
+    ///
+    /// ```swift
+    /// let stack = HTTPStack.decoding.metrics().trace().redirect().retry().timeout(.seconds(30))
+    /// print(stack.orderProblems)      // []: metrics and trace see each hop of a redirect and each attempt
+    /// ```
+    ///
+    /// It shares its connections with ``default``.
+    public static let decoding = HTTPStack(AsyncHTTPClientTransport.decompressing())
+
+    /// A stack of the platform's transport alone: it follows no redirect and decodes no content. It has a connection pool of its own.
+    ///
+    /// See ``default`` and ``decoding``.
     public static let bare = HTTPStack(AsyncHTTPClientTransport())
 }
 #endif

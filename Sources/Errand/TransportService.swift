@@ -2,7 +2,7 @@
 public import ErrandCore
 public import ServiceLifecycle
 
-/// A transport as one of a server's services: it lives until the graceful shutdown, and is shut down by it.
+/// A transport as a service of a server: it runs until the graceful shutdown of the server, which shuts it down.
 ///
 /// ```swift
 /// let transport = AsyncHTTPClientTransport()
@@ -10,14 +10,16 @@ public import ServiceLifecycle
 /// try await group.run()
 /// ```
 ///
-/// Services are shut down in reverse order, so put it before those that send by it. It needs the trait `ServiceLifecycle`.
+/// Services are shut down in reverse order, so list it before the services that send requests by it. It needs the trait `ServiceLifecycle`.
 public struct TransportService: Service {
     private let transport: any HTTPTransport
 
+    /// A service that shuts `transport` down.
     public init(_ transport: some HTTPTransport) { self.transport = transport }
 
+    /// Waits for the graceful shutdown, or for the task to be cancelled, and then shuts the transport down.
     public func run() async throws {
-        // Cancelled instead of asked: the transport is shut down all the same.
+        // A task that is cancelled shuts the transport down as well.
         try? await gracefulShutdown()
         try await transport.shutdown()
     }

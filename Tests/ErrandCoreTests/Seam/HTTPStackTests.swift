@@ -78,6 +78,15 @@ import Testing
         #expect(canonical.orderProblems == [])
     }
 
+    #if AsyncHTTPClient && Telemetry
+    @Test func observersOfEachExchangeBeginWithDecoding() {
+        let stack = HTTPStack.decoding.metrics().trace().redirect().retry().timeout(.seconds(30)).server("https://a.example")
+        #expect(stack.orderProblems.isEmpty)
+        #expect(!HTTPStack.decoding.contains(.redirect) && HTTPStack.default.contains(.redirect))
+        #expect(HTTPStack.default.metrics().orderProblems.count == 1, "there, they would see one exchange for all hops")
+    }
+    #endif
+
     @MainActor @Test func nothingOfAStackRunsOnTheMainActor() async throws {
         let mainQueue = DispatchSpecificKey<Bool>()
         DispatchQueue.main.setSpecific(key: mainQueue, value: true)
