@@ -60,13 +60,73 @@ import Testing
         ("https://a\nb.example/", .invalidOctet(0x0A, component: "authority")),
         ("https://a..example/", .invalidHost("a label is empty")), ("https://[::1/", .invalidPort("…")),
         ("https://[]/", .invalidHost("a bracket is not closed")), ("https://[::1]x/", .invalidHost("a bracket is not closed")),
-        ("https://[::1::2]/", .invalidHost("'::1::2' is no IPv6 address")),
+        ("https://[::1::2]/", .invalidHost("'::1::2' is not an IPv6 address")),
         ("https://a%41.example/", .invalidHost("it holds the octet 0x25")),
         ("https://a.example/" + String(repeating: "a", count: 65_536), .tooManyOctets),
     ])
     func whatIsNoURLIsRefused(_ text: String, _ expected: InvalidURLError.Reason) {
         let error = #expect(throws: InvalidURLError.self) { try HTTPURL(text) }
         #expect(error?.reason == expected)
+    }
+
+    @Test(arguments: [
+        ("https://a.example/x?y=z", "https://a.example/x?y=z"), ("https://a.example/x#top", "https://a.example/x"),
+        ("https://a.example#", "https://a.example/"), ("https://a.example/a%2Fb?q=%2B", "https://a.example/a%2Fb?q=%2B"),
+        ("https://a.example/straße?q=ä b", "https://a.example/stra%C3%9Fe?q=%C3%A4%20b"),
+    ])
+    func foundationsURLIsTakenWithoutItsFragment(_ text: String, _ expected: String) throws {
+        let url = try #require(URL(string: text))
+        #expect(try HTTPURL(url).description == expected)
+        #expect(try Request(.get, url: url).url?.description == expected)
+    }
+
+    @Test(arguments: [
+        ("/x", InvalidURLError.Reason.missingScheme), ("file:///etc/passwd", .unsupportedScheme("file")),
+        ("mailto:joe", .unsupportedScheme("mailto")),
+        ("https://joe:pw@a.example/", .credentials), ("https:///x", .missingHost),
+    ])
+    func foundationsURLIsRefusedAsTextIs(_ text: String, _ expected: InvalidURLError.Reason) throws {
+        let url = try #require(URL(string: text))
+        let error = #expect(throws: InvalidURLError.self) { try HTTPURL(url) }
+        #expect(error?.reason == expected && error?.description.contains("pw") == false)
+    }
+
+    @Test func aURLRelativeToABaseIsResolved() throws {
+        let url = try #require(URL(string: "../x?y", relativeTo: URL(string: "https://a.example/b/c/d")))
+        #expect(try HTTPURL(url).description == "https://a.example/b/x?y")
+    }
+
+    @Test(arguments: [
+        ("https://a.example/x?y=z", "https://a.example/x?y=z"), (" \n\thttps://a.example/x\u{A0}\u{3000}\r\n", "https://a.example/x"),
+        ("https://a.example/straße/a b?q=ä b&r=日本#top ä", "https://a.example/stra%C3%9Fe/a%20b?q=%C3%A4%20b&r=%E6%97%A5%E6%9C%AC"),
+        ("https://a.example/a%20b%2Fc?q=%C3%A4", "https://a.example/a%20b%2Fc?q=%C3%A4"),
+        ("https://a.example/100%?r=50%&s=%4&t=%zz", "https://a.example/100%25?r=50%25&s=%254&t=%25zz"),
+        (
+            "https://a.example/[a]{b}|\"<c>`^?q=[a]{b}|\"<c>`^\\",
+            "https://a.example/%5Ba%5D%7Bb%7D%7C%22%3Cc%3E%60%5E?q=%5Ba%5D%7Bb%7D%7C%22%3Cc%3E%60%5E%5C"
+        ),
+        ("https://a.example?q=a b", "https://a.example/?q=a%20b"), ("HTTPS://A.Example:443", "https://a.example/"),
+        ("https://bücher.example/ä", "https://xn--bcher-kva.example/%C3%A4"),
+        ("https://a.example/a\u{301}?\u{301}", "https://a.example/a%CC%81?%CC%81"),
+        ("https://a.example/x?u=https://b.example/?v=1", "https://a.example/x?u=https://b.example/?v=1"),
+    ])
+    func aPastedURLIsEncoded(_ text: String, _ expected: String) throws {
+        #expect(try HTTPURL(pasted: text).description == expected)
+        #expect(try Request(.get, pastedURL: text).url?.description == expected)
+    }
+
+    @Test(arguments: [
+        ("a.example/x", InvalidURLError.Reason.missingScheme), ("hello world", .missingScheme), ("", .missingScheme), (" ", .missingScheme),
+        ("ftp://a.example/ä", .unsupportedScheme("ftp")), ("javascript:alert(1)", .unsupportedScheme("javascript")),
+        ("https://", .missingHost), ("https:// a.example", .invalidOctet(0x20, component: "authority")),
+        ("https://joe:pw@a.example/", .credentials), ("https://a.example\\@b.example/", .credentials),
+        ("https://a.example/a\\b", .invalidOctet(0x5C, component: "path")),
+        ("https://a.example/a\nb", .invalidOctet(0x0A, component: "text")),
+        ("https://a.example/\u{7F}x", .invalidOctet(0x7F, component: "text")), ("https://a.example:99999/ä", .invalidPort("99999")),
+    ])
+    func aPastedTextThatIsNotAURLIsRefused(_ text: String, _ expected: InvalidURLError.Reason) {
+        let error = #expect(throws: InvalidURLError.self) { try HTTPURL(pasted: text) }
+        #expect(error?.reason == expected && error?.description.contains("pw") == false)
     }
 
     @Test(arguments: [

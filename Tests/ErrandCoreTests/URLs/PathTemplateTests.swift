@@ -56,6 +56,17 @@ import Testing
         #expect(target("/\(value)") == expected)
     }
 
+    @Test func aWholePathInAVariableIsRefusedWithTheWayToWriteIt() throws {
+        let path = "/users/7?token=hunter2"
+        for template: PathTemplate in ["\(path)", "\(path)/posts", "\(Substring(path), "path")"] {
+            let error = #expect(throws: InvalidURLError.self) { try Request(.get, template) }
+            #expect(error?.reason == .interpolatedPath && error?.description.contains("hunter2") == false)
+            #expect(error?.description.contains("PathTemplate(verbatim: path)") == true)
+        }
+        #expect(try Request(.get, PathTemplate(verbatim: path)).head.path == path)
+        #expect(target("\("users")/\("/x")") == "/users/%2Fx" && target("/\("/x")") == "/%2Fx")
+    }
+
     @Test func severalValuesMayShareASegment() {
         #expect(target("/\("a/b")...\("c")") == "/a%2Fb...c")
         #expect(target("/v\(1).\(2)/\(Kind.closed)-\(UUID(uuid: nullUUID))") == "/v1.2/closed-00000000-0000-0000-0000-000000000000")

@@ -36,6 +36,41 @@ import Testing
         #expect(URLQuery().encoded == "" && URLQuery().isEmpty)
     }
 
+    @Test(arguments: [
+        "", "a=1", "a=%41+b&&=x&flag&q=%zz&%FF=1&A=b=c", "a=1&", "?=/", "utf8=%E2%9C%93", "a=;b",
+    ])
+    func aQueryThatWasReadKeepsItsOctets(_ text: String) {
+        #expect(URLQuery(percentEncoded: text).encoded == text)
+    }
+
+    @Test func aQueryThatWasReadHasItsValuesWithoutEscapes() {
+        let query = URLQuery(percentEncoded: "q=a%20b+c&flag&empty=&q=%zz&%71=3")
+        #expect(query["q"] == "a b+c" && query["empty"] == "" && query["flag"] == nil && query["other"] == nil)
+        #expect(query.values(of: "q") == ["a b+c", "%zz", "3"] && query.contains("flag") && !query.contains("other"))
+        #expect(query.items.count == 5 && query.items[1] == .init(name: "flag", value: nil))
+        #expect(URLQuery(percentEncoded: "a=%41") == ["a": "A"], "escapes make no difference")
+        #expect(Set([URLQuery(percentEncoded: "a=%41"), ["a": "A"]]).count == 1)
+    }
+
+    @Test func settingReplacesAllItemsOfANameInPlace() {
+        var query = URLQuery(percentEncoded: "z=%7e&page=1&x=2&page=9")
+        query.set("page", 2)
+        #expect(query.encoded == "z=%7e&page=2&x=2")
+        query.set("tag", ["a", "b"])
+        query["x"] = "y z"
+        #expect(query.encoded == "z=%7e&page=2&x=y%20z&tag=a&tag=b")
+        query.set("tag", [Int]())
+        query["page"] = nil
+        query.remove("x")
+        query.items[0].value = "~"
+        #expect(query.encoded == "z=~")
+        query.set("ids", [1, 2], style: .brackets)
+        query.set("ids", [3], style: .brackets)
+        query.set("n", [1, 2], style: .commas)
+        query.set("n", [3, 4], style: .commas)
+        #expect(query.encoded == "z=~&ids%5B%5D=3&n=3,4" && query["n"] == "3,4" && query["ids[]"] == "3")
+    }
+
     @Test func descriptionHidesSecretValues() {
         let query: URLQuery = ["page": 2, "access_token": "s3cret"]
         #expect(query.description == "page=2&access_token=REDACTED")

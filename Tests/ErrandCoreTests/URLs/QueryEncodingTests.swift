@@ -1,0 +1,108 @@
+import Errand
+import Testing
+
+/// Queries and forms from dictionaries, Foundation's items and `Encodable` values.
+@Suite(.timeLimit(.minutes(5))) struct QueryEncodingTests {
+    private enum Sort: String, Encodable { case byName = "by name" }
+
+    private struct Filter: Encodable {
+        var q = "a b&c"
+        var page = 2
+        var isOpen = true
+        var ratio = Float(0.5)
+        var price = Decimal(string: "12.50")
+        var since: Date? = Date(timeIntervalSince1970: 1_700_000_000.9)
+        var until: Date?
+        var sort: Sort? = .byName
+        var tags = ["x", "y, z"]
+        var none: [Int] = []
+        var site = URL(string: "https://a.example/x")
+        var bytes = Data("hi".utf8)
+    }
+
+    @Test func valuesOfFoundationAreTexts() {
+        let query: URLQuery = [
+            "ratio": Float(0.5), "price": Decimal(string: "12.50"), "at": Date(timeIntervalSince1970: 1_700_000_000.9), "on": true,
+        ]
+        #expect(query.encoded == "ratio=0.5&price=12.5&at=2023-11-14T22:13:20Z&on=true")
+    }
+
+    @Test func aDictionaryIsSortedByName() {
+        let values = ["b": "2", "a": "1 +", "c": ""]
+        #expect(URLQuery(values).encoded == "a=1%20%2B&b=2&c=")
+        #expect(FormURLEncoded.encode(values) == "a=1+%2B&b=2&c=")
+        #expect(URLQuery(["b": "2", "a": "1"]).encoded == "b=2&a=1", "a literal keeps its order")
+    }
+
+    @Test func foundationsItemsKeepTheirOrder() {
+        let items = [URLQueryItem(name: "b", value: "2 3"), URLQueryItem(name: "flag", value: nil), URLQueryItem(name: "b", value: "")]
+        #expect(URLQuery(queryItems: items).encoded == "b=2%203&flag&b=")
+    }
+
+    @Test func aStructureIsEncodedInItsOrderWithoutNil() throws {
+        let query = try URLQuery(encoding: Filter())
+        #expect(
+            query.encoded
+                == "q=a%20b%26c&page=2&isOpen=true&ratio=0.5&price=12.5&since=2023-11-14T22:13:20Z&sort=by%20name&tags=x&tags=y,%20z"
+                + "&site=https://a.example/x&bytes=aGk%3D")
+        #expect(try FormURLEncoded.encode(["at": Date(timeIntervalSince1970: 0)]) == "at=1970-01-01T00%3A00%3A00Z")
+    }
+
+    @Test(arguments: [
+        (URLQuery.ArrayStyle.repeated, "ids=1&ids=2&names=a,b"), (.brackets, "ids%5B%5D=1&ids%5B%5D=2&names%5B%5D=a,b"),
+        (.commas, "ids=1,2&names=a%2Cb"),
+    ])
+    func arraysHaveTheStyleThatWasAskedFor(_ style: URLQuery.ArrayStyle, _ expected: String) throws {
+        struct Lists: Encodable { var ids = [1, 2], names = ["a,b"], none: [Int] = [] }
+        #expect(try URLQuery(encoding: Lists(), arrays: style).encoded == expected)
+        var query = URLQuery()
+        query.append("ids", [1, 2], style: style)
+        query.append("names", ["a,b"], style: style)
+        query.append("none", [Int](), style: style)
+        #expect(query.encoded == expected)
+    }
+
+    @Test func formsHaveTheStylesToo() throws {
+        let lists = ["ids": [1, 2]]
+        #expect(try FormURLEncoded.encode(lists) == "ids=1&ids=2")
+        #expect(try FormURLEncoded.encode(lists, arrays: .brackets) == "ids%5B%5D=1&ids%5B%5D=2")
+        #expect(try FormURLEncoded.encode(lists, arrays: .commas) == "ids=1%2C2")
+    }
+
+    @Test func dictionariesOfAnyValueAreSortedByName() throws {
+        #expect(try URLQuery(encoding: ["b": 2, "a": nil, "c": 3] as [String: Int?]).encoded == "b=2&c=3")
+        #expect(
+            try URLQuery(encoding: Dictionary(uniqueKeysWithValues: (0..<9).map { ("k\($0)", $0) })).items.map(\.value)
+                == (0..<9).map { "\($0)" })
+    }
+
+    private struct Nested: Encodable {
+        struct Owner: Encodable { var password = "hunter2" }
+        var owner = Owner()
+    }
+    private struct Lists: Encodable { var lists = [["hunter2"]] }
+    private struct Objects: Encodable { var objects = [Nested.Owner()] }
+    private struct ByHand: Encodable {
+        enum Key: CodingKey { case outer, inner }
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.container(keyedBy: Key.self)
+            var nested = container.nestedContainer(keyedBy: Key.self, forKey: .outer)
+            try nested.encode("hunter2", forKey: .inner)
+        }
+    }
+    private class Base: Encodable { var id = 1 }
+
+    @Test(
+        arguments: [
+            (Nested(), "'owner' is nested"), (Lists(), "no name for it"), (Objects(), "'objects.0' is nested"),
+            (ByHand(), "'outer' is nested"),
+            ("hunter2", "has no name"), (["hunter2"], "no name for it"), (7, "has no name"),
+        ] as [(any Encodable & Sendable, String)])
+    func whatHasNoPlaceInAQueryIsAnEncodingErrorWithoutTheValue(_ value: any Encodable & Sendable, _ expected: String) {
+        let error = #expect(throws: EncodingError.self) { try URLQuery(encoding: value) }
+        #expect(error.map { "\($0)".contains(expected) && !"\($0)".contains("hunter2") } == true, "\(String(describing: error))")
+        #expect(throws: EncodingError.self) { try FormURLEncoded.encode(value) }
+    }
+
+    @Test func aClassIsEncodedLikeAStructure() throws { #expect(try URLQuery(encoding: Base()).encoded == "id=1") }
+}
