@@ -20,7 +20,7 @@ struct TenantMiddleware: HTTPMiddleware {
 }
 
 extension HTTPField.Name {
-    static let tenant = HTTPField.Name("X-Tenant")!
+    static let tenant = HTTPField.Name.custom("X-Tenant")
 }
 
 private enum TenantOptionKey: OptionKey { static var defaultValue: OptionOverride<String> { .inherited } }

@@ -31,7 +31,8 @@ import Testing
         let values = ["b": "2", "a": "1 +", "c": ""]
         #expect(URLQuery(values).encoded == "a=1%20%2B&b=2&c=")
         #expect(FormURLEncoded.encode(values) == "a=1+%2B&b=2&c=")
-        #expect(URLQuery(["b": "2", "a": "1"]).encoded == "b=2&a=1", "a literal keeps its order")
+        let literal: URLQuery = ["b": "2", "a": "1"]
+        #expect(literal.encoded == "b=2&a=1", "a literal keeps its order")
     }
 
     @Test func foundationsItemsKeepTheirOrder() {

@@ -133,7 +133,7 @@ import Logging
     }
 
     @Test func aCancelledTaskPreparesNothing() async throws {
-        let (stack, request) = (stub.server("https://a.example"), try request())
+        let (stack, request) = (stub.server("https://a.example"), try self.request())
         let task = Task {
             withUnsafeCurrentTask { $0?.cancel() }
             return try await stack.prepared(request)
