@@ -15,7 +15,7 @@ public struct RequestPriority: Sendable, Hashable, Comparable, CustomStringConve
     public static let high = RequestPriority(urgency: 1)
     /// The default. Urgency 3.
     public static let normal = RequestPriority(urgency: 3)
-    /// Needed soon, but nobody waits for it. Urgency 5.
+    /// Needed soon, but no person waits for it. Urgency 5.
     public static let low = RequestPriority(urgency: 5)
     /// Sent when nothing else is queued. Urgency 7.
     public static let background = RequestPriority(urgency: 7)

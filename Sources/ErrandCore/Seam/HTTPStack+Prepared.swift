@@ -82,7 +82,7 @@ package final class Preparation: Sendable {
 
 private enum PreparationKey: OptionKey {
     static var defaultValue: Preparation? { nil }
-    /// Nobody may get the end of a request that is not sent.
+    /// No other request may share the end of a request that is not sent.
     static func identity(of value: Preparation?) -> OptionIdentity { value == nil ? .none : .unique }
     static var crossesOrigins: Bool { true }
 }

@@ -57,7 +57,7 @@ private final class PairStorage {
         if let failure { throw failure }
     }
 
-    /// Types whose own encoding is nested, or a number that nobody expects, are plain values here.
+    /// The text of a plain value. Foundation encodes some of these types as numbers or as nested values.
     private static func text(of value: some Encodable) -> String? {
         switch value {
         case let value as String: value

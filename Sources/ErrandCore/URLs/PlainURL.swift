@@ -1,7 +1,7 @@
-/// Where the parts of an absolute URL stand that is written as most are: with a lower-case scheme, a host of lower-case letters, digits, hyphens
-/// and dots, and no escapes.
+/// The parts of an absolute URL that is written as most URLs are: with a lower-case scheme, a host of lower-case letters, digits, hyphens and
+/// dots, and no escapes.
 ///
-/// Such a URL is read in one pass, as it needs no change. All others, and all that are invalid, are for ``URLReference`` to read, or to refuse.
+/// Such a URL is read in one pass, as it needs no change. ``URLReference`` reads or refuses all others.
 struct PlainURL {
     /// `http` or `https`.
     let schemeBytes: Int
@@ -12,7 +12,7 @@ struct PlainURL {
     /// Where the query's question mark stands, or the text's end.
     let pathEnd: Int
 
-    /// Nil for a URL that is written otherwise.
+    /// `nil` for a URL that is written in another way.
     init?(_ text: String) {
         guard text.utf8.count <= RequestTarget.limitBytes,
             let read = text.utf8.withContiguousStorageIfAvailable({ PlainURL(reading: $0) }), let read

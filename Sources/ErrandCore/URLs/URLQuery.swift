@@ -105,7 +105,7 @@ public struct URLQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral, Cust
         items = elements.flatMap { name, value in value.queryValues.map { Item(name: name, value: $0) } }
     }
 
-    /// The items of a dictionary, sorted by name, as a dictionary has no order of its own.
+    /// The items of a dictionary, sorted by name, as a dictionary has no order of its own. A literal of the type `URLQuery` keeps its order.
     public init(_ dictionary: [String: String]) {
         items = dictionary.sorted { $0.key < $1.key }.map { Item(name: $0.key, value: $0.value) }
     }
@@ -152,7 +152,7 @@ public struct URLQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral, Cust
     /// Whether there are no items.
     public var isEmpty: Bool { items.isEmpty }
 
-    /// The value of the first item of this name; `nil` if there is none, or if it is a name alone.
+    /// The value of the first item of this name; `nil` if no item has it, or if the item is a name alone.
     ///
     /// Setting a value is ``set(_:_:)``; setting `nil` removes all items of the name.
     public subscript(name: String) -> String? {
@@ -166,7 +166,7 @@ public struct URLQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral, Cust
     /// Whether there is an item of this name, with a value or without.
     public func contains(_ name: String) -> Bool { items.contains { $0.name == name } }
 
-    /// Replaces all items of `name` with `value`, at the place of the first one; appends it where there is none.
+    /// Replaces all items of `name` with `value`, at the place of the first one; appends it if no item has that name.
     ///
     /// ```swift
     /// request.query.set("page", 2)
@@ -177,7 +177,7 @@ public struct URLQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral, Cust
         replace(name, with: value.queryValues.map { Item(name: name, value: $0) })
     }
 
-    /// Replaces all items of an array, at the place of the first one; appends them where there are none.
+    /// Replaces all items of an array, at the place of the first one; appends them if no item has that name.
     ///
     /// - Parameters:
     ///   - name: without brackets, also for the style ``ArrayStyle/brackets``.
