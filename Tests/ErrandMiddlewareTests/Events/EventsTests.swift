@@ -135,12 +135,12 @@ import Testing
         #expect(sink.kinds.count { $0 == .callStart } == 2)
     }
 
-    @Test func aRedirectThatIsGivenBackIsToldOf() async throws {
+    @Test func aRedirectThatIsReturnedIsReported() async throws {
         let stub = StubTransport(Stub().responds(.redirect(to: "/y", status: .temporaryRedirect)))
         let once = AsyncStream<Data> { $0.finish() }
         let response = try await stub.redirect().events(to: sink).send(try request(.post, body: .stream(once)))
         #expect(response.status == .temporaryRedirect)
-        #expect(sink.events.compactMap(\.decision).map(\.description) == ["307, given back"])
+        #expect(sink.events.compactMap(\.decision).map(\.description) == ["307, returned"])
     }
 
     @Test func anEventShowsNoSecret() throws {
@@ -188,7 +188,7 @@ import Testing
         ([.callStart, .start, .requestSent, .requestHeadSent, .end, .callEnd], "exchange 1: requestSent before the request's head"),
         (
             [.callStart, .start, .requestHeadSent, .connectionAcquired, .end, .callEnd],
-            "exchange 1: connectionAcquired behind requestHeadSent"
+            "exchange 1: connectionAcquired after requestHeadSent"
         ),
         ([.callStart, .queueStart, .callEnd], "queueStart without queueEnd"),
         ([.callStart, .waitEnd, .waitStart, .callEnd], "waitEnd without waitStart"),
