@@ -29,7 +29,7 @@ public struct ResponseDecodingError: RequestFailure {
         attempts = response.metadata.attempts
         typeName = String(reflecting: type)
         self.underlying = underlying
-        bodyPrefix = Data(body.prefix(upTo: Self.bodyLimitBytes))
+        bodyPrefix = Data(body.prefix(Self.bodyLimitBytes))
         codingPath = Self.context(of: underlying).map { Self.text($0.codingPath).shownSafely() } ?? ""
     }
 

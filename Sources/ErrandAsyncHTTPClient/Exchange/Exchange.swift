@@ -68,7 +68,7 @@ final class Exchange: ReadyBodySource {
     func run(on client: HTTPClient, preferring eventLoop: (any EventLoop)?) async throws -> ErrandCore.Response {
         var message = try HTTPClient.Request(request, body: clientBody(on: client.eventLoopGroup))
         if request.deadline?.hasPassed == true {
-            throw TransportError(.timedOut, phase: .queue, elapsed: .zero, request: request, delivery: .notSent)
+            throw TransportError.timedOut(.queue, after: .zero, request: request, delivery: .notSent)
         }
         events?.record(.start)
         if events != nil, let watch = machine.withLock({ $0.held?.owner.watch }), let number = watch.expect(self) {

@@ -25,16 +25,18 @@ struct FailureMapping {
         case let error as RequestBodyFailed:
             return made(.requestBody, message: Self.text(of: error.underlying), underlying: error.underlying)
         case let error as HTTPClientError:
-            return hasTimedOut && error != .alreadyShutdown ? made(.timedOut, underlying: error) : failure(for: error)
+            return hasTimedOut && error != .alreadyShutdown ? deadlinePassed(error) : failure(for: error)
         case _ where hasTimedOut:
-            return made(.timedOut, underlying: error)
+            return deadlinePassed(error)
         case let error as NIOConnectionError:
             return failure(for: error)
+        case let error as SocketAddressError.UnknownHost:
+            return made(.cannotFindHost, phase: .connect, message: "'\(error.host)'", underlying: error)
         case let error as SocketAddressError:
             return made(.cannotFindHost, phase: .connect, message: Self.text(of: error), underlying: error)
         case let error as ChannelError:
             switch error {
-            case .connectTimeout: return made(.timedOut, phase: .connect, underlying: error)
+            case .connectTimeout: return made(.timedOut, phase: .connect, message: Self.connectTimeout, underlying: error)
             case .ioOnClosedChannel, .alreadyClosed, .eof:  // also of a kept connection that ended before it was used again
                 return made(.connectionLost, message: Self.text(of: error), underlying: error)
             default: return lost(error)
@@ -73,23 +75,25 @@ struct FailureMapping {
     private func failure(for error: HTTPClientError) -> any Error {
         switch error {
         case .connectTimeout, .tlsHandshakeTimeout, .socksHandshakeTimeout, .httpProxyHandshakeTimeout, .getConnectionFromPoolTimeout:
-            made(.timedOut, phase: .connect, message: error.shortDescription, underlying: error)
-        case .deadlineExceeded, .readTimeout, .writeTimeout:
-            made(.timedOut, underlying: error)
+            made(.timedOut, phase: .connect, message: Self.text(of: error), underlying: error)
+        case .deadlineExceeded:
+            deadlinePassed(error)
+        case .readTimeout, .writeTimeout:
+            made(.timedOut, message: Self.text(of: error), underlying: error)
         case .alreadyShutdown:
             made(.shutDown, underlying: error)
         case .cancelled:  // by a client that shuts down, or by a connection of HTTP/2 that closes
             made(isShutDown ? .shutDown : .connectionLost, underlying: error)
         case .proxyAuthenticationRequired, .invalidProxyResponse:
-            made(.proxy, phase: .connect, message: error.shortDescription, underlying: error)
+            made(.proxy, phase: .connect, message: Self.text(of: error), underlying: error)
         case .remoteConnectionClosed, .uncleanShutdown, .requestStreamCancelled:
-            made(.connectionLost, message: error.shortDescription, underlying: error)
+            made(.connectionLost, message: Self.text(of: error), underlying: error)
         case .bodyLengthMismatch, .writeAfterRequestSent:
-            made(.requestBody, message: error.shortDescription, underlying: error)
+            made(.requestBody, message: Self.text(of: error), underlying: error)
         default:
             delivery == .notSent
-                ? made(.invalidRequest, phase: .request, message: error.shortDescription, underlying: error)
-                : made(.invalidResponse, message: error.shortDescription, underlying: error)
+                ? made(.invalidRequest, phase: .request, message: Self.text(of: error), underlying: error)
+                : made(.invalidResponse, message: Self.text(of: error), underlying: error)
         }
     }
 
@@ -101,21 +105,61 @@ struct FailureMapping {
         return made(.cannotConnect, phase: .connect, message: Set(reasons).sorted().joined(separator: ", "), underlying: error)
     }
 
+    private func deadlinePassed(_ error: any Error) -> TransportError {
+        made(.timedOut, message: TransportError.deadlinePassed, underlying: error)
+    }
+
     private func lost(_ error: any Error) -> any Error {
         phase == .connect
             ? made(.cannotConnect, message: Self.text(of: error), underlying: error)
             : made(.connectionLost, message: Self.text(of: error), underlying: error)
     }
 
-    /// What may be shown of an error: its text where that is known to be without secrets, its type otherwise.
+    /// What may be shown of an error, in words: its text where that is known to be without secrets, its type otherwise.
     static func text(of error: any Error) -> String {
         switch error {
-        case let error as HTTPClientError: error.shortDescription
+        case let error as HTTPClientError: text(of: error)
+        case let error as ChannelError: text(of: error)
+        case let error as IOError: systemErrorText(error.errnoCode)
+        case let error as HTTPParserError: String(reflecting: error)
         case let error as any RequestFailure: error.description
+        case let error as FileReadError: error.description
         case is RequestBodyLengthError, is NoStreamsAllowed: "\(error)"
-        case is IOError, is ChannelError, is SocketAddressError, is HTTPParserError: "\(error)"
-        case is NIOHTTPDecompression.DecompressionError, is NIOHTTP2Errors.StreamClosed: "\(error)"
+        case is SocketAddressError: "\(error)"
+        case let error as NIOHTTPDecompression.DecompressionError:
+            Self.isLimit(error) ? "the decompressed body is longer than its limit" : "the compressed body is damaged"
+        case let error as NIOHTTP2Errors.StreamClosed: "the server closed the stream (HTTP/2 error \(error.errorCode.networkCode))"
         default: "\(type(of: error))"
+        }
+    }
+
+    private static let connectTimeout = "the client's limit for connecting passed"
+
+    private static func text(of error: HTTPClientError) -> String {
+        switch error {
+        case .remoteConnectionClosed: "connection closed by the server"
+        case .uncleanShutdown: "connection closed by the server without the end of TLS"
+        case .requestStreamCancelled: "the stream was cancelled"
+        case .connectTimeout: connectTimeout
+        case .tlsHandshakeTimeout: "the client's limit for the TLS handshake passed"
+        case .socksHandshakeTimeout, .httpProxyHandshakeTimeout: "the client's limit for the handshake with the proxy passed"
+        case .getConnectionFromPoolTimeout: "no connection became free in time"
+        case .readTimeout: "the client's read timeout passed"
+        case .writeTimeout: "the client's write timeout passed"
+        case .proxyAuthenticationRequired: "the proxy asks for credentials"
+        case .invalidProxyResponse: "the response of the proxy is not valid"
+        case .bodyLengthMismatch: "the body does not have the length that was declared"
+        default: "\(error.shortDescription.prefix(1).lowercased())\(error.shortDescription.dropFirst())"
+        }
+    }
+
+    private static func text(of error: ChannelError) -> String {
+        switch error {
+        case .connectTimeout: connectTimeout
+        case .ioOnClosedChannel, .alreadyClosed, .outputClosed, .inputClosed: "the connection was closed already"
+        case .eof: "connection closed by the server"
+        case .writeHostUnreachable: "host unreachable"
+        default: "\(error)"
         }
     }
 

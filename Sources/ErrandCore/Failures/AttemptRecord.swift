@@ -1,20 +1,34 @@
-/// One attempt that was not the last.
+/// One attempt at a call after which another attempt was made.
+///
+/// ```swift
+/// let response = try await stack.send(request)
+/// for attempt in response.metadata.attempts { print(attempt) }    // attempt 1: 503, then waited 0.1 s
+/// ```
 public struct AttemptRecord: Sendable, CustomStringConvertible {
+    /// What came of an attempt.
     public enum Outcome: Sendable {
+        /// A response with this status.
         case status(HTTPResponse.Status)
+        /// No response, because of this error.
         case failure(any Error)
     }
 
-    /// From 1.
+    /// The number of the attempt, from 1.
     public let number: Int
+    /// What came of the attempt.
     public let outcome: Outcome
-    /// How long was waited before the next attempt.
+    /// The wait before the next attempt.
     public let delay: Duration
 
+    /// - Parameters:
+    ///   - number: the number of the attempt, from 1.
+    ///   - outcome: what came of the attempt.
+    ///   - delay: the wait before the next attempt.
     public init(number: Int, outcome: Outcome, delay: Duration) {
         (self.number, self.outcome, self.delay) = (number, outcome, delay)
     }
 
+    /// Number, outcome and wait, without secrets.
     public var description: String {
         "attempt \(number): \(outcome), then waited \(delay.formattedSeconds)"
     }
@@ -39,7 +53,7 @@ extension AttemptRecord: CustomReflectable {
 private enum AttemptsKey: MetadataKey { static var defaultValue: [AttemptRecord] { [] } }
 
 extension ResponseMetadata {
-    /// The attempts before the one that this response answers, oldest first.
+    /// The attempts before the one to which this is the response, oldest first.
     public var attempts: [AttemptRecord] {
         get { self[AttemptsKey.self] }
         set { self[AttemptsKey.self] = newValue }

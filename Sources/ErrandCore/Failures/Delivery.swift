@@ -1,8 +1,14 @@
 /// Whether a request that failed reached the server. The order is `notSent`, `unknown`, `sent`.
+///
+/// ```swift
+/// } catch let failure as any RequestFailure where failure.delivery == .notSent {
+///     try await order(again: cart)        // safe: no server got it
+/// }
+/// ```
 public enum Delivery: String, Sendable, Hashable, Comparable {
-    /// Nothing of it left: it can be sent again, whatever its method.
+    /// Nothing of it was sent: it can be sent again, whatever its method.
     case notSent
-    /// Some of it left; whether the server acted on it is not known.
+    /// Some of it may have been sent; whether the server processed it is not known.
     case unknown
     /// The server responded.
     case sent

@@ -1,11 +1,14 @@
-/// Where an exchange was when something happened. An open set.
+/// The part of an exchange in which something happened. An open set: transports and middleware of your own may add phases.
 public struct ExchangePhase: Sendable, Hashable, CustomStringConvertible {
+    /// The name, such as `connect`.
     public let description: String
+
+    /// - Parameter description: the name.
     public init(_ description: String) { self.description = description }
 
-    /// Before anything was done: the request itself.
+    /// Before anything is done: the request itself.
     public static let request = ExchangePhase("request")
-    /// Waiting for a turn or for a connection.
+    /// Waiting for a slot or for a connection.
     public static let queue = ExchangePhase("queue")
     /// Looking up the host, connecting, TLS.
     public static let connect = ExchangePhase("connect")
@@ -19,4 +22,19 @@ public struct ExchangePhase: Sendable, Hashable, CustomStringConvertible {
     public static let decode = ExchangePhase("decode")
     /// Waiting before the next attempt.
     public static let backoff = ExchangePhase("backoff")
+
+    /// What was done in it, to follow what happened: `timed out` `while connecting`.
+    var activity: String {
+        switch self {
+        case .request: "before it was sent"
+        case .queue: "in the queue"
+        case .connect: "while connecting"
+        case .send: "while sending the request"
+        case .response: "while waiting for the response"
+        case .body: "while reading the body"
+        case .decode: "while decoding the body"
+        case .backoff: "while waiting for the next attempt"
+        default: "in \(description)"
+        }
+    }
 }

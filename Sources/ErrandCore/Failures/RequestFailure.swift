@@ -1,4 +1,4 @@
-/// What every failure of this library tells: where it happened, what was known by then, and whether the server may have acted.
+/// A failure of a call: in which phase, what was known by then, and whether the server may have processed the request.
 ///
 /// ```swift
 /// do {
@@ -6,17 +6,23 @@
 /// } catch is CancellationError {
 /// } catch let failure as any RequestFailure where failure.delivery == .notSent {
 ///     // safe to do again
+/// } catch {
+///     alert(error.localizedDescription)       // Could not connect to the server a.example.
 /// }
 /// ```
 ///
-/// Cancellation is never a failure: it stays `CancellationError`. A description holds no secret and no body.
+/// Each failure has two texts. ``description`` is for developers: request, phase, reason and attempts on one line. `errorDescription`,
+/// which is `localizedDescription`, is a sentence for people; `failureReason` and `recoverySuggestion` say why, and what may help. All are
+/// in English, and none holds a secret or a body. As an `NSError`, a failure has its type's name as the domain and the code 1.
+///
+/// Cancellation is never a failure: it stays `CancellationError`.
 public protocol RequestFailure: LocalizedError, CustomStringConvertible {
-    /// The request, as far as it had come; nil where a body failed that knows of none.
+    /// The request, as far as it had come; `nil` where a body failed that does not know its request.
     ///
     /// Layers set it, to give it back the deadline and the event sink that it had outside of them. If a body fails, the request keeps those of its
     /// exchange.
     var request: Request? { get set }
-    /// Where the exchange was.
+    /// The phase of the exchange.
     var phase: ExchangePhase { get }
     /// The head of the response, if one had come.
     var response: HTTPResponse? { get }
@@ -24,18 +30,40 @@ public protocol RequestFailure: LocalizedError, CustomStringConvertible {
     var bodyPrefix: Data { get }
     /// The attempts before this one, oldest first; retry adds them.
     var attempts: [AttemptRecord] { get set }
-    /// Whether a server got the request, in any attempt of the call: `no` only if nothing left in this attempt and in all of ``attempts``.
+    /// Why retry made no further attempt, though the policy called for one; `nil` where it did not. Retry sets it; a type without a
+    /// property of this name ignores it.
+    var retryStop: RetryStop? { get set }
+    /// Whether a server got the request, in any attempt of the call: `notSent` only if nothing left in this attempt and in all of ``attempts``.
     var delivery: Delivery { get }
 }
 
 extension RequestFailure {
     public var response: HTTPResponse? { nil }
     public var bodyPrefix: Data { Data() }
-    /// The description: what an alert or a log shows as `localizedDescription`.
+    public var retryStop: RetryStop? {
+        get { nil }
+        set {}
+    }
+    /// A sentence for people: ``description`` by default.
     public var errorDescription: String? { description }
+    /// ``description`` by default.
+    public var failureReason: String? { description }
 
-    /// The earlier attempts as text to end a description with; empty if there were none.
-    package var shownAttempts: String { attempts.map { "; \($0)" }.joined() }
+    /// The earlier attempts, and why there is no further one, as text to end a description with; empty if retry did nothing.
+    package var shownAttempts: String {
+        attempts.map { "; \($0)" }.joined() + (retryStop.map { "; no further attempt: \($0.words)" } ?? "")
+    }
+
+    /// `the server a.example`; `the server` where the host is not known.
+    package var shownServer: String { "the server" + (request?.origin.map { " \($0.host.shownSafely(limit: 80))" } ?? "") }
+}
+
+extension StringProtocol {
+    /// With a capital first letter and a full stop.
+    package var asSentence: String {
+        let isClosed = last.map { ".!?…".contains($0) } ?? true
+        return "\(prefix(1).uppercased())\(dropFirst())\(isClosed ? "" : ".")"
+    }
 }
 
 /// What of an error may stand in a message: the description of a failure of this library. Of an error that is not ours, only the type is known

@@ -1,6 +1,6 @@
 extension StringProtocol {
-    /// Text from outside as it may stand in a message: on one line, without control characters, at most `limit` characters, none of which has
-    /// more than a few combining marks. The work does not grow with what is cut off.
+    /// This text as it may stand in a message, where it comes from outside: on one line, without control characters, at most `limit` characters
+    /// (200 by default), none of which has more than a few combining marks. The work does not grow with the part that is cut off.
     public func shownSafely(limit: Int = 200) -> String {
         var text = ""
         // One more than is shown, so that it is known whether something is cut off.

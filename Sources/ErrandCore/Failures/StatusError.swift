@@ -1,8 +1,14 @@
 public import ErrandFormats
 
-/// A response whose status was not wanted, with its head and the front of its body.
+/// A response whose status is not accepted, with its head and the beginning of its body.
+///
+/// The description has the request, the status, the title of the problem, `Retry-After` and the earlier attempts:
+///
+/// ```
+/// GET https://a.example/x: status 503 Service Unavailable; the server asks to wait for 30.0 s; attempt 1: 503, then waited 0.1 s
+/// ```
 public struct StatusError: RequestFailure {
-    /// How much of an unwanted response's body an error keeps: 64 KiB. The rest is abandoned.
+    /// The most that an error keeps of the response's body: 64 KiB. The rest is abandoned.
     public static let bodyLimitBytes = 64 * 1024
 
     public var request: Request?
@@ -10,22 +16,26 @@ public struct StatusError: RequestFailure {
     public let head: HTTPResponse
     /// At most ``bodyLimitBytes`` bytes of the body; fewer where it broke off.
     public let bodyPrefix: Data
-    /// False where the body was longer, or broke off.
+    /// Whether ``bodyPrefix`` is the whole body: it was not longer, and did not break off.
     public let bodyIsWhole: Bool
-    /// What the server says of the problem, where it sent `application/problem+json` (RFC 9457); nil otherwise.
+    /// The server's description of the problem, where it sent `application/problem+json`
+    /// ([RFC 9457](https://www.rfc-editor.org/rfc/rfc9457)); `nil` otherwise.
     public let problem: ProblemDetails?
     public var attempts: [AttemptRecord]
+    public var retryStop: RetryStop?
     /// The response without its body, for observers that stand outside `validateStatus`.
     package let refused: Response
     /// Whether its body was a stream.
     package let bodyWasStreamed: Bool
 
+    /// The status that is not accepted.
     public var status: HTTPResponse.Status { head.status }
     public var response: HTTPResponse? { head }
     public var phase: ExchangePhase { .response }
     public var delivery: Delivery { .sent }
 
-    /// How long the server asks to be left alone (`Retry-After`); nil where it does not say.
+    /// The wait that the server asks for before the next request (`Retry-After`,
+    /// [RFC 9110, section 10.2.3](https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3)); `nil` where it does not ask.
     public var retryAfter: Duration? { head.headerFields.retryAfter }
 
     /// Reads the front of the body and abandons the rest.
@@ -36,6 +46,7 @@ public struct StatusError: RequestFailure {
         request = response.request
         head = response.head
         attempts = response.metadata.attempts
+        retryStop = response.metadata.retryStop
         let limitBytes = Self.bodyLimitBytes
         var (front, isWhole) = (Data(), false)
         do {
@@ -72,11 +83,52 @@ public struct StatusError: RequestFailure {
     /// Request, status, the problem's title, `Retry-After` and the earlier attempts: no other field and no body.
     public var description: String {
         var text = request.map { "\($0): " } ?? ""
-        text += "status \(head.status.code)"
-        if !head.status.reasonPhrase.isEmpty { text += " \(head.status.reasonPhrase)" }
+        text += shownStatus
         if let problem, !problem.description.isEmpty { text += " (\(problem.description.shownSafely()))" }
         if let retryAfter { text += "; the server asks to wait for \(retryAfter.formattedSeconds)" }
         return text + shownAttempts
+    }
+}
+
+extension StatusError {
+    private var shownStatus: String {
+        "status \(head.status.code)" + (head.status.reasonPhrase.isEmpty ? "" : " \(head.status.reasonPhrase)")
+    }
+
+    /// A sentence for people, with the status: `The server a.example needs valid credentials (status 401).`
+    public var errorDescription: String? {
+        let server = shownServer
+        let text =
+            switch head.status.code {
+            case 401: "\(server) needs valid credentials"
+            case 403: "\(server) does not allow this"
+            case 404: "\(server) does not have what was asked for"
+            case 410: "\(server) no longer has what was asked for"
+            case 429: "\(server) got too many requests"
+            case 400...499: "\(server) did not accept the request"
+            case 500...599: "\(server) could not process the request"
+            default: "\(server) responded in an unexpected way"
+            }
+        return "\(text) (status \(head.status.code))".asSentence
+    }
+
+    /// The status, and the title of the problem if the server describes it.
+    public var failureReason: String? {
+        guard let problem, !problem.description.isEmpty else { return "The server responded with \(shownStatus)." }
+        return "The server responded with \(shownStatus): \(problem.description.shownSafely())".asSentence
+    }
+
+    /// What may help, with the wait that the server asks for.
+    public var recoverySuggestion: String? {
+        switch head.status.code {
+        case 401: return "Sign in again, then try again."
+        case 403: return "Check the permissions of the account."
+        case 404, 410: return "Check the address."
+        case 408, 425, 429, 500...599:
+            return retryAfter.map { "Try again in \($0.formattedSeconds)." } ?? "Try again later."
+        case 400...499: return "Correct the request: sent again as it is, it fails in the same way."
+        default: return nil
+        }
     }
 }
 

@@ -1,4 +1,9 @@
-/// Which statuses are wanted.
+/// The statuses that a call accepts.
+///
+/// ```swift
+/// stack.validateStatus(.statuses([200, 404]))
+/// request.options.validateStatus = .use(StatusRule("below 500") { $0.code < 500 })
+/// ```
 public struct StatusRule: Sendable, CustomStringConvertible {
     /// One reference, since each request carries the rule that it has passed.
     private final class Storage: Sendable {
@@ -11,20 +16,24 @@ public struct StatusRule: Sendable, CustomStringConvertible {
     }
 
     private let storage: Storage
+    /// The rule in words: `2xx`.
     public var description: String { storage.description }
 
-    /// - Parameter description: for the stack's description.
+    /// - Parameters:
+    ///   - description: the rule in words, for the stack's description.
+    ///   - accepts: whether a status is accepted.
     public init(_ description: String, accepts: @escaping @Sendable (HTTPResponse.Status) -> Bool) {
         storage = Storage(description, accepts)
     }
 
+    /// Whether `status` is accepted.
     public func accepts(_ status: HTTPResponse.Status) -> Bool { storage.accepts(status) }
 
     /// 200 to 299.
     public static let successful = StatusRule("2xx") { $0.kind == .successful }
     /// 200 to 399, for callers that handle redirects and 304 themselves.
     public static let successfulOrRedirection = StatusRule("2xx, 3xx") { $0.kind == .successful || $0.kind == .redirection }
-    /// These and no others.
+    /// The statuses in `codes`, and no others.
     public static func statuses(_ codes: Set<Int>) -> StatusRule {
         StatusRule(codes.sorted().map(String.init).joined(separator: ", ")) { codes.contains($0.code) }
     }
@@ -38,7 +47,9 @@ private enum ValidateStatusOptionKey: OptionKey {
 }
 
 extension RequestOptions {
-    /// Another rule for this request, or `.off`.
+    /// Another rule for this request, or `.off`, which accepts every status. `.inherited` (the default) leaves it to the stack.
+    ///
+    /// The stack must have `validateStatus`; that of a typed client always has.
     public var validateStatus: OptionOverride<StatusRule> {
         get { self[ValidateStatusOptionKey.self] }
         set { self[ValidateStatusOptionKey.self] = newValue }
@@ -46,10 +57,10 @@ extension RequestOptions {
 }
 
 extension Request {
-    /// Whether the call's own rule wants the status of a response to this request, as an observer sees them: by the option, by the
-    /// `validateStatus` outside the observer, or because one inside has let the response pass. Nil where there is no rule.
+    /// Whether the call's own rule accepts the status of a response to this request, as an observer sees them: by the option, by the
+    /// `validateStatus` outside the observer, or because one inside has let the response pass; `nil` where there is no rule.
     ///
-    /// A redirect that may be followed is not judged.
+    /// A redirect that may be followed is always accepted.
     package func accepts(_ response: Response) -> Bool? {
         let rule: StatusRule? =
             switch options.validateStatus {

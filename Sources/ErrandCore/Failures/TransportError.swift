@@ -1,8 +1,18 @@
-/// No answer, or only a part of one: the network, TLS, the other side's protocol, a limit or the deadline.
+/// No response, or only a part of one: the network, TLS, the protocol of the other side, a limit or the deadline.
+///
+/// The description says what happened, in which phase, after how long, why, and whether the request was sent:
+///
+/// ```
+/// GET https://a.example/: cannot connect: connection refused (not sent)
+/// GET https://a.example/: timed out while waiting for the response after 0.211 s: the limit firstByte is 0.2 s (may have been sent)
+/// GET https://a.example/: connection lost while reading the body after 2.3 s: connection reset by the server (sent)
+/// ```
 public struct TransportError: RequestFailure {
     /// What happened. An open set: match the ones you handle, and let the rest fall through.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
+        /// The code in words, such as `cannot connect`.
         public let description: String
+        /// - Parameter description: the code in words; it begins the description of the error.
         public init(_ description: String) { self.description = description }
 
         /// The host's name could not be resolved.
@@ -11,47 +21,61 @@ public struct TransportError: RequestFailure {
         public static let cannotConnect = Code("cannot connect")
         /// The connection broke off.
         public static let connectionLost = Code("connection lost")
-        /// A deadline or a timeout passed; `phase` and `elapsed` say which and when.
+        /// A deadline or a timeout passed; `phase`, `elapsed` and `message` say where, when and which.
         public static let timedOut = Code("timed out")
         /// The certificate or the handshake was refused.
         public static let tls = Code("TLS failure")
         /// The other side does not speak HTTP as it should.
         public static let invalidResponse = Code("invalid response")
-        /// A body or a line over its limit.
+        /// A body, or a line of it, is longer than its limit.
         public static let bodyTooLarge = Code("body too large")
-        /// The request's own body could not be read, or was not as long as declared.
+        /// The request's own body could not be read, or does not have its declared length.
         public static let requestBody = Code("request body failed")
         /// The request can't be sent as it is.
         public static let invalidRequest = Code("invalid request")
-        /// The proxy refused, or asked for credentials.
+        /// The proxy refused the request, or asked for credentials.
         public static let proxy = Code("proxy failure")
-        /// What was asked for, this transport can't do.
+        /// The transport can't do what the request asks for.
         public static let unsupported = Code("unsupported")
         /// The transport was shut down.
         public static let shutDown = Code("transport shut down")
     }
 
+    /// What happened.
     public var code: Code
+    /// The phase of the exchange in which it happened.
     public var phase: ExchangePhase
-    /// What happened, in words, without secrets; empty where the code says all.
+    /// Why it happened, in words and without secrets, such as `connection refused`; empty where the code says all.
     public var message: String
-    /// Since the transport took the request; nil where it was not measured.
+    /// The time since the transport took the request; `nil` where it was not measured.
     public var elapsed: Duration?
-    /// What the layer below threw; nil where there was nothing below.
+    /// The error of the layer below; `nil` where there was none.
     public var underlying: (any Error)?
     public var request: Request?
+    /// The head of the response, if one had come.
     public var response: HTTPResponse?
     public var attempts: [AttemptRecord] = []
-    /// Setting it says so of this attempt alone.
+    public var retryStop: RetryStop?
+    /// Whether a server got the request, in any attempt of the call. Setting it changes that of this attempt alone.
     public var delivery: Delivery {
         get { attempts.isEmpty ? sentInThisAttempt : max(sentInThisAttempt, attempts.delivery) }
         set { sentInThisAttempt = newValue }
     }
     private var sentInThisAttempt: Delivery
-    /// Whether the server has said that it did not process this attempt (REFUSED_STREAM, or GOAWAY with a lower stream; RFC 9113, 8.7): then it
-    /// can be sent again, whatever its method.
+    /// Whether the server reported that it did not process this attempt: then it can be sent again, whatever its method. It does so by
+    /// REFUSED_STREAM, or by GOAWAY with a lower stream ([RFC 9113, section 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)).
     public var isUnprocessed: Bool
 
+    /// - Parameters:
+    ///   - code: what happened.
+    ///   - phase: the phase of the exchange.
+    ///   - message: why it happened, in words and without secrets; empty where the code says all.
+    ///   - elapsed: the time since the transport took the request; `nil` where it was not measured.
+    ///   - underlying: the error of the layer below; `nil` where there is none. Only its type is ever shown.
+    ///   - request: the request, as far as it had come; `nil` where it is not known.
+    ///   - response: the head of the response, if one had come.
+    ///   - delivery: whether a server got the request in this attempt.
+    ///   - isUnprocessed: whether the server reported that it did not process this attempt.
     public init(
         _ code: Code, phase: ExchangePhase, message: String = "", elapsed: Duration? = nil, underlying: (any Error)? = nil,
         request: Request?, response: HTTPResponse? = nil, delivery: Delivery, isUnprocessed: Bool = false
@@ -60,24 +84,41 @@ public struct TransportError: RequestFailure {
         (self.request, self.response, sentInThisAttempt, self.isUnprocessed) = (request, response, delivery, isUnprocessed)
     }
 
+    /// - Parameter message: which limit passed.
     package static func timedOut(
-        _ phase: ExchangePhase, after elapsed: Duration, request: Request?, response: HTTPResponse? = nil, delivery: Delivery
+        _ phase: ExchangePhase, after elapsed: Duration, _ message: String = deadlinePassed, request: Request?,
+        response: HTTPResponse? = nil, delivery: Delivery
     ) -> TransportError {
-        TransportError(.timedOut, phase: phase, elapsed: elapsed, request: request, response: response, delivery: delivery)
+        TransportError(
+            .timedOut, phase: phase, message: message, elapsed: elapsed, request: request, response: response, delivery: delivery)
     }
+
+    /// The message of a timeout where the limit was the request's deadline, no matter which layer set it.
+    package static let deadlinePassed = "the deadline passed"
 
     package static func bodyTooLarge(limitBytes: Int, request: Request?) -> TransportError {
         TransportError(.bodyTooLarge, phase: .body, message: "more than \(limitBytes) bytes", request: request, delivery: .sent)
     }
 
-    /// What, where, after how long, and whether this attempt was sent: `GET https://a.example/: timed out in connect after 2.0 s (not sent)`.
+    /// The request, what happened, in which phase, after how long, why, whether this attempt was sent, and the earlier attempts.
     public var description: String {
         var text = request.map { "\($0): " } ?? ""
-        text += "\(code) in \(phase)"
-        if let elapsed { text += " after \(elapsed.formattedSeconds)" }
-        if !message.isEmpty { text += ": \(message)" }
+        text += happened
         text += " (\(sentInThisAttempt.phrase)\(isUnprocessed ? ", not processed" : ""))"
         return text + shownAttempts
+    }
+}
+
+extension Error {
+    /// This error, where a deadline passed that was set for one attempt: its message names that limit.
+    ///
+    /// - Parameter outer: the deadline of the call, which stands beside that of the attempt.
+    package func naming(attemptTimeout limit: Duration, within outer: Deadline?) -> any Error {
+        guard var failure = self as? TransportError, failure.code == .timedOut, failure.message == TransportError.deadlinePassed,
+            outer?.hasPassed != true
+        else { return self }
+        failure.message = PhaseTimeouts.message([("attempt", limit)])
+        return failure
     }
 }
 

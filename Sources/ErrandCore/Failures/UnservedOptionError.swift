@@ -1,4 +1,4 @@
-/// A request asks for something that no middleware of its stack does: nothing was sent.
+/// A request has an option that no middleware of its stack serves: nothing was sent.
 ///
 /// ```swift
 /// var request = try Request(.get, "/reports")
@@ -30,11 +30,22 @@ public struct UnservedOptionError: RequestFailure {
         return name.prefix(1).lowercased() + name.dropFirst()
     }
 
+    /// The option, the middleware that it needs, and what to do.
     public var description: String {
-        // A place of somebody else's is no name of a modifier.
-        let remedy = missing.description.contains(".") ? "add a middleware with that place" : "add .\(missing)"
-        return "\(request.map { "\($0): " } ?? "")the option '\(option)' needs the middleware '\(missing)', which the stack does not have: "
+        "\(request.map { "\($0): " } ?? "")the option '\(option)' needs the middleware '\(missing)', which the stack does not have: "
             + "\(remedy) to the stack, or do not set the option (not sent)"
+    }
+
+    /// A sentence for people.
+    public var errorDescription: String? { "The request cannot be sent." }
+    /// The option, and the middleware that it needs.
+    public var failureReason: String? { "The option '\(option)' needs the middleware '\(missing)', which the stack does not have." }
+    /// The middleware to add, for a developer.
+    public var recoverySuggestion: String? { "\(remedy) to the stack, or do not set the option".asSentence }
+
+    private var remedy: String {
+        // The place of a third party's middleware is not the name of a modifier.
+        missing.description.contains(".") ? "add a middleware with that place" : "add .\(missing)"
     }
 }
 

@@ -60,22 +60,35 @@ package final class ReadOnlyFile: Sendable {
     }
 }
 
-/// A file that was to be sent could not be read.
+/// A file could not be read, such as one to be sent as a request's body.
+///
+/// The description names the path and the system's error in words: `cannot open '/tmp/report.pdf': no such file or folder (errno 2)`.
 public struct FileReadError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
     /// The file's path.
     public let path: String
-    /// What was tried: `open`, `read` or `stat`.
+    /// The operation that failed: `open`, `read` or `stat`.
     public let operation: String
     /// The system's error number (`errno`).
     public let code: Int32
 
+    /// - Parameters:
+    ///   - path: the file's path.
+    ///   - operation: the operation that failed, as a verb.
+    ///   - code: the system's error number (`errno`).
     public init(path: String, operation: String, code: Int32) {
         (self.path, self.operation, self.code) = (path, operation, code)
     }
 
+    /// Operation, path and the system's error, in words and as a number.
     public var description: String {
-        "cannot \(operation) '\(path)': \(String(cString: strerror(code))) (errno \(code))"
+        let words = systemErrorText(code)
+        return "cannot \(operation) '\(path)': \(words)" + (words.hasSuffix("(errno \(code))") ? "" : " (errno \(code))")
     }
 
-    public var errorDescription: String? { description }
+    /// A sentence for people, with the path.
+    public var errorDescription: String? { "The file '\(path)' cannot be read." }
+    /// The system's error in words.
+    public var failureReason: String? { systemErrorText(code).asSentence }
+    /// What may help.
+    public var recoverySuggestion: String? { "Check that the file exists and may be read." }
 }

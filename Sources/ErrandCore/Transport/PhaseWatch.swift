@@ -86,9 +86,8 @@ final class PhaseWatch: EventSink {
         while true {
             let (generation, rest) = state.withLock { state in (state.generation, state.limit.map { $0 + state.since - elapsed() }) }
             if let rest, rest <= .zero {
-                return state.withLock { state in
-                    .timedOut(state.phase, after: elapsed(), request: request, delivery: .unknown)
-                }
+                let phase = state.withLock(\.phase)
+                return .timedOut(phase, after: elapsed(), limits.message(in: phase), request: request, delivery: .unknown)
             }
             let clock = limits.clock
             try await withThrowingTaskGroup(of: Void.self) { group in
@@ -123,6 +122,24 @@ final class PhaseWatch: EventSink {
             waiter?.resume()
         }
         try Task.checkCancellation()
+    }
+}
+
+extension PhaseTimeouts {
+    /// Which of the limits passed in `phase`, and its value.
+    fileprivate func message(in phase: ExchangePhase) -> String {
+        let named: [(String, Duration?)] =
+            switch phase {
+            case .send: [("idleWrite", idleWrite)]
+            case .response: [("firstByte", firstByte)]
+            default: [("queue", queue), ("connect", connect)]
+            }
+        return Self.message(named.compactMap { name, limit in limit.map { (name, $0) } })
+    }
+
+    /// Which limits passed: `the limit firstByte is 0.2 s`.
+    static func message(_ limits: [(name: String, limit: Duration)]) -> String {
+        limits.map { "the limit \($0.name) is \($0.limit.formattedSeconds)" }.joined(separator: ", ")
     }
 }
 

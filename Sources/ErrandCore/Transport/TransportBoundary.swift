@@ -36,7 +36,7 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
             response.restoreCall(of: request)
             return response
         } catch {
-            throw error.restoringCall(of: request)
+            throw error.restoringCall(of: request).naming(attemptTimeout: timeout, within: request.deadline)
         }
     }
 
@@ -101,7 +101,8 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
         response.body = response.body.replacingSource { source in
             RacedBodySource(source, of: exchange) {
                 try await limits.clock.sleep(for: limit)
-                return .timedOut(.body, after: limit, request: request, response: head, delivery: .sent)
+                return .timedOut(
+                    .body, after: limit, PhaseTimeouts.message([("idleRead", limit)]), request: request, response: head, delivery: .sent)
             }
         }
         return response

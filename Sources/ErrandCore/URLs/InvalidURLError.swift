@@ -1,6 +1,10 @@
-/// Text that is no URL, path or query that this library sends. Thrown when a request is built, before anything is sent.
+/// Text is not a URL, path or query that can be sent. It is thrown before anything is sent: mostly when a request is built, and when it is sent
+/// if it has no host then.
+///
+/// The description shows the text without secrets, and says what to do: `invalid URL '/users': it has no host; give a whole URL, or add
+/// .server("https://…") to the stack`.
 public struct InvalidURLError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
-    /// What was wrong. An open set: new reasons may come.
+    /// What is wrong. An open set: new reasons may come.
     public struct Reason: Sendable, Hashable, CustomStringConvertible {
         public let description: String
         /// In place of the description where the text may hold credentials: the part that it names may be one of theirs.
@@ -16,38 +20,56 @@ public struct InvalidURLError: LocalizedError, Sendable, Hashable, CustomStringC
         public static func == (first: Reason, second: Reason) -> Bool { first.description == second.description }
         public func hash(into hasher: inout Hasher) { hasher.combine(description) }
 
+        /// There is no scheme: `a.example/x`.
         public static let missingScheme = Reason("it has no scheme; write http:// or https://")
-        public static let missingHost = Reason("it has no host; give a whole URL, or add .server(_:) to the stack")
+        /// There is no host, and no `server` in the stack that gives one: `/users`.
+        public static let missingHost = Reason(#"it has no host; give a whole URL, or add .server("https://…") to the stack"#)
+        /// There is a name or a password: `https://joe:secret@a.example`
+        /// ([RFC 9110, section 4.2.4](https://www.rfc-editor.org/rfc/rfc9110#section-4.2.4)).
         public static let credentials = Reason(
-            "it holds credentials; an authentication scheme carries them, a URL does not (RFC 9110, 4.2.4)")
+            "it holds credentials; an authentication scheme carries them, a URL does not (RFC 9110, section 4.2.4)")
+        /// A value that makes a whole segment of the path is empty.
         public static let emptySegment = Reason("a segment of the path is empty, and would vanish on the way")
+        /// A value that makes a whole segment of the path is `.` or `..`.
         public static let dotSegment = Reason("a segment of the path is '.' or '..', which servers and proxies resolve")
+        /// There is a fragment: `/x#top`.
         public static let fragment = Reason("it has a fragment, which is never sent; '#' within data is written %23")
+        /// A path is wanted, and there is a scheme or an authority.
         public static let absolute = Reason("it names a scheme or another authority where a path is wanted")
+        /// An origin is wanted, and there is a path or a query.
         public static let notAnOrigin = Reason("it has a path or a query, and an origin is a scheme, a host and a port alone")
+        /// The target of a request begins with neither `/` nor `?`.
         public static let invalidTarget = Reason("its target begins with neither '/' nor '?', and would become a part of the host")
+        /// It is longer than 65,535 octets.
         public static let tooManyOctets = Reason("it is longer than 65,535 octets")
+        /// The scheme is neither `http` nor `https`.
         public static func unsupportedScheme(_ scheme: String) -> Reason {
             Reason("the scheme '\(scheme.shownSafely(limit: 20))' is neither http nor https", plain: "the scheme is neither http nor https")
         }
+        /// An octet stands in a component where it must be percent-encoded.
         public static func invalidOctet(_ octet: UInt8, component: String) -> Reason {
             let hex = String(octet, radix: 16, uppercase: true)
             return Reason("its \(component) holds the octet 0x\(hex), which must be percent-encoded")
         }
+        /// The host is neither a name nor an address, for the reason `why`.
         public static func invalidHost(_ why: String) -> Reason {
             Reason("its host is invalid: \(why.shownSafely())", plain: "its host is invalid")
         }
+        /// The port is not a number from 1 to 65535.
         public static func invalidPort(_ port: String) -> Reason {
-            Reason("'\(port.shownSafely(limit: 20))' is no port (1 to 65535)", plain: "'…' is no port (1 to 65535)")
+            Reason("'\(port.shownSafely(limit: 20))' is not a port (1 to 65535)", plain: "'…' is not a port (1 to 65535)")
         }
     }
 
-    /// The text, without credentials, a port that is no number (which may be a password) and a refused fragment, and with secret query values
-    /// replaced; at most 200 characters of it.
+    /// The text without secrets, at most 200 characters of it. Credentials, a refused fragment, and a port that is not a number (it may be a
+    /// password) are left out, and secret query values are replaced.
     public let text: String
-    /// Why it was refused.
+    /// What is wrong with the text.
     public let reason: Reason
 
+    /// - Parameters:
+    ///   - text: the text as it was given; its secrets are removed.
+    ///   - reason: what is wrong with it.
     public init(_ text: String, _ reason: Reason) {
         var shown = Credentials.removed(fromInvalidURL: text)
         switch reason {
@@ -59,6 +81,15 @@ public struct InvalidURLError: LocalizedError, Sendable, Hashable, CustomStringC
         self.reason = reason.shown(for: text)
     }
 
+    /// The text without secrets, and the reason.
     public var description: String { "invalid URL '\(text)': \(reason)" }
-    public var errorDescription: String? { description }
+    /// A sentence for people, with the text without secrets.
+    public var errorDescription: String? { "The address '\(text)' is not valid." }
+    /// What is wrong.
+    public var failureReason: String? { reason.description.asSentence }
+    /// What to do; for a developer where the app left out the host.
+    public var recoverySuggestion: String? {
+        reason == .missingHost
+            ? #"Give a whole URL, or add .server("https://…") to the stack."# : "Correct the address, then try again."
+    }
 }

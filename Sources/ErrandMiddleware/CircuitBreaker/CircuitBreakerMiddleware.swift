@@ -215,6 +215,13 @@ public struct CircuitOpenError: RequestFailure {
             + (retryAfter.map { "the circuit stays open for another \($0.formattedSeconds)" } ?? "the circuit is open")
             + " (not sent)" + shownAttempts
     }
+
+    /// A sentence for people.
+    public var errorDescription: String? { "The request was not sent, because \(shownServer) did not work properly a moment ago." }
+    public var failureReason: String? {
+        (retryAfter.map { "the circuit stays open for another \($0.formattedSeconds)" } ?? "the circuit is open").asSentence
+    }
+    public var recoverySuggestion: String? { retryAfter.map { "Try again in \($0.formattedSeconds)." } ?? "Try again later." }
 }
 
 extension CircuitOpenError: CustomReflectable {

@@ -150,6 +150,13 @@ public struct SlowReaderError: RequestFailure {
     public var description: String {
         "\(request.map { "\($0): " } ?? "")another caller reads the shared body so fast that more than \(limitBytes) bytes were to be kept (sent)"
     }
+
+    /// A sentence for people.
+    public var errorDescription: String? { "The response of \(shownServer) was not read in time." }
+    public var failureReason: String? {
+        "Another caller reads the shared body faster: more than \(limitBytes) bytes would have to be kept."
+    }
+    public var recoverySuggestion: String? { "Read the body without pauses, or set request.options.coalesce to off." }
 }
 
 extension SlowReaderError: CustomReflectable {

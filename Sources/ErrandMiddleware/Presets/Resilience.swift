@@ -75,11 +75,16 @@ public struct Resilience: Sendable, CustomStringConvertible {
 }
 
 /// Settings that don't fit each other. Thrown when a ``Resilience`` is created, not when it is used.
-public struct ResilienceError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The problems, each a sentence with the values; never empty.
+public struct ResilienceError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
+    /// What does not fit: each a sentence with the values; never empty.
     public let problems: [String]
 
+    /// All problems.
     public var description: String { problems.joined(separator: "; ") }
+    /// A sentence for people.
+    public var errorDescription: String? { "The settings for retries and timeouts do not fit each other." }
+    public var failureReason: String? { description.asSentence }
+    public var recoverySuggestion: String? { "Change the settings that are named." }
 }
 
 extension HTTPSender {

@@ -145,6 +145,11 @@ public struct RateLimitError: RequestFailure {
         "\(request.map { "\($0): " } ?? "")refused by the rate limit\(cause == .server ? " of the server" : "")"
             + (retryAfter.map { ": the next request may go in \($0.formattedSeconds)" } ?? "") + " (not sent)" + shownAttempts
     }
+
+    /// A sentence for people.
+    public var errorDescription: String? { "The request was not sent, because too many requests were sent to \(shownServer)." }
+    public var failureReason: String? { "The rate limit\(cause == .server ? " of the server" : "") is reached." }
+    public var recoverySuggestion: String? { retryAfter.map { "Try again in \($0.formattedSeconds)." } ?? "Try again later." }
 }
 
 extension RateLimitError: CustomReflectable {
@@ -170,6 +175,11 @@ public struct RateLimitStoreError: RequestFailure {
         "\(request.map { "\($0): " } ?? "")refused, the store of the rate limit failed: \(type(of: underlying))"
             + " (not sent)" + shownAttempts
     }
+
+    /// A sentence for people.
+    public var errorDescription: String? { "The request was not sent, because the limit for requests could not be read." }
+    public var failureReason: String? { "The store of the rate limit failed: \(type(of: underlying))." }
+    public var recoverySuggestion: String? { "Try again later." }
 }
 
 extension RateLimitStoreError: CustomReflectable {

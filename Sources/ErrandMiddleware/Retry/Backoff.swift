@@ -1,12 +1,19 @@
 internal import ErrandCore
 
-/// How long is waited before each further attempt, before jitter.
+/// The wait before each further attempt, before jitter.
+///
+/// ```swift
+/// RetryPolicy(maxAttempts: 5, backoff: .fibonacci(unit: .milliseconds(200)))
+/// ```
 public struct Backoff: Sendable, CustomStringConvertible {
+    /// The backoff in words, for the stack's description.
     public let description: String
     private let wait: @Sendable (Int) -> Duration
 
+    /// A backoff of your own.
+    ///
     /// - Parameters:
-    ///   - description: for the stack's description.
+    ///   - description: the backoff in words, for the stack's description.
     ///   - wait: the wait after the attempt with this number, from 1; negative counts as none.
     public static func custom(_ description: String, _ wait: @escaping @Sendable (_ attempt: Int) -> Duration) -> Backoff {
         Backoff(description: description) { max(.zero, wait($0)) }
@@ -15,13 +22,18 @@ public struct Backoff: Sendable, CustomStringConvertible {
     /// No wait.
     public static let immediate = Backoff(description: "immediate") { _ in .zero }
 
-    /// Always the same.
+    /// The same wait each time; at least zero.
     public static func constant(_ wait: Duration) -> Backoff {
         precondition(wait >= .zero, "wait must be at least zero (is \(wait))")
         return Backoff(description: "constant \(wait)") { _ in wait }
     }
 
-    /// `base` · `factor`^(*n* - 1) after attempt *n*, at most `cap`.
+    /// A wait that grows: `base` · `factor`^(*n* - 1) after attempt *n*, at most `cap`.
+    ///
+    /// - Parameters:
+    ///   - base: the wait after the first attempt; at least zero.
+    ///   - factor: at least 1.
+    ///   - cap: the longest wait; at least zero.
     public static func exponential(
         base: Duration = .milliseconds(100), factor: Double = 2, cap: Duration = .seconds(20)
     ) -> Backoff {
@@ -35,7 +47,11 @@ public struct Backoff: Sendable, CustomStringConvertible {
         }
     }
 
-    /// `unit` times 1, 1, 2, 3, 5, 8, …, at most `cap`.
+    /// A wait that grows: `unit` times 1, 1, 2, 3, 5, 8, …, at most `cap`.
+    ///
+    /// - Parameters:
+    ///   - unit: the wait after the first attempt; at least zero.
+    ///   - cap: the longest wait; at least zero.
     public static func fibonacci(unit: Duration = .milliseconds(100), cap: Duration = .seconds(20)) -> Backoff {
         precondition(unit >= .zero, "unit must be at least zero (is \(unit))")
         precondition(cap >= .zero, "cap must be at least zero (is \(cap))")
@@ -46,7 +62,9 @@ public struct Backoff: Sendable, CustomStringConvertible {
         }
     }
 
-    /// The longest wait after the attempt with this number, from 1.
+    /// The wait after an attempt, before jitter.
+    ///
+    /// - Parameter attempt: the number of the attempt; at least 1.
     public func wait(afterAttempt attempt: Int) -> Duration {
         precondition(attempt >= 1, "attempt must be at least 1 (is \(attempt))")
         return wait(attempt)
@@ -57,19 +75,24 @@ public struct Backoff: Sendable, CustomStringConvertible {
     }
 }
 
-/// What chance makes of a wait, so that clients who failed together don't come back together.
+/// The part of a wait that is left to chance, so that clients whose requests failed together don't retry together.
 public struct Jitter: Sendable, Hashable, CustomStringConvertible {
     /// The part of a wait that is left to chance: 0 to 1.
     private let share: Double
+    /// The jitter in words: `full jitter`.
     public let description: String
 
-    /// Anything from zero to the whole wait. The default: it spreads load best.
+    /// From zero to the whole wait. The default: it spreads load best.
     public static let full = Jitter(share: 1, description: "full jitter")
     /// From half the wait to the whole.
     public static let equal = Jitter(share: 0.5, description: "equal jitter")
     /// The whole wait, always.
     public static let none = Jitter(share: 0, description: "no jitter")
 
-    /// - Parameter random: from 0 up to, but not including, 1.
+    /// The wait with its jitter.
+    ///
+    /// - Parameters:
+    ///   - wait: the wait of the backoff.
+    ///   - random: a number from 0 up to, but not including, 1.
     public func applied(to wait: Duration, random: Double) -> Duration { wait * (1 - share + share * random) }
 }

@@ -2,16 +2,23 @@ public import ErrandCore
 
 /// A name for a call, by which a server knows that two requests are one (`Idempotency-Key`, draft-ietf-httpapi-idempotency-key-header).
 ///
-/// The field is a structured string (RFC 9651, 3.3.3), in quotes. It stays the same for every attempt of a call; a new call has a new one.
+/// ```swift
+/// var order = try Request(.post, "/orders")
+/// order.options.idempotencyKey = .attached        // may be sent again now
+/// ```
+///
+/// The field is a structured string in quotes ([RFC 9651, section 3.3.3](https://www.rfc-editor.org/rfc/rfc9651#section-3.3.3)). It stays
+/// the same for every attempt of a call; a new call has a new one.
 public struct IdempotencyKey: Sendable, Hashable {
     private let value: String?
 
-    /// A random one, made when the request is sent.
+    /// A random key, made when the request is sent.
     public static let attached = IdempotencyKey(value: nil)
 
-    /// One of your own, such as an order's number.
+    /// A key of your own, such as an order's number.
     ///
-    /// - Precondition: printable ASCII, not empty (RFC 9651, 3.3.3).
+    /// - Precondition: `value` is printable ASCII, and not empty
+    ///   ([RFC 9651, section 3.3.3](https://www.rfc-editor.org/rfc/rfc9651#section-3.3.3)).
     public static func value(_ value: String) -> IdempotencyKey {
         precondition(
             !value.isEmpty && value.utf8.allSatisfy { (0x20...0x7E).contains($0) },
@@ -27,7 +34,7 @@ public struct IdempotencyKey: Sendable, Hashable {
 }
 
 extension IdempotencyKey: CustomStringConvertible, CustomReflectable {
-    /// Whether it is a random one. The value of another is not shown, as whoever has it can ask what became of the call.
+    /// Whether it is a random key. The value of another one is not shown, as it lets anyone ask what became of the call.
     public var description: String { value == nil ? "attached" : "value(\(Sensitivity.urlPlaceholder))" }
     public var customMirror: Mirror { Mirror(self, children: ["key": description]) }
 }
@@ -39,8 +46,10 @@ private enum IdempotencyKeyOption: OptionKey {
 }
 
 extension RequestOptions {
-    /// The key that retry attaches to this request, which may be sent again then; nil (the default) leaves it to the policy. A field that the
+    /// The key that retry attaches to this request, which may be sent again then; `nil` (the default) leaves it to the policy. A field that the
     /// request already has counts instead.
+    ///
+    /// The stack must have `retry`: ``UnservedOptionError`` otherwise.
     public var idempotencyKey: IdempotencyKey? {
         get { self[IdempotencyKeyOption.self] }
         set { self[IdempotencyKeyOption.self] = newValue }

@@ -1,16 +1,23 @@
 public import ErrandCore
 internal import Synchronization
 
-/// How many retries an origin gets: what keeps clients from holding a server down that is in trouble.
+/// Limits the retries of each origin, so that clients do not keep an overloaded server down.
 ///
-/// Each origin has a bucket of tokens. A retry takes one; a call that succeeds gives ``perSuccess`` back, and time ``perSecond``, up to
-/// ``reserve``. So a failure in passing is retried, and a server that fails for a minute gets each client's reserve once, and little more.
-/// Whoever finds the bucket empty gets the last answer, or the last failure, at once: nobody waits for budget. One budget may be
-/// shared by several stacks. The one free attempt after a request that was provably not processed costs nothing (``RetryPolicy``).
+/// Each origin has a bucket of tokens. A retry takes one; a call that succeeds gives ``perSuccess`` back, and each second ``perSecond``, up
+/// to ``reserve``. So a short failure is retried, and a server that fails for a minute gets each client's reserve once, and little more.
+/// Where the bucket is empty, the last response is returned or the last error thrown at once, with ``RetryStop/budgetSpent``: no call waits
+/// for budget. One budget may be shared by several stacks. The one free attempt after a request that was certainly not processed costs
+/// nothing (``RetryPolicy``).
 ///
-/// Requests that have no origin yet, as `server` stands further in, share a bucket.
+/// ```swift
+/// let budget = RetryBudget(reserve: 20, perSuccess: 0.1)
+/// let stack = transport.retry(budget: budget)
+/// budget.balance(of: try Origin("https://a.example"))      // 20.0
+/// ```
 ///
-/// Only origins that have taken a retry and have not earned it back are kept, at most 1,000 of them; beyond that the least recently used
+/// Requests that have no origin yet, because `server` stands further in, share a bucket.
+///
+/// At most 1,000 origins are kept: those that have taken a retry and have not earned it back. Beyond that, the least recently used
 /// is forgotten, and has its reserve again.
 public final class RetryBudget: Sendable, CustomStringConvertible {
     private static let originLimit = 1_000
@@ -20,11 +27,11 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
         var filled: Duration
     }
 
-    /// Tokens that a bucket holds at most, and at first: 5 by default.
+    /// The most tokens that a bucket holds, and its tokens at first: 5 by default.
     public let reserve: Double
-    /// 0.2 by default: one retry for five calls that succeed.
+    /// The tokens for a call that succeeds. 0.2 by default: one retry for five such calls.
     public let perSuccess: Double
-    /// 0.1 by default: one retry in ten seconds.
+    /// The tokens for each second. 0.1 by default: one retry in ten seconds.
     public let perSecond: Double
     private let elapsed: @Sendable () -> Duration
     /// Those that are not full: an origin without a bucket has its whole reserve.
@@ -32,6 +39,11 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
     /// Until somebody takes one, every bucket is full: a call that succeeds has nothing to give.
     private let wasTaken = Atomic(false)
 
+    /// - Parameters:
+    ///   - reserve: the most tokens that a bucket holds, and its tokens at first; at least 0.
+    ///   - perSuccess: the tokens for a call that succeeds; at least 0.
+    ///   - perSecond: the tokens for each second; at least 0.
+    ///   - clock: measures the seconds.
     public init(reserve: Double = 5, perSuccess: Double = 0.2, perSecond: Double = 0.1, clock: any Clock<Duration> = ContinuousClock()) {
         for (name, tokens) in [("reserve", reserve), ("perSuccess", perSuccess), ("perSecond", perSecond)] {
             precondition(tokens >= 0, "\(name) must be at least 0 (is \(tokens))")
@@ -77,7 +89,7 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
         }
     }
 
-    /// How many tokens `origin` has now. For a gauge.
+    /// The tokens of `origin` now, for a gauge.
     public func balance(of origin: Origin) -> Double {
         let now = elapsed()
         return buckets.withLock { buckets in buckets[origin].map { filled($0, at: now).tokens } ?? reserve }
@@ -86,5 +98,22 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
     /// How many origins are kept now.
     package var originCount: Int { buckets.withLock(\.count) }
 
-    public var description: String { "\(reserve) retries, \(perSuccess) for a success, \(perSecond) a second" }
+    /// The numbers in words: `5 retries, then 20 % of successes and 0.1 in a second`.
+    public var description: String {
+        let refill = [share, perSecond > 0 ? "\(perSecond.inWords) in a second" : nil].compactMap(\.self)
+        return "\(reserve.inWords) retries" + (refill.isEmpty ? "" : ", then \(refill.joined(separator: " and "))")
+    }
+
+    /// For the stack's description: `budget 5 + 20 % of successes`.
+    var label: String { "budget \(reserve.inWords)" + (share.map { " + \($0)" } ?? "") }
+
+    private var share: String? { perSuccess > 0 ? "\((perSuccess * 100).inWords) % of successes" : nil }
+}
+
+extension Double {
+    /// With at most two digits after the point, and without it for a whole number.
+    fileprivate var inWords: String {
+        let rounded = (self * 100).rounded() / 100
+        return Int(exactly: rounded).map(String.init) ?? "\(rounded)"
+    }
 }

@@ -1,14 +1,29 @@
 public import ErrandCore
 internal import ErrandFormats
 
-/// Sends a request again that failed in passing, by a ``RetryPolicy``, as long as its origin's ``RetryBudget`` lasts.
+/// Sends a request again after a failure that may pass, by a ``RetryPolicy``, as long as its origin's ``RetryBudget`` lasts.
+///
+/// ```swift
+/// let stack = transport.retry().validateStatus().timeout(.seconds(30))
+/// print(stack)    // timeout(30.0 seconds) > validateStatus(2xx) > retry(3 attempts, …, budget 5 + 20 % of successes) > …
+/// ```
 ///
 /// **Place:** inside `validateStatus` and `timeout`, outside `authenticate`, so that each attempt goes through the whole inner stack
 /// again, with a fresh token. The waits obey the request's deadline: one that would pass it ends the retries at once.
 ///
-/// A response that is returned is final: once its body can be read, nothing is sent again. When the attempts are used up, the last
-/// response is returned or the last error thrown, with the earlier ones in its `attempts`, those of a layer inside that sends again included. A
-/// call that is cancelled is over.
+/// A response that is returned is final: once its body can be read, nothing is sent again. When there is no further attempt, the last
+/// response is returned or the last error thrown, with the earlier ones in its `attempts`, those of a layer inside that sends again
+/// included. Where the policy called for a further attempt that could not be made, `retryStop` says why, in the metadata of the response
+/// and in the error:
+///
+/// ```
+/// GET https://a.example/x: status 503 Service Unavailable; no further attempt: the retry budget of this origin is used up
+/// ```
+///
+/// The budget of a small program is used up soon: five retries, and then one for five calls that succeed. In a test of retries, pass
+/// `budget: nil`.
+///
+/// A call that is cancelled is never sent again.
 ///
 /// Calls that shared an exchange (``CoalesceMiddleware``, inside) are retried together: its failure costs one token of the budget, and those with
 /// the same policy wait for the same time, so that they can share the next attempt; its success fills the budget once.
@@ -22,8 +37,9 @@ public struct RetryMiddleware: HTTPMiddleware {
     private let random: @Sendable () -> Double
 
     /// - Parameters:
-    ///   - budget: shared by all calls through this middleware; one of its own by default, nil is without bounds.
-    ///   - clock: what the waits are measured by.
+    ///   - policy: whether a request is sent again, and after which wait.
+    ///   - budget: shared by all calls through this middleware; one of its own by default, `nil` is unlimited.
+    ///   - clock: measures the waits.
     ///   - random: a number from 0 up to, but not including, 1: the jitter.
     public init(
         _ policy: RetryPolicy = .standard, budget: RetryBudget? = RetryBudget(), clock: any Clock<Duration> = ContinuousClock(),
@@ -44,7 +60,7 @@ public struct RetryMiddleware: HTTPMiddleware {
         return [.inside(.validateStatus, because: "retry would see an error where it looks for a status")] + rules
     }
 
-    public var label: String { "retry(\(policy))" }
+    public var label: String { "retry(\(policy), \(budget?.label ?? "no budget"))" }
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         guard let policy = request.options.retry.resolved(policy) else { return try await next.send(request) }
@@ -72,12 +88,12 @@ public struct RetryMiddleware: HTTPMiddleware {
             }
             made += 1
             let shared = SharedRetry.of(result)
-            let decision = policy.decide(
-                RetryPolicy.Situation(
+            let decision = policy.decision(
+                on: RetryPolicy.Situation(
                     attempt: made, uncounted: uncounted, outcome: kind, method: request.method, hasKey: hasKey,
                     canReplay: request.body.canBeSent,
                     remaining: request.deadline?.remaining, hasUsedFreeAttempt: hasUsedFreeAttempt),
-                random: shared?.random(random) ?? random())
+                of: request, result, random: shared?.random(random) ?? random())
             guard case .again(let delay, let counts) = decision, !counts || hasToken(for: request, shared) else {
                 // A POST that is refused is final as well, and no success. Of a shared success, only the caller whose request was sent deposits.
                 if decision == .stop(.final), case .success(let response) = result, !policy.statuses.contains(response.head.status.code),
@@ -85,10 +101,9 @@ public struct RetryMiddleware: HTTPMiddleware {
                 {
                     budget?.deposit(request.origin)
                 }
-                var told = decision
-                if case .again = decision { told = .stop(.budgetSpent) }
-                request.tell(.retryDecision, decision: Self.told(told, outcome))
-                return try Self.final(result, after: attempts)
+                let stop = if case .stop(let reason) = decision { reason } else { RetryStop.budgetSpent }
+                request.tell(.retryDecision, decision: Self.told(.stop(stop), outcome))
+                return try Self.final(result, after: attempts, stop)
             }
             if !counts {
                 uncounted += 1
@@ -133,14 +148,18 @@ public struct RetryMiddleware: HTTPMiddleware {
         }
     }
 
-    private static func final(_ result: Result<Response, any Error>, after attempts: [AttemptRecord]) throws -> Response {
+    private static func final(
+        _ result: Result<Response, any Error>, after attempts: [AttemptRecord], _ stop: RetryStop
+    ) throws -> Response {
         switch result {
         case .success(var response):
             if !attempts.isEmpty { response.metadata.attempts = attempts.followed(by: response.metadata.attempts) }
+            if stop != .final { response.metadata.retryStop = stop }
             return response
         case .failure(let error):
-            guard !attempts.isEmpty, var failure = error as? any RequestFailure else { throw error }
-            failure.attempts = attempts.followed(by: failure.attempts)
+            guard !attempts.isEmpty || stop != .final, var failure = error as? any RequestFailure else { throw error }
+            if !attempts.isEmpty { failure.attempts = attempts.followed(by: failure.attempts) }
+            if stop != .final { failure.retryStop = stop }
             throw failure
         }
     }
@@ -166,7 +185,9 @@ private enum RetryOptionKey: OptionKey {
 }
 
 extension RequestOptions {
-    /// Another policy for this request, or `.off`.
+    /// Another policy for this request, or `.off`, which sends it once. `.inherited` (the default) leaves it to the stack.
+    ///
+    /// The stack must have `retry`: ``UnservedOptionError`` otherwise.
     public var retry: OptionOverride<RetryPolicy> {
         get { self[RetryOptionKey.self] }
         set { self[RetryOptionKey.self] = newValue }
@@ -174,7 +195,17 @@ extension RequestOptions {
 }
 
 extension HTTPSender {
-    /// Sends requests again that failed in passing. See ``RetryMiddleware``.
+    /// Sends requests again after a failure that may pass. See ``RetryMiddleware``.
+    ///
+    /// ```swift
+    /// transport.retry(RetryPolicy(maxAttempts: 5))
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - policy: whether a request is sent again, and after which wait: three attempts by default.
+    ///   - budget: shared by all calls through this middleware; one of its own by default, `nil` is unlimited.
+    ///   - clock: measures the waits.
+    ///   - random: a number from 0 up to, but not including, 1: the jitter.
     public func retry(
         _ policy: RetryPolicy = .standard, budget: RetryBudget? = RetryBudget(), clock: any Clock<Duration> = ContinuousClock(),
         random: @escaping @Sendable () -> Double = { .random(in: 0..<1) }

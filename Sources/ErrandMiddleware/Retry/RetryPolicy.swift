@@ -1,35 +1,55 @@
 public import ErrandCore
 
-/// When a request is sent again, and after how long: a pure decision.
+/// Decides whether a request is sent again, and after which wait: a pure decision.
 ///
-/// What failed belongs to one of three classes:
-/// - It **never left**: it is sent again whatever its method, after a backoff. These attempts count, and take from the budget, as any others:
-///   a host that is mistyped or refuses is found out after ``maxAttempts``, with a deadline as without one.
-/// - The server got it and **provably did not process it** (RFC 9113, 8.7), or a kept connection turned out to be closed: it is sent again at
-///   once, one time, whatever its method; that attempt does not count, nor against the budget.
-/// - It **may have been processed**: it is sent again if its method is idempotent (RFC 9110, 9.2.2; QUERY as well) or it carries an
-///   `Idempotency-Key`, and its connection failed or it was answered by one of ``statuses``.
+/// A request whose attempt failed belongs to one of three classes:
+/// - It was **never sent**: it is sent again whatever its method, after a backoff. These attempts count, and take from the budget, as any others:
+///   a host that is mistyped or refuses connections ends the call after ``maxAttempts``, with and without a deadline.
+/// - The server **did not process it**, and said so ([RFC 9113, section 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)), or a kept
+///   connection turned out to be closed: it is sent again at once, one time, whatever its method. That attempt does not count, and takes nothing
+///   from the budget.
+/// - It **may have been processed**: it is sent again if its method is idempotent
+///   ([RFC 9110, section 9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2); QUERY as well) or it carries an `Idempotency-Key`, and its
+///   connection failed or the response has one of ``statuses``.
 ///
-/// Never sent again is one whose body can't be replayed, one that was cancelled, and one whose wait would pass the deadline.
+/// A request is never sent again if its body can be read once only, if it was cancelled, or if the wait would pass the deadline.
 ///
-/// A server's `Retry-After` is the least that is waited, with the jitter on top; one above ``retryAfterCap``, or one that passes the
-/// deadline, ends the retries at once.
+/// A server's `Retry-After` is the shortest wait, and the jitter is added to it. One above ``retryAfterCap``, or one that passes the deadline, ends
+/// the retries at once.
+///
+/// ```swift
+/// stack.retry()                                                       // 3 attempts
+/// stack.retry(RetryPolicy(maxAttempts: 5, base: .milliseconds(200)))
+/// request.options.retry = .off
+/// ```
+///
+/// ``deciding(_:)`` puts a decision of your own before it.
 public struct RetryPolicy: Sendable, CustomStringConvertible {
-    /// The first included; at least 1.
+    /// The number of attempts, the first included; at least 1, and 3 by default.
     public var maxAttempts: Int
-    /// 100 ms, doubled each time, up to 20 s by default.
+    /// The wait before each further attempt: 100 ms, doubled each time, up to 20 s by default.
     public var backoff: Backoff
-    /// ``Jitter/full`` by default.
+    /// The part of a wait that is left to chance: ``Jitter/full`` by default.
     public var jitter: Jitter
     /// The longest `Retry-After` that is waited for: 60 s by default.
     public var retryAfterCap: Duration
-    /// 408, 425, 429, 500, 502, 503 and 504 by default.
+    /// The statuses after which a request is sent again: ``defaultStatuses`` by default.
     public var statuses: Set<Int>
     /// Methods that get an `Idempotency-Key`, and may be sent again because of it: none by default. The server must know the field.
     public var keyedMethods: Set<HTTPRequest.Method>
+    /// The decision of the app's own; `nil` where there is none.
+    var choose: (@Sendable (Attempt) -> Choice)?
 
+    /// 408, 425, 429, 500, 502, 503 and 504.
     public static let defaultStatuses: Set<Int> = [408, 425, 429, 500, 502, 503, 504]
 
+    /// - Parameters:
+    ///   - maxAttempts: the number of attempts, the first included; at least 1.
+    ///   - backoff: the wait before each further attempt.
+    ///   - jitter: the part of a wait that is left to chance.
+    ///   - retryAfterCap: the longest `Retry-After` that is waited for; at least zero.
+    ///   - statuses: the statuses after which a request is sent again.
+    ///   - keyedMethods: methods that get an `Idempotency-Key`, and may be sent again because of it.
     public init(
         maxAttempts: Int = 3, backoff: Backoff = .exponential(), jitter: Jitter = .full, retryAfterCap: Duration = .seconds(60),
         statuses: Set<Int> = defaultStatuses, keyedMethods: Set<HTTPRequest.Method> = []
@@ -40,7 +60,14 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
         (self.retryAfterCap, self.statuses, self.keyedMethods) = (retryAfterCap, statuses, keyedMethods)
     }
 
-    /// With an exponential backoff from `base` to `cap`.
+    /// A policy with an exponential backoff from `base` to `cap`.
+    ///
+    /// - Parameters:
+    ///   - maxAttempts: the number of attempts, the first included; at least 1.
+    ///   - base: the wait after the first attempt, doubled after each further one; at least zero.
+    ///   - cap: the longest wait; at least zero.
+    ///   - retryAfterCap: the longest `Retry-After` that is waited for; at least zero.
+    ///   - statuses: the statuses after which a request is sent again.
     public init(
         maxAttempts: Int = 3, base: Duration, cap: Duration = .seconds(20), retryAfterCap: Duration = .seconds(60),
         statuses: Set<Int> = defaultStatuses
@@ -55,44 +82,57 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
     /// ``standard``, with an `Idempotency-Key` for POST and PATCH, which are sent again then.
     public static let standardWithKeys = RetryPolicy(keyedMethods: [.post, .patch])
 
+    /// The attempts, the backoff and what is not the default: `3 attempts, 0.1 seconds to 20.0 seconds`.
     public var description: String {
         "\(maxAttempts) attempts, \(backoff)" + (jitter == .full ? "" : ", \(jitter)")
             + (keyedMethods.isEmpty ? "" : ", keys for \(keyedMethods.map(\.rawValue).sorted().joined(separator: " "))")
+            + (choose == nil ? "" : ", a decision of its own")
     }
 
     // MARK: - The decision
 
-    /// What came of an attempt, as far as the decision needs it.
+    /// What came of an attempt, as far as the decision of the policy needs it.
     public enum Outcome: Sendable, Hashable {
-        /// An answer, and what its `Retry-After` asks for; nil where there is none.
+        /// A response with this status, and the wait that its `Retry-After` asks for; `nil` where there is none.
         case status(Int, retryAfter: Duration?)
-        /// Nothing of the request left.
+        /// Nothing of the request was sent.
         case neverSent
-        /// The server got it, or the connection was closed before it could; it was not processed, which is certain.
+        /// The server certainly did not process the request: it said so, or the connection was closed before it was sent.
         case unprocessed
-        /// No answer, and whether the server acted is not known.
+        /// No response, and whether the server processed the request is not known.
         case lost
         /// A failure that would come again: an invalid request, a certificate, a limit.
         case permanent
     }
 
-    /// All that the decision looks at.
+    /// All that the decision of the policy looks at.
     public struct Situation: Sendable {
-        /// The number of the attempt that is over, from 1.
+        /// The number of the attempt that has ended, from 1.
         public var attempt: Int
-        /// How many of them don't count.
+        /// How many of the attempts don't count.
         public var uncounted: Int
+        /// What came of the attempt.
         public var outcome: Outcome
+        /// The method of the request.
         public var method: HTTPRequest.Method
         /// Whether the request carries an `Idempotency-Key`.
         public var hasKey: Bool
         /// Whether the body can be sent once more.
         public var canReplay: Bool
-        /// Until the deadline; nil where there is none.
+        /// The time until the deadline; `nil` where there is none.
         public var remaining: Duration?
         /// Whether the one attempt that does not count is used up.
         public var hasUsedFreeAttempt: Bool
 
+        /// - Parameters:
+        ///   - attempt: the number of the attempt that has ended, from 1.
+        ///   - uncounted: how many of the attempts don't count.
+        ///   - outcome: what came of the attempt.
+        ///   - method: the method of the request.
+        ///   - hasKey: whether the request carries an `Idempotency-Key`.
+        ///   - canReplay: whether the body can be sent once more.
+        ///   - remaining: the time until the deadline; `nil` where there is none.
+        ///   - hasUsedFreeAttempt: whether the one attempt that does not count is used up.
         public init(
             attempt: Int, uncounted: Int = 0, outcome: Outcome, method: HTTPRequest.Method, hasKey: Bool = false, canReplay: Bool = true,
             remaining: Duration? = nil, hasUsedFreeAttempt: Bool = false
@@ -105,25 +145,19 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
         fileprivate var mayBeSentAgain: Bool { method.mayBeSentAgain(hasKey: hasKey) }
     }
 
+    /// Whether there is a further attempt.
     public enum Decision: Sendable, Hashable {
-        /// Once more, after this wait. An attempt that does not count needs no budget.
+        /// A further attempt, after this wait. An attempt that does not count needs no budget.
         case again(after: Duration, counts: Bool)
-        /// Never again: the answer or the failure stands.
-        case stop(Stop)
+        /// No further attempt: the response or the failure stands.
+        case stop(RetryStop)
     }
 
-    /// Why there is no further attempt.
-    public enum Stop: String, Sendable, Hashable {
-        /// It succeeded, or failed in a way that would come again, or might be done twice.
-        case final
-        case attemptsUsedUp
-        case bodyCannotBeReplayed
-        case retryAfterTooLong
-        case deadlineTooNear
-        case budgetSpent
-    }
-
-    /// - Parameter random: from 0 up to, but not including, 1; asked for only where there is a wait to be drawn.
+    /// Decides whether there is a further attempt. A decision of your own (``deciding(_:)``) is not asked.
+    ///
+    /// - Parameters:
+    ///   - situation: the attempt that has ended.
+    ///   - random: a number from 0 up to, but not including, 1; asked for only where there is a wait to be drawn.
     public func decide(_ situation: Situation, random: @autoclosure () -> Double) -> Decision {
         switch situation.outcome {
         case .permanent:
@@ -138,18 +172,23 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
             guard situation.mayBeSentAgain else { return .stop(.final) }
             return waiting(situation, counts: true, random)
         case .status(let code, let retryAfter):
-            // 409: another request with this key is under way.
+            // 409: another request with this key is in progress.
             guard statuses.contains(code) || (code == 409 && situation.hasKey), situation.mayBeSentAgain
             else { return .stop(.final) }
             return waiting(situation, counts: true, atLeast: retryAfter ?? .zero, random)
         }
     }
 
-    private func waiting(_ situation: Situation, counts: Bool, atLeast floor: Duration = .zero, _ random: () -> Double) -> Decision {
+    /// - Parameters:
+    ///   - wait: in place of the backoff and `Retry-After`; `nil` leaves it to them.
+    ///   - floor: the shortest wait.
+    func waiting(
+        _ situation: Situation, counts: Bool, exactly wait: Duration? = nil, atLeast floor: Duration = .zero, _ random: () -> Double
+    ) -> Decision {
         guard situation.canReplay else { return .stop(.bodyCannotBeReplayed) }
         guard !counts || situation.attempt - situation.uncounted < maxAttempts else { return .stop(.attemptsUsedUp) }
-        guard floor <= retryAfterCap else { return .stop(.retryAfterTooLong) }
-        let delay = floor + jitter.applied(to: backoff.wait(afterAttempt: situation.attempt), random: random())
+        guard wait != nil || floor <= retryAfterCap else { return .stop(.retryAfterTooLong) }
+        let delay = wait ?? floor + jitter.applied(to: backoff.wait(afterAttempt: situation.attempt), random: random())
         if let remaining = situation.remaining, delay >= remaining { return .stop(.deadlineTooNear) }
         return .again(after: delay, counts: counts)
     }

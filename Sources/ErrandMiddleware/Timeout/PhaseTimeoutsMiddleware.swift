@@ -52,7 +52,11 @@ public struct PhaseTimeoutsMiddleware: HTTPMiddleware {
             }
         if case .use = request.options.attemptTimeout { bounded.options.call.hasAttemptDeadline = true }
         if let attempt { bounded.deadline = .earlier(request.deadline, Deadline(after: attempt.bounded, clock: limits.clock)) }
-        return try await next.send(bounded, inCallOf: request)
+        do {
+            return try await next.send(bounded, inCallOf: request)
+        } catch {
+            throw attempt.map { error.naming(attemptTimeout: $0, within: request.deadline) } ?? error
+        }
     }
 }
 

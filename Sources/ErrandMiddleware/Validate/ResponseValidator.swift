@@ -98,8 +98,16 @@ public struct ResponseValidationError: RequestFailure {
         var text = request.map { "\($0): " } ?? ""
         if let response { text += "status \(response.status.code), " }
         text += "refused by '\(name)' after \(retries == 1 ? "1 retry" : "\(retries) retries"): \(reason.rawValue)"
-        return attempts.isEmpty ? text : text + "; " + attempts.map(\.description).joined(separator: "; ")
+        return text + shownAttempts
     }
+
+    /// A sentence for people.
+    public var errorDescription: String? { "The response of \(shownServer) was not accepted." }
+    public var failureReason: String? {
+        let status = response.map { "status \($0.status.code), " } ?? ""
+        return "\(status)refused by '\(name)' after \(retries == 1 ? "1 retry" : "\(retries) retries"): \(reason.rawValue)".asSentence
+    }
+    public var recoverySuggestion: String? { response?.status.code == 401 ? "Sign in again, then try again." : "Try again later." }
 }
 
 extension ResponseValidationError: CustomReflectable {

@@ -1,8 +1,10 @@
+public import ErrandCore
+
 /// The error of ``Recording/save()`` if a registered secret is in the content to be written. Nothing was written.
 ///
 /// It contains the position of the secret, but not the secret.
-public struct SecretFoundError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The number of the exchange in the file, from 1; `nil` if the secret is not in an exchange.
+public struct SecretFoundError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
+    /// The exchange in the order of the file, from 1; nil where it is in none of them.
     public let entry: Int?
     /// The exchange's method and URL, without secrets; empty if the secret is not in an exchange.
     public let exchange: String
@@ -10,6 +12,11 @@ public struct SecretFoundError: Error, Sendable, Hashable, CustomStringConvertib
     public let place: String
 
     init(entry: Int?, exchange: String, place: String) { (self.entry, self.exchange, self.place) = (entry, exchange, place) }
+
+    /// A sentence for people.
+    public var errorDescription: String? { "The recording was not written, because it would hold a secret." }
+    public var failureReason: String? { description.asSentence }
+    public var recoverySuggestion: String? { "Have the secret replaced at the place that is named, or do not record it." }
 
     public var description: String {
         let exchange = exchange.isEmpty ? "" : " (\(exchange))"

@@ -26,8 +26,8 @@ extension NoRecordedExchangeError: CustomReflectable {
 }
 
 /// The error of a file that isn't an HTTP archive.
-public struct InvalidRecordingError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The path of the file.
+public struct InvalidRecordingError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
+    /// The file.
     public let path: String
     /// What is wrong with the file.
     public let reason: String
@@ -35,4 +35,8 @@ public struct InvalidRecordingError: Error, Sendable, Hashable, CustomStringConv
     init(path: String, reason: String) { (self.path, self.reason) = (path, reason) }
 
     public var description: String { "'\(path)' is not a valid recording: \(reason)" }
+    /// A sentence for people, with the path.
+    public var errorDescription: String? { "The file '\(path)' is not a recording." }
+    public var failureReason: String? { reason.asSentence }
+    public var recoverySuggestion: String? { "Record it again." }
 }

@@ -1,0 +1,47 @@
+// Questions that can be asked of any error, in a `catch … where` clause.
+
+extension Error {
+    /// Whether the server could not be reached: the device is offline, or the server is.
+    ///
+    /// It contains ``TransportError`` with the codes `cannotFindHost`, `cannotConnect` and `connectionLost`, and with `timedOut` in the phase
+    /// ``ExchangePhase/connect``. It does not contain a failure of TLS or of a proxy, nor a timeout in another phase.
+    ///
+    /// ```swift
+    /// } catch where error.isConnectivityError {
+    ///     showBanner("You seem to be offline.")
+    /// }
+    /// ```
+    public var isConnectivityError: Bool {
+        guard let error = self as? TransportError else { return false }
+        switch error.code {
+        case .cannotFindHost, .cannotConnect, .connectionLost: return true
+        case .timedOut: return error.phase == .connect
+        default: return false
+        }
+    }
+
+    /// Whether a deadline or a timeout of this side passed, in any phase.
+    ///
+    /// It contains ``TransportError`` with the code `timedOut`. It does not contain the statuses 408 and 504: there, the server responded.
+    public var isTimeout: Bool { (self as? TransportError)?.code == .timedOut }
+
+    /// Whether the call was cancelled, by its task. It contains `CancellationError`.
+    public var isCancellation: Bool { self is CancellationError }
+
+    /// Whether the call failed because of a response with a status from 400 to 499.
+    ///
+    /// It contains ``StatusError``, and what a response validator throws when its retries are used up.
+    public var isClientError: Bool { refusedStatus?.kind == .clientError }
+
+    /// Whether the call failed because of a response with a status from 500 to 599.
+    ///
+    /// It contains ``StatusError``, and what a response validator throws when its retries are used up.
+    public var isServerError: Bool { refusedStatus?.kind == .serverError }
+
+    /// The status because of which the call failed.
+    private var refusedStatus: HTTPResponse.Status? {
+        // A failure of the transport may have a head as well; that it failed is not because of the status.
+        guard let failure = self as? any RequestFailure, failure.phase == .response, !(failure is TransportError) else { return nil }
+        return failure.response?.status
+    }
+}

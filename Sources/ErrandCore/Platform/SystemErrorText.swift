@@ -1,0 +1,48 @@
+#if canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#elseif canImport(Darwin)
+internal import Darwin
+#endif
+
+/// The words for an error number of the system (`errno`), such as `connection refused` for `ECONNREFUSED`.
+///
+/// A number without words of its own has the system's text and the number: `level 2 not synchronized (errno 45)`.
+package func systemErrorText(_ code: Int32) -> String {
+    switch code {
+    case ECONNREFUSED: return "connection refused"
+    case ECONNRESET: return "connection reset by the server"
+    case ECONNABORTED: return "connection aborted"
+    case EPIPE: return "connection closed by the server"
+    case ENOTCONN: return "not connected"
+    case EHOSTUNREACH: return "host unreachable"
+    case EHOSTDOWN: return "host is down"
+    case ENETUNREACH: return "network unreachable"
+    case ENETDOWN: return "network is down"
+    case ENETRESET: return "connection reset by the network"
+    case ETIMEDOUT: return "no response from the host"
+    case EADDRINUSE: return "address already in use"
+    case EADDRNOTAVAIL: return "address not available on this machine"
+    case EAFNOSUPPORT: return "address family not supported"
+    case ENOBUFS, ENOMEM: return "out of memory"
+    case EMFILE: return "too many open files in this process"
+    case ENFILE: return "too many open files on this system"
+    case EACCES: return "permission denied"
+    case EPERM: return "operation not permitted"
+    case ENOENT: return "no such file or folder"
+    case ENOTDIR: return "a part of the path is not a folder"
+    case EISDIR: return "it is a folder"
+    case EEXIST: return "it exists already"
+    case ENOSPC: return "no space left on the disk"
+    case EDQUOT: return "disk quota used up"
+    case EFBIG: return "file too large"
+    case EROFS: return "the disk is read-only"
+    case EIO: return "input or output failed"
+    case ELOOP: return "too many symbolic links"
+    case ENAMETOOLONG: return "file name too long"
+    default:
+        let text = String(cString: strerror(code))
+        return "\(text.prefix(1).lowercased())\(text.dropFirst()) (errno \(code))"
+    }
+}
