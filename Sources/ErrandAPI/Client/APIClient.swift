@@ -63,7 +63,7 @@ public struct APIClient: Sendable {
     }
 
     /// Sends a call and reads its response, and then reports the end of the call to its observers.
-    private func call<Output, Result>(
+    func call<Output, Result>(
         _ endpoint: Endpoint<Output>, _ read: (Response) async throws -> Result
     ) async throws -> Result {
         let request = try request(for: endpoint)

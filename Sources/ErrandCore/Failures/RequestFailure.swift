@@ -72,6 +72,7 @@ package func shownError(_ error: any Error) -> String {
     switch error {
     case let failure as any RequestFailure: failure.description
     case let invalid as InvalidURLError: invalid.description
+    case let file as FileWriteError: file.description
     default: "\(type(of: error))"
     }
 }

@@ -1,0 +1,62 @@
+public import ErrandCore
+
+// Calls whose bodies are files, and how far they have come.
+
+extension APIClient {
+    /// Sends a call and writes the body of its response to a file, as it arrives, whatever the call declares.
+    ///
+    /// ```swift
+    /// let archive = Endpoint<Void>.get("/archives/\(id)")
+    /// let file = try await client.download(archive, to: folder.appending(path: "archive.zip")) { progress in
+    ///     print(progress)                          // 1048576 of 4194304 bytes (25 %)
+    /// }
+    /// print(file.bytes)
+    /// ```
+    ///
+    /// The file appears when it is whole, and a failure leaves nothing behind: see ``ErrandCore/ResponseBody/write(to:options:)``. The client's
+    /// ``bodyLimitBytes`` does not count: use ``ErrandCore/FileWriteOptions/limitBytes``. Writing is part of the call: log, spans, metrics and the
+    /// profile show its time, and a failure of it.
+    ///
+    /// A body that breaks off is not requested again, as `retry` ends when the head has come.
+    ///
+    /// - Parameters:
+    ///   - url: a file URL, in a folder that exists.
+    ///   - options: replaces an existing file and gives permissions to the owner alone, by default.
+    ///   - progress: is called when the head has come, at most every 100 ms after that, and at the end of the body. It is called in the task
+    ///     that writes, and must not block. Of a compressed body, the total is not known. For reports as a sequence, see
+    ///     ``ErrandCore/TransferProgress``.
+    /// - Returns: the file, its length, and the head of the response.
+    /// - Throws: ``ErrandCore/StatusError`` for an unwanted status; ``ErrandCore/FileWriteError``; ``ErrandCore/TransportError``;
+    ///   `CancellationError`; ``ErrandCore/InvalidURLError`` and `EncodingError` before anything is sent.
+    /// - Precondition: `url` is a file URL.
+    @discardableResult
+    @concurrent public func download<Output>(
+        _ endpoint: Endpoint<Output>, to url: URL, options: FileWriteOptions = .standard,
+        progress: (@Sendable (TransferProgress) -> Void)? = nil
+    ) async throws -> DownloadedFile {
+        try await call(endpoint) { try await $0.downloaded(to: url, options: options, progress: progress) }
+    }
+
+    /// Sends a call, reports how much of its body has been sent, and returns the value of the response.
+    ///
+    /// ```swift
+    /// let photo = Endpoint<Photo>.post("/photos", body: .file(url, contentType: "image/jpeg"))
+    /// let uploaded = try await client.upload(photo) { progress in
+    ///     print(progress)                          // 1048576 of 4194304 bytes (25 %)
+    /// }
+    /// ```
+    ///
+    /// If the body is sent again, by a retry or a redirect, the reports begin at 0 again.
+    ///
+    /// - Parameter progress: is called when the body begins to be sent, at most every 100 ms after that, and at its end. It is called in the task
+    ///   that sends, and must not block. An empty body reports nothing.
+    /// - Throws: what ``value(_:)`` throws.
+    @concurrent public func upload<Output>(
+        _ endpoint: Endpoint<Output>, progress: @escaping @Sendable (TransferProgress) -> Void
+    ) async throws -> Output {
+        var reported = endpoint
+        reported.body = .raw(
+            try endpoint.body.requestBody(json).reportingProgress(progress), contentType: endpoint.body.contentType)
+        return try await value(reported)
+    }
+}

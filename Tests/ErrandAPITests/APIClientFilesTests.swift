@@ -1,0 +1,140 @@
+import Errand
+import ErrandTesting
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
+
+/// Downloads to files, uploads, and their progress.
+@Suite(.timeLimit(.minutes(5))) struct APIClientFilesTests {
+    private let folder: TestFolder
+    private var target: URL { URL(fileURLWithPath: folder.file("a.zip")) }
+    private let reports = Reports()
+
+    init() throws { folder = try TestFolder("client-files") }
+
+    private final class Reports: Sendable {
+        private let state = Mutex<[TransferProgress]>([])
+        var all: [TransferProgress] { state.withLock { $0 } }
+        func record(_ progress: TransferProgress) { state.withLock { $0.append(progress) } }
+    }
+
+    private var names: [String] {
+        get throws { try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted() }
+    }
+
+    private func client(_ stub: Stub..., wrap: (HTTPStack) -> HTTPStack = { $0 }) -> (APIClient, StubTransport) {
+        let transport = StubTransport()
+        for stub in stub { transport.add(stub) }
+        return (APIClient(wrap(HTTPStack(transport)).server("https://a.example"), bodyLimitBytes: 4), transport)
+    }
+
+    private let archive = Endpoint<Void>.get("/archive")
+
+    @Test func aDownloadIsAFileWithItsHead() async throws {
+        let (client, stub) = client(Stub(.get, "/archive").responds(.stream(streamed, headers: [.eTag: "\"1\"", .contentLength: "11"])))
+        let file = try await client.download(archive, to: target, progress: reports.record)
+        #expect(try folder.read("a.zip") == Data("onetwothree".utf8))
+        #expect(file.url == target && file.bytes == 11 && file.status == .ok && file.headers[.eTag] == "\"1\"")
+        #expect(file.request.url?.description == "https://a.example/archive")
+        #expect(file.description == "\(target.path) (11 bytes), 200 to GET https://a.example/archive")
+        #expect(reports.all == [TransferProgress(bytes: 0, total: 11), TransferProgress(bytes: 11, total: 11)])
+        #expect(stub.openBodyCount == 0)
+    }
+
+    @Test func anErrorPageIsNotWritten() async throws {
+        try folder.write("old", to: "a.zip")
+        let (client, stub) = client(Stub().responds(.stream(streamed, status: .notFound)))
+        let error = await #expect(throws: StatusError.self) { try await client.download(archive, to: target, progress: reports.record) }
+        #expect(error?.bodyPrefix == Data("onetwothree".utf8))
+        #expect(try folder.read("a.zip") == Data("old".utf8))
+        #expect(try names == ["a.zip"])
+        #expect(reports.all.isEmpty && stub.openBodyCount == 0)
+    }
+
+    @Test func aStackDownloadsAndJudgesTheStatusByTheRequestsRule() async throws {
+        let stub = StubTransport(Stub().responds(.status(.notFound, text: "no"), .status(.notFound, text: "no"), .status(.ok, text: "yes")))
+        var request = try request()
+        await #expect(throws: StatusError.self) { try await stub.download(request, to: target) }
+        #expect(try names == [])
+        request.options.validateStatus = .off
+        #expect(try await HTTPStack(stub).download(request, to: target).status == .notFound)
+        #expect(try folder.read("a.zip") == Data("no".utf8))
+        request.options.validateStatus = .use(.statuses([200]))
+        let file = try await stub.validateStatus(.statuses([404])).download(request, to: target)
+        #expect(file.bytes == 3 && file.request.id == request.id)
+    }
+
+    @Test func aRedirectIsFollowedAndACompressedBodyHasNoTotal() async throws {
+        let (client, _) = client(
+            Stub(.get, "/archive").responds(.redirect(to: "/b")),
+            Stub(.get, "/b").responds(.stream(streamed, headers: [.contentLength: "11"]))
+        ) {
+            $0.transformResponse("double") { response in
+                if response.status == .ok { response.body = response.body.transformed(by: Doubling()) }
+            }.redirect()
+        }
+        let file = try await client.download(archive, to: target, progress: reports.record)
+        #expect(file.bytes == 22 && file.request.head.path == "/b")
+        #expect(reports.all == [TransferProgress(bytes: 0, total: nil), TransferProgress(bytes: 22, total: 22)])
+    }
+
+    @Test func aFileThatCannotBeWrittenFailsTheCallAndIsSeenByItsObservers() async throws {
+        let profile = CallProfile()
+        let (client, stub) = client(Stub().responds(.stream(streamed))) { $0.profile() }
+        let target = URL(fileURLWithPath: folder.file("missing/a.zip"))
+        await #expect(throws: FileWriteError.self) {
+            try await client.download(archive.with(\.profile, .use(profile)), to: target)
+        }
+        #expect(profile.result == "FileWriteError")
+        #expect(stub.openBodyCount == 0)
+    }
+
+    @Test func anUploadReportsEachAttempt() async throws {
+        let (client, stub) = client(Stub(.put, "/photos/1").responds(.status(.serviceUnavailable), .status(.ok, text: "7"))) {
+            $0.retry(RetryPolicy(backoff: .immediate))
+        }
+        let photo = Endpoint<Int>.put("/photos/1", body: .data(Data(count: 5), contentType: "image/png"))
+        #expect(try await client.upload(photo, progress: reports.record) == 7)
+        let attempt = [TransferProgress(bytes: 0, total: 5), TransferProgress(bytes: 5, total: 5)]
+        #expect(reports.all == attempt + attempt)
+        #expect(stub.requests.map(\.body) == [Data(count: 5), Data(count: 5)])
+        #expect(stub.requests.last?.request.headers[.contentType] == "image/png")
+    }
+
+    @Test func aFileIsUploadedWithProgress() async throws {
+        let path = try folder.write(Data(count: 300_000), to: "photo.jpg")
+        let (client, stub) = client(Stub(.post, "/photos").responds(.status(.created)))
+        let photo = Endpoint<Void>.post("/photos", body: .file(URL(fileURLWithPath: path), contentType: "image/jpeg"))
+        try await client.upload(photo, progress: reports.record)
+        #expect(reports.all.first == TransferProgress(bytes: 0, total: 300_000))
+        #expect(reports.all.last == TransferProgress(bytes: 300_000, total: 300_000))
+        #expect(stub.requests.first?.body.count == 300_000)
+    }
+
+    /// As the doc comment of `TransferProgress` has it.
+    @Test func reportsAreASequence() async throws {
+        let (client, _) = client(Stub().responds(.stream(streamed, headers: [.contentLength: "11"])))
+        let (archive, url) = (archive, target)
+        var fraction = 0.0
+        let (reports, continuation) = AsyncStream.makeStream(of: TransferProgress.self, bufferingPolicy: .bufferingNewest(1))
+        async let file = {
+            defer { continuation.finish() }
+            return try await client.download(archive, to: url) { continuation.yield($0) }
+        }()
+        for await progress in reports { fraction = progress.fraction ?? 0 }
+        #expect(try await file.bytes == 11)
+        #expect(fraction == 1)
+    }
+}
+
+/// Each chunk twice, as a decoder makes more of what it takes.
+private struct Doubling: BodyTransform {
+    mutating func next(_ input: inout Data) throws -> Data? {
+        guard !input.isEmpty else { return nil }
+        defer { input = Data() }
+        return input + input
+    }
+
+    mutating func finish() throws -> Data? { nil }
+}

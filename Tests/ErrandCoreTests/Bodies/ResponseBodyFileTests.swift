@@ -1,0 +1,200 @@
+import Errand
+import ErrandCore
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
+
+/// A body that is written to a file.
+@Suite(.timeLimit(.minutes(5))) struct ResponseBodyFileTests {
+    private let folder: TestFolder
+    private var target: URL { URL(fileURLWithPath: folder.file("a.bin")) }
+
+    init() throws { folder = try TestFolder("body-file") }
+
+    private var names: [String] {
+        get throws { try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted() }
+    }
+
+    private func permissions(_ name: String = "a.bin") throws -> Int? {
+        try FileManager.default.attributesOfItem(atPath: folder.file(name))[.posixPermissions] as? Int
+    }
+
+    private func body(_ source: any BodySource, expectedLength: Int64? = nil) -> ResponseBody {
+        func opened(_ source: some BodySource) -> ResponseBody { ResponseBody(source, expectedLength: expectedLength) }
+        return opened(source)
+    }
+
+    @Test func isWrittenAndCounted() async throws {
+        let source = ScriptedBodySource(["one", "two", "three"])
+        #expect(try await body(source).write(to: target) == 11)
+        #expect(try folder.read("a.bin") == Data("onetwothree".utf8))
+        #expect(try names == ["a.bin"])
+        #expect(try permissions() == 0o600)
+    }
+
+    @Test(arguments: [0, 1, 65_535, 65_536, 65_537, 1_000_000]) func eachLengthIsWrittenWhole(_ count: Int) async throws {
+        let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+        let pieces = stride(from: 0, to: count, by: 10_007).map { Array(bytes[$0..<min(count, $0 + 10_007)]) }
+        #expect(try await body(ScriptedBodySource(chunks: pieces)).write(to: target) == Int64(count))
+        #expect(try folder.read("a.bin") == Data(bytes))
+        #expect(try await ResponseBody(Data(bytes)).write(toFile: folder.file("b.bin")) == Int64(count))
+        #expect(try folder.read("b.bin") == Data(bytes))
+        #expect(try names == ["a.bin", "b.bin"])
+    }
+
+    @Test func theSystemMayWriteLessThanItWasGivenAndBeInterrupted() async throws {
+        let turns = Atomic(0)
+        let calls = FileCalls { descriptor, bytes in
+            if turns.add(1, ordering: .relaxed).newValue % 3 == 0 { return -Int(EINTR) }
+            return FileCalls.system.write(descriptor, UnsafeRawBufferPointer(rebasing: bytes.prefix(1_000)))
+        }
+        let bytes = Data((0..<100_000).map { UInt8(truncatingIfNeeded: $0) })
+        #expect(try await ResponseBody(bytes).write(toFile: target.path, options: .standard, calls: calls) == 100_000)
+        #expect(try folder.read("a.bin") == bytes)
+    }
+
+    @Test func optionsSetPermissionsAndSynchronize() async throws {
+        let options = FileWriteOptions(permissions: 0o644, synchronize: true)
+        try await ResponseBody(Data("x".utf8)).write(to: target, options: options)
+        #expect(try permissions() == 0o644)
+        #expect(FileWriteOptions.standard == FileWriteOptions(overwrite: true, permissions: 0o600, synchronize: false, limitBytes: nil))
+    }
+
+    @Test func aFileIsReplacedOnlyWhenTheBodyIsWhole() async throws {
+        try folder.write("old", to: "a.bin")
+        let lost = TransportError(.connectionLost, phase: .body, request: nil, delivery: .sent)
+        await #expect(throws: TransportError.self) {
+            try await body(ScriptedBodySource(["new"], then: .failure(lost))).write(to: target)
+        }
+        #expect(try folder.read("a.bin") == Data("old".utf8))
+        #expect(try names == ["a.bin"])
+        try await body(ScriptedBodySource(["new"])).write(to: target)
+        #expect(try folder.read("a.bin") == Data("new".utf8))
+        #expect(try permissions() == 0o600, "the permissions of the file that was replaced do not matter")
+    }
+
+    @Test func aSymbolicLinkIsReplacedAndNotFollowed() async throws {
+        try folder.write("other", to: "b.bin")
+        try FileManager.default.createSymbolicLink(atPath: target.path, withDestinationPath: folder.file("b.bin"))
+        try await ResponseBody(Data("new".utf8)).write(to: target)
+        #expect(try folder.read("b.bin") == Data("other".utf8))
+        #expect(try folder.read("a.bin") == Data("new".utf8))
+    }
+
+    @Test func cancellationLeavesNothingAndReleasesTheBody() async throws {
+        let source = ScriptedBodySource(["one"], then: .stall)
+        let task = Task { [target] in try await ResponseBody(source).write(to: target) }
+        await source.reachedEnding.wait()
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(try names == [])
+        #expect(source.abandonCount > 0)
+    }
+
+    @Test func aFullDiskIsNamedAndLeavesNothing() async throws {
+        let full = try #require(FileHandle(forWritingAtPath: "/dev/full"))
+        let device = full.fileDescriptor
+        let calls = FileCalls { _, bytes in FileCalls.system.write(device, bytes) }
+        try folder.write("old", to: "a.bin")
+        let source = ScriptedBodySource(["one"], then: .end)
+        do {
+            _ = try await body(source).write(toFile: target.path, options: .standard, calls: calls)
+            Issue.record("the disk is full")
+        } catch let error as FileWriteError {
+            #expect(error.code == ENOSPC && error.path == target.path)
+            #expect(error.description == "cannot write '\(target.path)': No space left on device (errno 28)")
+            #expect(error.localizedDescription == error.description && error.failureReason == "No space left on device")
+            #expect(error.recoverySuggestion == "Free some space and try again.")
+        }
+        #expect(try names == ["a.bin"])
+        #expect(try folder.read("a.bin") == Data("old".utf8))
+        try full.close()
+    }
+
+    @Test func aMissingFolderIsFoundBeforeAnythingIsRead() async throws {
+        let source = ScriptedBodySource(["one"])
+        let path = folder.file("missing/a.bin")
+        let error = await #expect(throws: FileWriteError.self) { try await body(source).write(toFile: path) }
+        #expect(error?.code == ENOENT)
+        #expect(error?.description == "cannot create a file beside '\(path)': No such file or directory (errno 2)")
+        #expect(error?.recoverySuggestion == "Create the folder and try again.")
+        #expect(source.unreadCount == 1)
+        #expect(source.abandonCount > 0)
+    }
+
+    @Test func aFolderIsNotWrittenOver() async throws {
+        try folder.folder("a.bin")
+        for path in [target.path, target.path + "/"] {
+            let error = await #expect(throws: FileWriteError.self) { try await ResponseBody(Data()).write(toFile: path) }
+            #expect(error?.code == EISDIR)
+        }
+        #expect(try names == ["a.bin"])
+    }
+
+    @Test func aFileThatIsThereIsKeptWhereItMustNotBeReplaced() async throws {
+        let options = FileWriteOptions(overwrite: false)
+        #expect(try await ResponseBody(Data("first".utf8)).write(to: target, options: options) == 5)
+        let source = ScriptedBodySource(["second"])
+        let error = await #expect(throws: FileWriteError.self) { try await body(source).write(to: target, options: options) }
+        #expect(error?.code == EEXIST)
+        #expect(source.unreadCount == 1)
+        #expect(try folder.read("a.bin") == Data("first".utf8))
+        #expect(try names == ["a.bin"])
+    }
+
+    @Test func aFileThatComesMeanwhileIsKeptWhereItMustNotBeReplaced() async throws {
+        let source = ScriptedBody([
+            { [folder] in
+                try folder.write("other", to: "a.bin")
+                return Data("mine".utf8)
+            }
+        ])
+        let error = await #expect(throws: FileWriteError.self) {
+            try await body(source).write(to: target, options: FileWriteOptions(overwrite: false))
+        }
+        #expect(error?.code == EEXIST)
+        #expect(try folder.read("a.bin") == Data("other".utf8))
+        #expect(try names == ["a.bin"])
+    }
+
+    @Test func aLimitBoundsDeclaredAndUndeclaredLengths() async throws {
+        let options = FileWriteOptions(limitBytes: 5)
+        for length: Int64? in [nil, 6] {
+            let source = ScriptedBodySource(["one", "two"])
+            let error = await #expect(throws: TransportError.self) {
+                try await body(source, expectedLength: length).write(to: target, options: options)
+            }
+            #expect(error?.code == .bodyTooLarge)
+            #expect(source.unreadCount == (length == nil ? 0 : 2))
+            #expect(try names == [])
+        }
+        #expect(try await ResponseBody(Data("12345".utf8)).write(to: target, options: options) == 5)
+    }
+
+    @Test func aBodyThatWasReadWritesNothing() async throws {
+        let read = ResponseBody(Data("x".utf8))
+        _ = try await read.collect()
+        await #expect(throws: BodyAlreadyUsedError.self) { try await read.write(to: target) }
+        #expect(try names == [])
+    }
+
+    /// A slow disk would hold up every task of the process.
+    @Test func writingIsNotDoneOnACooperativeThread() async throws {
+        let wereInTask = Mutex<[Bool]>([])
+        let calls = FileCalls { descriptor, bytes in
+            let isInTask = withUnsafeCurrentTask { $0 != nil }
+            wereInTask.withLock { $0.append(isInTask) }
+            return FileCalls.system.write(descriptor, bytes)
+        }
+        _ = try await ResponseBody(Data(count: 200_000)).write(toFile: target.path, options: .standard, calls: calls)
+        #expect(wereInTask.withLock { !$0.isEmpty && $0.allSatisfy { !$0 } })
+    }
+
+    @Test func aFileWithoutAFolderIsInTheCurrentOne() async throws {
+        let name = "errand-\(UUID().uuidString)"
+        defer { try? FileManager.default.removeItem(atPath: name) }
+        #expect(try await ResponseBody(Data("x".utf8)).write(toFile: name) == 1)
+        #expect(FileManager.default.contents(atPath: name) == Data("x".utf8))
+    }
+}
