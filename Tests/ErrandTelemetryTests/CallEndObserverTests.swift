@@ -124,7 +124,7 @@ import Tracing
     @Test(arguments: answers, [LogDetail.basic, .headers, .body()])
     func theLogShowsADecodingFailureInOneLine(_ answer: StubResponse, _ detail: LogDetail) async throws {
         let (logger, lines) = recordingLogger()
-        await fails(client(answer) { $0.log(to: logger, detail: detail, clock: clock) })
+        await fails(client(answer) { $0.log(to: logger, detail: detail, style: .oneLine, metadata: .all, clock: clock) })
         try #require(lines.all.count == 2, "\(lines.everything)")
         let line = lines.all[1]
         #expect(line.level == .warning && line.text.contains("cannot decode Swift.Int"), "\(line)")
@@ -136,7 +136,8 @@ import Tracing
     @Test(arguments: answers, [LogDetail.basic, .body()])
     func theLogShowsTheWholeTimeOfATypedCall(_ answer: StubResponse, _ detail: LogDetail) async throws {
         let (logger, lines) = recordingLogger()
-        #expect(try await client(answer) { $0.log(to: logger, detail: detail, clock: clock) }.value(slow) == 7)
+        #expect(
+            try await client(answer) { $0.log(to: logger, detail: detail, style: .oneLine, metadata: .all, clock: clock) }.value(slow) == 7)
         let elapsed = Duration.seconds(3).formattedSeconds
         #expect(lines.all.map(\.level) == [.info, .info])
         let text = "GET https://a.example/x: 200 in \(elapsed)"
@@ -146,7 +147,9 @@ import Tracing
 
     @Test func theLogShowsABodyThatBreaksOffOnce() async throws {
         let (logger, lines) = recordingLogger()
-        let client = client(.data(Data(count: 10)).breaking(afterBytes: 5)) { $0.log(to: logger, detail: .body(), clock: clock) }
+        let client = client(.data(Data(count: 10)).breaking(afterBytes: 5)) {
+            $0.log(to: logger, detail: .body(), style: .oneLine, metadata: .all, clock: clock)
+        }
         await #expect(throws: TransportError.self) { _ = try await client.value(slow) }
         #expect(lines.all.count == 2 && lines.all.last?.level == .warning)
         #expect(lines.all.last?.metadata["error.type"] == "connection_lost")
@@ -154,7 +157,8 @@ import Tracing
 
     @Test func aBodyThatIsTooLongIsAFailureOfTheCall() async throws {
         let (logger, lines) = recordingLogger()
-        let stack = StubTransport(Stub().responds(.stream(streamed))).metrics(factory: metrics, clock: clock).log(to: logger, clock: clock)
+        let stack = StubTransport(Stub().responds(.stream(streamed))).metrics(factory: metrics, clock: clock).log(
+            to: logger, style: .oneLine, metadata: .all, clock: clock)
         let client = APIClient(stack.server("https://a.example"), bodyLimitBytes: 4)
         await #expect(throws: TransportError.self) { try await client.data(slow) }
         #expect(metrics.values(Self.duration, ["error.type": "body_too_large"]) == [0] && metrics.values(Self.duration).count == 1)
@@ -301,12 +305,16 @@ import Tracing
     @Test(arguments: cases) func theLogIsTheSame(_ row: Case) async throws {
         let request = try row.request()
         for detail in [LogDetail.basic, .headers, .body()] {
-            for level in [Logger.Level.trace, .warning] {
+            for (level, style) in [(Logger.Level.trace, LogStyle.oneLine), (.trace, .pretty), (.warning, .oneLine), (.warning, .pretty)] {
                 let clock = ManualClock()
                 let (first, inner) = recordingLogger(level: level)
                 let (second, outer) = recordingLogger(level: level)
-                try await play(row.stub.log(to: first, detail: detail, curl: true, clock: clock).validateStatus(row.rule), request)
-                try await play(row.stub.validateStatus(row.rule).log(to: second, detail: detail, curl: true, clock: clock), request)
+                try await play(
+                    row.stub.log(to: first, detail: detail, style: style, metadata: .all, curl: true, clock: clock).validateStatus(
+                        row.rule), request)
+                try await play(
+                    row.stub.validateStatus(row.rule).log(
+                        to: second, detail: detail, style: style, metadata: .all, curl: true, clock: clock), request)
                 #expect(inner.all.map(\.text) == outer.all.map(\.text))
                 #expect(inner.all.map(\.metadata) == outer.all.map(\.metadata) && inner.all.map(\.level) == outer.all.map(\.level))
             }
@@ -339,7 +347,8 @@ import Tracing
 
     @Test func aStatusThatIsRefusedIsLoggedAsAFailure() async throws {
         let (logger, lines) = recordingLogger()
-        let client = APIClient(StubTransport(Stub().responds(.status(.notFound))).log(to: logger).server("https://a.example"))
+        let client = APIClient(
+            StubTransport(Stub().responds(.status(.notFound))).log(to: logger, style: .oneLine, metadata: .all).server("https://a.example"))
         await #expect(throws: StatusError.self) { try await client.value(Endpoint<Void>.get("/x")) }
         #expect(lines.all.count == 2 && lines.all.last?.level == .warning && lines.all.last?.metadata["error.type"] == "404")
         #expect(lines.all.last?.text.contains("https://a.example/x: 404 in ") == true)

@@ -2,7 +2,7 @@
 internal import ErrandCore
 internal import Synchronization
 
-/// What was read of a body: how much, and its front.
+/// What was read of a body: the number of bytes, and the first of them.
 final class BodyRecord: Sendable {
     struct Read {
         var front = Data()
@@ -13,7 +13,7 @@ final class BodyRecord: Sendable {
     private let onEnd: @Sendable (Read, ExchangeLifetime.Outcome) -> Void
     private let state = Mutex((read: Read(), isOver: false))
 
-    /// - Parameter onEnd: called once, when the body was read to its end, broke off, or can be read by nobody.
+    /// - Parameter onEnd: is called once, when the body was read to its end, broke off, or can no longer be read.
     init(limitBytes: Int, onEnd: @escaping @Sendable (Read, ExchangeLifetime.Outcome) -> Void = { _, _ in }) {
         (self.limitBytes, self.onEnd) = (limitBytes, onEnd)
     }

@@ -5,14 +5,14 @@ internal import ErrandFormats
 
 /// What a log shows of a body, or of its front: text without secrets, or what kind of bytes it is.
 struct BodyText {
-    /// In place of the bytes; nil where ``lines`` are shown.
+    /// What is shown in place of the bytes; nil where ``lines`` are shown.
     private(set) var summary: String?
     private(set) var lines: [String] = []
 
     /// - Parameters:
     ///   - front: the first bytes of the body.
     ///   - isWhole: whether they are all of it.
-    ///   - contentType: the field's value; nil where there was none.
+    ///   - contentType: the value of the field; nil where it is missing.
     init(_ front: Data, isWhole: Bool, contentType: String?, sensitivity: Sensitivity, style: LogStyle) {
         let bytes = Array(front)
         let type = contentType.flatMap { MediaType($0) }
@@ -41,7 +41,7 @@ struct BodyText {
         }
     }
 
-    /// Nil where the first 512 bytes are no text: no UTF-8, or with control characters other than tab, CR and LF.
+    /// Nil where the first 512 bytes are not text: invalid UTF-8, or with control characters other than tab, CR and LF.
     private static func text(_ bytes: [UInt8], isWhole: Bool, charset: String?) -> String? {
         var sample = bytes.prefix(512)
         guard !sample.contains(where: { $0 < 0x20 && !$0.isSpace || $0 == 0x7F }) else { return nil }
@@ -90,7 +90,7 @@ enum JSONLayout {
         var depth = 0
         var isInString = false
         var isEscaped = false
-        var isFresh = false  // behind an opening bracket: `{}` stays on its line
+        var isFresh = false  // after an opening bracket: `{}` stays on its line
         func breakLine() {
             guard isPretty else { return }
             lines.append(line)

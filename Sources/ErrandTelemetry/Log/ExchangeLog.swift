@@ -3,15 +3,16 @@ internal import ErrandCore
 internal import ErrandRedaction
 internal import Logging
 
-/// What is written of one exchange; nothing is put together that the logger does not want.
+/// What is written of one exchange. Nothing is composed that the logger does not want.
 struct ExchangeLog: Sendable {
     let logger: Logger
     let level: Logger.Level
     let detail: LogDetail
     let style: LogStyle
+    let carriedMetadata: LogMetadata
     let carriesCURL: Bool
     let request: Request
-    /// Since the request was logged.
+    /// The time since the request came to the log.
     let elapsed: @Sendable () -> String
 
     private var wantsAll: Bool { logger.logLevel <= level }
@@ -20,27 +21,35 @@ struct ExchangeLog: Sendable {
     private var number: String { request.options.requestNumber.map { "#\($0) " } ?? "" }
     private var name: String { number + request.description.onOneLine }
 
+    /// Whether there is one record for the whole exchange.
+    private var isOneRecord: Bool { style == .pretty }
+
+    private var ids: Logger.Metadata {
+        var ids: Logger.Metadata = ["errand.request.id": "\(request.id)"]
+        for (name, value) in Conventions.tags(of: request) { ids[name] = "\(value.onOneLine)" }
+        return ids
+    }
+
     private var metadata: Logger.Metadata {
-        var metadata: Logger.Metadata = [
-            "http.request.method": "\(request.method.rawValue)", "url.full": "\(request.redactedURL.onOneLine)",
-            "errand.request.id": "\(request.id)",
-        ]
+        var metadata = ids
+        metadata["http.request.method"] = "\(request.method.rawValue)"
+        metadata["url.full"] = "\(request.redactedURL.onOneLine)"
         if let number = request.options.requestNumber { metadata["errand.request.number"] = "\(number)" }
         if let template = request.options.urlTemplate { metadata["url.template"] = "\(template.onOneLine)" }
-        for (name, value) in Conventions.tags(of: request) { metadata[name] = "\(value.onOneLine)" }
         return metadata
     }
 
     // MARK: - Events
 
     func logRequest() {
-        guard wantsAll else { return }
-        write(LogText(headline: name, notes: notes(request.completedFields, sensitivity: request.options.sensitivity) + requestBody))
+        guard wantsAll, !isOneRecord else { return }
+        write(LogText(headline: name, notes: requestNotes), metadata, at: level)
     }
 
     /// Logs a response at once and its body when that was read; of a typed call, all of it at the end of the call.
     func observe(_ response: inout Response) {
-        let isRefused = request.accepts(response) == false
+        // As spans and metrics judge it: by the request's own rule, or from 400 up where there is none.
+        let isRefused = Conventions.errorType(of: response, to: request) != nil
         // What is not to be written costs nothing; of a typed call, a failure may still come.
         guard wantsAll || (wantsFailures && (isRefused || request.options.call.awaitsDecoding)) else { return }
         let received = Received(response, isRefused: isRefused, by: request)
@@ -62,15 +71,16 @@ struct ExchangeLog: Sendable {
         if !error.bodyWasStreamed || request.options.call.awaitsDecoding {
             logWhole(received, read, end, isStreamed: error.bodyWasStreamed, elapsed: elapsed())
         } else {
-            logHead(received)
-            if detail.bodyLimitBytes != nil { logBody(received, read, end) }
+            let head = elapsed()
+            if detail.bodyLimitBytes == nil || !isOneRecord { logHead(received, after: head) }
+            if detail.bodyLimitBytes != nil { logBody(received, after: head, read, end) }
         }
     }
 
     /// What a line about a response needs of it.
     private struct Received: Sendable {
         let response: Response
-        /// Whether the request's own rule does not want the status.
+        /// Whether the status is a failure.
         let isRefused: Bool
         let sensitivity: Sensitivity
 
@@ -98,20 +108,21 @@ struct ExchangeLog: Sendable {
         return metadata
     }
 
-    private func responseText(_ received: Received, elapsed: String) -> LogText {
+    private func responseText(_ received: Received, elapsed: String, body: LogText.Note? = nil) -> LogText {
         var headline = "\(name): \(received.code) in \(elapsed)"
         if received.isRefused {
             headline += received.response.metadata.attempts.map { "; \($0.description.onOneLine)" }.joined()
         }
-        var text = LogText(headline: headline, notes: notes(received.response.headers, sensitivity: received.sensitivity))
+        var text = LogText(headline: headline, notes: isOneRecord ? requestNotes : [])
+        text.notes += notes(received.response.headers, of: .response, sensitivity: received.sensitivity)
+        if let body { text.notes.append(body) }
         if received.isRefused, carriesCURL, let command = try? received.response.request.curl() {
             text.notes.append(LogText.Note(title: command.onOneLine))
         }
         return text
     }
 
-    private func logHead(_ received: Received) {
-        let elapsed = elapsed()
+    private func logHead(_ received: Received, after elapsed: String) {
         write(responseText(received, elapsed: elapsed), responseMetadata(received, elapsed: elapsed), at: lineLevel(of: received))
     }
 
@@ -119,7 +130,7 @@ struct ExchangeLog: Sendable {
     private func logResponse(_ response: Response, _ received: Received) -> ResponseBody {
         guard wants(received) else { return response.body }
         guard let limitBytes = detail.bodyLimitBytes, response.upgrade == nil else {
-            logHead(received)
+            logHead(received, after: elapsed())
             return response.body
         }
         if let data = response.body.bufferedData {
@@ -127,12 +138,13 @@ struct ExchangeLog: Sendable {
             logWhole(received, read, .complete, isStreamed: false, elapsed: elapsed())
             return response.body
         }
-        logHead(received)
-        let record = BodyRecord(limitBytes: limitBytes) { logBody(received, $0, $1) }
+        let head = elapsed()
+        if !isOneRecord { logHead(received, after: head) }
+        let record = BodyRecord(limitBytes: limitBytes) { logBody(received, after: head, $0, $1) }
         return response.body.observed { record.record($0) }
     }
 
-    /// Writes one line about a typed call, when it is over.
+    /// Writes one record about the response to a typed call, when the call is over.
     private func logAtEnd(of response: inout Response, _ received: Received) {
         var read: @Sendable () -> BodyRecord.Read? = { nil }
         let isStreamed = response.body.bufferedData == nil
@@ -151,7 +163,7 @@ struct ExchangeLog: Sendable {
                 guard wants(received) else { return }
                 return logWhole(received, read(), report.exchange, isStreamed: isStreamed, elapsed: report.mark)
             }
-            var notes = notes(received.response.headers, sensitivity: received.sensitivity)
+            var notes = notes(received.response.headers, of: .response, sensitivity: received.sensitivity)
             if let read = read(), read.count > 0 {
                 notes.append(bodyNote("of \(read.count) bytes", read, isWhole: report.exchange.isComplete, received))
             }
@@ -159,25 +171,25 @@ struct ExchangeLog: Sendable {
         }
     }
 
-    /// Head and body in one line. An empty body is not mentioned.
+    /// Head and body in one record. An empty body is not mentioned.
     private func logWhole(
         _ received: Received, _ read: BodyRecord.Read?, _ end: ExchangeLifetime.Outcome, isStreamed: Bool, elapsed: String
     ) {
-        var text = responseText(received, elapsed: elapsed)
         var metadata = responseMetadata(received, elapsed: elapsed)
+        var body: LogText.Note?
         if detail.bodyLimitBytes != nil, let read, read.count > 0 {
             let title = end.isComplete ? "of \(read.count) bytes" : "given up after \(read.count) bytes"
             if isStreamed, end.isComplete { metadata["http.response.body.size"] = "\(read.count)" }
-            text.notes.append(bodyNote(title, read, isWhole: end.isComplete, received))
+            body = bodyNote(title, read, isWhole: end.isComplete, received)
         }
-        write(text, metadata, at: lineLevel(of: received))
+        write(responseText(received, elapsed: elapsed, body: body), metadata, at: lineLevel(of: received))
     }
 
     private func bodyNote(_ title: String, _ read: BodyRecord.Read, isWhole: Bool, _ received: Received) -> LogText.Note {
         let front = read.front.prefix(detail.bodyLimitBytes ?? 0)
         return body(
             title, front, of: read.count, isWhole: isWhole && read.count == front.count, contentType: received.contentType,
-            sensitivity: received.sensitivity)
+            side: .response, sensitivity: received.sensitivity)
     }
 
     func logFailure(_ error: any Error) {
@@ -190,13 +202,13 @@ struct ExchangeLog: Sendable {
     ) {
         if error is CancellationError {
             guard wantsAll else { return }
-            write(LogText(headline: "\(name): cancelled after \(elapsed)"), metadata())
+            write(LogText(headline: "\(name): cancelled after \(elapsed)", notes: isOneRecord ? requestNotes : []), metadata(), at: level)
             return
         }
         guard wantsFailures else { return }
         var metadata = metadata()
         metadata["error.type"] = "\(Conventions.errorType(of: error))"
-        var text = LogText(headline: number + Self.described(error, of: request), notes: notes())
+        var text = LogText(headline: number + Self.described(error, of: request), notes: (isOneRecord ? requestNotes : []) + notes())
         // As far as it came: with the base URL, and what else was added on the way.
         if carriesCURL, let command = try? ((error as? any RequestFailure)?.request ?? request).curl() {
             text.notes.append(LogText.Note(title: command.onOneLine))
@@ -204,7 +216,10 @@ struct ExchangeLog: Sendable {
         write(text, metadata, at: failureLevel)
     }
 
-    private func logBody(_ received: Received, _ read: BodyRecord.Read, _ end: ExchangeLifetime.Outcome) {
+    /// Writes how the body ended, in a record of its own or in that of the exchange.
+    ///
+    /// - Parameter head: how long it took until the head had come.
+    private func logBody(_ received: Received, after head: String, _ read: BodyRecord.Read, _ end: ExchangeLifetime.Outcome) {
         let elapsed = elapsed()
         var (metadata, level) = (responseMetadata(received, elapsed: elapsed), lineLevel(of: received))
         let title: String
@@ -221,39 +236,54 @@ struct ExchangeLog: Sendable {
             title = "broken off after \(read.count) bytes in \(elapsed) (\(shownError(error).onOneLine))"
         }
         let note = bodyNote(title, read, isWhole: end.isComplete, received)
-        write(LogText(headline: "\(name): \(received.code)", notes: [note]), metadata, at: level)
+        let text =
+            isOneRecord
+            ? responseText(received, elapsed: head, body: note) : LogText(headline: "\(name): \(received.code)", notes: [note])
+        write(text, metadata, at: level)
     }
 
-    private func write(_ text: LogText, _ metadata: Logger.Metadata? = nil, at level: Logger.Level? = nil) {
-        logger.log(level: level ?? self.level, "\(text.laidOut(style))", metadata: metadata ?? self.metadata)
+    private func write(_ text: LogText, _ metadata: @autoclosure () -> Logger.Metadata, at level: Logger.Level) {
+        let carried: Logger.Metadata? =
+            switch carriedMetadata {
+            case .none: nil
+            case .ids: ids
+            case .all: metadata()
+            }
+        logger.log(level: level, "\(text.laidOut(style))", metadata: carried)
     }
 
     // MARK: - Notes
 
-    private func notes(_ fields: HTTPFields, sensitivity: Sensitivity) -> [LogText.Note] {
+    private func notes(_ fields: HTTPFields, of side: LogText.Note.Side, sensitivity: Sensitivity) -> [LogText.Note] {
         guard detail.showsFields else { return [] }
-        return sensitivity.shown(fields).map { LogText.Note(title: "\($0.name): \($0.value.onOneLine)") }
+        return sensitivity.shown(fields).map { LogText.Note(title: "\($0.name): \($0.value.onOneLine)", side: side) }
+    }
+
+    private var requestNotes: [LogText.Note] {
+        notes(request.completedFields, of: .request, sensitivity: request.options.sensitivity) + requestBody
     }
 
     private var requestBody: [LogText.Note] {
         guard let limitBytes = detail.bodyLimitBytes, !request.body.isEmpty else { return [] }
-        guard let data = request.body.bytes else { return [LogText.Note(title: "body: \(request.body)")] }
+        guard let data = request.body.bytes else { return [LogText.Note(title: "body: \(request.body)", side: .request)] }
         return [
             body(
                 "of \(data.count) bytes", data.prefix(limitBytes), of: data.count, contentType: request.completedFields[.contentType],
-                sensitivity: request.options.sensitivity)
+                side: .request, sensitivity: request.options.sensitivity)
         ]
     }
 
     /// - Parameter count: how many bytes there were to show.
     private func body(
-        _ title: String, _ front: Data, of count: Int, isWhole: Bool? = nil, contentType: String?, sensitivity: Sensitivity
+        _ title: String, _ front: Data, of count: Int, isWhole: Bool? = nil, contentType: String?, side: LogText.Note.Side,
+        sensitivity: Sensitivity
     ) -> LogText.Note {
-        guard count > 0 else { return LogText.Note(title: "body " + title) }
+        guard count > 0 else { return LogText.Note(title: "body " + title, side: side) }
         let shown = BodyText(
             front, isWhole: isWhole ?? (front.count == count), contentType: contentType, sensitivity: sensitivity, style: style)
-        if let summary = shown.summary { return LogText.Note(title: "body \(title), \(summary)") }
-        return LogText.Note(title: "body " + title + (front.count < count ? ", the first \(front.count)" : ""), lines: shown.lines)
+        if let summary = shown.summary { return LogText.Note(title: "body \(title), \(summary)", side: side) }
+        return LogText.Note(
+            title: "body " + title + (front.count < count ? ", the first \(front.count)" : ""), lines: shown.lines, side: side)
     }
 
     /// A failure of this library describes itself without secrets; of any other, only the type is known to be safe.

@@ -1,15 +1,45 @@
 #if Telemetry
 /// How much ``LogMiddleware`` writes of an exchange.
+///
+/// The same call with each of them, as the style ``LogStyle/pretty`` shows it:
+///
+/// ```
+/// #1 POST https://api.example/notes?draft=true: 201 in 0.073 s
+/// ```
+///
+/// ```
+/// #1 POST https://api.example/notes?draft=true: 201 in 0.073 s
+///   > Authorization: <redacted>
+///   > Content-Type: application/json
+///   < Location: /notes/7
+/// ```
+///
+/// ```
+/// #1 POST https://api.example/notes?draft=true: 201 in 0.073 s
+///   > Authorization: <redacted>
+///   > Content-Type: application/json
+///   > body of 33 bytes:
+///     {
+///       "title": "Milk",
+///       "token": "REDACTED"
+///     }
+///   < Location: /notes/7
+///   < body of 8 bytes:
+///     {
+///       "id": 7
+///     }
+/// ```
 public enum LogDetail: Sendable, Hashable, CustomStringConvertible {
     /// Nothing, not even failures.
     case none
-    /// Method and URL; status and time, or the failure.
+    /// Method and URL, and the status or the failure with the time. The default.
     case basic
-    /// The fields as well.
+    /// The header fields as well.
     case headers
-    /// The fields, and the front of both bodies: 4 KiB of each unless told.
+    /// The header fields, and the first bytes of both bodies: 4 KiB of each by default. `limitBytes` is at least 0.
     case body(limitBytes: Int = 4096)
 
+    /// `none`, `basic`, `headers` or `body up to 4096 bytes`.
     public var description: String {
         switch self {
         case .none: "none"
@@ -21,15 +51,44 @@ public enum LogDetail: Sendable, Hashable, CustomStringConvertible {
 
     var showsFields: Bool { self != .none && self != .basic }
 
-    /// How much of a body is shown; nil where none is.
+    /// How much of a body is shown; nil where nothing of it is shown.
     var bodyLimitBytes: Int? { if case .body(let limitBytes) = self { max(0, limitBytes) } else { nil } }
 }
 
 /// How ``LogMiddleware`` lays out what it writes.
 public enum LogStyle: Sendable, Hashable {
-    /// One line for each event. Line breaks in a body are shown as `\n`.
-    case oneLine
-    /// A line for each field and for each line of a body, indented, and JSON laid out; no line but the first begins at the margin.
+    /// One record for each exchange, for a person who reads a console. The default.
+    ///
+    /// It is written when the exchange has a result: the head of the response, or the end of a typed call, or a failure; with
+    /// ``LogDetail/body(limitBytes:)`` when the body has been read or abandoned. What is in progress is not seen. Each field and each line of a body has a
+    /// line of its own: `>` marks what was sent, `<` what came back. JSON is indented. Only the first line begins at the margin.
+    ///
+    /// ```
+    /// #1 GET https://api.example/notes/7: 200 in 0.021 s
+    /// #2 GET https://api.example/notes/8: 500 in 0.005 s
+    ///   curl -X GET --path-as-is --globoff 'https://api.example/notes/8' -H 'User-Agent:' -H 'Accept:'
+    /// ```
     case pretty
+    /// One line for each event, for a file that is searched: when the request is sent, when the head of its response comes, and when a streamed body
+    /// ends. Line breaks in a body are shown as `\n`.
+    ///
+    /// ```
+    /// #1 POST https://api.example/notes | Content-Type: application/json | body of 16 bytes: {"title":"Milk"}
+    /// #1 POST https://api.example/notes: 201 in 0.073 s | Location: /notes/7 | body of 8 bytes: {"id":7}
+    /// ```
+    case oneLine
+}
+
+/// What a record of ``LogMiddleware`` carries beside its message, for back ends that search by keys.
+///
+/// swift-log's own handler prints it in front of the message, on each line.
+public enum LogMetadata: Sendable, Hashable {
+    /// Nothing: the message says what a person reads.
+    case none
+    /// What the message does not say, and what finds the other records of the call: `errand.request.id`, and `errand.tag.NAME` for each of
+    /// `request.options.tags`. The default.
+    case ids
+    /// All that is known, under the names of OpenTelemetry's conventions. Much of it is in the message as well: see ``LogMiddleware``.
+    case all
 }
 #endif

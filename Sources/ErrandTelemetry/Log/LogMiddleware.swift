@@ -2,29 +2,40 @@
 public import ErrandCore
 public import Logging
 
-/// Writes a line when a request is sent, and one when its head arrives or it fails; on demand also fields, bodies, and failed
-/// requests as `curl` commands. Secrets are replaced everywhere.
+/// Logs each exchange: method, URL, status and time, or the failure; on demand also header fields, bodies, and failed requests as `curl` commands.
+/// Secrets are replaced everywhere.
 ///
-/// Of a typed call (`APIClient`), the second line comes when the call is over, with its whole time: when its value was decoded, or with what
-/// decoding failed by, as a failure. A body is shown in that line.
+/// ```swift
+/// let client = APIClient(.default.retry().log(to: Logger(label: "app"), curl: true).number().server("https://api.example"))
+/// ```
 ///
-/// A status that the request's own rule refuses (`validateStatus`, wherever it stands) is logged as the response that it is, with the level
-/// and the `error.type` of a failure.
+/// ```
+/// #1 GET https://api.example/notes/7: 200 in 0.021 s
+/// #2 GET https://api.example/notes/8: 500 in 0.005 s
+///   curl -X GET --path-as-is --globoff 'https://api.example/notes/8' -H 'User-Agent:' -H 'Accept:'
+/// ```
 ///
-/// **Place:** outermost but for `server` and `number`, where it sees each call once; inside `retry` it sees each attempt.
+/// By default there is one record for each exchange, whose message has all that a person reads: see ``LogStyle``, ``LogDetail`` and ``LogMetadata``.
 ///
-/// **Bodies** (``LogDetail/body(limitBytes:)``): of a request's, the bytes that are in memory; files and streams are named, never
-/// read. A response's body is shown when the caller has read it, in a line of its own, with how far it was read; one that nobody read is
-/// logged as unread. Nothing is read for the log, and nothing held back. What is no text is named `binary`, a multipart body by its
-/// parts.
+/// **Levels:** a response is logged at `info` by default, and so is a cancelled call. A failure is logged at `warning`, or at the log's own level if
+/// that is higher. A status is a failure where the request's rule (`validateStatus`, on either side of the log) refuses it, and from 400 up where there is
+/// no rule.
 ///
-/// **Secrets** are decided by names: fields, query items, members of JSON, items of forms, lines of text. See ``Sensitivity``.
+/// **Typed calls** (`APIClient`): the record comes when the call is over, with its whole time: when the value has been decoded, or with the failure to
+/// decode it.
+///
+/// **Place:** outside everything but `server` and `number`, where it sees each call once. Inside `retry` it sees each attempt.
+///
+/// **Bodies** (``LogDetail/body(limitBytes:)``): of a request, the bytes that are in memory; files and streams are named, never read. Of a response,
+/// the bytes that the caller has read; a body that nobody reads is logged as unread. The log reads nothing by itself and delays nothing. Bytes that
+/// are not text are named `binary`, and a multipart body is shown by the names of its parts.
+///
+/// **Secrets** are decided by names: of header fields, query items, members of JSON, form items, and lines of text. See ``Sensitivity``.
 /// Control characters from outside are escaped: nothing that a server sends begins a line of the log.
 ///
-/// Metadata, for back ends that search: `http.request.method`, `url.full` (redacted), `http.response.status_code`,
-/// `http.response.body.size`, `errand.request.id`, `errand.request.number`, `url.template`, `errand.elapsed`, `error.type` (as spans and
-/// metrics have it: see ``TraceMiddleware``), and `errand.tag.NAME` for each of `request.options.tags`. A cancelled call is logged as
-/// such, at the same level; a failure one level up, at `warning` or above.
+/// **Metadata** (``LogMetadata/all``): `http.request.method`, `url.full` (redacted), `http.response.status_code`, `http.response.body.size`,
+/// `errand.request.id`, `errand.request.number`, `url.template`, `errand.elapsed`, `error.type` (the same as in spans and metrics: see
+/// ``TraceMiddleware``), and `errand.tag.NAME` for each of `request.options.tags`.
 ///
 /// **Per request:** `request.options.log = .off`, or `.use(.debug)`; `request.options.logDetail = .use(.body())`.
 public struct LogMiddleware: HTTPMiddleware {
@@ -32,28 +43,37 @@ public struct LogMiddleware: HTTPMiddleware {
     private let level: Logger.Level
     private let detail: LogDetail
     private let style: LogStyle
+    private let metadata: LogMetadata
     private let carriesCURL: Bool
     private let clock: any Clock<Duration>
 
+    /// Creates a middleware that writes to `logger`.
+    ///
     /// - Parameters:
-    ///   - level: of the lines about requests and responses. `info` by default.
-    ///   - detail: how much is written; `basic` by default, which shows neither fields nor bodies.
-    ///   - style: one line for each event by default.
-    ///   - curl: whether a failure's line ends with the request as a `curl` command, without secrets; not by default.
+    ///   - level: the level of requests and responses; `info` by default.
+    ///   - detail: how much is written; ``LogDetail/basic`` by default, which shows neither fields nor bodies.
+    ///   - style: how it is laid out; ``LogStyle/pretty`` by default, one record for each exchange.
+    ///   - metadata: what a record carries beside its message; ``LogMetadata/ids`` by default.
+    ///   - curl: whether the record of a failure ends with the request as a `curl` command, without secrets; `false` by default.
     ///   - clock: what the elapsed time is measured by.
+    /// - Precondition: the limit of `detail` is at least 0.
     public init(
-        _ logger: Logger, level: Logger.Level = .info, detail: LogDetail = .basic, style: LogStyle = .oneLine, curl: Bool = false,
-        clock: any Clock<Duration> = ContinuousClock()
+        _ logger: Logger, level: Logger.Level = .info, detail: LogDetail = .basic, style: LogStyle = .pretty,
+        metadata: LogMetadata = .ids, curl: Bool = false, clock: any Clock<Duration> = ContinuousClock()
     ) {
         if case .body(let limitBytes) = detail {
             precondition(limitBytes >= 0, "limitBytes must be at least 0 (is \(limitBytes))")
         }
-        (self.logger, self.level, self.detail, self.style, carriesCURL, self.clock) = (logger, level, detail, style, curl, clock)
+        (self.logger, self.level, self.detail, self.style, self.metadata) = (logger, level, detail, style, metadata)
+        (carriesCURL, self.clock) = (curl, clock)
     }
 
+    /// ``ErrandCore/MiddlewarePlace/log``.
     public var place: MiddlewarePlace? { .log }
+    /// The level and the detail: `log(info, headers)`.
     public var label: String { detail == .basic ? "log(\(level))" : "log(\(level), \(detail))" }
 
+    /// Logs the exchange and returns its response unchanged.
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         guard let level = request.options.log.resolved(level), let detail = request.options.logDetail.resolved(detail),
             detail != LogDetail.none
@@ -62,8 +82,8 @@ public struct LogMiddleware: HTTPMiddleware {
         guard logger.logLevel <= max(level, .warning) else { return try await next.send(request) }
         let elapsed = stopwatch(clock)
         let log = ExchangeLog(
-            logger: logger, level: level, detail: detail, style: style, carriesCURL: carriesCURL, request: request,
-            elapsed: { elapsed().formattedSeconds })
+            logger: logger, level: level, detail: detail, style: style, carriedMetadata: metadata, carriesCURL: carriesCURL,
+            request: request, elapsed: { elapsed().formattedSeconds })
         log.logRequest()
         do {
             var response = try await next.send(request)
@@ -94,13 +114,13 @@ private enum LogDetailOptionKey: OptionKey {
 }
 
 extension RequestOptions {
-    /// Another level for this request, or `.off`.
+    /// Another level for the log of this request, or `.off`. The stack needs `log(to:)`.
     public var log: OptionOverride<Logger.Level> {
         get { self[LogOptionKey.self] }
         set { self[LogOptionKey.self] = newValue }
     }
 
-    /// How much is logged of this request; `.off` is the same as ``LogDetail/none``.
+    /// How much is logged of this request; `.off` is the same as ``LogDetail/none``. The stack needs `log(to:)`.
     public var logDetail: OptionOverride<LogDetail> {
         get { self[LogDetailOptionKey.self] }
         set { self[LogDetailOptionKey.self] = newValue }
@@ -108,12 +128,24 @@ extension RequestOptions {
 }
 
 extension HTTPSender {
-    /// Logs requests, responses and failures, without secrets. See ``LogMiddleware``.
+    /// Logs each exchange, without secrets. See ``LogMiddleware`` for what is written and for a sample.
+    ///
+    /// ```swift
+    /// let stack = transport.retry().log(to: logger, detail: .headers, curl: true)
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - level: the level of requests and responses; `info` by default. Failures are logged at `warning` at least.
+    ///   - detail: how much is written; ``LogDetail/basic`` by default, which shows neither fields nor bodies.
+    ///   - style: how it is laid out; ``LogStyle/pretty`` by default, one record for each exchange.
+    ///   - metadata: what a record carries beside its message; ``LogMetadata/ids`` by default.
+    ///   - curl: whether the record of a failure ends with the request as a `curl` command, without secrets; `false` by default.
+    ///   - clock: what the elapsed time is measured by.
     public func log(
-        to logger: Logger, level: Logger.Level = .info, detail: LogDetail = .basic, style: LogStyle = .oneLine, curl: Bool = false,
-        clock: any Clock<Duration> = ContinuousClock()
+        to logger: Logger, level: Logger.Level = .info, detail: LogDetail = .basic, style: LogStyle = .pretty,
+        metadata: LogMetadata = .ids, curl: Bool = false, clock: any Clock<Duration> = ContinuousClock()
     ) -> HTTPStack {
-        wrapped(by: LogMiddleware(logger, level: level, detail: detail, style: style, curl: curl, clock: clock))
+        wrapped(by: LogMiddleware(logger, level: level, detail: detail, style: style, metadata: metadata, curl: curl, clock: clock))
     }
 }
 #endif

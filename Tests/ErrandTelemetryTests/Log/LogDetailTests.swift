@@ -15,7 +15,8 @@ import Testing
         _ request: Request, _ answer: StubResponse, detail: LogDetail, style: LogStyle = .oneLine
     ) async throws -> [String] {
         let (logger, lines) = recordingLogger()
-        let stack = StubTransport(Stub().responds(answer)).log(to: logger, detail: detail, style: style, clock: ManualClock())
+        let stack = StubTransport(Stub().responds(answer)).log(
+            to: logger, detail: detail, style: style, metadata: .all, clock: ManualClock())
         _ = try await stack.send(request).body.collect()
         return lines.all.map(\.text)
     }
@@ -25,7 +26,8 @@ import Testing
     @Test func nothingIsLoggedAtTheLevelNone() async throws {
         let (logger, lines) = recordingLogger()
         let failure = TransportError(.cannotConnect, phase: .connect, request: nil, delivery: .notSent)
-        let stack = StubTransport(Stub().responds(.status(.ok), .failure(failure))).log(to: logger, detail: .none)
+        let stack = StubTransport(Stub().responds(.status(.ok), .failure(failure))).log(
+            to: logger, detail: .none, style: .oneLine, metadata: .all)
         _ = try await stack.send(try request())
         await #expect(throws: TransportError.self) { try await stack.send(try request()) }
         #expect(lines.all.isEmpty)
@@ -47,8 +49,7 @@ import Testing
         let texts = try await Self.texts(request, .status(.found, headers: [.location: "/y?token=t"]), detail: .headers, style: .pretty)
         #expect(
             texts == [
-                "GET https://a.example/x\n  Accept: text/plain",
-                "GET https://a.example/x: 302 in 0.0 s\n  Location: /y?token=REDACTED",
+                "GET https://a.example/x: 302 in 0.0 s\n  > Accept: text/plain\n  < Location: /y?token=REDACTED"
             ])
     }
 
@@ -71,9 +72,9 @@ import Testing
         #expect(
             texts == [
                 #"""
-                POST https://a.example/x
-                  Content-Type: application/json
-                  body of 45 bytes:
+                POST https://a.example/x: 200 in 0.0 s
+                  > Content-Type: application/json
+                  > body of 45 bytes:
                     {
                       "a": [
                         1,
@@ -85,16 +86,17 @@ import Testing
                         "token": 0
                       }
                     }
-                """#,
-                "POST https://a.example/x: 200 in 0.0 s",
-                "POST https://a.example/x: 200\n  body of 6 bytes in 0.0 s:\n    1\n    \t2",
+                  < body of 6 bytes in 0.0 s:
+                    1
+                    	2
+                """#
             ])
     }
 
     @Test func aBodyIsShownUpToTheLimitAndHandedOnWhole() async throws {
         let (logger, lines) = recordingLogger()
         let stub = StubTransport(Stub().responds(.stream([Data("ab€".utf8), Data("cdef".utf8)])))
-        let stack = stub.log(to: logger, detail: .body(limitBytes: 4), clock: ManualClock())
+        let stack = stub.log(to: logger, detail: .body(limitBytes: 4), style: .oneLine, metadata: .all, clock: ManualClock())
         let response = try await stack.send(try request(.put, body: .text("123456")))
         #expect(try await response.body.collect() == Data("ab€cdef".utf8))
         #expect(stub.requests.first?.body == Data("123456".utf8))
@@ -105,7 +107,7 @@ import Testing
 
     @Test func bytesInMemoryAreShownWithTheResponse() async throws {
         let (logger, lines) = recordingLogger()
-        let stack = BufferedSender().log(to: logger, detail: .body(), clock: ManualClock())
+        let stack = BufferedSender().log(to: logger, detail: .body(), style: .oneLine, metadata: .all, clock: ManualClock())
         let response = try await stack.send(try request())
         #expect(lines.all.map(\.text).last == "GET https://a.example/x: 200 in 0.0 s | body of 4 bytes: text")
         #expect(response.body.bufferedData == Data("text".utf8))
@@ -114,7 +116,7 @@ import Testing
 
     @Test func aRequestHasADetailOfItsOwn() async throws {
         let (logger, lines) = recordingLogger()
-        let stack = StubTransport(Stub().responds(.status(.ok))).log(to: logger, detail: .none)
+        let stack = StubTransport(Stub().responds(.status(.ok))).log(to: logger, detail: .none, style: .oneLine, metadata: .all)
         var (loud, silent) = (try Request(.get, url: "https://a.example/x", headers: [.accept: "a"]), try request())
         loud.options.logDetail = .use(.headers)
         silent.options.logDetail = .off
@@ -156,7 +158,8 @@ import Testing
         }
         let (logger, lines) = recordingLogger()
         let stub = StubTransport(Stub().responds(.status(.ok)))
-        _ = try await stub.log(to: logger, detail: .body()).send(try request(.post, body: .stream(chunks, length: 4)))
+        _ = try await stub.log(to: logger, detail: .body(), style: .oneLine, metadata: .all).send(
+            try request(.post, body: .stream(chunks, length: 4)))
         #expect(lines.all[0].text == "POST https://a.example/x | body: stream, 4 bytes, oneShot")
         #expect(stub.requests.first?.body == Data("once".utf8))
         let folder = try TestFolder("log")
@@ -169,7 +172,7 @@ import Testing
     @Test func aBodyThatNobodyReadsIsLoggedAsUnread() async throws {
         let (logger, lines) = recordingLogger()
         let stub = StubTransport(Stub().responds(.stream(streamed)))
-        let stack = stub.log(to: logger, detail: .body(), clock: ManualClock())
+        let stack = stub.log(to: logger, detail: .body(), style: .oneLine, metadata: .all, clock: ManualClock())
         func sendAndDrop() async throws {
             let response = try await stack.send(try request())
             #expect(stub.openBodyCount == 1 && response.exchange.outcome == nil)
@@ -183,7 +186,8 @@ import Testing
     @Test func aBodyThatIsReadInPartIsLoggedAsFar() async throws {
         let (logger, lines) = recordingLogger()
         let stub = StubTransport(Stub().responds(.stream(streamed)))
-        let response = try await stub.log(to: logger, detail: .body(), clock: ManualClock()).send(try request())
+        let response = try await stub.log(to: logger, detail: .body(), style: .oneLine, metadata: .all, clock: ManualClock()).send(
+            try request())
         for try await _ in response.body { break }
         #expect(lines.all.map(\.text).last == "GET https://a.example/x: 200 | body given up after 3 bytes in 0.0 s: one")
         response.body.abandon()
@@ -198,7 +202,7 @@ import Testing
             Stub().responds(
                 .stream([Data("one".utf8)], failure: Foreign()),
                 .stream([Data("one".utf8)], failure: TransportError(.connectionLost, phase: .body, request: nil, delivery: .sent))))
-        let stack = stub.log(to: logger, detail: .body(), clock: ManualClock())
+        let stack = stub.log(to: logger, detail: .body(), style: .oneLine, metadata: .all, clock: ManualClock())
         await #expect(throws: Foreign.self) { try await stack.send(try request()).body.collect() }
         await #expect(throws: TransportError.self) { try await stack.send(try request()).body.collect() }
         #expect(lines.all[2].text == "GET https://a.example/x: 200 | body broken off after 3 bytes in 0.0 s (Foreign): one")
@@ -210,7 +214,7 @@ import Testing
     @Test func aCancelledReadIsNoWarning() async throws {
         let (logger, lines) = recordingLogger()
         let stub = StubTransport(Stub().responds(.stream([Data("one".utf8)], failure: CancellationError())))
-        let stack = stub.log(to: logger, detail: .body(), clock: ManualClock())
+        let stack = stub.log(to: logger, detail: .body(), style: .oneLine, metadata: .all, clock: ManualClock())
         await #expect(throws: CancellationError.self) { try await stack.send(try request()).body.collect() }
         #expect(lines.all.map(\.text).last == "GET https://a.example/x: 200 | body cancelled after 3 bytes in 0.0 s: one")
         #expect(lines.all.map(\.level) == [.info, .info, .info])
@@ -218,7 +222,7 @@ import Testing
 
     @Test func trailersAndLengthComeThrough() async throws {
         let stub = StubTransport(Stub().responds(.stream(streamed, headers: [.contentLength: "11"]).trailers([.server: "t"])))
-        let body = try await stub.log(to: recordingLogger().0, detail: .body()).send(try request()).body
+        let body = try await stub.log(to: recordingLogger().0, detail: .body(), style: .oneLine, metadata: .all).send(try request()).body
         #expect(body.expectedLength == 11)
         #expect(try await body.collect() == Data("onetwothree".utf8))
         #expect(body.trailers?[.server] == "t")
@@ -228,7 +232,7 @@ import Testing
     @Test(arguments: MiddlewareBehavior.all) func conformsWithBodiesOn(to behavior: MiddlewareBehavior) async throws {
         try await behavior.check(
             MiddlewareUnderTest("log with bodies", switchOff: { $0.options.logDetail = .off }) {
-                $0.log(to: recordingLogger().0, detail: .body(), style: .pretty, curl: true)
+                $0.log(to: recordingLogger().0, detail: .body(), style: .pretty, metadata: .all, curl: true)
             })
     }
 
@@ -252,7 +256,8 @@ import Testing
     @Test func aFailureCarriesTheRequestForCURL() async throws {
         let (logger, lines) = recordingLogger()
         let failure = TransportError(.cannotConnect, phase: .connect, request: nil, delivery: .notSent)
-        let stack = StubTransport(Stub().responds(.failure(failure), .status(.ok))).log(to: logger, curl: true)
+        let stack = StubTransport(Stub().responds(.failure(failure), .status(.ok))).log(
+            to: logger, style: .oneLine, metadata: .all, curl: true)
         var request = try request()
         request.head.headerFields[.authorization] = "Bearer s3cret"
         await #expect(throws: TransportError.self) { try await stack.send(request) }
@@ -268,7 +273,7 @@ import Testing
         let failure = CountingFailure { described.withLock { $0 += 1 } }
         let (logger, lines) = recordingLogger(level: .error)
         let stub = StubTransport(Stub().responds(.failure(failure), .stream(streamed)))
-        let stack = stub.log(to: logger, detail: .body(), curl: true)
+        let stack = stub.log(to: logger, detail: .body(), style: .oneLine, metadata: .all, curl: true)
         let isFailure: Bool
         do {
             _ = try await stack.send(try request())

@@ -8,7 +8,8 @@ import Testing
     @Test func writesALineForTheRequestAndOneForTheResponse() async throws {
         let (logger, lines) = recordingLogger()
         let clock = ManualClock()
-        let stack = StubTransport(Stub().responds(.status(.ok))).log(to: logger, clock: clock).number().server("https://a.example")
+        let stack = StubTransport(Stub().responds(.status(.ok))).log(to: logger, style: .oneLine, metadata: .all, clock: clock).number()
+            .server("https://a.example")
         _ = try await stack.send(try Request(.get, "/users/\(7, "id")"))
         #expect(lines.all.map(\.text) == ["#1 GET https://a.example/users/7", "#1 GET https://a.example/users/7: 200 in 0.0 s"])
         #expect(lines.all.map(\.level) == [.info, .info])
@@ -22,7 +23,7 @@ import Testing
         let (logger, lines) = recordingLogger()
         let failure = TransportError(.cannotConnect, phase: .connect, request: try request(), delivery: .notSent)
         let stub = StubTransport(Stub().responds(.failure(failure), .failure(CancellationError())))
-        let stack = stub.log(to: logger)
+        let stack = stub.log(to: logger, style: .oneLine, metadata: .all)
         await #expect(throws: TransportError.self) { try await stack.send(try request()) }
         await #expect(throws: CancellationError.self) { try await stack.send(try request()) }
         #expect(lines.all.map(\.level) == [.info, .warning, .info, .info])
@@ -40,7 +41,7 @@ import Testing
         request.options.sensitivity = Sensitivity(fields: [declared], queryNames: ["q2"])
         let stub = StubTransport(
             Stub().responds(.status(.ok, headers: [.setCookie: "id=s3cret"], text: "s3cret"), .failure(Foreign()), .status(.notFound)))
-        let stack = stub.retry().log(to: logger, level: .trace)
+        let stack = stub.retry().log(to: logger, level: .trace, style: .oneLine, metadata: .all)
         _ = try await stack.send(request)
         await #expect(throws: Foreign.self) { try await stack.send(request) }
         #expect(lines.all.count == 4)
@@ -51,7 +52,7 @@ import Testing
     @Test func aLoggerThatWantsNoInformationStillGetsFailures() async throws {
         let (logger, lines) = recordingLogger(level: .warning)
         let failure = TransportError(.cannotConnect, phase: .connect, request: nil, delivery: .notSent)
-        let stack = StubTransport(Stub().responds(.status(.ok), .failure(failure))).log(to: logger)
+        let stack = StubTransport(Stub().responds(.status(.ok), .failure(failure))).log(to: logger, style: .oneLine, metadata: .all)
         _ = try await stack.send(try request())
         await #expect(throws: TransportError.self) { try await stack.send(try request()) }
         #expect(lines.all.map(\.level) == [.warning])
@@ -60,7 +61,8 @@ import Testing
     @Test(arguments: [(Logger.Level.warning, true), (.error, false)])
     func theBodyOfATypedCallIsCopiedForALineAlone(level: Logger.Level, isCopied: Bool) async throws {
         let (logger, lines) = recordingLogger(level: level)
-        let stack = StubTransport(Stub().responds(.stream([Data("{".utf8)]))).log(to: logger, detail: .body())
+        let stack = StubTransport(Stub().responds(.stream([Data("{".utf8)]))).log(
+            to: logger, detail: .body(), style: .oneLine, metadata: .all)
         var request = try request()
         request.options.call.awaitsDecoding = true
         let response = try await stack.send(request)
@@ -74,7 +76,7 @@ import Testing
         let (logger, lines) = recordingLogger()
         var request = try request()
         request.options.log = .use(.error)
-        _ = try await StubTransport(Stub().responds(.status(.ok))).log(to: logger).send(request)
+        _ = try await StubTransport(Stub().responds(.status(.ok))).log(to: logger, style: .oneLine, metadata: .all).send(request)
         #expect(lines.all.map(\.level) == [.error, .error])
     }
 }

@@ -138,7 +138,8 @@ import Tracing
         var call = try request()
         call.options.tags = ["tenant": "a", "api_key": "t0ps3cret"]
         let stub = StubTransport(Stub().responds(.status(.ok)))
-        _ = try await stub.trace(tracer: tracer).log(to: logger).traceCall(tracer: tracer).number().send(call)
+        _ = try await stub.trace(tracer: tracer).log(to: logger, style: .oneLine, metadata: .all).traceCall(tracer: tracer).number().send(
+            call)
         let expected = [
             "errand.request.id": "\(call.id)", "errand.request.number": "1", "errand.tag.tenant": "a", "errand.tag.api_key": "<redacted>",
         ]
@@ -156,7 +157,8 @@ import Tracing
     @Test func logsNameAFailureAsSpansDo() async throws {
         let (logger, lines) = recordingLogger()
         let stub = StubTransport(Stub().responds(.never))
-        let stack = stub.trace(tracer: tracer).log(to: logger, clock: clock).timeout(.seconds(1), clock: clock)
+        let stack = stub.trace(tracer: tracer).log(to: logger, style: .oneLine, metadata: .all, clock: clock).timeout(
+            .seconds(1), clock: clock)
         await #expect(throws: TransportError.self) {
             try await clock.advancingToSleepers { _ = try await stack.send(try request()) }
         }

@@ -1,0 +1,192 @@
+import Errand
+import ErrandTesting
+import Logging
+import TestSupport
+import Testing
+
+/// What the console shows, as the doc comments have it.
+@Suite(.timeLimit(.minutes(5))) struct LogSampleTests {
+    private let clock = ManualClock()
+
+    private struct Note: Codable { var id: Int }
+
+    /// A server of notes that takes its time.
+    private func notes(_ wrap: (HTTPStack) -> HTTPStack) -> HTTPStack {
+        let stub = StubTransport(
+            Stub(.post, "/notes").responds(.status(.created, headers: [.location: "/notes/7"], text: #"{"id":7}"#)),
+            Stub(.get, "/notes/7").responds(.status(.ok, text: #"{"id":7}"#)),
+            Stub(.get, "/notes/8").responds(.status(.internalServerError, text: "sorry")))
+        let slow = stub.transformResponse { [clock] response in
+            let milliseconds = [201: 73, 200: 21, 500: 5][response.status.code] ?? 0
+            clock.advance(by: .milliseconds(milliseconds))
+        }
+        return wrap(slow).number().server("https://api.example")
+    }
+
+    private func note(secret: Bool = true) throws -> Request {
+        guard secret else {
+            return try Request(.post, "/notes", headers: [.contentType: "application/json"], body: .text(#"{"title":"Milk"}"#))
+        }
+        return try Request(
+            .post, "/notes", query: ["draft": true], headers: [.authorization: "Bearer abc", .contentType: "application/json"],
+            body: .text(#"{"title":"Milk","token":"abc123"}"#))
+    }
+
+    @Test(
+        arguments: [
+            (.basic, "#1 POST https://api.example/notes?draft=true: 201 in 0.073 s"),
+            (
+                .headers,
+                """
+                #1 POST https://api.example/notes?draft=true: 201 in 0.073 s
+                  > Authorization: <redacted>
+                  > Content-Type: application/json
+                  < Location: /notes/7
+                """
+            ),
+            (
+                .body(),
+                """
+                #1 POST https://api.example/notes?draft=true: 201 in 0.073 s
+                  > Authorization: <redacted>
+                  > Content-Type: application/json
+                  > body of 33 bytes:
+                    {
+                      "title": "Milk",
+                      "token": "REDACTED"
+                    }
+                  < Location: /notes/7
+                  < body of 8 bytes:
+                    {
+                      "id": 7
+                    }
+                """
+            ),
+        ] as [(LogDetail, String)])
+    func eachDetailIsOneRecord(_ detail: LogDetail, _ text: String) async throws {
+        let (logger, lines) = recordingLogger()
+        let stack = notes { $0.log(to: logger, detail: detail, clock: clock) }
+        _ = try await stack.send(note()).body.collect()
+        #expect(lines.all.map(\.text) == [text])
+        let typed = recordingLogger()
+        _ = try await APIClient(notes { $0.log(to: typed.0, detail: detail, clock: clock) }).value(
+            Endpoint<Note>.post(
+                "/notes", query: ["draft": true], headers: [.authorization: "Bearer abc", .contentType: "application/json"],
+                body: .text(#"{"title":"Milk","token":"abc123"}"#)
+            ))
+        #expect(typed.1.all.map { $0.text.replacing("  > Accept: application/json\n", with: "") } == [text], "the same for a typed call")
+    }
+
+    @Test func theDefaultIsALineForEachCallAndTheCommandOfAFailure() async throws {
+        let (logger, lines) = recordingLogger()
+        let stack = notes { $0.log(to: logger, curl: true, clock: clock) }
+        for id in [7, 8] { _ = try await stack.send(Request(.get, "/notes/\(id)")).body.collect() }
+        #expect(
+            lines.all.map(\.text) == [
+                "#1 GET https://api.example/notes/7: 200 in 0.021 s",
+                """
+                #2 GET https://api.example/notes/8: 500 in 0.005 s
+                  curl -X GET --path-as-is --globoff 'https://api.example/notes/8' -H 'User-Agent:' -H 'Accept:'
+                """,
+            ])
+        #expect(lines.all.map(\.level) == [.info, .warning])
+        // Nothing is said twice.
+        #expect(lines.all.allSatisfy { $0.metadata.keys.sorted() == ["errand.request.id"] })
+    }
+
+    @Test func oneLineIsALineForEachEvent() async throws {
+        let (logger, lines) = recordingLogger()
+        let stack = notes { $0.log(to: logger, detail: .body(), style: .oneLine, clock: clock) }
+        _ = try await stack.send(note(secret: false)).body.collect()
+        #expect(
+            lines.all.map(\.text) == [
+                #"#1 POST https://api.example/notes | Content-Type: application/json | body of 16 bytes: {"title":"Milk"}"#,
+                #"#1 POST https://api.example/notes: 201 in 0.073 s | Location: /notes/7 | body of 8 bytes: {"id":7}"#,
+            ])
+    }
+
+    @Test(
+        arguments: [
+            (.none, []), (.ids, ["errand.request.id", "errand.tag.tenant"]),
+            (
+                .all,
+                [
+                    "errand.elapsed", "errand.request.id", "errand.request.number", "errand.tag.tenant", "http.request.method",
+                    "http.response.status_code", "url.full", "url.template",
+                ]
+            ),
+        ] as [(LogMetadata, [String])])
+    func metadataIsByChoice(_ metadata: LogMetadata, _ keys: [String]) async throws {
+        let (logger, lines) = recordingLogger()
+        var request = try Request(.get, "/notes/\(7)")
+        request.options.tags = ["tenant": "a"]
+        _ = try await notes { $0.log(to: logger, metadata: metadata, clock: clock) }.send(request)
+        #expect(lines.all.map { $0.metadata.keys.sorted() } == [keys])
+    }
+
+    // MARK: - One record, whatever becomes of the exchange
+
+    @Test func aStreamedBodyIsInTheRecordOfItsExchange() async throws {
+        let (logger, lines) = recordingLogger()
+        let stub = StubTransport(Stub().responds(.stream(streamed, headers: [.server: "s"])))
+        let stack = stub.transformResponse { [clock] _ in clock.advance(by: .seconds(1)) }.log(to: logger, detail: .body(), clock: clock)
+        let response = try await stack.send(try request())
+        #expect(lines.all.isEmpty)
+        clock.advance(by: .seconds(2))
+        _ = try await response.body.collect()
+        #expect(
+            lines.all.map(\.text) == [
+                "GET https://a.example/x: 200 in 1.0 s\n  < Server: s\n  < body of 11 bytes in 3.0 s:\n    onetwothree"
+            ])
+    }
+
+    @Test func failuresCancellationsAndUnreadBodiesAreOneRecordEach() async throws {
+        struct Foreign: Error {}
+        let (logger, lines) = recordingLogger()
+        let stub = StubTransport(
+            Stub().responds(
+                .failure(Foreign()), .failure(CancellationError()), .stream([Data("one".utf8)], failure: Foreign()), .stream(streamed)))
+        let stack = stub.log(to: logger, detail: .body(), clock: ManualClock())
+        await #expect(throws: Foreign.self) { try await stack.send(try request(.post, body: .text("sent"))) }
+        await #expect(throws: CancellationError.self) { try await stack.send(try request()) }
+        await #expect(throws: Foreign.self) { try await stack.send(try request()).body.collect() }
+        try await stack.send(try request()).body.abandon()
+        #expect(
+            lines.all.map(\.text) == [
+                "POST https://a.example/x: Foreign\n  > body of 4 bytes:\n    sent", "GET https://a.example/x: cancelled after 0.0 s",
+                "GET https://a.example/x: 200 in 0.0 s\n  < body broken off after 3 bytes in 0.0 s (Foreign):\n    one",
+                "GET https://a.example/x: 200 in 0.0 s\n  < body unread after 0.0 s",
+            ])
+        #expect(lines.all.map(\.level) == [.warning, .info, .warning, .info])
+    }
+
+    // MARK: - In its natural place
+
+    /// Wherever `validateStatus` stands, and without one.
+    @Test(arguments: 0..<4) func aServerErrorIsAWarningWithItsCommand(_ place: Int) async throws {
+        let (logger, lines) = recordingLogger()
+        let stub = HTTPStack(StubTransport(Stub().responds(.status(.internalServerError, text: "sorry"))))
+        func logged(_ stack: HTTPStack) -> HTTPStack { stack.log(to: logger, metadata: .all, curl: true) }
+        switch place {
+        case 0: _ = try await logged(stub).send(try get("/x"))
+        case 1: await #expect(throws: StatusError.self) { try await logged(stub.validateStatus()).send(try get("/x")) }
+        case 2: await #expect(throws: StatusError.self) { try await logged(stub).validateStatus().send(try get("/x")) }
+        default:
+            await #expect(throws: StatusError.self) {
+                try await APIClient(logged(stub).server("https://a.example")).value(Endpoint<Void>.get("/x"))
+            }
+        }
+        let line = try #require(lines.all.first)
+        #expect(lines.all.count == 1 && line.level == .warning)
+        #expect(line.text.hasPrefix("GET https://a.example/x: 500 in ") && line.text.contains("\n  curl -X GET"), "\(line.text)")
+        #expect(line.metadata["error.type"] == "500" && line.metadata["http.response.status_code"] == "500")
+    }
+
+    @Test func aDecodingFailureIsOneWarning() async throws {
+        let (logger, lines) = recordingLogger()
+        let client = APIClient(notes { $0.log(to: logger, curl: true, clock: clock) })
+        await #expect(throws: ResponseDecodingError.self) { try await client.value(Endpoint<[Note]>.get("/notes/7")) }
+        #expect(lines.all.count == 1 && lines.all.first?.level == .warning)
+        #expect(lines.all.first?.text.contains("decode") == true && lines.all.first?.text.contains("curl -X GET") == true)
+    }
+}
