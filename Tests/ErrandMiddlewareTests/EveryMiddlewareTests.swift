@@ -102,8 +102,8 @@ import Testing
         let stack = StubTransport().retry().validateStatus().timeout(.seconds(30)).number().server("https://a.example/v1?token=t0ps3cret")
         #expect(
             stack.description
-                == "server(https://a.example/v1?token=REDACTED) > number > timeout(30.0 seconds) > validateStatus(2xx) > "
-                + "retry(3 attempts, 0.1 seconds to 20.0 seconds) > StubTransport")
+                == "server(https://a.example/v1?token=REDACTED) > number > timeout(30 s) > validateStatus(2xx) > "
+                + "retry(3 attempts, 100 ms to 20 s) > StubTransport")
         #expect(stack.orderProblems.isEmpty)
     }
 

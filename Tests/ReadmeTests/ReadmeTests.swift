@@ -79,7 +79,7 @@ import Testing
         #expect(open.withLock { $0 } == 0)
         #expect(
             counted.description
-                == "timeout(30.0 seconds) > retry(3 attempts, 0.1 seconds to 20.0 seconds) > number > "
+                == "timeout(30 s) > retry(3 attempts, 100 ms to 20 s) > number > "
                 + "tenant(blue) when host *.example.com and not (path /public/**) > OpenCallsMiddleware > StubTransport")
     }
 

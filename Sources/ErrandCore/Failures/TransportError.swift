@@ -138,6 +138,25 @@ extension Duration {
         let milliseconds = (self / .milliseconds(1)).rounded()
         return "\(milliseconds / 1000) s"
     }
+
+    /// In words, for labels: `30 s`, `1.5 s`, `250 ms`, `0.2 ms`.
+    package var inWords: String {
+        let nanoseconds = self / .nanoseconds(1)
+        if nanoseconds == 0 { return "0 s" }
+        let (count, unit) = abs(nanoseconds) >= 1e9 ? (nanoseconds / 1e9, "s") : (nanoseconds / 1e6, "ms")
+        return "\(count.inWords) \(unit)"
+    }
+}
+
+extension Double {
+    /// With at most three digits after the point, and none where they are zeros.
+    package var inWords: String {
+        let rounded = (self * 1000).rounded() / 1000
+        return abs(rounded) < 1e15 && rounded == rounded.rounded() ? "\(Int64(rounded))" : "\(rounded)"
+    }
+
+    /// A share as a percentage: `50 %`, `99.9 %`.
+    package var inPercent: String { "\((self * 100).inWords) %" }
 }
 
 extension TransportError: CustomReflectable {

@@ -20,6 +20,8 @@ public struct RequestScope: Sendable, CustomStringConvertible {
     /// `all`, `origin`, or the name of a key.
     public let description: String
     package let key: @Sendable (Request) -> Key?
+    /// For a label: `per origin`, `in all`.
+    package var phrase: String { description == Self.all.description ? "in all" : "per \(description)" }
 
     /// All requests share one limit.
     public static let all = RequestScope(description: "all") { _ in .all }

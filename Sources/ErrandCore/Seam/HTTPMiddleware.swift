@@ -26,7 +26,7 @@ public protocol HTTPMiddleware: Sendable {
     /// - Throws: a ``RequestFailure`` or an error of your own; `CancellationError` if the calling task was cancelled.
     func send(_ request: Request, to next: some HTTPSender) async throws -> Response
 
-    /// The name of this middleware in a stack's description, with its settings: `timeout(30.0 seconds)`. By default, the name of its type.
+    /// The name of this middleware in a stack's description, with its settings: `timeout(30 s)`. By default, the name of its type.
     var label: String { get }
 
     /// Its place in the canonical order; `nil`, the default, for a middleware that no other middleware names as its neighbor.

@@ -2,7 +2,7 @@
 ///
 /// ```swift
 /// let stack: HTTPStack = transport.retry(.standard).timeout(.seconds(30)).server("https://api.example")
-/// print(stack)     // server(https://api.example/) > timeout(30.0 seconds) > retry(…) > StubTransport
+/// print(stack)     // server(https://api.example/) > timeout(30 s) > retry(…) > StubTransport
 /// ```
 ///
 /// A modifier wraps what stands before it, so the last one is the outermost: it sees the request first and the response last. A stack has the same

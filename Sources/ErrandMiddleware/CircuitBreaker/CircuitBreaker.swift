@@ -180,5 +180,9 @@ public struct CircuitPolicy: Sendable, Hashable, CustomStringConvertible {
     /// Opens for 5 s when half of at least 20 calls within 30 s fail, and closes after three successful probes.
     public static let standard = CircuitPolicy()
 
-    public var description: String { "\(failureRatio) of \(minimumCalls) in \(window), \(breakTime)" }
+    /// When the circuit opens, and for how long: `opens at 50 % of 20 in 30 s, for 5 s`.
+    public var description: String {
+        let slow = slowCall.map { " failed or \(slowRatio.inPercent) slower than \($0.inWords)" } ?? ""
+        return "opens at \(failureRatio.inPercent)\(slow) of \(minimumCalls) in \(window.inWords), for \(breakTime.inWords)"
+    }
 }

@@ -25,7 +25,7 @@ public struct DelayMiddleware: HTTPMiddleware {
     }
 
     public var place: MiddlewarePlace? { .delay }
-    public var label: String { "delay(\(delay))" }
+    public var label: String { "delay(\(delay.inWords))" }
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         guard let delay = request.options.delay.resolved(delay), delay > .zero else { return try await next.send(request) }

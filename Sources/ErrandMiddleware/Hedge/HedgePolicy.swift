@@ -1,3 +1,5 @@
+internal import ErrandCore
+
 /// When a request with a slow response is sent again, concurrently with the first attempt.
 ///
 /// ```swift
@@ -40,8 +42,8 @@ public struct HedgePolicy: Sendable, Hashable, CustomStringConvertible {
 
         public var description: String {
             switch kind {
-            case .fixed(let delay): "\(delay)"
-            case .percentile(let share, _, _, _): "p\((share * 1_000).rounded() / 10)"
+            case .fixed(let delay): delay.inWords
+            case .percentile(let share, _, _, _): "p\((share * 100).inWords)"
             }
         }
     }

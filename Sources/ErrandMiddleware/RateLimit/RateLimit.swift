@@ -41,5 +41,15 @@ public struct RateLimit: Sendable, Hashable, CustomStringConvertible {
     /// The time between two requests when no burst is left.
     var interval: Duration { window / count }
 
-    public var description: String { "\(count) per \(window), burst \(burst)" }
+    /// The count, the window and the burst: `5 per second, burst 5`.
+    public var description: String {
+        let unit =
+            switch window {
+            case .seconds(1): "second"
+            case .seconds(60): "minute"
+            case .seconds(3600): "hour"
+            default: window.inWords
+            }
+        return "\(count) per \(unit), burst \(burst)"
+    }
 }

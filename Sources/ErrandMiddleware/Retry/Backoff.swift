@@ -25,7 +25,7 @@ public struct Backoff: Sendable, CustomStringConvertible {
     /// The same wait each time; at least zero.
     public static func constant(_ wait: Duration) -> Backoff {
         precondition(wait >= .zero, "wait must be at least zero (is \(wait))")
-        return Backoff(description: "constant \(wait)") { _ in wait }
+        return Backoff(description: "constant \(wait.inWords)") { _ in wait }
     }
 
     /// A wait that grows: `base` · `factor`^(*n* - 1) after attempt *n*, at most `cap`.
@@ -40,7 +40,7 @@ public struct Backoff: Sendable, CustomStringConvertible {
         precondition(base >= .zero, "base must be at least zero (is \(base))")
         precondition(factor >= 1, "factor must be at least 1 (is \(factor))")
         precondition(cap >= .zero, "cap must be at least zero (is \(cap))")
-        return Backoff(description: "\(base) to \(cap)") { attempt in
+        return Backoff(description: "\(base.inWords) to \(cap.inWords)") { attempt in
             // Beyond this the product is above any cap, and might not be a number any more.
             let power = (0..<min(attempt - 1, 64)).reduce(1.0) { power, _ in min(power * factor, 1e12) }
             return base / .seconds(1) * power >= cap / .seconds(1) ? cap : base * power
@@ -55,7 +55,7 @@ public struct Backoff: Sendable, CustomStringConvertible {
     public static func fibonacci(unit: Duration = .milliseconds(100), cap: Duration = .seconds(20)) -> Backoff {
         precondition(unit >= .zero, "unit must be at least zero (is \(unit))")
         precondition(cap >= .zero, "cap must be at least zero (is \(cap))")
-        return Backoff(description: "fibonacci of \(unit) to \(cap)") { attempt in
+        return Backoff(description: "fibonacci of \(unit.inWords) to \(cap.inWords)") { attempt in
             var (number, next) = (Int32(1), Int32(1))
             for _ in 1..<min(max(attempt, 1), 45) { (number, next) = (next, number + next) }
             return min(cap, unit.bounded * number)

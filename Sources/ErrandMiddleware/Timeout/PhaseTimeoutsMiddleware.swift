@@ -34,7 +34,7 @@ public struct PhaseTimeoutsMiddleware: HTTPMiddleware {
             ("queue", limits.queue), ("connect", limits.connect), ("firstByte", limits.firstByte), ("idleRead", limits.idleRead),
             ("idleWrite", limits.idleWrite), ("attempt", attempt),
         ]
-        return "phaseTimeouts(" + named.compactMap { name, limit in limit.map { "\(name): \($0)" } }.joined(separator: ", ") + ")"
+        return "phaseTimeouts(" + named.compactMap { name, limit in limit.map { "\(name): \($0.inWords)" } }.joined(separator: ", ") + ")"
     }
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {

@@ -28,7 +28,7 @@ public struct TimeoutMiddleware: HTTPMiddleware {
     }
 
     public var place: MiddlewarePlace? { .timeout }
-    public var label: String { "timeout(\(duration))" }
+    public var label: String { "timeout(\(duration.inWords))" }
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         guard let duration = request.options.timeout.resolved(duration) else { return try await next.send(request) }

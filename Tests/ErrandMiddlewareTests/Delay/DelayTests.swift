@@ -85,6 +85,6 @@ import Testing
     }
 
     @Test func theStackNamesIt() {
-        #expect(StubTransport().delay(by: .seconds(3)).description == "delay(3.0 seconds) > StubTransport")
+        #expect(StubTransport().delay(by: .seconds(3)).description == "delay(3 s) > StubTransport")
     }
 }

@@ -17,7 +17,7 @@ import Testing
         let profile = try #require(response.metadata.profile)
 
         let timeout = try #require(profile.layers.first)
-        #expect(profile.layers.count == 1 && timeout.name == "timeout(30.0 seconds)" && timeout.result == "200")
+        #expect(profile.layers.count == 1 && timeout.name == "timeout(30 s)" && timeout.result == "200")
         let retry = try #require(timeout.children.first)
         #expect(retry.name.hasPrefix("retry") && retry.children.count == 2)
         #expect(retry.children.map(\.result) == ["503", "200"])

@@ -200,8 +200,8 @@ import Testing
 
     @Test(
         arguments: [
-            (RateLimit.perSecond(50, burst: 10), "50 per 1.0 seconds, burst 10"), (.perMinute(3), "3 per 60.0 seconds, burst 3"),
-            (.perHour(1), "1 per 3600.0 seconds, burst 1"),
+            (RateLimit.perSecond(50, burst: 10), "50 per second, burst 10"), (.perMinute(3), "3 per minute, burst 3"),
+            (.perHour(1), "1 per hour, burst 1"),
         ])
     func aLimitSaysWhatItIs(_ limit: RateLimit, _ text: String) { #expect(limit.description == text) }
 }

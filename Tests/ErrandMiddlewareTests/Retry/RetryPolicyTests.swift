@@ -138,7 +138,7 @@ import Testing
     }
 
     @Test func descriptionsSayWhatIsNotAsUsual() {
-        #expect(RetryPolicy.standard.description == "3 attempts, 0.1 seconds to 20.0 seconds")
+        #expect(RetryPolicy.standard.description == "3 attempts, 100 ms to 20 s")
         #expect(
             RetryPolicy(maxAttempts: 2, backoff: .immediate, jitter: .none, keyedMethods: [.post]).description
                 == "2 attempts, immediate, no jitter, keys for POST")

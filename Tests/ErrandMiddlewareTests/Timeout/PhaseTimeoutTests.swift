@@ -195,7 +195,7 @@ import Testing
         let stack = StubTransport().phaseTimeouts(connect: .seconds(5), idleRead: .seconds(30), attempt: .seconds(60))
         #expect(
             stack.description
-                == "phaseTimeouts(connect: 5.0 seconds, idleRead: 30.0 seconds, attempt: 60.0 seconds) > StubTransport")
+                == "phaseTimeouts(connect: 5 s, idleRead: 30 s, attempt: 60 s) > StubTransport")
     }
 
     // MARK: - Two of them

@@ -1,0 +1,40 @@
+import Errand
+import ErrandTesting
+import TestSupport
+import Testing
+
+/// What `print(stack)` and the profile call the middleware, read as a person.
+@Suite(.timeLimit(.minutes(5))) struct LabelTests {
+    static let labels: [(HTTPStack, String)] = {
+        let stub = StubTransport()
+        let slow = CircuitPolicy(failureRatio: 0.25, minimumCalls: 10, slowCall: .seconds(2), slowRatio: 0.999)
+        return [
+            (stub.circuitBreaker(), "circuitBreaker(opens at 50 % of 20 in 30 s, for 5 s)"),
+            (
+                stub.circuitBreaker(CircuitBreaker(slow)),
+                "circuitBreaker(opens at 25 % failed or 99.9 % slower than 2 s of 10 in 30 s, for 5 s)"
+            ),
+            (stub.rateLimit(.perSecond(5)), "rateLimit(5 per second, burst 5, per origin)"),
+            (stub.rateLimit(.perMinute(60, burst: 1), per: .all), "rateLimit(60 per minute, burst 1, in all)"),
+            (stub.rateLimit(RateLimit(9, per: .milliseconds(1500))), "rateLimit(9 per 1.5 s, burst 9, per origin)"),
+            (stub.rateLimit(per: .key("tenant") { _ in nil }), "rateLimit(as the server says, per tenant)"),
+            (stub.concurrencyLimit(6), "concurrencyLimit(6 per origin)"),
+            (stub.concurrencyLimit(.adaptive(), per: .all), "concurrencyLimit(1 to 200 in all)"),
+            (stub.hedge(), "hedge(after p97, 2 attempts)"),
+            (stub.hedge(HedgePolicy(.percentile(0.999))), "hedge(after p99.9, 2 attempts)"),
+            (stub.hedge(HedgePolicy(.fixed(.milliseconds(50)), maxAttempts: 3)), "hedge(after 50 ms, 3 attempts)"),
+            (stub.phaseTimeouts(firstByte: .seconds(2)), "phaseTimeouts(firstByte: 2 s)"),
+            (
+                stub.phaseTimeouts(connect: .milliseconds(1500), attempt: .seconds(10)),
+                "phaseTimeouts(connect: 1.5 s, attempt: 10 s)"
+            ),
+            (stub.timeout(.seconds(30)), "timeout(30 s)"), (stub.timeout(.milliseconds(250)), "timeout(250 ms)"),
+            (stub.delay(by: .milliseconds(500)), "delay(500 ms)"), (stub.coalesce(), "coalesce"),
+        ]
+    }()
+
+    @Test(arguments: labels.indices) func saysWhatItDoes(_ index: Int) {
+        let (stack, label) = Self.labels[index]
+        #expect(stack.layers.first?.label == label)
+    }
+}
