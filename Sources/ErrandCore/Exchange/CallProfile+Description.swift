@@ -1,22 +1,45 @@
 extension CallProfile: CustomStringConvertible {
-    /// The tree, a line for each layer and each phase: how long it took, and how much of that was its own.
+    /// The tree as an aligned table, with a line for each layer and each phase: how long it took, and how much of that was its own. See ``CallProfile``
+    /// for a sample.
+    ///
+    /// The columns stand after the longest name; a name of more than 72 characters ends in `…`.
     public var description: String {
-        var lines: [String] = []
-        for layer in layers { Self.add(layer, depth: 0, to: &lines) }
+        var rows: [Row] = []
+        for layer in layers { Self.add(layer, depth: 0, to: &rows) }
+        let width = min(rows.filter { $0.duration != nil }.map(\.name.count).max() ?? 0, Row.longestName)
         let timings = timings
         var last = "\(timings.exchanges.count) \(timings.exchanges.count == 1 ? "request" : "requests")"
         if timings.redirectCount > 0 { last += ", \(timings.redirectCount) \(timings.redirectCount == 1 ? "redirect" : "redirects")" }
         if let total = timings.total { last += ", \(total.formattedMilliseconds) from the first request to the last byte" }
         if let duration, let result { last += ", \(duration.formattedMilliseconds) in all, \(result)" }
-        return (lines + [last]).joined(separator: "\n")
+        return (rows.map { $0.laidOut(width) } + [last]).joined(separator: "\n")
     }
 
-    private static func add(_ layer: Layer, depth: Int, to lines: inout [String]) {
-        let name = String(repeating: "  ", count: depth) + layer.name
-        var line = padded(name, 56) + (layer.duration?.formattedMilliseconds ?? "under way").leftPadded(12)
-        if let own = layer.own, !layer.children.isEmpty { line += "  own " + own.formattedMilliseconds.leftPadded(12) }
-        if let result = layer.result { line += "  \(result)" }
-        lines.append(line)
+    /// A line of the table.
+    private struct Row {
+        static let longestName = 72
+
+        var name: String
+        /// Nil for a line without columns.
+        var duration: String?
+        var own: String?
+        var result: String?
+
+        func laidOut(_ width: Int) -> String {
+            guard let duration else { return name }
+            let shown = name.count > width ? name.prefix(width - 1) + "…" : name + String(repeating: " ", count: width - name.count)
+            var line = shown + duration.leftPadded(12)
+            if let own { line += "  own " + own.leftPadded(12) }
+            if let result { line += "  \(result)" }
+            return line
+        }
+    }
+
+    private static func add(_ layer: Layer, depth: Int, to rows: inout [Row]) {
+        rows.append(
+            Row(
+                name: String(repeating: "  ", count: depth) + layer.name, duration: layer.duration?.formattedMilliseconds ?? "in progress",
+                own: layer.children.isEmpty ? nil : layer.own?.formattedMilliseconds, result: layer.result))
         if let exchange = layer.exchange {
             let indent = String(repeating: "  ", count: depth + 1)
             var what = "\(indent)\(exchange.method) \(exchange.url)"
@@ -24,19 +47,33 @@ extension CallProfile: CustomStringConvertible {
             if let connection = exchange.connection {
                 what += ", \(connection.isReused ? "kept" : "new") connection \(connection.number)"
             }
-            lines.append(what)
+            rows.append(Row(name: what))
             for phase in exchange.phases {
-                var line = padded(indent + phase.name, 56) + phase.duration.formattedMilliseconds.leftPadded(12)
-                if phase.name == "send", exchange.sentBytes > 0 { line += "  \(exchange.sentBytes) bytes" }
-                if phase.name == "receive", exchange.receivedBytes > 0 { line += "  \(exchange.receivedBytes) bytes" }
-                lines.append(line)
+                var row = Row(name: indent + phase.name, duration: phase.duration.formattedMilliseconds)
+                if phase.name == "send", exchange.sentBytes > 0 { row.result = "\(exchange.sentBytes) bytes" }
+                if phase.name == "receive", exchange.receivedBytes > 0 { row.result = "\(exchange.receivedBytes) bytes" }
+                rows.append(row)
             }
         }
-        for child in layer.children { add(child, depth: depth + 1, to: &lines) }
+        for child in layer.children { add(child, depth: depth + 1, to: &rows) }
     }
+}
 
-    private static func padded(_ text: String, _ width: Int) -> String {
-        text.count < width ? text + String(repeating: " ", count: width - text.count) : text + " "
+extension CallTimings: CustomStringConvertible {
+    /// The number of requests and of redirects, and the whole time: `2 requests, 1 redirect, 12.345 ms`.
+    public var description: String {
+        var parts = ["\(exchanges.count) \(exchanges.count == 1 ? "request" : "requests")"]
+        if redirectCount > 0 { parts.append("\(redirectCount) \(redirectCount == 1 ? "redirect" : "redirects")") }
+        if let total { parts.append(total.formattedMilliseconds) }
+        return parts.joined(separator: ", ")
+    }
+}
+
+extension ExchangeTimings: CustomStringConvertible {
+    /// The request, the status and the phases: `GET https://a.example/ 200: connect 1.000 ms, send 0.100 ms, wait 20.000 ms, receive 0.500 ms`.
+    public var description: String {
+        let phases = phases.map { "\($0.name) \($0.duration.formattedMilliseconds)" }.joined(separator: ", ")
+        return "\(method) \(url)" + (status.map { " \($0)" } ?? "") + (phases.isEmpty ? "" : ": \(phases)")
     }
 }
 

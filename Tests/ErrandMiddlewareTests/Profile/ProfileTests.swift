@@ -51,6 +51,34 @@ import Testing
         #expect(lines[6].hasSuffix("4 bytes") && lines[7].hasPrefix("1 request, "))
     }
 
+    @Test func itsColumnsAreAlignedHoweverLongTheLabelsAre() async throws {
+        let name = String(repeating: "long ", count: 20)
+        let stub = StubTransport(Stub().responds(.status(.ok, text: "fine")))
+        for stack in [
+            stub.timeout(.seconds(30)), stub.circuitBreaker().retry(), stub.transformRequest(name) { _ in }.timeout(.seconds(30)),
+        ] {
+            let response = try await stack.profile().send(try request())
+            _ = try await response.body.collect()
+            let text = try #require(response.metadata.profile?.description)
+            let columns = text.split(separator: "\n").dropLast().compactMap { line in
+                line.firstRange(of: /\.[0-9]{3} ms/).map { line.distance(from: line.startIndex, to: $0.lowerBound) }
+            }
+            #expect(columns.count >= 6 && Set(columns).count == 1, "\(text)")
+        }
+        let long = try await stub.transformRequest(name) { _ in }.profile().send(try request())
+        #expect(long.metadata.profile?.description.contains("…") == true)
+    }
+
+    @Test func timingsDescribeThemselves() async throws {
+        let stub = StubTransport(Stub(.get, "/x").responds(.redirect(to: "/y")), Stub(.get, "/y").responds(.status(.ok, text: "fine")))
+        let response = try await stub.redirect().profile().send(try request())
+        _ = try await response.body.collect()
+        let timings = try #require(response.metadata.timings)
+        #expect(timings.description.hasPrefix("2 requests, 1 redirect, ") && timings.description.hasSuffix(" ms"))
+        let last = try #require(timings.exchanges.last?.description)
+        #expect(last.hasPrefix("GET https://a.example/y 200: connect ") && last.contains(" ms, receive "), "\(last)")
+    }
+
     @Test func isKeptByWhoGivesOneAlsoWhereTheCallFails() async throws {
         let lost = TransportError(.connectionLost, phase: .response, request: nil, delivery: .unknown)
         let stack = StubTransport(Stub().responds(.failure(lost))).validateStatus().profile()
