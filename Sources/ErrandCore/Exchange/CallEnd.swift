@@ -2,8 +2,8 @@ internal import Synchronization
 
 /// The end of a typed call, for its observers: when its value has been decoded, or decoding has failed.
 ///
-/// Whoever decodes sets `request.options.call.awaitsDecoding`, sends the request, and calls ``end(_:)`` of the response's `metadata.callEnd`. The
-/// first observer that asks for the end (``Response/onCallEnd(of:mark:_:)``) creates it; without one, nothing is allocated. A response that
+/// The code that decodes sets `request.options.call.awaitsDecoding`, sends the request, and calls ``end(_:)`` of the response's
+/// `metadata.callEnd`. The first observer that asks for the end (``Response/onCallEnd(of:mark:_:)``) creates it; without one, nothing is allocated. A response that
 /// is discarded on the way, such as that of an attempt that is retried, ends when it is discarded, at the latest when its last copy goes away.
 package final class CallEnd: Sendable {
     package enum Outcome: Sendable {
@@ -45,7 +45,7 @@ package struct CallReport<Mark: Sendable>: Sendable {
     /// Of the exchange, on the wire.
     package let exchange: ExchangeLifetime.Outcome
     package let sizes: ExchangeLifetime.BodySizes
-    /// What decoding failed by, or reading for it; nil where the call has its value, and where nothing was to be decoded.
+    /// The failure of decoding, or of reading the body for it; nil where the call has its value, and where nothing was to be decoded.
     package let decodingFailure: (any Error)?
     /// What the observer noted at the end.
     package let mark: Mark
@@ -56,7 +56,7 @@ package struct CallReport<Mark: Sendable>: Sendable {
         (self.exchange, self.sizes, self.decodingFailure, self.mark) = (exchange, sizes, decodingFailure, mark)
     }
 
-    /// What the call failed by after its head had come; nil where it did not.
+    /// The failure of the call after the head of the response had come; nil where it did not fail.
     package var failure: (any Error)? {
         if let decodingFailure { return decodingFailure }
         if case .failed(let error) = exchange { return error }
@@ -70,7 +70,7 @@ extension Response {
     /// An exchange that fails is the end in either case. A response that is discarded ended with its exchange.
     ///
     /// - Parameters:
-    ///   - request: as the observer got it: it says whether the response will be decoded.
+    ///   - request: the request as the observer received it, which says whether the response will be decoded.
     ///   - mark: what to note at the end, such as the time. Handlers run where the end is reported, and must not block.
     package mutating func onCallEnd<Mark: Sendable>(
         of request: Request, mark: @escaping @Sendable () -> Mark, _ handler: @escaping @Sendable (CallReport<Mark>) -> Void
@@ -86,7 +86,7 @@ extension Response {
         end.onEnd { observer.callEnded($0) }
     }
 
-    /// Lets go of a response that is not the call's own: of its body, and of the wait for its decoding.
+    /// Releases a response that is not the call's own: its body, and the wait for its decoding.
     package func discard() {
         body.abandon()
         metadata.callEnd?.end(.discarded)
@@ -100,7 +100,7 @@ private final class CallObserver<Mark: Sendable>: Sendable {
         var outcome: CallEnd.Outcome?
         var isOver = false
 
-        /// Nil while one of them is missing, and once it was made.
+        /// Nil while one of the ends is missing, and after the report was made.
         mutating func report(_ now: Mark) -> CallReport<Mark>? {
             guard !isOver, let exchange else { return nil }
             var failure: (any Error)?

@@ -1,11 +1,11 @@
-/// What the exchanges of one call took.
+/// The times of the exchanges of one call.
 public struct CallTimings: Sendable, Hashable {
-    /// One for each request that was sent, in order: attempts, redirects and hedges.
+    /// The times of each request that was sent, in order: attempts, redirects and hedges.
     public let exchanges: [ExchangeTimings]
-    /// How many redirects were followed.
+    /// The number of redirects that were followed.
     public let redirectCount: Int
 
-    /// From the first request's beginning to the last response's end; nil while one is under way, and where nothing was sent.
+    /// The time from the beginning of the first request to the end of the last response; `nil` while one is in progress, and where nothing was sent.
     public var total: Duration? {
         guard let first = exchanges.map(\.start).min() else { return nil }
         let ends = exchanges.compactMap(\.end)
@@ -14,34 +14,42 @@ public struct CallTimings: Sendable, Hashable {
     }
 }
 
-/// One request and its response: when each step was taken, counted from the beginning of the call. A step that was not reached, or that
-/// the transport does not tell, is nil.
+/// The times of one request and its response: when each step was taken, counted from the beginning of the call.
+///
+/// A step that was not reached, or that the transport does not report, is `nil`.
 public struct ExchangeTimings: Sendable, Hashable {
-    /// Without secrets.
+    /// The URL, without secrets.
     public let url: String
+    /// The method.
     public let method: String
-    /// The transport took the request.
+    /// When the transport took the request.
     public let start: Duration
-    /// There was a connection.
+    /// When there was a connection.
     public internal(set) var connected: Duration?
+    /// When the head of the request was sent.
     public internal(set) var requestHeadSent: Duration?
+    /// When the last byte of the request was sent.
     public internal(set) var requestSent: Duration?
+    /// When the head of the response was received.
     public internal(set) var responseHead: Duration?
+    /// When the first bytes of the response's body were received.
     public internal(set) var firstByte: Duration?
-    /// The exchange was over on the wire.
+    /// When the exchange was over on the wire.
     public internal(set) var end: Duration?
-    /// Of the request's body.
+    /// The bytes of the request's body that were sent.
     public internal(set) var sentBytes: Int64 = 0
-    /// Of the response's body, as the transport hands it on.
+    /// The bytes of the response's body that were received, as the transport hands them on.
     public internal(set) var receivedBytes: Int64 = 0
+    /// The connection that it went over; `nil` where the transport does not report it.
     public internal(set) var connection: ConnectionInfo?
-    /// `1.1` or `2`; nil where the transport does not say.
+    /// The version of HTTP, `1.1` or `2`; `nil` where the transport does not report it.
     public internal(set) var httpVersion: String?
+    /// The status code of the response.
     public internal(set) var status: Int?
-    /// Whether it ended as it should: nil while it is under way.
+    /// Whether the whole response was received; `nil` while the exchange is in progress.
     public internal(set) var isComplete: Bool?
 
-    /// Whether its connection had been used before; nil where the transport does not say.
+    /// Whether its connection had been used before; `nil` where the transport does not report it.
     public var isReused: Bool? { connection?.isReused }
 
     init(_ request: Request, at start: Duration) {
@@ -63,7 +71,7 @@ public struct ExchangeTimings: Sendable, Hashable {
         }
     }
 
-    /// The phases that it went through, each with how long it took: `connect`, `send`, `wait` and `receive`. The last is the one that it ended in.
+    /// The phases that it went through and their durations: `connect`, `send`, `wait` and `receive`. The last is the one that it ended in.
     public var phases: [(name: String, duration: Duration)] {
         var phases: [(String, Duration)] = []
         var since = start
@@ -72,9 +80,9 @@ public struct ExchangeTimings: Sendable, Hashable {
             phases.append((name, until - since))
             since = until
         }
-        // Where it is not told when there was a connection, the head went out with it.
+        // Where the transport does not report a connection, the head went out with it.
         add("connect", connected ?? requestHeadSent)
-        // A response may begin before the request is whole: the rest of the sending is none of the call's time then.
+        // A response may begin before the request is whole: the rest of the sending does not hold the call up then.
         add("send", [requestSent, responseHead].compactMap { $0 }.min())
         add("wait", responseHead)
         let last = responseHead != nil ? "receive" : requestSent != nil ? "wait" : connected ?? requestHeadSent != nil ? "send" : "connect"

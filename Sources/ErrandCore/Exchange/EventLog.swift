@@ -1,18 +1,18 @@
 internal import Synchronization
 
-/// Tells a sink of events one after the other, in the order in which they are made.
+/// Hands events to a sink one after another, in the order in which they are made.
 ///
 /// Events that come while the sink is busy wait, at most ``ExchangeEvent/waitingLimit`` of those that may come in any number: an event of progress
 /// replaces the one before it if that waits and is of the same kind and exchange, since its bytes are the sum; beyond the limit, progress and
 /// informational responses are left out. All others are kept: an exchange has about ten of them.
 ///
-/// Events come from event loops, from tasks and from whoever cancels, at the same moment. A sink may itself end what it hears of;
+/// Events come from event loops, from tasks and from cancellation, at the same moment. A sink may itself end what an event is about;
 /// therefore it is never called under a lock.
 private struct SerialSink<Progress: Sendable>: ~Copyable {
     private struct State: Sendable {
         /// What the maker of the events keeps in mind.
         var progress: Progress
-        /// From `first` on; what stands before has been told.
+        /// From `first` on; the events before it have been handed over.
         private var waiting: [ExchangeEvent] = []
         private var first = 0
         var isTelling = false
@@ -58,9 +58,9 @@ private struct SerialSink<Progress: Sendable>: ~Copyable {
         state = Mutex(State(progress: progress))
     }
 
-    /// - Parameter make: called under a lock: the event, if there is one, and what comes right behind it.
+    /// - Parameter make: is called under a lock, and returns the event, if there is one, and the one right after it.
     func record(_ make: (inout Progress) -> (ExchangeEvent?, then: ExchangeEvent?)) {
-        // Whoever finds nobody telling tells its own at once, and then what others have left meanwhile.
+        // A caller that finds no other at work hands over its own event at once, and then those that others have left meanwhile.
         var (event, then) = state.withLock { state -> (ExchangeEvent?, ExchangeEvent?) in
             var (event, then) = make(&state.progress)
             state.stamp(&event)
@@ -89,7 +89,7 @@ private struct SerialSink<Progress: Sendable>: ~Copyable {
 }
 
 extension ExchangeEvent {
-    /// How many events may wait for a sink that is busy, before those that may come in any number are left out.
+    /// The number of events that may wait for a busy sink, before those that may come in any number are left out.
     package static let waitingLimit = 4096
 }
 
@@ -126,7 +126,7 @@ package final class ExchangeEventLog: Sendable {
 
 /// The events of one call and of its exchanges: from `callStart` to `callEnd`, which waits for the end of every exchange and every wait.
 ///
-/// Of a call within it, as where two logs stand around each other, it tells all but the beginning and the end.
+/// Of a call within it, as where two logs stand around each other, it reports all but the beginning and the end.
 package final class CallEventLog: EventSink {
     private struct Progress: Sendable {
         /// What has begun and not ended: a coalesced exchange may go on when the call whose log it has is over.
@@ -185,7 +185,7 @@ package final class CallEventLog: EventSink {
     }
 }
 
-/// Several sinks as one, told in this order.
+/// Several sinks as one, called in this order.
 package struct EventSinks: EventSink {
     private let sinks: [any EventSink]
 
@@ -199,7 +199,7 @@ package struct EventSinks: EventSink {
 }
 
 extension Request {
-    /// Tells this call's sink, if it has one.
+    /// Reports an event to this call's sink, if it has one.
     package func tell(_ kind: ExchangeEvent.Kind, decision: @autoclosure () -> ExchangeEvent.Decision? = nil) {
         guard let sink = options.eventSink else { return }
         sink.record(ExchangeEvent(kind, request: id, decision: decision()))

@@ -1,75 +1,92 @@
 internal import Synchronization
 
-/// What happened in a call or in one of its exchanges, and when. An open set: more kinds come with those who can tell them.
+/// What happened in a call or in one of its exchanges, and when.
+///
+/// ```swift
+/// struct Uploads: EventSink {
+///     func record(_ event: ExchangeEvent) {
+///         if event.kind == .requestBytesSent, let bytes = event.bytes { print("sent \(bytes) bytes") }
+///     }
+/// }
+///
+/// let stack = transport.retry().events(to: Uploads())
+/// ```
 ///
 /// The grammar, for a call with ``HTTPSender/events(to:)`` outside everything: `callStart` is the first event and `callEnd` the last.
-/// In between, each exchange has a number of its own (``exchange``), begins with `start`, and has `end` as its last event; in that
-/// order, as far as it gets and as far as the transport can tell: `connectionAcquired`, `requestHeadSent`, `requestBytesSent` (any number),
+/// In between, each exchange has a number of its own (``exchange``), begins with `start`, and has `end` as its last event; between them, in this
+/// order, as far as the exchange gets and the transport reports them: `connectionAcquired`, `requestHeadSent`, `requestBytesSent` (any number),
 /// `requestSent`, `informationalResponse` (any number), `responseHead`, `responseBytesReceived` (any number). A response may begin
 /// before the request is whole. Of `queueStart` and `queueEnd`, `waitStart` and `waitEnd` the first is always followed by the second.
 public struct ExchangeEvent: Sendable {
+    /// What happened. An open set: a transport or a middleware can have kinds of its own.
     public struct Kind: Sendable, Hashable, CustomStringConvertible {
+        /// The name of the kind: `responseHead`.
         public let description: String
+        /// Creates a kind.
         public init(_ description: String) { self.description = description }
 
-        /// A call begins, with all that its middleware do. The first event of each call.
+        /// A call begins. The first event of each call.
         public static let callStart = Kind("callStart")
         /// A call is over, and every exchange of it: ``ExchangeEvent/failure`` says how. The last event of each call.
         public static let callEnd = Kind("callEnd")
-        /// It waits for a turn, under a limit.
+        /// The request queues under a limit.
         public static let queueStart = Kind("queueStart")
-        /// It has its turn, or has given up waiting.
+        /// The request no longer queues: it goes on, or has failed.
         public static let queueEnd = Kind("queueEnd")
-        /// It waits before it is sent again.
+        /// The call waits before it sends the request again.
         public static let waitStart = Kind("waitStart")
+        /// The wait is over, or was cancelled.
         public static let waitEnd = Kind("waitEnd")
-        /// Whether an attempt is followed by another: ``ExchangeEvent/decision``.
+        /// It is decided whether another attempt follows: ``ExchangeEvent/decision``.
         public static let retryDecision = Kind("retryDecision")
-        /// Whether a redirect is followed: ``ExchangeEvent/decision``.
+        /// It is decided whether a redirect is followed: ``ExchangeEvent/decision``.
         public static let redirectDecision = Kind("redirectDecision")
 
         /// The transport took the request. The first event of each exchange.
         public static let start = Kind("start")
-        /// There is a connection, new or kept: ``ExchangeEvent/connection``.
+        /// There is a connection, new or reused: ``ExchangeEvent/connection``.
         public static let connectionAcquired = Kind("connectionAcquired")
+        /// The head of the request was sent.
         public static let requestHeadSent = Kind("requestHeadSent")
-        /// A piece of the request's body was taken: ``ExchangeEvent/bytes`` says how much in all. Upload progress.
+        /// The transport took a piece of the request's body: ``ExchangeEvent/bytes`` is the sum so far.
         public static let requestBytesSent = Kind("requestBytesSent")
-        /// The last byte of the request has been written.
+        /// The last byte of the request was sent.
         public static let requestSent = Kind("requestSent")
-        /// An informational response came (1xx; RFC 9110, 15.2): ``ExchangeEvent/response`` is its head.
+        /// An informational response was received (1xx; [RFC 9110, section 15.2](https://www.rfc-editor.org/rfc/rfc9110#section-15.2)):
+        /// ``ExchangeEvent/response`` is its head.
         public static let informationalResponse = Kind("informationalResponse")
-        /// ``ExchangeEvent/response`` is the head, where the transport tells it.
+        /// The head of the response was received: ``ExchangeEvent/response``, where the transport reports it.
         public static let responseHead = Kind("responseHead")
-        /// A piece of the response's body came, read or not: ``ExchangeEvent/bytes`` says how much in all.
+        /// A piece of the response's body was received, read or not: ``ExchangeEvent/bytes`` is the sum so far.
         public static let responseBytesReceived = Kind("responseBytesReceived")
-        /// The exchange ended: whole, failed or abandoned. The last event of each exchange.
+        /// The exchange ended: complete, failed or abandoned. The last event of each exchange.
         public static let end = Kind("end")
     }
 
+    /// What happened.
     public let kind: Kind
-    /// Never before that of the event before it, in one call.
+    /// When it happened. Within a call, it is never before the instant of the event before.
     public package(set) var instant: ContinuousClock.Instant
-    /// The request's id.
+    /// The id of the request.
     public let request: RequestID
-    /// Which exchange it belongs to: a number that no other exchange of this process has. Nil where it belongs to the call.
+    /// The exchange that it belongs to, as a number that no other exchange of this process has; `nil` where it belongs to the call.
     public let exchange: Int?
-    /// Of the body, so far; only with ``Kind/requestBytesSent`` and ``Kind/responseBytesReceived``.
+    /// The bytes of the body so far; only with ``Kind/requestBytesSent`` and ``Kind/responseBytesReceived``.
     public let bytes: Int64?
-    /// Only with ``Kind/informationalResponse`` and ``Kind/responseHead``.
+    /// The head of the response; only with ``Kind/informationalResponse`` and ``Kind/responseHead``.
     public var response: HTTPResponse? { details?.response }
-    /// Only with ``Kind/connectionAcquired``.
+    /// The connection; only with ``Kind/connectionAcquired``.
     public var connection: ConnectionInfo? { details?.connection }
-    /// Only with ``Kind/retryDecision`` and ``Kind/redirectDecision``.
+    /// The decision; only with ``Kind/retryDecision`` and ``Kind/redirectDecision``.
     public var decision: Decision? { details?.decision }
-    /// What ``HTTPSender/number()`` gave the request; nil where it has none.
+    /// The number that `number()` gave the request; `nil` without it.
     public var number: Int? { labels?.number }
-    /// The request's own, without secrets.
+    /// The tags of the request, without secrets.
     public var tags: [String: String] { labels?.tags ?? [:] }
-    /// What broke it off; only with ``Kind/end`` and ``Kind/callEnd``.
+    /// The failure; only with ``Kind/end`` and ``Kind/callEnd``, and `nil` for success.
     public let failure: (any Error)?
 
-    /// What few events have, apart: most are small.
+    /// What few events have, so that the others are small.
     private final class Details: Sendable {
         let response: HTTPResponse?
         let connection: ConnectionInfo?
@@ -92,20 +109,22 @@ public struct ExchangeEvent: Sendable {
     /// Nil where there are none.
     var labels: Labels?
 
-    /// What is done about an answer, or about there being none.
+    /// What is done about a response or a failure.
     public struct Decision: Sendable, Hashable, CustomStringConvertible {
         /// Whether another exchange follows.
         public let continues: Bool
-        /// Before that; nil where nothing follows.
+        /// The wait before that; `nil` where nothing follows.
         public let delay: Duration?
-        /// In a few words, without secrets.
+        /// The reason in a few words, without secrets.
         public let description: String
 
+        /// Creates a decision.
         public init(continues: Bool, after delay: Duration? = nil, _ description: String) {
             (self.continues, self.delay, self.description) = (continues, delay, description)
         }
     }
 
+    /// Creates an event, whose instant is now.
     public init(
         _ kind: Kind, request: RequestID, exchange: Int? = nil, bytes: Int64? = nil, response: HTTPResponse? = nil,
         connection: ConnectionInfo? = nil, decision: Decision? = nil, failure: (any Error)? = nil
@@ -119,63 +138,67 @@ public struct ExchangeEvent: Sendable {
 
     private static let lastExchange = Atomic(0)
 
-    /// A number for another exchange. For transports.
+    /// Returns a number for another exchange. For transports.
     public static func nextExchange() -> Int { lastExchange.add(1, ordering: .relaxed).newValue }
 }
 
 extension ExchangeEvent: CustomStringConvertible, CustomReflectable {
-    /// The kind, the exchange, and what belongs to them, without secrets: of a response the status, of a failure of the app's own its type.
+    /// The kind, the exchange and their values, without secrets: the status of a response, the type of an error that is not this library's.
     public var description: String {
         var parts = [kind.description + (exchange.map { " of exchange \($0)" } ?? "")]
         if let bytes { parts.append("\(bytes) bytes") }
         if let response { parts.append("status \(response.status.code)") }
-        if let connection { parts.append("\(connection.isReused ? "kept" : "new") connection \(connection.number)") }
+        if let connection { parts.append("\(connection.isReused ? "reused" : "new") connection \(connection.number)") }
         if let decision { parts.append(decision.description) }
         if let failure { parts.append(shownError(failure)) }
         return parts.joined(separator: ", ")
     }
 
+    /// The description.
     public var customMirror: Mirror { Mirror(self, children: ["event": description]) }
 }
 
 /// The connection that an exchange goes over.
 public struct ConnectionInfo: Sendable, Hashable {
-    /// One that no other connection of the transport has, from 1.
+    /// A number that no other connection of the transport has, from 1.
     public let number: Int
-    /// Whether another exchange has gone over it before, or goes over it beside this one.
+    /// Whether another exchange has used it before, or uses it at the same time.
     public let isReused: Bool
-    /// Of the other side, as an IP address; nil where it is not known.
+    /// The IP address of the server or proxy; `nil` where it is not known.
     public let peerAddress: String?
-    /// Nil where it is not known.
+    /// The port of the server or proxy; `nil` where it is not known.
     public let peerPort: Int?
 
+    /// Creates a value.
     public init(number: Int, isReused: Bool, peerAddress: String? = nil, peerPort: Int? = nil) {
         (self.number, self.isReused, self.peerAddress, self.peerPort) = (number, isReused, peerAddress, peerPort)
     }
 }
 
-/// Who is told of events, synchronously and in order; must be quick and must not block.
+/// Receives the events of calls. See ``ExchangeEvent`` for an example.
 public protocol EventSink: Sendable {
+    /// Records an event. Called synchronously and in order, by one thread at a time for each call; it must be quick and must not block.
     func record(_ event: ExchangeEvent)
 }
 
 /// A transport that knows its open connections.
 public protocol ConnectionSource: Sendable {
-    /// Those that are open now, with and without an exchange.
+    /// The connections that are open now, in use and idle.
     var openConnections: [OpenConnection] { get }
 }
 
 /// A connection of a transport.
 public struct OpenConnection: Sendable, Hashable {
-    /// As in ``ConnectionInfo``.
+    /// The number, as in ``ConnectionInfo``.
     public let number: Int
-    /// Host and port, as the requests on it name them; nil before the first.
+    /// The host and the port, as the requests on it name them; `nil` before the first.
     public let authority: String?
-    /// How many exchanges are under way on it; none on an idle one.
+    /// The number of exchanges in progress on it; 0 on an idle one.
     public let exchanges: Int
-    /// How many have begun on it so far.
+    /// The number of exchanges that have begun on it so far.
     public let exchangesStarted: Int
 
+    /// Creates a value.
     public init(number: Int, authority: String?, exchanges: Int, exchangesStarted: Int) {
         (self.number, self.authority, self.exchanges, self.exchangesStarted) = (number, authority, exchanges, exchangesStarted)
     }

@@ -1,9 +1,13 @@
 internal import Synchronization
 
-/// The end of one exchange, reported once to everybody who asks: when the last byte of the response was *received*, whether or not it
-/// has been read.
+/// The life of one exchange on the wire, which ends when the last byte of the response was *received*, whether or not it has been read.
 ///
-/// A concurrency slot, a span, a metric or a connection hangs on it; nobody wraps a body to see its end. Transports read up to
+/// ```swift
+/// let response = try await next.send(request)
+/// response.exchange.onEnd { outcome in print(outcome) }      // complete
+/// ```
+///
+/// A concurrency slot, a span, a metric or a connection is released at its end, without a wrapper around the body. Transports read up to
 /// 64 KiB ahead, so a small response that nobody reads ends by itself.
 ///
 /// Copies are the same lifetime. One that is over from the start allocates nothing.
@@ -12,19 +16,20 @@ public struct ExchangeLifetime: Sendable {
     public enum Outcome: Sendable {
         /// The whole response was received.
         case complete
-        /// It broke off.
+        /// The exchange failed before the whole response was received.
         case failed(any Error)
-        /// Nobody wanted the rest of it.
+        /// The rest of the response was not wanted.
         case abandoned
     }
 
-    /// How long the bodies were on the wire, coded as they were sent; without heads, framing and trailers.
+    /// The sizes of the bodies on the wire, in bytes: compressed as they were sent, without heads, framing and trailers.
     public struct BodySizes: Sendable, Hashable {
-        /// What was sent; nil where the transport does not say.
+        /// The bytes that were sent; `nil` where the transport does not report them.
         public var requestBytes: Int64?
-        /// What was received; nil where the transport does not say.
+        /// The bytes that were received; `nil` where the transport does not report them.
         public var responseBytes: Int64?
 
+        /// Creates a value.
         public init(requestBytes: Int64? = nil, responseBytes: Int64? = nil) {
             (self.requestBytes, self.responseBytes) = (requestBytes, responseBytes)
         }
@@ -37,13 +42,13 @@ public struct ExchangeLifetime: Sendable {
 
     private let storage: Storage
 
-    /// An exchange that goes on until ``end(_:sizes:)``, or until nobody has its lifetime any more.
+    /// Creates the lifetime of an exchange that is in progress until ``end(_:sizes:)``, or until the last reference to it goes away.
     public init() { storage = .running(Running()) }
 
-    /// An exchange that is over, such as one answered from memory.
+    /// Creates the lifetime of an exchange that is over, such as a response from memory.
     public init(outcome: Outcome) { storage = .over(outcome) }
 
-    /// How it ended; nil while it goes on.
+    /// How it ended; `nil` while it is in progress.
     public var outcome: Outcome? {
         switch storage {
         case .over(let end): end
@@ -51,10 +56,10 @@ public struct ExchangeLifetime: Sendable {
         }
     }
 
-    /// Calls `handler` once, when the exchange ends; at once if it has. Handlers run where the end is told, and must not block.
+    /// Calls `handler` once, when the exchange ends; at once if it has ended. Handlers run where the end is reported, and must not block.
     public func onEnd(_ handler: @escaping @Sendable (Outcome) -> Void) { onEnd { end, _ in handler(end) } }
 
-    /// The same, with the sizes of the bodies.
+    /// Calls `handler` once, when the exchange ends, with the sizes of the bodies.
     public func onEnd(_ handler: @escaping @Sendable (Outcome, BodySizes) -> Void) {
         switch storage {
         case .over(let end): handler(end, BodySizes())
@@ -102,7 +107,7 @@ public struct ExchangeLifetime: Sendable {
             for handler in handlers { handler(end, sizes) }
         }
 
-        /// One that a transport let go of without an end was given up.
+        /// An exchange that a transport released without an end was abandoned.
         deinit { end(.abandoned, BodySizes()) }
     }
 }
@@ -110,11 +115,12 @@ public struct ExchangeLifetime: Sendable {
 extension ExchangeLifetime: CustomStringConvertible, CustomReflectable {
     /// How it ended, without secrets; `in progress` until then.
     public var description: String { outcome.map(\.description) ?? "in progress" }
+    /// The description.
     public var customMirror: Mirror { Mirror(self, children: ["state": description]) }
 }
 
 extension ExchangeLifetime.Outcome: CustomStringConvertible, CustomReflectable {
-    /// How it ended; of an error that is not this library's own, the type.
+    /// How it ended: `complete`, `abandoned`, or `failed:` with the error. Of an error that is not this library's, only the type is shown.
     public var description: String {
         switch self {
         case .complete: "complete"
@@ -123,5 +129,6 @@ extension ExchangeLifetime.Outcome: CustomStringConvertible, CustomReflectable {
         }
     }
 
+    /// The description.
     public var customMirror: Mirror { Mirror(self, children: ["end": description]) }
 }
