@@ -7,13 +7,13 @@ public import ErrandCore
 /// let response = try await stack.send(request)
 /// _ = try await response.body.collect()
 /// print(response.metadata.profile!)
-/// // timeout(30.0 seconds)                                      84.115 ms  own     0.013 ms  200
-/// //   AsyncHTTPClientTransport                                 84.102 ms  200
+/// // timeout(30 s)                84.115 ms  own     0.013 ms  200
+/// //   AsyncHTTPClientTransport   84.102 ms  200
 /// //     GET https://a.example/, HTTP/2, new connection 1
-/// //     connect                                                52.310 ms
-/// //     send                                                    0.041 ms
-/// //     wait                                                   31.200 ms
-/// //     receive                                                 0.540 ms  5120 bytes
+/// //     connect                  52.310 ms
+/// //     send                      0.041 ms
+/// //     wait                     31.200 ms
+/// //     receive                   0.540 ms  5120 bytes
 /// // 1 request, 84.091 ms from the first request to the last byte, 84.130 ms in all, 200
 /// ```
 ///
