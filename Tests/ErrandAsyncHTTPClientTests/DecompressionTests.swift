@@ -30,6 +30,21 @@ extension AsyncHTTPClientTransportTests {
             return try await withTransport(transport) { try await read($0, server.url(), seen) }
         }
 
+        @Test func aDownloadIsWrittenDecodedAndItsTotalIsNotKnownBeforeItsEnd() async throws {
+            let folder = try TestFolder("gzip-download")
+            try await serving(try await gzipped("head -c 300000 /dev/zero")) { transport, url, _ in
+                let reports = Watched<[TransferProgress]>([])
+                let target = URL(fileURLWithPath: folder.file("zeros"))
+                let file = try await transport.download(Request(.get, url: url), to: target) { progress in
+                    reports.change { $0.append(progress) }
+                }
+                #expect(file.bytes == 300_000 && file.metadata.contentCoding == "gzip")
+                #expect(reports.value.first == TransferProgress(bytes: 0, total: nil))
+                #expect(reports.value.last == TransferProgress(bytes: 300_000, total: 300_000))
+                #expect(try folder.read("zeros") == Data(count: 300_000))
+            }
+        }
+
         @Test func aBodyIsDecodedAndItsFieldsTellOfWhatItIsNow() async throws {
             try await serving(try await gzipped("echo hello")) { transport, url, seen in
                 let response = try await transport.send(Request(.get, url: url))
