@@ -188,15 +188,17 @@ public struct FileWriteError: LocalizedError, Sendable, Hashable, CustomStringCo
         (self.path, self.operation, self.code) = (path, operation, code)
     }
 
-    /// The operation, the path and the system's words: `cannot write '/data/a.zip': No space left on device (errno 28)`.
-    public var description: String { "cannot \(operation) '\(path.shownSafely())': \(reason) (errno \(code))" }
+    /// The operation, the path and the system's error, in words and as a number: `cannot write '/data/a.zip': no space left on the disk
+    /// (errno 28)`.
+    public var description: String {
+        let words = systemErrorText(code)
+        return "cannot \(operation) '\(path.shownSafely())': \(words)" + (words.hasSuffix("(errno \(code))") ? "" : " (errno \(code))")
+    }
 
-    private var reason: String { String(cString: strerror(code)) }
-
-    /// The description: what an alert or a log shows as `localizedDescription`.
-    public var errorDescription: String? { description }
-    /// The system's words for the error number.
-    public var failureReason: String? { reason }
+    /// A sentence for people, with the path: what an alert shows as `localizedDescription`.
+    public var errorDescription: String? { "The file '\(path.shownSafely())' cannot be written." }
+    /// The system's error in words.
+    public var failureReason: String? { systemErrorText(code).asSentence }
     /// What a person can do about a full disk, a missing folder, missing permission or an existing file; `nil` for other errors.
     public var recoverySuggestion: String? {
         switch code {

@@ -103,8 +103,9 @@ import Testing
             Issue.record("the disk is full")
         } catch let error as FileWriteError {
             #expect(error.code == ENOSPC && error.path == target.path)
-            #expect(error.description == "cannot write '\(target.path)': No space left on device (errno 28)")
-            #expect(error.localizedDescription == error.description && error.failureReason == "No space left on device")
+            #expect(error.description == "cannot write '\(target.path)': no space left on the disk (errno 28)")
+            #expect(error.localizedDescription == "The file '\(target.path)' cannot be written.")
+            #expect(error.failureReason == "No space left on the disk.")
             #expect(error.recoverySuggestion == "Free some space and try again.")
         }
         #expect(try names == ["a.bin"])
@@ -117,7 +118,7 @@ import Testing
         let path = folder.file("missing/a.bin")
         let error = await #expect(throws: FileWriteError.self) { try await body(source).write(toFile: path) }
         #expect(error?.code == ENOENT)
-        #expect(error?.description == "cannot create a file beside '\(path)': No such file or directory (errno 2)")
+        #expect(error?.description == "cannot create a file beside '\(path)': no such file or folder (errno 2)")
         #expect(error?.recoverySuggestion == "Create the folder and try again.")
         #expect(source.unreadCount == 1)
         #expect(source.abandonCount > 0)
