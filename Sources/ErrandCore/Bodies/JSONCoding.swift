@@ -1,4 +1,3 @@
-public import ErrandCore
 internal import ErrandFormats
 
 /// How values become JSON and back: dates, names of keys, or coders of your own.
