@@ -23,11 +23,19 @@ extension JSONValue {
 }
 
 /// Reads JSON byte by byte, each byte once.
-private struct JSONParser {
-    let bytes: [UInt8]
-    var offset = 0
+struct JSONParser {
+    private let bytes: [UInt8]
+    private var offset = 0
 
     init(bytes: [UInt8]) { self.bytes = bytes }
+
+    /// Reads a number alone.
+    static func number(_ bytes: [UInt8]) throws(JSONError) -> JSONNumber {
+        var parser = JSONParser(bytes: bytes)
+        let number = try parser.number()
+        guard parser.next == nil else { throw parser.error("more text after the number") }
+        return number
+    }
 
     private var next: UInt8? { offset < bytes.count ? bytes[offset] : nil }
 
@@ -107,26 +115,36 @@ private struct JSONParser {
         return value
     }
 
-    private mutating func digits() throws(JSONError) {
+    private mutating func digits() throws(JSONError) -> Range<Int> {
         let start = offset
         while let next, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(next) { offset += 1 }
         guard offset > start else { throw error("a missing digit") }
+        return start..<offset
     }
 
-    private mutating func number() throws(JSONError) -> Double {
+    private mutating func number() throws(JSONError) -> JSONNumber {
         let start = offset
-        _ = skip("-")
-        if !skip("0") { try digits() }
-        if skip(".") { try digits() }
+        let isNegative = skip("-")
+        var whole = offset..<offset + 1
+        if !skip("0") { whole = try digits() }
+        var fraction = 0..<0
+        if skip(".") { fraction = try digits() }
+        var (exponent, exponentIsNegative) = (0..<0, false)
         if skip("e") || skip("E") {
-            if !skip("+") { _ = skip("-") }
-            try digits()
+            if !skip("+") { exponentIsNegative = skip("-") }
+            exponent = try digits()
         }
-        // Reading many digits takes more than linear time.
-        guard offset - start <= 1024, let number = Double(String(decoding: bytes[start..<offset], as: UTF8.self)), number.isFinite else {
-            throw error("a number out of range")
+        if fraction.isEmpty, exponent.isEmpty, whole.count <= 18 {
+            let value = bytes[whole].reduce(into: Int64(0)) { $0 = $0 * 10 + Int64($1 - UInt8(ascii: "0")) }
+            return JSONNumber(isNegative ? -value : value)
         }
-        return number
+        // More digits than that cost more than linear time, and no number needs them.
+        guard offset - start <= 1024, Double(String(decoding: bytes[start..<offset], as: UTF8.self))?.isFinite == true,
+            let power = exponent.isEmpty ? 0 : Int(String(decoding: bytes[exponent], as: UTF8.self)), power <= 1_000_000
+        else { throw error("a number out of range") }
+        return JSONNumber(
+            isNegative: isNegative, digits: bytes[whole] + bytes[fraction],
+            exponent: (exponentIsNegative ? -power : power) - fraction.count)
     }
 
     private mutating func string() throws(JSONError) -> String {

@@ -1,14 +1,40 @@
-/// Any JSON value (RFC 8259), nested at most ``depthLimit`` deep where it is decoded.
+/// Any JSON value ([RFC 8259](https://www.rfc-editor.org/rfc/rfc8259)).
+///
+/// ```swift
+/// let json = try await client.get("/users/7", as: JSONValue.self)
+/// json["user"]["name"].stringValue        // String?: nil if a member is missing or has another type
+/// json["scores"][0].doubleValue           // Double?
+/// if json["address"].isNull { … }         // missing, or null
+/// print(json)                             // {"scores":[1.5],"user":{"name":"Ada"}}
+/// ```
+///
+/// A subscript never fails: what is missing is ``null``, and so is everything inside it. A getter returns `nil` for a value of another type; nothing is
+/// converted.
+///
+/// Values are written as literals:
+///
+/// ```swift
+/// let body: JSONValue = ["name": "Ada", "age": 36, "tags": ["x", "y"], "address": nil]
+/// ```
+///
+/// A decoded value nests at most ``depthLimit`` levels deep. A property of the type `JSONValue` in a `Decodable` type is ``null`` if its member is missing.
 public enum JSONValue: Sendable, Hashable, Codable {
+    /// `null`, or a value that is missing.
     case null
+    /// `true` or `false`.
     case bool(Bool)
-    /// Whole numbers beyond 2^53 lose digits.
-    case number(Double)
+    /// A number, with all its digits.
+    case number(JSONNumber)
+    /// A text.
     case string(String)
+    /// An array.
     case array([JSONValue])
+    /// An object. Its members have no order; of several members with one name, the last counts.
     case object([String: JSONValue])
 
-    /// - Throws: `DecodingError`, also for what nests deeper than ``depthLimit``.
+    /// Decodes any JSON value.
+    ///
+    /// - Throws: `DecodingError`, also for a value that nests deeper than ``depthLimit``.
     public init(from decoder: any Decoder) throws {
         let depth = decoder.codingPath.count
         func tooDeep() -> DecodingError {
@@ -17,13 +43,13 @@ public enum JSONValue: Sendable, Hashable, Codable {
         }
         guard depth <= Self.depthLimit else { throw tooDeep() }
         let container = try decoder.singleValueContainer()
-        // A decoder does not say what comes next: what is asked in vain costs an error, which holds the coding path. The path is short.
+        // A decoder does not say what comes next, and each wrong guess costs an error, which holds the coding path. The path is short.
         if container.decodeNil() {
             self = .null
         } else if let value = try? container.decode(Bool.self) {
             self = .bool(value)
-        } else if let value = try? container.decode(Double.self) {
-            self = .number(value)
+        } else if let value = try? container.decode(Double.self), let number = Self.number(value, in: container) {
+            self = .number(number)
         } else if let value = try? container.decode(String.self) {
             self = .string(value)
         } else if depth == Self.depthLimit {
@@ -37,20 +63,39 @@ public enum JSONValue: Sendable, Hashable, Codable {
         }
     }
 
+    /// The number that `container` holds, whose nearest `Double` is `value`.
+    private static func number(_ value: Double, in container: any SingleValueDecodingContainer) -> JSONNumber? {
+        // Up to 2^53 a `Double` has every whole number. Beyond, the decoder is asked once more, for the digits.
+        if value.magnitude >= 0x1p53 {
+            if let integer = try? container.decode(Int64.self) { return JSONNumber(integer) }
+            if let integer = try? container.decode(UInt64.self) { return JSONNumber(integer) }
+        }
+        return JSONNumber(exactly: value)
+    }
+
+    /// Encodes the value.
+    ///
+    /// - Throws: what the encoder throws.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         switch self {
         case .null: try container.encodeNil()
         case .bool(let value): try container.encode(value)
-        case .number(let value): try container.encode(value)
+        case .number(let number):
+            switch number.codedValue {
+            case .integer(let value): try container.encode(value)
+            case .unsigned(let value): try container.encode(value)
+            case .double(let value): try container.encode(value)
+            }
         case .string(let value): try container.encode(value)
         case .array(let value): try container.encode(value)
         case .object(let value): try container.encode(value)
         }
     }
 
-    /// Whether every member and element that `self` names is in `other` with the same value. Objects may have more members;
-    /// arrays have the same length.
+    /// Whether every member and element of this value is in `other` with the same value.
+    ///
+    /// Objects in `other` may have more members. Arrays must have the same length.
     public func isSubset(of other: JSONValue) -> Bool {
         switch (self, other) {
         case (.object(let wanted), .object(let found)):
@@ -62,16 +107,31 @@ public enum JSONValue: Sendable, Hashable, Codable {
     }
 }
 
+extension KeyedDecodingContainer {
+    /// The JSON value of a member; ``JSONValue/null`` if the member is missing.
+    ///
+    /// Synthesized `Decodable` conformances call this for each property of the type ``JSONValue``.
+    public func decode(_ type: JSONValue.Type, forKey key: Key) throws -> JSONValue { try decodeIfPresent(type, forKey: key) ?? .null }
+}
+
 extension JSONValue: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral,
     ExpressibleByStringLiteral, ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
 {
+    /// ``null``.
     public init(nilLiteral: ()) { self = .null }
+    /// ``bool(_:)``.
     public init(booleanLiteral value: Bool) { self = .bool(value) }
-    public init(integerLiteral value: Int) { self = .number(Double(value)) }
-    public init(floatLiteral value: Double) { self = .number(value) }
+    /// ``number(_:)``.
+    public init(integerLiteral value: Int) { self = .number(JSONNumber(value)) }
+    /// ``number(_:)``.
+    ///
+    /// - Precondition: `value` is finite.
+    public init(floatLiteral value: Double) { self = .number(JSONNumber(floatLiteral: value)) }
+    /// ``string(_:)``.
     public init(stringLiteral value: String) { self = .string(value) }
+    /// ``array(_:)``.
     public init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
-    /// The last of several members with one name counts.
+    /// ``object(_:)``. Of several members with one name, the last counts.
     public init(dictionaryLiteral elements: (String, JSONValue)...) {
         self = .object(Dictionary(elements, uniquingKeysWith: { $1 }))
     }

@@ -46,7 +46,7 @@ public struct ProblemDetails: Sendable, Hashable, Decodable, CustomStringConvert
         title = text("title")
         detail = text("detail")
         instance = text("instance")
-        if case .number(let number) = members.removeValue(forKey: "status"), let whole = Int(exactly: number), (100...599).contains(whole) {
+        if case .number(let number) = members.removeValue(forKey: "status"), let whole = number.intValue, (100...599).contains(whole) {
             status = whole
         } else {
             status = nil

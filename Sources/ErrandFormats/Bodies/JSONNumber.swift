@@ -1,0 +1,162 @@
+/// A JSON number with all its digits ([RFC 8259, section 6](https://www.rfc-editor.org/rfc/rfc8259#section-6)).
+///
+/// ```swift
+/// let id: JSONNumber = 9_007_199_254_740_993          // one more than a `Double` can count
+/// let price = JSONNumber("12345678901234567.89")      // nil for text that is not a JSON number
+/// Int(exactly: id)                                    // 9007199254740993
+/// ```
+///
+/// Numbers are equal if their values are equal: 1, 1.0 and 10e-1 are one number, and all three print as `1`.
+///
+/// Swift's own coders know no number with more digits than `Int64`, `UInt64` and `Double` hold. A ``JSONValue`` inside another `Codable` type therefore
+/// keeps whole numbers of 64 bits and about 16 digits of any other number. A `JSONValue` that is the whole body keeps all digits.
+public struct JSONNumber: Sendable, Hashable {
+    /// One representation for each value, so that equal numbers have equal representations.
+    private enum Storage: Sendable, Hashable {
+        case integer(Int64)
+        /// Any other number, in its canonical text.
+        case text(String)
+    }
+
+    private let storage: Storage
+
+    private init(integer: Int64) { storage = .integer(integer) }
+
+    /// A whole number.
+    public init(_ value: some BinaryInteger) {
+        if let integer = Int64(exactly: value) {
+            self.init(integer: integer)
+        } else {
+            self.init(isNegative: value < 0, digits: Array("\(value.magnitude)".utf8), exponent: 0)
+        }
+    }
+
+    /// The number that a `Double` prints as: 0.1 is exactly 0.1. `nil` for a value that JSON cannot hold: infinity and NaN.
+    public init?(exactly value: Double) {
+        if let integer = Int64(exactly: value) {
+            self.init(integer: integer)
+        } else {
+            self.init("\(value)")
+        }
+    }
+
+    /// A number from its parts: `digits` as ASCII, times ten to the power of `exponent`.
+    init(isNegative: Bool, digits: some BidirectionalCollection<UInt8>, exponent: Int) {
+        let zero = UInt8(ascii: "0")
+        var digits = Array(digits.drop { $0 == zero })
+        var exponent = exponent
+        while digits.last == zero {
+            digits.removeLast()
+            exponent += 1
+        }
+        let sign = isNegative ? "-" : ""
+        if digits.isEmpty {
+            storage = .integer(0)
+        } else if exponent >= 0, digits.count + exponent <= 19,
+            let integer = Int64(sign + Self.plain(digits, exponent: exponent))
+        {
+            storage = .integer(integer)
+        } else {
+            storage = .text(sign + Self.plain(digits, exponent: exponent))
+        }
+    }
+
+    /// The canonical text of digits without zeros at either end. It depends on the value alone.
+    private static func plain(_ digits: [UInt8], exponent: Int) -> String {
+        func text(_ digits: some Sequence<UInt8>) -> String { String(decoding: Array(digits), as: UTF8.self) }
+        func zeros(_ count: Int) -> String { String(repeating: "0", count: count) }
+        // How many digits stand before the point.
+        let whole = digits.count + exponent
+        if exponent >= 0, exponent <= 38 { return text(digits) + zeros(exponent) }
+        if exponent < 0, whole > 0 { return text(digits.prefix(whole)) + "." + text(digits.dropFirst(whole)) }
+        if exponent < 0, whole > -6 { return "0." + zeros(-whole) + text(digits) }
+        let fraction = digits.count == 1 ? "" : "." + text(digits.dropFirst())
+        return text(digits.prefix(1)) + fraction + "e\(whole - 1)"
+    }
+
+    /// The value as an `Int`; `nil` for a fraction and for a number out of its range. See also ``Swift/FixedWidthInteger/init(exactly:)-(JSONNumber)``.
+    public var intValue: Int? { Int(exactly: self) }
+
+    /// The nearest `Double`; 0 for a number that is too small for one.
+    public var doubleValue: Double {
+        switch storage {
+        case .integer(let integer): Double(integer)
+        case .text(let text): Double(text) ?? 0
+        }
+    }
+
+    /// Whether the number has no fraction.
+    public var isWhole: Bool {
+        switch storage {
+        case .integer: true
+        // A fraction is written with a point alone, or with a negative exponent.
+        case .text(let text): text.utf8.contains(UInt8(ascii: "e")) ? !text.contains("e-") : !text.utf8.contains(UInt8(ascii: "."))
+        }
+    }
+
+    /// What Swift's coders can hold of the number.
+    enum CodedValue {
+        case integer(Int64)
+        case unsigned(UInt64)
+        case double(Double)
+    }
+
+    var codedValue: CodedValue {
+        switch storage {
+        case .integer(let integer): .integer(integer)
+        case .text(let text): UInt64(text).map { .unsigned($0) } ?? .double(doubleValue)
+        }
+    }
+
+    fileprivate func integer<Integer: FixedWidthInteger>(_ type: Integer.Type) -> Integer? {
+        switch storage {
+        case .integer(let integer): Integer(exactly: integer)
+        case .text(let text): Integer(text)
+        }
+    }
+}
+
+extension FixedWidthInteger {
+    /// The value of a JSON number; `nil` for a fraction and for a number out of range.
+    ///
+    /// ```swift
+    /// UInt64(exactly: number)
+    /// ```
+    public init?(exactly number: JSONNumber) {
+        guard let value = number.integer(Self.self) else { return nil }
+        self = value
+    }
+}
+
+extension JSONNumber: LosslessStringConvertible, CustomReflectable {
+    /// The number that `description` writes, by JSON's grammar; `nil` for any other text, for more than 1,024 characters, and for a number beyond the
+    /// range of `Double`.
+    public init?(_ description: String) {
+        guard let number = try? JSONParser.number(Array(description.utf8)) else { return nil }
+        self = number
+    }
+
+    /// The number as JSON, without a fraction of zeros: `7`, not `7.0`.
+    public var description: String {
+        switch storage {
+        case .integer(let integer): "\(integer)"
+        case .text(let text): text
+        }
+    }
+
+    /// The number as JSON.
+    public var customMirror: Mirror { Mirror(self, children: ["number": description]) }
+}
+
+extension JSONNumber: ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral {
+    /// The number of an integer literal, such as `7`.
+    public init(integerLiteral value: Int) { self.init(value) }
+
+    /// The number of a floating-point literal, such as `0.1`.
+    ///
+    /// - Precondition: `value` is finite.
+    public init(floatLiteral value: Double) {
+        guard let number = JSONNumber(exactly: value) else { preconditionFailure("value must be finite (is \(value))") }
+        self = number
+    }
+}

@@ -1,0 +1,37 @@
+// Reading a value without a type of its own.
+
+extension JSONValue {
+    /// The member with this name; ``null`` if there is none, or if this value is not an object.
+    public subscript(name: String) -> JSONValue {
+        if case .object(let members) = self { members[name] ?? .null } else { .null }
+    }
+
+    /// The element at this index, from 0; ``null`` if there is none, or if this value is not an array.
+    public subscript(index: Int) -> JSONValue {
+        if case .array(let elements) = self, elements.indices.contains(index) { elements[index] } else { .null }
+    }
+
+    /// Whether the value is ``null``: `null` in the text, or missing.
+    public var isNull: Bool { self == .null }
+
+    /// The text; `nil` for a value that is not a string. A number is not converted.
+    public var stringValue: String? { if case .string(let text) = self { text } else { nil } }
+
+    /// The number with all its digits; `nil` for a value that is not a number.
+    public var numberValue: JSONNumber? { if case .number(let number) = self { number } else { nil } }
+
+    /// The number as an `Int`; `nil` for a value that is not a number, for a fraction, and for a number out of the range of `Int`. 7.0 is 7.
+    public var intValue: Int? { numberValue?.intValue }
+
+    /// The `Double` that is nearest to the number; `nil` for a value that is not a number.
+    public var doubleValue: Double? { numberValue?.doubleValue }
+
+    /// The truth value; `nil` for a value that is not `true` or `false`.
+    public var boolValue: Bool? { if case .bool(let value) = self { value } else { nil } }
+
+    /// The elements; `nil` for a value that is not an array.
+    public var arrayValue: [JSONValue]? { if case .array(let elements) = self { elements } else { nil } }
+
+    /// The members by their names; `nil` for a value that is not an object.
+    public var objectValue: [String: JSONValue]? { if case .object(let members) = self { members } else { nil } }
+}

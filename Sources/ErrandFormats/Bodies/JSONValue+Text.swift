@@ -1,0 +1,88 @@
+// Values as text.
+
+extension JSONValue: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// The value as JSON: compact, with the names of members sorted.
+    ///
+    /// It shows everything that the value holds, secrets too.
+    public var description: String { String(decoding: bytes(), as: UTF8.self) }
+
+    /// The value as JSON, indented by two spaces, with the names of members sorted.
+    public var debugDescription: String { String(decoding: bytes(isIndented: true), as: UTF8.self) }
+
+    /// The value as JSON.
+    public var customMirror: Mirror { Mirror(self, children: ["json": description]) }
+
+    /// The value as JSON text in UTF-8, with the names of members sorted.
+    package func bytes(isIndented: Bool = false) -> [UInt8] {
+        var writer = JSONWriter(isIndented: isIndented)
+        writer.write(self)
+        return writer.bytes
+    }
+}
+
+private struct JSONWriter {
+    let isIndented: Bool
+    var bytes: [UInt8] = []
+    var depth = 0
+
+    init(isIndented: Bool) { self.isIndented = isIndented }
+
+    mutating func write(_ value: JSONValue) {
+        switch value {
+        case .null: bytes += "null".utf8
+        case .bool(let value): bytes += (value ? "true" : "false").utf8
+        case .number(let number): bytes += number.description.utf8
+        case .string(let text): write(text)
+        case .array(let elements): write(elements, between: "[", "]") { $0.write($1) }
+        case .object(let members):
+            write(members.sorted { $0.key < $1.key }, between: "{", "}") { writer, member in
+                writer.write(member.key)
+                writer.bytes += (writer.isIndented ? ": " : ":").utf8
+                writer.write(member.value)
+            }
+        }
+    }
+
+    private mutating func write<Item>(
+        _ items: [Item], between start: Unicode.Scalar, _ end: Unicode.Scalar, _ write: (inout JSONWriter, Item) -> Void
+    ) {
+        bytes.append(UInt8(ascii: start))
+        depth += 1
+        var isFirst = true
+        for item in items {
+            if !isFirst { bytes.append(UInt8(ascii: ",")) }
+            isFirst = false
+            breakLine()
+            write(&self, item)
+        }
+        depth -= 1
+        if !items.isEmpty { breakLine() }
+        bytes.append(UInt8(ascii: end))
+    }
+
+    private mutating func breakLine() {
+        guard isIndented else { return }
+        bytes.append(0x0A)
+        bytes += repeatElement(0x20, count: depth * 2)
+    }
+
+    /// A string with the escapes that JSON requires (RFC 8259, 7).
+    private mutating func write(_ text: String) {
+        bytes.append(UInt8(ascii: "\""))
+        for byte in text.utf8 {
+            switch byte {
+            case UInt8(ascii: "\""), UInt8(ascii: "\\"): bytes += [UInt8(ascii: "\\"), byte]
+            case 0x08: bytes += "\\b".utf8
+            case 0x0C: bytes += "\\f".utf8
+            case 0x0A: bytes += "\\n".utf8
+            case 0x0D: bytes += "\\r".utf8
+            case 0x09: bytes += "\\t".utf8
+            case 0..<0x20:
+                let digits = String(byte, radix: 16)
+                bytes += ("\\u" + String(repeating: "0", count: 4 - digits.count) + digits).utf8
+            default: bytes.append(byte)
+            }
+        }
+        bytes.append(UInt8(ascii: "\""))
+    }
+}
