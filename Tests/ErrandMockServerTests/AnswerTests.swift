@@ -29,6 +29,28 @@ extension MockServerTests {
             }
         }
 
+        @Test func bodiesInJSONAreWrittenAndReadAsAClientDoes() async throws {
+            struct Order: Codable, Sendable, Equatable {
+                var itemName: String
+                var placedAt: Date
+            }
+            let order = Order(itemName: "tea", placedAt: Date(timeIntervalSince1970: 1_795_264_560))
+            let snakeCase = JSONCoding(keys: .snakeCase)
+            try await withMockServer { server in
+                server.enqueue(.json(order), .json(order, coding: snakeCase))
+                try await withAHC { transport in
+                    let first = try await transport.whole(
+                        Request(.post, url: server.url("/a"), body: .data(JSONCoding.standard.encode(order))))
+                    #expect(try JSONCoding.standard.decode(Order.self, from: first.body) == order)
+                    let second = try await transport.whole(Request(.post, url: server.url("/b"), body: .data(snakeCase.encode(order))))
+                    #expect(try snakeCase.decode(Order.self, from: second.body) == order)
+                    #expect(try server.requests[0].json(Order.self) == order)
+                    #expect(try server.requests[0].json(JSONValue.self)["placedAt"].stringValue == "2026-11-21T12:36:00Z")
+                    #expect(try server.requests[1].json(coding: snakeCase) == order)
+                }
+            }
+        }
+
         @Test func whatNobodyAnswersIsNamed() async throws {
             try await withMockServer { server in
                 server.dispatch { _ in nil }

@@ -61,6 +61,19 @@ import Testing
         _ = AppDependencies.live()
     }
 
+    /// The way of testing that README shows, with a model that has a date.
+    @Test func aModelWithADateIsStubbedAsReadmeShows() async throws {
+        struct Release: Codable, Sendable, Equatable {
+            var name: String
+            var publishedAt: Date
+        }
+        let release = Release(name: "1.0", publishedAt: Date(timeIntervalSince1970: 1_795_264_560))
+        let stub = StubTransport(Stub(.get, "/releases/{id}").responds(.json(release)))
+        let client = APIClient(stub.server("https://a.example"))
+        let read: Release = try await client.get("/releases/7")
+        #expect(read == release && stub.requests.map(\.path) == ["/releases/7"])
+    }
+
     @Test func theArticleOnMiddlewareDoesWhatItSays() async throws {
         let clock = ManualClock()
         let stub = StubTransport(

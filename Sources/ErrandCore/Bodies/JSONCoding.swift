@@ -1,26 +1,32 @@
 internal import ErrandFormats
 
-/// How values become JSON and back: dates, names of keys, or coders of your own.
+/// How values become JSON and back: dates, names of members, or coders of your own.
 ///
 /// ```swift
-/// APIClient(stack, json: JSONCoding(dates: .iso8601, keys: .snakeCase))
+/// let client = APIClient(stack, json: JSONCoding(dates: .secondsSince1970, keys: .snakeCase))
 /// ```
+///
+/// One coding serves everything around a client: the bodies of its calls, `StatusError.decode(_:with:)`, `response.json(as:)`, and the stubs and mock
+/// servers of its tests. They all use ``standard`` by default.
 public struct JSONCoding: Sendable {
+    /// How a `Date` is written and read.
     public enum Dates: Sendable {
-        /// Text as in RFC 3339, such as `2026-11-21T12:36:00Z`; fractions of a second are read, and not written.
+        /// Text as in [RFC 3339, section 5.6](https://www.rfc-editor.org/rfc/rfc3339#section-5.6), such as `2026-11-21T12:36:00Z`. Fractions of a
+        /// second are read, and not written.
         case iso8601
-        /// Numbers, in seconds since 1970.
+        /// A number of seconds since 1970.
         case secondsSince1970
-        /// Numbers, in milliseconds since 1970.
+        /// A number of milliseconds since 1970.
         case millisecondsSince1970
-        /// As Swift's coders do by default: seconds since 2001. Rarely what a server means.
+        /// A number of seconds since 2001, which is the default of Swift's coders. Few servers use it.
         case secondsSince2001
     }
 
+    /// How the names of properties are written and read.
     public enum Keys: Sendable {
-        /// As the properties are called.
+        /// As the properties are named.
         case asDeclared
-        /// `userName` is `user_name` in JSON.
+        /// The property `userName` is the member `user_name`.
         case snakeCase
     }
 
@@ -30,23 +36,37 @@ public struct JSONCoding: Sendable {
         case made(encoder: @Sendable () -> JSONEncoder, decoder: @Sendable () -> JSONDecoder)
     }
 
-    private let coders: Coders
+    /// A reference, as each request of a client carries its coding.
+    private final class Storage: Sendable {
+        let coders: Coders
+        let description: String
+
+        init(_ coders: Coders, _ description: String) { (self.coders, self.description) = (coders, description) }
+    }
+
+    private let storage: Storage
 
     private var encoder: JSONEncoder {
-        switch coders {
+        switch storage.coders {
         case .shared(let encoder, _): encoder
         case .made(let make, _): make()
         }
     }
 
     private var decoder: JSONDecoder {
-        switch coders {
+        switch storage.coders {
         case .shared(_, let decoder): decoder
         case .made(_, let make): make()
         }
     }
 
-    /// One encoder and one decoder serve all calls.
+    private var isShared: Bool { if case .shared = storage.coders { true } else { false } }
+
+    /// A coding with one encoder and one decoder for all values.
+    ///
+    /// - Parameters:
+    ///   - dates: ISO 8601 by default.
+    ///   - keys: the names of the properties by default.
     public init(dates: Dates = .iso8601, keys: Keys = .asDeclared) {
         let encoder = JSONEncoder()
         if case .snakeCase = keys { encoder.keyEncodingStrategy = .convertToSnakeCase }
@@ -66,27 +86,48 @@ public struct JSONCoding: Sendable {
             case .millisecondsSince1970: .millisecondsSince1970
             case .secondsSince2001: .deferredToDate
             }
-        coders = .shared(encoder, decoder)
+        storage = Storage(.shared(encoder, decoder), "dates: \(dates), keys: \(keys)")
     }
 
-    /// Coders with settings of your own. Each is made for one value, as somebody else may change its settings meanwhile.
+    /// A coding with settings of your own.
+    ///
+    /// ```swift
+    /// JSONCoding(
+    ///     encoder: { JSONEncoder() },
+    ///     decoder: {
+    ///         let decoder = JSONDecoder()
+    ///         decoder.allowsJSON5 = true
+    ///         return decoder
+    ///     })
+    /// ```
+    ///
+    /// Each closure is called for each value, as other code could change the settings of a coder that it holds.
     public init(encoder: @escaping @Sendable () -> JSONEncoder, decoder: @escaping @Sendable () -> JSONDecoder) {
-        coders = .made(encoder: encoder, decoder: decoder)
+        storage = Storage(.made(encoder: encoder, decoder: decoder), "coders of the app")
     }
 
-    /// ISO 8601 dates, keys as declared.
+    /// ISO 8601 dates, and members named as the properties.
     public static let standard = JSONCoding()
 
-    public func encode(_ value: some Encodable) throws -> Data { try encoder.encode(value) }
-
-    /// The value that `data` hold.
+    /// The JSON of a value.
     ///
-    /// - Throws: `DecodingError`, also for text that nests deeper than 128 (a `JSONValue`: 64), as recursive types need stack for each level; for a
-    ///   member's name that is longer than 256 bytes and not ASCII, which is slow to compare; and for text that is not UTF-8 (RFC 8259, 8.1).
+    /// A ``JSONValue`` keeps all digits of its numbers, and is written with the names of members sorted.
+    ///
+    /// - Throws: `EncodingError`.
+    public func encode<Value: Encodable>(_ value: Value) throws -> Data {
+        if isShared, Value.self == JSONValue.self, let json = value as? JSONValue { return Data(json.bytes()) }
+        return try encoder.encode(value)
+    }
+
+    /// The value that `data` holds.
+    ///
+    /// - Throws: `DecodingError`, also for text that nests deeper than 128 levels (64 for a ``JSONValue``), as recursive types need stack for each level; for
+    ///   a member's name that is longer than 256 bytes and not ASCII, as it is slow to compare; and for text that is not UTF-8
+    ///   ([RFC 8259, section 8.1](https://www.rfc-editor.org/rfc/rfc8259#section-8.1)).
     public func decode<Value: Decodable>(_ type: Value.Type, from data: Data) throws -> Value {
         if let problem = data.withUnsafeBytes({ JSONDepth.problem(in: $0) }) { throw Self.corrupted(problem) }
         // By a parser that knows what comes next, where no setting of a decoder matters: asking a decoder for each kind in turn takes long.
-        if case .shared = coders, type == JSONValue.self {
+        if isShared, type == JSONValue.self {
             do {
                 if let value = try JSONValue(parsing: data) as? Value { return value }
             } catch {
@@ -108,4 +149,12 @@ public struct JSONCoding: Sendable {
         }
         throw DecodingError.dataCorruptedError(in: container, debugDescription: "not a date as in RFC 3339")
     }
+}
+
+extension JSONCoding: CustomStringConvertible, CustomReflectable {
+    /// The settings: `dates: iso8601, keys: asDeclared`.
+    public var description: String { storage.description }
+
+    /// The settings.
+    public var customMirror: Mirror { Mirror(self, children: ["settings": description]) }
 }

@@ -71,13 +71,16 @@ public struct StatusError: RequestFailure {
 
     /// A value of the error's body, such as the API's own error type.
     ///
-    /// - Throws: `DecodingError`, also where the body was longer than what was kept, or is what a typed call refuses as well: deeper than 128,
-    ///   for instance.
-    public func decode<Value: Decodable>(_ type: Value.Type = Value.self, with decoder: JSONDecoder = JSONDecoder()) throws -> Value {
-        if let problem = bodyPrefix.withUnsafeBytes({ JSONDepth.problem(in: $0) }) {
-            throw DecodingError.dataCorrupted(.init(codingPath: [], debugDescription: problem))
-        }
-        return try decoder.decode(type, from: bodyPrefix)
+    /// ```swift
+    /// catch let error as StatusError where error.status == .conflict {
+    ///     let reason = try error.decode(APIProblem.self).reason
+    /// }
+    /// ```
+    ///
+    /// - Parameter coding: `nil`, the default, takes the coding of the client whose call it was; without a client, ``JSONCoding/standard``.
+    /// - Throws: `DecodingError`, also if the body was longer than ``bodyLimitBytes``, and for all that ``JSONCoding/decode(_:from:)`` refuses.
+    public func decode<Value: Decodable>(_ type: Value.Type = Value.self, with coding: JSONCoding? = nil) throws -> Value {
+        try (coding ?? refused.request.options.call.json ?? .standard).decode(type, from: bodyPrefix)
     }
 
     /// Request, status, the problem's title, `Retry-After` and the earlier attempts: no other field and no body.

@@ -8,32 +8,45 @@ public import ErrandCore
 public struct MockRequest: Sendable, CustomStringConvertible {
     /// Method, scheme, authority and path, with the fields; `Host` is the authority.
     public let head: HTTPRequest
-    /// The body, as far as it came; at most the first 16 MiB of it.
+    /// The bytes of the body that were received, at most the first 16 MiB.
     public internal(set) var body = Data()
-    /// Of the whole body, also beyond what ``body`` keeps.
+    /// The size of the whole body, also beyond what ``body`` keeps.
     public internal(set) var bodyBytes = 0
-    /// Nil where there were none.
+    /// The trailer fields; `nil` without any.
     public internal(set) var trailers: HTTPFields?
     /// `1.0`, `1.1` or `2`.
     public let httpVersion: String
+    /// The number of the connection, from 0.
     public let connectionIndex: Int
+    /// The number of the exchange on its connection, from 0.
     public let exchangeIndex: Int
-    /// The name that the client asked for in TLS (SNI, RFC 6066, 3); nil without TLS, and for addresses.
+    /// The name that the client asked for in TLS (SNI, [RFC 6066, section 3](https://www.rfc-editor.org/rfc/rfc6066#section-3)); `nil` without TLS, and
+    /// for an IP address.
     public let serverName: String?
-    /// What TLS agreed on (ALPN, RFC 7301): `h2` or `http/1.1`; nil without TLS, and where the client named none.
+    /// The protocol that TLS negotiated (ALPN, [RFC 7301](https://www.rfc-editor.org/rfc/rfc7301)): `h2` or `http/1.1`; `nil` without TLS, and if the client
+    /// named none.
     public let negotiatedProtocol: String?
-    /// Why it was not received whole; nil if it was.
+    /// Why the request was not received whole; `nil` if it was.
     public internal(set) var failure: String?
 
+    /// The method.
     public var method: HTTPRequest.Method { head.method }
     /// The path, percent-encoded, without the query.
     public var path: String { String((head.path ?? "").prefix { $0 != "?" }) }
+    /// The header fields.
     public var headers: HTTPFields { head.headerFields }
 
     /// The body as JSON.
-    public func json<Value: Decodable>(_ type: Value.Type = Value.self) throws -> Value { try JSONDecoder().decode(type, from: body) }
+    ///
+    /// - Parameters:
+    ///   - type: `JSONValue.self` for a body of any shape.
+    ///   - coding: ``JSONCoding/standard`` by default, as a client has. Pass the client's own if it has another.
+    /// - Throws: `DecodingError`.
+    public func json<Value: Decodable>(_ type: Value.Type = Value.self, coding: JSONCoding = .standard) throws -> Value {
+        try coding.decode(type, from: body)
+    }
 
-    /// Method, path and place; no field, no query and no body.
+    /// Method, path, version and connection; no field, no query and no body.
     public var description: String {
         "\(method.rawValue) \(path) (HTTP/\(httpVersion), connection \(connectionIndex), exchange \(exchangeIndex))"
             + (failure.map { ": \($0)" } ?? "")
@@ -41,32 +54,42 @@ public struct MockRequest: Sendable, CustomStringConvertible {
 }
 
 extension MockRequest: CustomReflectable {
+    /// The description.
     public var customMirror: Mirror { Mirror(self, children: ["request": description]) }
 }
 
-/// A request whose head has come, as a dispatcher sees it; its body may still be on its way.
+/// A request whose head was received, for a dispatcher. Its body may still be in transit.
 public struct IncomingRequest: Sendable, CustomStringConvertible {
     let request: MockRequest
     let incoming: IncomingBody
 
+    /// Method, scheme, authority and path, with the fields; `Host` is the authority.
     public var head: HTTPRequest { request.head }
+    /// The method.
     public var method: HTTPRequest.Method { request.method }
     /// The path, percent-encoded, without the query.
     public var path: String { request.path }
+    /// The header fields.
     public var headers: HTTPFields { request.headers }
+    /// `1.0`, `1.1` or `2`.
     public var httpVersion: String { request.httpVersion }
+    /// The number of the connection, from 0.
     public var connectionIndex: Int { request.connectionIndex }
+    /// The number of the exchange on its connection, from 0.
     public var exchangeIndex: Int { request.exchangeIndex }
+    /// See ``MockRequest/serverName``.
     public var serverName: String? { request.serverName }
+    /// See ``MockRequest/negotiatedProtocol``.
     public var negotiatedProtocol: String? { request.negotiatedProtocol }
 
-    /// The body as it comes, to be read once; a client that waits for `100 Continue` is sent one when it is first read.
-    /// What is not read here is read by the server.
+    /// The body as it is received, to be read once. The first read sends `100 Continue` to a client that waits for it.
+    /// The server reads what the dispatcher does not.
     public var source: any BodySource { incoming }
 
     /// The whole body.
     ///
-    /// - Throws: ``BrokenRequestError`` where the client breaks it off, or where it is longer than `limitBytes`.
+    /// - Parameter limitBytes: the size above which the body is refused: 16 MiB by default.
+    /// - Throws: ``BrokenRequestError`` if the client breaks the body off, or if it is longer than `limitBytes`.
     public func body(upTo limitBytes: Int = 16 * 1024 * 1024) async throws -> Data {
         var all = Data()
         while let chunk = try await incoming.next() {
@@ -76,15 +99,18 @@ public struct IncomingRequest: Sendable, CustomStringConvertible {
         return all
     }
 
+    /// Method, path, version and connection; no field, no query and no body.
     public var description: String { request.description }
 }
 
 extension IncomingRequest: CustomReflectable {
+    /// The description.
     public var customMirror: Mirror { Mirror(self, children: ["request": description]) }
 }
 
-/// A request did not come whole.
+/// A request that was not received whole.
 public struct BrokenRequestError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// What is missing, or over the limit.
     public let description: String
     init(_ description: String) { self.description = description }
 }

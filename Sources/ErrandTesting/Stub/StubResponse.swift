@@ -52,14 +52,22 @@ public struct StubResponse: Sendable {
     }
 
     /// A value as JSON, with its `Content-Type`.
+    ///
+    /// ```swift
+    /// Stub(.get, "/users/{id}").responds(.json(User(id: 7, joined: Date(timeIntervalSince1970: 0))))
+    /// ```
+    ///
+    /// A value that cannot be encoded fails the request with the `EncodingError`.
+    ///
+    /// - Parameter coding: ``JSONCoding/standard`` by default, as a client has: dates are ISO 8601. Pass the client's own if it has another.
     public static func json(
         _ value: some Encodable & Sendable, status: HTTPResponse.Status = .ok, headers: HTTPFields = HTTPFields(),
-        encoder: JSONEncoder = JSONEncoder()
+        coding: JSONCoding = .standard
     ) -> StubResponse {
         StubResponse { _ in
             var head = HTTPResponse(status: status, headerFields: headers)
             if head.headerFields[.contentType] == nil { head.headerFields[.contentType] = "application/json" }
-            return (head, .data(try encoder.encode(value)))
+            return (head, .data(try coding.encode(value)))
         }
     }
 

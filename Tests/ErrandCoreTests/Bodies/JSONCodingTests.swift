@@ -57,4 +57,16 @@ import Testing
         #expect(error?.problem == nil)
         #expect(throws: DecodingError.self) { try error?.decode(JSONValue.self) }
     }
+
+    @Test func anyJSONKeepsAllDigitsOfItsNumbers() throws {
+        let text = #"{"a":123456789012345678901234567890,"b":0.12345678901234567890123}"#
+        let json = try JSONCoding.standard.decode(JSONValue.self, from: Data(text.utf8))
+        #expect(
+            String(decoding: try JSONCoding.standard.encode(json), as: UTF8.self)
+                == #"{"a":123456789012345678901234567890,"b":0.12345678901234567890123}"#)
+        #expect(json["a"].decimalValue == Decimal(string: "123456789012345678901234567890"))
+        #expect(json["c"].decimalValue == nil && JSONNumber("1e300")?.decimalValue == nil)
+        #expect(JSONNumber(exactly: Decimal(string: "12345678901234567890.125") ?? 0)?.description == "12345678901234567890.125")
+        #expect(JSONNumber(exactly: Decimal.nan) == nil)
+    }
 }
