@@ -1,30 +1,37 @@
 public import ErrandCore
 internal import ErrandMiddleware
 
-/// Typed calls over a stack.
+/// Makes typed calls over a stack.
 ///
 /// ```swift
 /// let github = APIClient(.default.retry().timeout(.seconds(30)).server("https://api.github.com"))
 /// let repositories = try await github.value(Repositories.list(of: "apple"))
+/// let user: User = try await github.get("/users/\(name, "name")")
 /// ```
 ///
 /// Every status but 2xx is an error unless the stack, or the call's options, say otherwise: a stack without `validateStatus`
-/// gets one around it, which judges what no conditional `validateStatus` inside has judged. The three steps of a call can be taken one by one: ``request(for:)``, ``send(_:)-(Endpoint<_>)``,
-/// ``decode(_:as:)``. Nothing of it runs on the caller's actor.
+/// gets one around it. It judges what no conditional `validateStatus` inside has judged.
 ///
-/// Decoding is part of a call: log, spans, metrics, events and the profile show its time, and a failure of it as the failure of the call.
-/// A response that is taken step by step ends, for them, when its body has been read, abandoned or has failed.
+/// The three steps of a call are also available one by one: ``request(for:)``, ``send(_:)-(Endpoint<_>)``,
+/// ``decode(_:as:)``. No step runs on the caller's actor.
+///
+/// Decoding is part of a call: log, spans, metrics, events and the profile show its time, and report its failure as the failure of the call.
+/// A call that is made step by step ends, for them, when the body of its response has been read, was abandoned or has failed.
 public struct APIClient: Sendable {
-    /// What requests are sent by.
+    /// The stack that sends the requests.
     public let stack: HTTPStack
+    /// How values become JSON and back, in calls, and in errors and responses of these calls that are decoded later.
     public let json: JSONCoding
-    /// The most that is taken of a body that is decoded.
+    /// The size in bytes above which a body that is decoded is refused.
     public let bodyLimitBytes: Int
     private let validated: HTTPStack
 
+    /// A client over a stack.
+    ///
     /// - Parameters:
-    ///   - json: ISO 8601 dates and keys as declared, by default.
-    ///   - bodyLimitBytes: 64 MiB by default. A longer body is a ``TransportError`` with the code `bodyTooLarge`.
+    ///   - stack: with a base URL by `server`, unless the paths of all calls are whole URLs.
+    ///   - json: ISO 8601 dates, and members named as the properties, by default.
+    ///   - bodyLimitBytes: at least 0, 64 MiB by default. A longer body is a ``TransportError`` with the code `bodyTooLarge`.
     public init(
         _ stack: HTTPStack, json: JSONCoding = .standard, bodyLimitBytes: Int = ResponseBody.defaultCollectLimitBytes
     ) {
@@ -33,7 +40,12 @@ public struct APIClient: Sendable {
         validated = stack.alwaysPasses(.validateStatus) ? stack : stack.wrapped(by: ValidateStatusMiddleware.unlessJudged)
     }
 
-    /// A client over a sender that is no stack yet, such as a transport.
+    /// A client over a sender that is not a stack yet, such as a transport.
+    ///
+    /// - Parameters:
+    ///   - sender: gets the requests.
+    ///   - json: ISO 8601 dates, and members named as the properties, by default.
+    ///   - bodyLimitBytes: at least 0, 64 MiB by default. A longer body is a ``TransportError`` with the code `bodyTooLarge`.
     public init(
         _ sender: some HTTPSender, json: JSONCoding = .standard, bodyLimitBytes: Int = ResponseBody.defaultCollectLimitBytes
     ) {
@@ -42,22 +54,31 @@ public struct APIClient: Sendable {
 
     // MARK: Typed calls
 
-    /// The value that the call gives.
+    /// Makes a call and returns its value.
     ///
-    /// - Throws: `StatusError` for an unwanted status, ``ResponseDecodingError`` for a body that is not what was declared,
-    ///   ``TransportError``, `CancellationError`; ``InvalidURLError`` and `EncodingError` before anything is sent.
+    /// - Throws: `StatusError` for any status but 2xx; ``ResponseDecodingError`` for a body that does not have the declared type; the error of a decoding of
+    ///   your own; ``TransportError``; `CancellationError`; ``InvalidURLError`` and `EncodingError` before anything is sent.
     @concurrent public func value<Output>(_ endpoint: Endpoint<Output>) async throws -> Output {
         try await response(endpoint).value
     }
 
-    /// The value and the head of the response.
+    /// Makes a call, and returns its value with status, fields and metadata of the response.
+    ///
+    /// ```swift
+    /// let response = try await client.response(.get("/users/7", as: User.self))
+    /// print(response.value.name, response.headers[.eTag] ?? "")
+    /// ```
+    ///
+    /// - Throws: what ``value(_:)`` throws.
     @concurrent public func response<Output>(_ endpoint: Endpoint<Output>) async throws -> TypedResponse<Output> {
         try await call(endpoint) { response in
             TypedResponse(value: try await decode(response, as: endpoint.decoding), response: response)
         }
     }
 
-    /// The bytes of the body, whatever the call declares.
+    /// Makes a call and returns the bytes of the body, whatever output the call declares.
+    ///
+    /// - Throws: what ``value(_:)`` throws, except for decoding.
     @concurrent public func data<Output>(_ endpoint: Endpoint<Output>) async throws -> Data {
         try await call(endpoint) { try await $0.body.collect(upTo: bodyLimitBytes) }
     }
@@ -91,47 +112,51 @@ public struct APIClient: Sendable {
 
     // MARK: Step by step
 
-    /// The request that a call makes.
+    /// The request of a call, without the base URL.
+    ///
+    /// - Throws: ``InvalidURLError``, `EncodingError`, or what opening a file throws.
     public func request<Output>(for endpoint: Endpoint<Output>) throws -> Request { try endpoint.request(json: json) }
 
-    /// The response to a call, with its body unread.
+    /// The response to a call, with its body unread. Read it by ``decode(_:as:)``, `json(as:)` or its `body`.
+    ///
+    /// - Throws: what ``value(_:)`` throws, except for decoding.
     @concurrent public func send<Output>(_ endpoint: Endpoint<Output>) async throws -> Response {
         try await validated.send(try request(for: endpoint))
     }
 
-    /// The response to any request, with its body unread; its status is checked as that of a typed call.
-    @concurrent public func send(_ request: Request) async throws -> Response { try await validated.send(request) }
+    /// The response to any request, with its body unread. Its status is checked as that of a typed call.
+    ///
+    /// - Throws: `StatusError` for any status but 2xx, and what else the stack throws.
+    @concurrent public func send(_ request: Request) async throws -> Response {
+        var request = request
+        request.options.call.json = json
+        return try await validated.send(request)
+    }
 
     /// The value of a response. Reads its body.
     ///
-    /// - Throws: ``ResponseDecodingError``, and what reading the body throws.
+    /// - Throws: ``ResponseDecodingError``, any other error of the decoding as it is, and what reading the body throws.
     @concurrent public func decode<Output>(_ response: Response, as decoding: ResponseDecoding<Output>) async throws -> Output {
-        let data: Data
-        if decoding.wantsBody {
-            data = try await response.body.collect(upTo: bodyLimitBytes)
-        } else {
-            data = try await response.body.drain()
-        }
-        do {
-            return try decoding.value(from: data, head: response.head, json: json)
-        } catch {
-            throw ResponseDecodingError(Output.self, underlying: error, body: data, of: response)
-        }
+        try await response.decoded(as: decoding, coding: json, upTo: bodyLimitBytes)
     }
 
-    /// The value of a response, as JSON. Reads its body.
+    /// The value of a response, from JSON. Reads its body.
+    ///
+    /// - Throws: ``ResponseDecodingError``, and what reading the body throws.
     @concurrent public func decode<Output: Decodable & Sendable>(_ response: Response, as type: Output.Type) async throws -> Output {
         try await decode(response, as: .json)
     }
 }
 
-/// A value, and what came with it.
+/// A value with the head and the metadata of its response.
 public struct TypedResponse<Value: Sendable>: Sendable {
+    /// The decoded body.
     public let value: Value
     /// Status and fields.
     public let head: HTTPResponse
-    /// The request as it was finally sent.
+    /// The request as it was sent: with the base URL, and after redirects the last one.
     public let request: Request
+    /// Attempts, redirects, timings, and what else the stack notes.
     public let metadata: ResponseMetadata
 
     init(value: Value, response: Response) {
@@ -139,23 +164,32 @@ public struct TypedResponse<Value: Sendable>: Sendable {
         (head, request, metadata) = (response.head, response.request, response.metadata)
     }
 
+    /// The status.
     public var status: HTTPResponse.Status { head.status }
+    /// The header fields.
     public var headers: HTTPFields { head.headerFields }
 }
 
 extension APIClient: CustomStringConvertible, CustomReflectable {
-    /// The layers of the stack; what they hold may be secret.
+    /// The layers of the stack, outermost first, without secrets: `APIClient(server(https://a.example/) > retry(…) > …)`.
     public var description: String { "APIClient(\(stack))" }
 
+    /// The layers of the stack, the JSON coding and the limit.
     public var customMirror: Mirror {
-        Mirror(self, children: ["stack": stack.description, "bodyLimitBytes": bodyLimitBytes] as KeyValuePairs<String, Any>)
+        Mirror(
+            self,
+            children: ["stack": stack.description, "json": json.description, "bodyLimitBytes": bodyLimitBytes] as KeyValuePairs<String, Any>
+        )
     }
 }
 
 extension TypedResponse: CustomStringConvertible, CustomReflectable {
-    /// The value's type, the status and the request, without secrets. The value is the body, and is not shown.
-    public var description: String { "\(head.status.code), a value of type \(Value.self), to \(request)" }
+    /// The status, the type of the value and the request, without secrets: `200, User, to GET https://a.example/users/7`.
+    ///
+    /// The value is the body, and is not shown.
+    public var description: String { "\(head.status.code), \(Value.self), to \(request)" }
 
+    /// The description's parts and the header fields, without secrets.
     public var customMirror: Mirror {
         Mirror(
             self,

@@ -13,7 +13,7 @@ public struct ResponseDecoding<Output: Sendable>: Sendable {
         self.init(accept: accept, wantsBody: true, decode)
     }
 
-    private init(accept: String?, wantsBody: Bool, _ make: @escaping @Sendable (Data, HTTPResponse, JSONCoding) throws -> Output) {
+    init(accept: String?, wantsBody: Bool, _ make: @escaping @Sendable (Data, HTTPResponse, JSONCoding) throws -> Output) {
         (self.accept, self.wantsBody, self.make) = (accept, wantsBody, make)
     }
 

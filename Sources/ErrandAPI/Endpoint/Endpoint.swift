@@ -1,6 +1,6 @@
 public import ErrandCore
 
-/// A call, described as a value: method, path, query, fields, body, and what comes back.
+/// A call, described as a value: method, path, query, fields, body, and the type of what it returns.
 ///
 /// ```swift
 /// enum Repositories {
@@ -16,17 +16,48 @@ public import ErrandCore
 /// ```
 ///
 /// Keep endpoints in namespaces, as above. Two bare `extension Endpoint` with a factory of the same name and different outputs
-/// compile, and the compiler picks one of them silently.
+/// compile, and the compiler picks one of them without a warning.
+///
+/// ## Modules whose default isolation is the main actor
+///
+/// Xcode 26 sets new apps up so that all code is on the main actor unless it is marked. A call is decoded elsewhere, so models and namespaces of
+/// endpoints are marked `nonisolated`:
+///
+/// ```swift
+/// nonisolated struct Repository: Decodable, Sendable { var name: String }
+///
+/// nonisolated enum Repositories {
+///     static func list(of owner: String) -> Endpoint<[Repository]> { .get("/orgs/\(owner, "owner")/repos") }
+/// }
+/// ```
+///
+/// Without it, the compiler says: *main actor-isolated conformance of 'Repository' to 'Decodable' cannot satisfy conformance requirement for a 'Sendable'
+/// type parameter*.
 public struct Endpoint<Output: Sendable>: Sendable {
+    /// The method.
     public var method: HTTPRequest.Method
+    /// The path, with its values in place.
     public var path: PathTemplate
+    /// The query.
     public var query: URLQuery
+    /// The header fields of the call. They count before those of the body, the decoding and `server`.
     public var headers: HTTPFields
+    /// The body.
     public var body: EndpointBody
+    /// How the body of the response becomes the output.
     public var decoding: ResponseDecoding<Output>
     /// What the call asks of the middleware: its timeout, no retry, and so on.
     public var options = RequestOptions()
 
+    /// A call with any method and any decoding.
+    ///
+    /// - Parameters:
+    ///   - method: any method, such as `.get`.
+    ///   - path: a template; its values are escaped. A path in a variable of the type `String` is `PathTemplate(verbatim:)`.
+    ///   - query: none by default.
+    ///   - headers: none by default.
+    ///   - body: none by default.
+    ///   - decoding: `.json`, `.none` for an output of `Void`, or a decoding of your own.
     public init(
         _ method: HTTPRequest.Method, _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(),
         body: EndpointBody = .none, decoding: ResponseDecoding<Output>
@@ -37,9 +68,22 @@ public struct Endpoint<Output: Sendable>: Sendable {
 
     /// The same call with another option: `.list(of: "apple").with(\.timeout, .use(.seconds(2)))`.
     public func with<Value>(_ option: WritableKeyPath<RequestOptions, Value>, _ value: Value) -> Self {
+        with { $0[keyPath: option] = value }
+    }
+
+    /// The same call with other options: `.list(of: "apple").with { $0.timeout = .use(.seconds(2)) }`.
+    public func with(_ change: (inout RequestOptions) -> Void) -> Self {
         var copy = self
-        copy.options[keyPath: option] = value
+        change(&copy.options)
         return copy
+    }
+
+    /// The same call as a verb of the client makes it: the timeout first, then the other options.
+    func with(timeout: Duration?, _ change: (inout RequestOptions) -> Void) -> Self {
+        with { options in
+            if let timeout { options.timeout = .use(timeout) }
+            change(&options)
+        }
     }
 
     /// The request, without a base URL.
@@ -49,6 +93,7 @@ public struct Endpoint<Output: Sendable>: Sendable {
         var request = try Request(method, path, query: query, headers: headers, body: try body.requestBody(json))
         let template = request.options.urlTemplate
         request.options = options
+        request.options.call.json = json
         request.options.urlTemplate = options.urlTemplate ?? template
         if let type = body.contentType, request.head.headerFields[.contentType] == nil {
             request.head.headerFields[.contentType] = type
@@ -61,12 +106,13 @@ public struct Endpoint<Output: Sendable>: Sendable {
 }
 
 extension Endpoint: CustomStringConvertible, CustomReflectable {
-    /// Method, template and query, without secrets.
+    /// Method, template and query, without secrets: `GET /orgs/{owner}/repos?page=1`.
     public var description: String {
         let target = path.description + (query.isEmpty ? "" : (path.description.contains("?") ? "&" : "?") + query.encoded)
         return "\(method.rawValue) \(options.sensitivity.redactedURL(target))"
     }
 
+    /// The description, the header fields without secrets, the output's type and the options.
     public var customMirror: Mirror {
         Mirror(
             self,
@@ -74,73 +120,5 @@ extension Endpoint: CustomStringConvertible, CustomReflectable {
                 "call": description, "headers": options.sensitivity.shown(headers).map { "\($0.name): \($0.value)" },
                 "output": "\(Output.self)", "options": options.description,
             ] as KeyValuePairs<String, Any>)
-    }
-}
-
-// MARK: - A value comes back
-
-extension Endpoint where Output: Decodable {
-    public static func get(_ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields()) -> Self {
-        Self(.get, path, query: query, headers: headers, decoding: .json)
-    }
-
-    public static func post(
-        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none
-    ) -> Self {
-        Self(.post, path, query: query, headers: headers, body: body, decoding: .json)
-    }
-
-    public static func put(
-        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none
-    ) -> Self {
-        Self(.put, path, query: query, headers: headers, body: body, decoding: .json)
-    }
-
-    public static func patch(
-        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none
-    ) -> Self {
-        Self(.patch, path, query: query, headers: headers, body: body, decoding: .json)
-    }
-
-    public static func delete(
-        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none
-    ) -> Self {
-        Self(.delete, path, query: query, headers: headers, body: body, decoding: .json)
-    }
-}
-
-// MARK: - Nothing comes back
-
-extension Endpoint where Output == Void {
-    public static func get(_ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields()) -> Self {
-        Self(.get, path, query: query, headers: headers, decoding: .none)
-    }
-
-    public static func head(_ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields()) -> Self {
-        Self(.head, path, query: query, headers: headers, decoding: .none)
-    }
-
-    public static func post(
-        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none
-    ) -> Self {
-        Self(.post, path, query: query, headers: headers, body: body, decoding: .none)
-    }
-
-    public static func put(
-        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none
-    ) -> Self {
-        Self(.put, path, query: query, headers: headers, body: body, decoding: .none)
-    }
-
-    public static func patch(
-        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none
-    ) -> Self {
-        Self(.patch, path, query: query, headers: headers, body: body, decoding: .none)
-    }
-
-    public static func delete(
-        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none
-    ) -> Self {
-        Self(.delete, path, query: query, headers: headers, body: body, decoding: .none)
     }
 }

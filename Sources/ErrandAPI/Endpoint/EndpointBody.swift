@@ -1,9 +1,9 @@
 public import ErrandCore
 internal import ErrandFormats
 
-/// What a call sends: a value as JSON, a form, bytes, a file, a stream, or nothing.
+/// The body of a call: a value as JSON, a form, bytes, a file, a stream, or nothing.
 ///
-/// It names its own `Content-Type`; one that the call's headers name counts instead.
+/// It brings its own `Content-Type`. One in the call's headers counts before it.
 public struct EndpointBody: Sendable {
     private let make: @Sendable (JSONCoding) throws -> RequestBody
     let contentType: String?
@@ -15,14 +15,37 @@ public struct EndpointBody: Sendable {
     /// Nothing.
     public static let none = EndpointBody(contentType: nil) { _ in .empty }
 
-    /// A value, by the client's ``JSONCoding``.
+    /// A value as JSON, by the client's ``JSONCoding``. ``JSONValue`` is any JSON: `.json(["name": "Ada", "tags": ["x"]] as JSONValue)`.
     public static func json(_ value: some Encodable & Sendable) -> EndpointBody {
         EndpointBody(contentType: "application/json") { .data(try $0.encode(value)) }
     }
 
-    /// Names and values as a form sends them (`application/x-www-form-urlencoded`), in order.
+    /// Names and values as a form sends them (`application/x-www-form-urlencoded`), in the order of the literal: `.form(["a": "1", "b": "2"])`.
     public static func form(_ pairs: KeyValuePairs<String, String>) -> EndpointBody {
-        let text = FormURLEncoded.encode(pairs.map { (name: $0.key, value: $0.value) })
+        form(pairs: pairs.map { (name: $0.key, value: $0.value) })
+    }
+
+    /// Names and values as a form sends them (`application/x-www-form-urlencoded`), sorted by name.
+    @_disfavoredOverload
+    public static func form(_ fields: [String: String]) -> EndpointBody {
+        form(pairs: fields.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) })
+    }
+
+    /// The members of a value as a form sends them (`application/x-www-form-urlencoded`), in the order in which the value encodes them.
+    ///
+    /// ```swift
+    /// struct Login: Encodable { var user: String; var remember: Bool }
+    /// try await client.post("/login", body: .form(Login(user: "joe", remember: true)))     // user=joe&remember=true
+    /// ```
+    ///
+    /// The value has named members that are not nested: see `FormURLEncoded.encode(_:)`. Otherwise building the request throws an `EncodingError`.
+    @_disfavoredOverload
+    public static func form(_ value: some Encodable & Sendable) -> EndpointBody {
+        EndpointBody(contentType: FormURLEncoded.mediaType) { _ in .text(try FormURLEncoded.encode(value)) }
+    }
+
+    private static func form(pairs: [(name: String, value: String)]) -> EndpointBody {
+        let text = FormURLEncoded.encode(pairs)
         return EndpointBody(contentType: FormURLEncoded.mediaType) { _ in .text(text) }
     }
 
@@ -31,11 +54,12 @@ public struct EndpointBody: Sendable {
         EndpointBody(contentType: contentType) { _ in .text(text) }
     }
 
+    /// Bytes.
     public static func data(_ data: Data, contentType: String = "application/octet-stream") -> EndpointBody {
         EndpointBody(contentType: contentType) { _ in .data(data) }
     }
 
-    /// A file, read while it is sent; opened when the request is built.
+    /// A file, read while it is sent. It is opened when the request is built.
     public static func file(_ url: URL, contentType: String = "application/octet-stream") -> EndpointBody {
         EndpointBody(contentType: contentType) { _ in try .file(url) }
     }

@@ -1,0 +1,60 @@
+public import ErrandCore
+
+// The body of a response as a value, for responses that are taken from a stack or step by step from a client.
+
+extension Response {
+    /// The whole body as bytes. Reads the body.
+    ///
+    /// - Parameter limitBytes: the size above which the body is refused: 64 MiB by default.
+    /// - Throws: ``TransportError`` with the code `bodyTooLarge`, and what reading the body throws.
+    @concurrent public func data(upTo limitBytes: Int = ResponseBody.defaultCollectLimitBytes) async throws -> Data {
+        try await body.collect(upTo: limitBytes)
+    }
+
+    /// The whole body as text in UTF-8. Reads the body. Invalid bytes become U+FFFD.
+    ///
+    /// - Parameter limitBytes: the size above which the body is refused: 64 MiB by default.
+    /// - Throws: ``TransportError`` with the code `bodyTooLarge`, and what reading the body throws.
+    @concurrent public func text(upTo limitBytes: Int = ResponseBody.defaultCollectLimitBytes) async throws -> String {
+        String(decoding: try await body.collect(upTo: limitBytes), as: UTF8.self)
+    }
+
+    /// The body as a value in JSON. Reads the body.
+    ///
+    /// ```swift
+    /// let response = try await stack.send(Request(.get, "/users/7"))
+    /// let user = try await response.json(as: User.self)
+    /// ```
+    ///
+    /// The status is not looked at: see `validateStatus`, or send the request by a client.
+    ///
+    /// - Parameters:
+    ///   - type: `JSONValue.self` for a body of any shape. An optional type is `nil` for an empty body.
+    ///   - coding: `nil`, the default, takes the coding of the client that sent the request; without a client, ``JSONCoding/standard``.
+    ///   - limitBytes: the size above which the body is refused: 64 MiB by default.
+    /// - Throws: ``ResponseDecodingError``; ``TransportError`` with the code `bodyTooLarge`; what reading the body throws.
+    @concurrent public func json<Value: Decodable & Sendable>(
+        as type: Value.Type = Value.self, coding: JSONCoding? = nil, upTo limitBytes: Int = ResponseBody.defaultCollectLimitBytes
+    ) async throws -> Value {
+        try await decoded(as: .json, coding: coding, upTo: limitBytes)
+    }
+
+    /// The body as a value, by any decoding. Reads the body.
+    ///
+    /// - Parameters:
+    ///   - decoding: how the body becomes the value, such as that of an ``Endpoint``.
+    ///   - coding: the JSON coding that the decoding gets. `nil`, the default, takes that of the client that sent the request; without a client,
+    ///     ``JSONCoding/standard``.
+    ///   - limitBytes: the size above which the body is refused: 64 MiB by default.
+    /// - Throws: ``ResponseDecodingError`` for a `DecodingError`, any other error of the decoding as it is, and what reading the body throws.
+    @concurrent public func decoded<Output>(
+        as decoding: ResponseDecoding<Output>, coding: JSONCoding? = nil, upTo limitBytes: Int = ResponseBody.defaultCollectLimitBytes
+    ) async throws -> Output {
+        let data = decoding.wantsBody ? try await body.collect(upTo: limitBytes) : try await body.drain()
+        do {
+            return try decoding.value(from: data, head: head, json: coding ?? request.options.call.json ?? .standard)
+        } catch let error as DecodingError {
+            throw ResponseDecodingError(Output.self, underlying: error, body: data, of: self)
+        }
+    }
+}

@@ -1,0 +1,153 @@
+public import ErrandCore
+
+// One factory for each method and kind of output: a value in JSON, or nothing.
+
+// MARK: - A value is returned
+
+extension Endpoint where Output: Decodable {
+    /// Gets a value: `.get("/users/\(id, "id")")`, or `.get("/users/7", as: User.self)` where the type is not known from its context.
+    public static func get(
+        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), as type: Output.Type = Output.self
+    ) -> Self {
+        Self(.get, path, query: query, headers: headers, decoding: .json)
+    }
+
+    /// Posts a body and returns a value.
+    public static func post(
+        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none,
+        as type: Output.Type = Output.self
+    ) -> Self {
+        Self(.post, path, query: query, headers: headers, body: body, decoding: .json)
+    }
+
+    /// Puts a body and returns a value.
+    public static func put(
+        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none,
+        as type: Output.Type = Output.self
+    ) -> Self {
+        Self(.put, path, query: query, headers: headers, body: body, decoding: .json)
+    }
+
+    /// Patches a resource and returns a value.
+    public static func patch(
+        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none,
+        as type: Output.Type = Output.self
+    ) -> Self {
+        Self(.patch, path, query: query, headers: headers, body: body, decoding: .json)
+    }
+
+    /// Deletes a resource and returns a value.
+    public static func delete(
+        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none,
+        as type: Output.Type = Output.self
+    ) -> Self {
+        Self(.delete, path, query: query, headers: headers, body: body, decoding: .json)
+    }
+}
+
+// MARK: - Nothing is returned
+
+extension Endpoint where Output == Void {
+    /// Gets a resource whose body is of no interest.
+    public static func get(_ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields()) -> Self {
+        Self(.get, path, query: query, headers: headers, decoding: .none)
+    }
+
+    /// Asks for the head of a resource ([RFC 9110, section 9.3.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.3.2)). See ``APIClient/response(_:)``.
+    public static func head(_ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields()) -> Self {
+        Self(.head, path, query: query, headers: headers, decoding: .none)
+    }
+
+    /// Asks what a resource allows ([RFC 9110, section 9.3.7](https://www.rfc-editor.org/rfc/rfc9110#section-9.3.7)). See ``APIClient/response(_:)``.
+    public static func options(_ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields()) -> Self {
+        Self(.options, path, query: query, headers: headers, decoding: .none)
+    }
+
+    /// Posts a body. The response's body is of no interest.
+    public static func post(
+        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none
+    ) -> Self {
+        Self(.post, path, query: query, headers: headers, body: body, decoding: .none)
+    }
+
+    /// Puts a body. The response's body is of no interest.
+    public static func put(
+        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none
+    ) -> Self {
+        Self(.put, path, query: query, headers: headers, body: body, decoding: .none)
+    }
+
+    /// Patches a resource. The response's body is of no interest.
+    public static func patch(
+        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none
+    ) -> Self {
+        Self(.patch, path, query: query, headers: headers, body: body, decoding: .none)
+    }
+
+    /// Deletes a resource. The response's body is of no interest.
+    public static func delete(
+        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none
+    ) -> Self {
+        Self(.delete, path, query: query, headers: headers, body: body, decoding: .none)
+    }
+}
+
+// MARK: - An output that cannot be decoded
+
+// Without these, the compiler reports a missing same-type requirement instead of the missing conformance.
+
+extension Endpoint {
+    /// Not available: the output must be `Decodable`, or the call needs a ``ResponseDecoding`` of its own.
+    @available(*, unavailable, message: "Output must be Decodable, or pass a ResponseDecoding: Endpoint(.get, path, decoding: …)")
+    @_disfavoredOverload
+    public static func get(
+        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields()
+    ) -> Self {
+        Self(.get, path, query: query, headers: headers, decoding: .undecodable)
+    }
+
+    /// Not available: the output must be `Decodable`, or the call needs a ``ResponseDecoding`` of its own.
+    @available(*, unavailable, message: "Output must be Decodable, or pass a ResponseDecoding: Endpoint(.post, path, decoding: …)")
+    @_disfavoredOverload
+    public static func post(
+        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none
+    ) -> Self {
+        Self(.post, path, query: query, headers: headers, body: body, decoding: .undecodable)
+    }
+
+    /// Not available: the output must be `Decodable`, or the call needs a ``ResponseDecoding`` of its own.
+    @available(*, unavailable, message: "Output must be Decodable, or pass a ResponseDecoding: Endpoint(.put, path, decoding: …)")
+    @_disfavoredOverload
+    public static func put(
+        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none
+    ) -> Self {
+        Self(.put, path, query: query, headers: headers, body: body, decoding: .undecodable)
+    }
+
+    /// Not available: the output must be `Decodable`, or the call needs a ``ResponseDecoding`` of its own.
+    @available(*, unavailable, message: "Output must be Decodable, or pass a ResponseDecoding: Endpoint(.patch, path, decoding: …)")
+    @_disfavoredOverload
+    public static func patch(
+        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none
+    ) -> Self {
+        Self(.patch, path, query: query, headers: headers, body: body, decoding: .undecodable)
+    }
+
+    /// Not available: the output must be `Decodable`, or the call needs a ``ResponseDecoding`` of its own.
+    @available(*, unavailable, message: "Output must be Decodable, or pass a ResponseDecoding: Endpoint(.delete, path, decoding: …)")
+    @_disfavoredOverload
+    public static func delete(
+        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none
+    ) -> Self {
+        Self(.delete, path, query: query, headers: headers, body: body, decoding: .undecodable)
+    }
+}
+
+extension ResponseDecoding {
+    /// For factories that cannot be called.
+    fileprivate static var undecodable: Self {
+        Self { _, _, _ in
+            throw DecodingError.dataCorrupted(.init(codingPath: [], debugDescription: "\(Output.self) is not Decodable"))
+        }
+    }
+}

@@ -1,0 +1,113 @@
+import Errand
+import ErrandTesting
+import TestSupport
+import Testing
+
+private struct Order: Codable, Sendable, Equatable {
+    var itemName: String
+    var placedAt: Date
+}
+
+/// The helpers around a client read and write JSON as the client does.
+@Suite(.timeLimit(.minutes(5))) struct CodingTests {
+    private let order = Order(itemName: "tea", placedAt: Date(timeIntervalSince1970: 1_795_264_560))
+    private let snakeCase = JSONCoding(keys: .snakeCase)
+
+    // MARK: Stubs
+
+    @Test func aStubOfAModelWithADateIsWhatADefaultClientReads() async throws {
+        let stub = StubTransport(Stub().responds(.json(order)))
+        let client = APIClient(stub.server("https://a.example"))
+        #expect(try await client.post("/orders", body: .json(order), as: Order.self) == order)
+        let seen = try #require(stub.requests.first)
+        #expect(seen.text.contains("2026-11-21T12:36:00Z"))
+        #expect(try seen.json(Order.self) == order && seen.json(JSONValue.self)["itemName"].stringValue == "tea")
+    }
+
+    @Test func aStubTakesTheCodingOfTheClient() async throws {
+        let stub = StubTransport(Stub().responds(.json(order, coding: snakeCase)))
+        let client = APIClient(stub.server("https://a.example"), json: snakeCase)
+        #expect(try await client.post("/orders", body: .json(order), as: Order.self) == order)
+        let seen = try #require(stub.requests.first)
+        #expect(seen.text.contains(#""item_name":"tea""#))
+        #expect(try seen.json(coding: snakeCase) == order)
+    }
+
+    // MARK: Errors
+
+    @Test func anErrorIsDecodedByTheCodingOfItsClient() async throws {
+        struct Problem: Codable, Equatable {
+            var errorCode: Int
+            var since: Date
+        }
+        let text = #"{"error_code":7,"since":"2026-11-21T12:36:00Z"}"#
+        let problem = Problem(errorCode: 7, since: order.placedAt)
+        let stub = StubTransport(Stub().responds(.status(.conflict, text: text), repeatingLast: true))
+        for stack in [
+            stub.server("https://a.example"), stub.retry().validateStatus().timeout(.seconds(30)).profile().server("https://a.example"),
+        ] {
+            let client = APIClient(stack, json: snakeCase)
+            let error = try #require(await #expect(throws: StatusError.self) { try await client.get("/x", as: Order.self) })
+            #expect(try error.decode(Problem.self) == problem)
+            let sent = try #require(await #expect(throws: StatusError.self) { try await client.send(try Request(.get, "/x")) })
+            #expect(try sent.decode(Problem.self) == problem)
+            #expect(throws: DecodingError.self) { try error.decode(Problem.self, with: .standard) }
+        }
+        let alone = try #require(
+            await #expect(throws: StatusError.self) {
+                try await stub.validateStatus().server("https://a.example").send(Request(.get, "/x"))
+            })
+        #expect(throws: DecodingError.self) { try alone.decode(Problem.self) }
+        #expect(try alone.decode(Problem.self, with: snakeCase) == problem)
+    }
+
+    // MARK: Responses
+
+    @Test func aResponseIsReadAsBytesTextOrAValue() async throws {
+        let stub = StubTransport(Stub().responds(.json(order), repeatingLast: true))
+        let stack = stub.server("https://a.example")
+        func response() async throws -> Response { try await stack.send(try Request(.get, "/x")) }
+        #expect(try await response().json(as: Order.self) == order)
+        let inferred: Order = try await response().json()
+        #expect(inferred == order)
+        #expect(try JSONCoding.standard.decode(Order.self, from: try await response().data()) == order)
+        #expect(try await response().text().contains("tea"))
+        #expect(try await response().decoded(as: ResponseDecoding<Order>.json.map(\.itemName)) == "tea")
+        let error = await #expect(throws: ResponseDecodingError.self) { try await response().json(as: [Int].self) }
+        #expect(error?.head.status == .ok && error?.request?.url?.description == "https://a.example/x")
+        let long = await #expect(throws: TransportError.self) { try await response().data(upTo: 3) }
+        #expect(long?.code == .bodyTooLarge && stub.openBodyCount == 0)
+    }
+
+    @Test func aResponseIsReadByTheCodingOfItsClient() async throws {
+        let stub = StubTransport(Stub().responds(.json(order, coding: snakeCase), repeatingLast: true))
+        let client = APIClient(stub.redirect().retry().server("https://a.example"), json: snakeCase)
+        #expect(try await client.send(try Request(.get, "/x")).json(as: Order.self) == order)
+        #expect(try await client.send(Endpoint<Order>.get("/x")).json() == order)
+        await #expect(throws: ResponseDecodingError.self) {
+            try await client.send(try Request(.get, "/x")).json(as: Order.self, coding: .standard)
+        }
+    }
+
+    // MARK: Descriptions
+
+    @Test func descriptionsAreShortAndInWords() async throws {
+        let stub = StubTransport(Stub().responds(.json(order)))
+        let client = APIClient(stub.retry(3).server("https://a.example"), json: snakeCase)
+        #expect("\(client)" == "APIClient(\(client.stack))")
+        let endpoint: Endpoint<[Order]> = .get("/orders/\(7, "id")", query: ["page": 1, "token": "s3cret"]).with(
+            \.timeout, .use(.seconds(1)))
+        #expect("\(endpoint)" == "GET /orders/{id}?page=1&token=REDACTED")
+        let response = try await client.response(.get("/orders/7", as: Order.self))
+        #expect("\(response)" == "200, Order, to GET https://a.example/orders/7")
+        #expect("\(JSONCoding.standard)" == "dates: iso8601, keys: asDeclared")
+        for value in [client, endpoint, response, response.metadata, JSONCoding.standard, snakeCase] as [Any] {
+            var dumped = ""
+            dump(value, to: &dumped)
+            for text in ["\(value)", String(reflecting: value), dumped] {
+                #expect(!text.contains("ObjectIdentifier") && !text.contains("(Function)") && !text.contains("unknown context"), "\(text)")
+                #expect(!text.contains("s3cret"))
+            }
+        }
+    }
+}
