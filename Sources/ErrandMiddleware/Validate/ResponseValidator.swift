@@ -3,12 +3,37 @@ public import ErrandCore
 /// Checks a response, and decides what happens to the call.
 ///
 /// ```swift
-/// let signedIn = ResponseValidator("signed in") { request, response, _ in
-///     response.status == .unauthorized ? .retryAfter { try await session.signIn() } : .next
+/// let ready = ResponseValidator("report is ready") { _, response, _ in
+///     response.status == .accepted ? .retry(.constant(.seconds(1)), atMost: 10) : .next
 /// }
+/// let stack = transport.validate(ready)
 /// ```
 ///
 /// A validator that reads the body must replace it: `let response = try await response.buffered()`, then `.accept(response)`.
+///
+/// ## Refreshing a token
+///
+/// Each call is judged by itself, so several calls that get a 401 at the same time would each refresh the token. A ``SingleFlight`` lets them share one
+/// refresh. A call whose 401 comes after the refresh finds a new token, and only sends its request again:
+///
+/// ```swift
+/// let refreshes = SingleFlight<String, Void>()
+/// let signedIn = ResponseValidator("signed in") { request, response, _ in
+///     guard response.status == .unauthorized else { return .next }
+///     let rejected = request.head.headerFields[.authorization]
+///     return .retryAfter {
+///         try await refreshes.run("token", mustFinish: true) {
+///             guard await session.authorization == rejected else { return }
+///             try await session.refresh()
+///         }
+///     }
+/// }
+/// let stack = transport
+///     .transformRequest { $0.head.headerFields[.authorization] = await session.authorization }
+///     .validate(signedIn)
+/// ```
+///
+/// The token is set inside `validate`, so that the second attempt gets the new one.
 public struct ResponseValidator: Sendable {
     /// The name, for the stack's description and for failures.
     public let name: String
