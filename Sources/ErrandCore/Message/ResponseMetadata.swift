@@ -1,4 +1,8 @@
-/// What the transport and the middleware report about an exchange, besides the head and the body: attempts, number, timings.
+/// What the transport and the middleware report about a response, besides its head and its body: attempts, redirects, timings.
+///
+/// ```swift
+/// print(response.metadata)        // HTTP/2, request 7, 2 earlier attempts, 1 redirect, body was gzip
+/// ```
 public struct ResponseMetadata: Sendable {
     private var values = TypedValues()
     /// Whether a `validateStatus` has accepted the response.
@@ -22,9 +26,19 @@ public struct ResponseMetadata: Sendable {
 }
 
 extension ResponseMetadata: CustomStringConvertible, CustomReflectable {
-    /// The number of values, and none of them, because they may contain secrets.
-    public var description: String { "metadata (\(count) values)" }
+    /// The values that the library knows, in words, without secrets: `HTTP/2, request 7, 2 earlier attempts, 1 redirect, body was gzip`.
+    ///
+    /// Values with keys of your own are not shown.
+    public var description: String {
+        func counted(_ count: Int, _ noun: String) -> String? { count == 0 ? nil : "\(count) \(noun)\(count == 1 ? "" : "s")" }
+        let parts = [
+            httpVersion.map { "HTTP/\($0)" }, requestNumber.map { "request \($0)" }, counted(attempts.count, "earlier attempt"),
+            counted(redirects.count, "redirect"), coalescedInto.map { _ in "shared exchange" }, contentCoding.map { "body was \($0)" },
+        ].compactMap { $0 }
+        return parts.isEmpty ? "no metadata" : parts.joined(separator: ", ")
+    }
 
+    /// How many values there are, and the attempts: the values may hold anything.
     public var customMirror: Mirror {
         Mirror(self, children: ["values": count, "attempts": attempts.map(\.description)] as KeyValuePairs<String, Any>)
     }
