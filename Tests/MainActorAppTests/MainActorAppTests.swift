@@ -51,7 +51,68 @@ nonisolated struct WhereItRuns: HTTPMiddleware {
     }
 }
 
+/// An option of the app's own. The closure that sets it runs off the main actor, so key and property are marked.
+nonisolated enum TenantKey: OptionKey { static var defaultValue: String? { nil } }
+
+nonisolated extension RequestOptions {
+    var tenant: String? {
+        get { self[TenantKey.self] }
+        set { self[TenantKey.self] = newValue }
+    }
+}
+
+/// A client of closures: each closure runs off the main actor, and returns values that are `Sendable`.
+struct ArticlesClient: Sendable {
+    var all: @Sendable () async throws -> [Article]
+    var add: @Sendable (_ title: String) async throws -> Article
+    var delete: @Sendable (_ id: Int) async throws -> Void
+
+    static func live(_ api: APIClient) -> ArticlesClient {
+        ArticlesClient(
+            all: { try await api.get("/articles") },
+            add: { title in try await api.post("/articles", body: .json(["title": title])) },
+            delete: { id in try await api.delete("/articles/\(id, "id")") }
+        )
+    }
+}
+
+/// Typed calls from a class on the main actor, in every form.
+final class ArticleEditor {
+    private let client: APIClient
+    private(set) var title = ""
+
+    init(client: APIClient) { self.client = client }
+
+    func edit(_ id: Int) async throws {
+        let article = try await client.get("/articles/\(id, "id")", timeout: .seconds(2), as: Article.self) { $0.tenant = "blue" }
+        title = article.title
+        try await client.put("/articles/\(id, "id")", body: .json(Article(id: id, title: title + "!")))
+        title = try await client.value(Articles.one(id).map(\.title))
+        let json = try await client.get("/articles/\(id, "id")", as: JSONValue.self)
+        title += json["title"].stringValue ?? ""
+        let response = try await client.send(Articles.one(id))
+        title += try await response.json(as: Article.self).title
+    }
+}
+
 @Suite(.timeLimit(.minutes(5))) struct MainActorAppTests {
+    @Test func typedCallsOfEveryFormCompileAndRun() async throws {
+        let stub = StubTransport(
+            Stub(.get, "/articles").responds(.json([Article(id: 1, title: "One")])),
+            Stub(.post, "/articles").responds(.json(Article(id: 2, title: "Two"))),
+            Stub(.get, "/articles/{id}").responds(.json(Article(id: 1, title: "One"))), Stub().responds(.status(.noContent)))
+        let api = APIClient(stub.server("https://a.example"))
+        let editor = ArticleEditor(client: api)
+        try await editor.edit(1)
+        #expect(editor.title == "OneOneOne")
+        #expect(stub.requests.first?.request.options.tenant == "blue")
+        #expect(try stub.requests[1].json(Article.self) == Article(id: 1, title: "One!"))
+        let articles = ArticlesClient.live(api)
+        #expect(try await articles.all().count == 1)
+        #expect(try await articles.add("Two").id == 2)
+        try await articles.delete(2)
+    }
+
     @Test func aViewModelLoadsItsArticles() async {
         let articles = [Article(id: 1, title: "One")]
         let stub = StubTransport(Stub(.get, "/articles").responds(.json(articles)))

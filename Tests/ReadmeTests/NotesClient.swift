@@ -3,7 +3,7 @@ import ErrandTesting
 
 // The samples of the article "A client of closures", to the letter: `ReadmeTests` holds each block of it against this file.
 
-struct Note: Codable, Sendable, Equatable {
+nonisolated struct Note: Codable, Sendable, Equatable {
     var id: Int
     var text: String
 }
