@@ -23,6 +23,11 @@ public struct ResponseDecodingError: RequestFailure {
     public var phase: ExchangePhase { .decode }
     public var delivery: Delivery { .sent }
 
+    /// Creates the error of a response whose body is not a value of `type`.
+    ///
+    /// - Parameters:
+    ///   - underlying: the error of the decoder.
+    ///   - body: the body; its first ``bodyLimitBytes`` bytes are kept.
     public init(_ type: Any.Type, underlying: any Error, body: Data, of response: Response) {
         request = response.request
         head = response.head

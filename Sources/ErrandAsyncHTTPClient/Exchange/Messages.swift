@@ -83,8 +83,8 @@ enum UsualNames {
 }
 
 extension HTTPResponse {
-    /// Drops the fields that describe the coded body, as RFC 9110, 8.4, requires of whoever decodes; returns the coding's name. Nil, and
-    /// nothing is dropped, where the client decodes nothing.
+    /// Drops the fields that describe the coded body, as [RFC 9110, section 8.4](https://www.rfc-editor.org/rfc/rfc9110#section-8.4)
+    /// requires of a recipient that decodes. Returns the name of the coding; `nil`, and nothing is dropped, if the client decodes nothing.
     mutating func removeDecodedCoding(of method: HTTPRequest.Method) -> String? {
         let coding = ContentCoding.decoded(
             headerFields[values: .contentEncoding], status: status.code, contentLength: headerFields[values: .contentLength].first,

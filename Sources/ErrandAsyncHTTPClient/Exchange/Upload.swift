@@ -109,7 +109,7 @@ struct Upload: Sendable {
     }
 }
 
-/// Resumes once, by whoever comes first.
+/// Resumes once: the first of its callers resumes it.
 private final class WriteWaiter: Sendable {
     private enum State {
         case begun

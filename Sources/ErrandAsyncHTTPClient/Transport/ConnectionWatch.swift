@@ -142,7 +142,7 @@ final class ConnectionRecord: Sendable {
     let number: Int
     let isMultiplexed: Bool
     let eventLoop: any EventLoop
-    /// Whether it stands among those that can take a request. Written by whoever changes their list, under its lock.
+    /// Whether it is in the list of connections that can take a request. Written under the lock of that list.
     let isIdle = Atomic(false)
     private let address: SocketAddress?
     private let state = Mutex(State())

@@ -59,24 +59,6 @@ extension CallProfile: CustomStringConvertible {
     }
 }
 
-extension CallTimings: CustomStringConvertible {
-    /// The number of requests and of redirects, and the whole time: `2 requests, 1 redirect, 12.345 ms`.
-    public var description: String {
-        var parts = ["\(exchanges.count) \(exchanges.count == 1 ? "request" : "requests")"]
-        if redirectCount > 0 { parts.append("\(redirectCount) \(redirectCount == 1 ? "redirect" : "redirects")") }
-        if let total { parts.append(total.formattedMilliseconds) }
-        return parts.joined(separator: ", ")
-    }
-}
-
-extension ExchangeTimings: CustomStringConvertible {
-    /// The request, the status and the phases: `GET https://a.example/ 200: connect 1.000 ms, send 0.100 ms, wait 20.000 ms, receive 0.500 ms`.
-    public var description: String {
-        let phases = phases.map { "\($0.name) \($0.duration.formattedMilliseconds)" }.joined(separator: ", ")
-        return "\(method) \(url)" + (status.map { " \($0)" } ?? "") + (phases.isEmpty ? "" : ": \(phases)")
-    }
-}
-
 extension String {
     fileprivate func leftPadded(_ width: Int) -> String { String(repeating: " ", count: max(0, width - count)) + self }
 }

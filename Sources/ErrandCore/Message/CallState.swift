@@ -20,7 +20,7 @@ package struct CallState: Sendable {
     package var profilePosition: ProfilePosition?
     /// The phase limits of the stack; `nil` without `phaseTimeouts`. A reference, because each request carries it.
     package var phaseLimits: StackLimits?
-    /// How the client of the call reads and writes JSON, for whoever decodes its response or its failure later; nil without a client.
+    /// How the client of the call reads and writes JSON, to decode its response or its failure later; `nil` without a client.
     package var json: JSONCoding?
 
     init() {}

@@ -47,6 +47,7 @@ public struct StubResponse: Sendable {
         data(Data(text.utf8), status: status, headers: headers)
     }
 
+    /// Responds with bytes.
     public static func data(_ data: Data, status: HTTPResponse.Status = .ok, headers: HTTPFields = HTTPFields()) -> StubResponse {
         StubResponse { _ in (HTTPResponse(status: status, headerFields: headers), .data(data)) }
     }
@@ -170,7 +171,7 @@ public struct StubResponse: Sendable {
     /// This answer with trailer fields behind its body (RFC 9110, 6.5).
     public func trailers(_ trailers: HTTPFields) -> StubResponse { changed { $0.trailers = trailers } }
 
-    /// This answer behind informational ones (1xx), which are told as events.
+    /// This response after informational ones (1xx), which are reported as events.
     public func informing(_ heads: HTTPResponse...) -> StubResponse { changed { $0.informational += heads } }
 
     private func changed(_ change: (inout StubResponse) -> Void) -> StubResponse {
