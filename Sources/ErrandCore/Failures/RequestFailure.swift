@@ -66,6 +66,19 @@ extension StringProtocol {
     }
 }
 
+/// What to do where a server or a limit asks for a wait; `nil` where it is not known how long.
+package func tryAgain(in wait: Duration?) -> String {
+    guard let wait else { return "Try again later." }
+    let seconds = Int(min(max(1, (wait / .seconds(1)).rounded(.up)), 1e9))
+    let (count, unit) =
+        switch seconds {
+        case ..<120: (seconds, "second")
+        case ..<7_200: ((seconds + 59) / 60, "minute")
+        default: ((seconds + 3_599) / 3_600, "hour")
+        }
+    return "Try again in \(count) \(unit)\(count == 1 ? "" : "s")."
+}
+
 /// What of an error may stand in a message: the description of a failure of this library. Of an error that is not ours, only the type is known
 /// to be without secrets.
 package func shownError(_ error: any Error) -> String {

@@ -128,7 +128,7 @@ extension StatusError {
         case 403: return "Check the permissions of the account."
         case 404, 410: return "Check the address."
         case 408, 425, 429, 500...599:
-            return retryAfter.map { "Try again in \($0.formattedSeconds)." } ?? "Try again later."
+            return tryAgain(in: retryAfter)
         case 400...499: return "Correct the request: sent again as it is, it fails in the same way."
         default: return nil
         }

@@ -221,7 +221,7 @@ public struct CircuitOpenError: RequestFailure {
     public var failureReason: String? {
         (retryAfter.map { "the circuit stays open for another \($0.formattedSeconds)" } ?? "the circuit is open").asSentence
     }
-    public var recoverySuggestion: String? { retryAfter.map { "Try again in \($0.formattedSeconds)." } ?? "Try again later." }
+    public var recoverySuggestion: String? { tryAgain(in: retryAfter) }
 }
 
 extension CircuitOpenError: CustomReflectable {

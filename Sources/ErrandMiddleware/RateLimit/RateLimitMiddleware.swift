@@ -149,7 +149,7 @@ public struct RateLimitError: RequestFailure {
     /// A sentence for people.
     public var errorDescription: String? { "The request was not sent, because too many requests were sent to \(shownServer)." }
     public var failureReason: String? { "The rate limit\(cause == .server ? " of the server" : "") is reached." }
-    public var recoverySuggestion: String? { retryAfter.map { "Try again in \($0.formattedSeconds)." } ?? "Try again later." }
+    public var recoverySuggestion: String? { tryAgain(in: retryAfter) }
 }
 
 extension RateLimitError: CustomReflectable {
