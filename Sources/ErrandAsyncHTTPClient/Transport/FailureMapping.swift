@@ -180,8 +180,12 @@ struct FailureMapping {
             ("WRONG_VERSION_NUMBER", "the other side does not speak TLS"),
             ("CERTIFICATE_REQUIRED", "the server wants a client certificate"),
             ("UNSUPPORTED_PROTOCOL", "no version of TLS in common"),
+            ("eofDuringHandshake", "the server closed the connection during the handshake"),
         ]
-        return reasons.first { text.contains($0.0) }?.1 ?? text
+        if let known = reasons.first(where: { text.contains($0.0) }) { return known.1 }
+        // `…SSL routines:OPENSSL_internal:TLSV1_ALERT_INTERNAL_ERROR at …`
+        let name = text.firstMatch(of: /OPENSSL_internal:([A-Z0-9_]+)/)?.output.1
+        return name.map { $0.lowercased().replacing("_", with: " ") } ?? text
     }
 }
 #endif
