@@ -114,11 +114,11 @@ private enum Users {
         let (client, _) = client(Stub().responds(.status(.ok, headers: [.contentType: "application/json"], text: body)))
         let failure = try #require(await #expect(throws: ResponseDecodingError.self) { try await client.value(Users.all) })
         #expect(failure.codingPath == "[1].id")
-        #expect(failure.typeName.contains("Array<") && failure.typeName.contains("User"))
+        #expect(failure.typeName == "[User]")
         #expect(failure.bodyPrefix == Data(body.utf8.prefix(1024)))
         #expect(failure.response?.status == .ok)
         #expect(failure.description.hasPrefix("GET https://a.example/v1/users: cannot decode "))
-        #expect(failure.description.hasSuffix(" at [1].id: not a Int (status 200)"))
+        #expect(failure.description.hasSuffix(" cannot decode [User] at [1].id: expected an Int, found a string (status 200)"))
         var dumped = ""
         dump(failure, to: &dumped)
         #expect(!"\(failure)\(String(reflecting: failure))\(dumped)".contains("s3cret"))

@@ -127,7 +127,7 @@ import Tracing
         await fails(client(answer) { $0.log(to: logger, detail: detail, style: .oneLine, metadata: .all, clock: clock) })
         try #require(lines.all.count == 2, "\(lines.everything)")
         let line = lines.all[1]
-        #expect(line.level == .warning && line.text.contains("cannot decode Swift.Int"), "\(line)")
+        #expect(line.level == .warning && line.text.contains("cannot decode Int"), "\(line)")
         #expect(line.metadata["error.type"] == "ResponseDecodingError" && line.metadata["http.response.status_code"] == "200")
         #expect(line.metadata["errand.elapsed"] == Duration.seconds(3).formattedSeconds)
         #expect(line.text.contains("body of 9 bytes") == (detail == .body()))

@@ -1,14 +1,43 @@
 public import ErrandCore
 
-/// How the body of a response becomes a value.
+/// The way in which the body of a response becomes a value.
+///
+/// A `DecodingError` that it throws becomes a ``ResponseDecodingError``. Any other error, such as one of the app's own, reaches the caller
+/// as it is:
+///
+/// ```swift
+/// struct ServerError: Error { let code: Int }
+///
+/// extension ResponseDecoding where Output: Decodable {
+///     /// The value in `data` of an envelope, or the server's own error.
+///     static var envelope: Self {
+///         ResponseDecoding(accept: "application/json") { data, _, json in
+///             let envelope = try json.decode(Envelope<Output>.self, from: data)
+///             guard envelope.code == 0, let value = envelope.data else { throw ServerError(code: envelope.code) }
+///             return value
+///         }
+///     }
+/// }
+///
+/// do {
+///     let user = try await client.value(Endpoint<User>(.get, "/users/7", decoding: .envelope))
+/// } catch let error as ServerError {
+///     …
+/// }
+/// ```
 public struct ResponseDecoding<Output: Sendable>: Sendable {
-    /// What is asked for by `Accept`, where nobody else asks; nil asks for nothing.
+    /// The value of `Accept` for requests that have none; `nil` adds no field.
     public let accept: String?
-    /// False where the body is of no interest: then no more of it than 64 KiB is read.
+    /// Whether the body is needed. Of one that is not, at most 64 KiB are read.
     let wantsBody: Bool
     private let make: @Sendable (Data, HTTPResponse, JSONCoding) throws -> Output
 
     /// A decoding of your own, such as property lists, XML, or an envelope around the value.
+    ///
+    /// - Parameters:
+    ///   - accept: the value of `Accept` for requests that have none; `nil` (the default) adds no field.
+    ///   - decode: makes the value of the body, the head of the response and the client's coders. A `DecodingError` becomes a
+    ///     ``ResponseDecodingError``; any other error reaches the caller as it is.
     public init(accept: String? = nil, _ decode: @escaping @Sendable (Data, HTTPResponse, JSONCoding) throws -> Output) {
         self.init(accept: accept, wantsBody: true, decode)
     }
@@ -21,7 +50,7 @@ public struct ResponseDecoding<Output: Sendable>: Sendable {
 }
 
 extension ResponseDecoding where Output: Decodable {
-    /// JSON, by the client's ``JSONCoding``. An optional output is nil where the body is empty, as with 204 and 205. `Data` and
+    /// JSON, by the client's ``JSONCoding``. An optional output is `nil` if the body is empty, as with 204 and 205. `Data` and
     /// `String` are the body itself.
     public static var json: Self {
         // `Data` and `String` are `Decodable` too, but nobody who asks for them means base64 or a quoted text.
@@ -44,6 +73,6 @@ extension ResponseDecoding where Output: Decodable {
 }
 
 extension ResponseDecoding where Output == Void {
-    /// The body is of no interest.
+    /// No value: the body is not needed.
     public static var none: Self { Self(accept: nil, wantsBody: false) { _, _, _ in } }
 }

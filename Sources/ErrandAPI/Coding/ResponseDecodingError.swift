@@ -1,23 +1,35 @@
 public import ErrandCore
 internal import ErrandFormats
 
-/// A body that is not what the call declared.
+/// The body of a response is not what the call declares.
+///
+/// The description has the request, the type as it is written, the place in the value and what is wrong there, and nothing of the body:
+///
+/// ```
+/// GET https://a.example/users: cannot decode [User] at [1].id: expected an Int, found a string (status 200)
+/// GET https://a.example/users: cannot decode [User]: the body is text/html, not JSON (status 200)
+/// DELETE https://a.example/users/7: cannot decode User: the body is empty; make the output optional, or Void (status 204)
+/// ```
 public struct ResponseDecodingError: RequestFailure {
-    /// How much of the body is kept: 1 KiB.
+    /// The most that is kept of the body: 1 KiB.
     public static let bodyLimitBytes = 1024
+    /// Up to this size, a body is read once more to see what is wrong with it: 1 MiB.
+    private static let inspectionLimitBytes = 1024 * 1024
 
     public var request: Request?
     /// The head of the response.
     public let head: HTTPResponse
-    /// The type that was wanted.
+    /// The declared type as it is written, such as `[User]`.
     public let typeName: String
-    /// Where in the value it went wrong, as `user.addresses[2].street`, at most 200 characters; empty for the value itself.
+    /// The place in the value where it went wrong, such as `user.addresses[2].street`, at most 200 characters; empty for the value itself.
     public let codingPath: String
-    /// What the decoder threw.
+    /// The error of the decoder. It may hold values from the body.
     public let underlying: any Error
     /// At most ``bodyLimitBytes`` bytes of the body.
     public let bodyPrefix: Data
     public var attempts: [AttemptRecord]
+    /// What is wrong, in words.
+    private let problem: String
 
     public var response: HTTPResponse? { head }
     public var phase: ExchangePhase { .decode }
@@ -26,16 +38,19 @@ public struct ResponseDecodingError: RequestFailure {
     /// Creates the error of a response whose body is not a value of `type`.
     ///
     /// - Parameters:
+    ///   - type: the declared type.
     ///   - underlying: the error of the decoder.
     ///   - body: the body; its first ``bodyLimitBytes`` bytes are kept.
+    ///   - response: the response that has the body.
     public init(_ type: Any.Type, underlying: any Error, body: Data, of response: Response) {
         request = response.request
         head = response.head
         attempts = response.metadata.attempts
-        typeName = String(reflecting: type)
+        typeName = ErrandAPI.typeName(type)
         self.underlying = underlying
         bodyPrefix = Data(body.prefix(Self.bodyLimitBytes))
         codingPath = Self.context(of: underlying).map { Self.text($0.codingPath).shownSafely() } ?? ""
+        problem = Self.problem(underlying, in: body, head)
     }
 
     private static func context(of error: any Error) -> DecodingError.Context? {
@@ -57,21 +72,81 @@ public struct ResponseDecodingError: RequestFailure {
         }
     }
 
-    private var kind: String {
-        switch underlying as? DecodingError {
-        case .typeMismatch(let type, _): "not a \(type)"
-        case .valueNotFound(let type, _): "no value where a \(type) is wanted"
-        case .keyNotFound: "no such key"
-        case .dataCorrupted: "invalid data"
-        default: "\(type(of: underlying))"
+    private var happened: String { "cannot decode \(typeName)\(codingPath.isEmpty ? "" : " at \(codingPath)"): \(problem)" }
+
+    /// Request, type, path, what is wrong there, and the status: nothing of the body.
+    public var description: String { "\(request.map { "\($0): " } ?? "")\(happened) (status \(head.status.code))" }
+
+    /// A sentence for people.
+    public var errorDescription: String? { "The response of \(shownServer) could not be read." }
+    /// Type, path, and what is wrong there.
+    public var failureReason: String? { happened.asSentence }
+    public var recoverySuggestion: String? { "The app and the server do not agree on the format: update the app, or try again later." }
+}
+
+// MARK: - What is wrong, in words
+
+extension ResponseDecodingError {
+    /// Of a decoder's text, only what is known to be without values of the body.
+    private static func problem(_ error: any Error, in body: Data, _ head: HTTPResponse) -> String {
+        if body.isEmpty { return "the body is empty; make the output optional, or Void" }
+        switch error as? DecodingError {
+        case .typeMismatch(let type, let context):
+            return "expected \(named(type))" + (found(context.debugDescription).map { ", found \($0)" } ?? "")
+        case .valueNotFound(let type, _): return "expected \(named(type)), found null"
+        case .keyNotFound: return "no such key"
+        case .dataCorrupted(let context):
+            return context.codingPath.isEmpty
+                ? problem(ofWhole: body, head, context.debugDescription) : problem(ofValue: context.debugDescription)
+        default: return "\(type(of: error))"
         }
     }
 
-    /// Request, status, type and path: none of the body.
-    public var description: String {
-        let request = request.map { "\($0): " } ?? ""
-        let place = codingPath.isEmpty ? "" : " at \(codingPath)"
-        return "\(request)cannot decode \(typeName)\(place): \(kind) (status \(head.status.code))"
+    private static func problem(ofWhole body: Data, _ head: HTTPResponse, _ text: String) -> String {
+        let isJSONWanted = text.hasPrefix("The given data was not valid JSON")
+        if let type = head.headerFields[.contentType].flatMap({ MediaType($0) }), !type.isJSON {
+            return "the body is \(type.essence.shownSafely(limit: 80))\(isJSONWanted ? ", not JSON" : "")"
+        }
+        if let problem = body.withUnsafeBytes({ JSONDepth.problem(in: $0) }) { return "the body is \(problem)" }
+        guard isJSONWanted else { return problem(ofValue: text) }
+        // The decoder says of a number that does not fit that the whole is not valid.
+        guard body.count <= inspectionLimitBytes else { return "the body is not valid JSON, or a number in it does not fit its type" }
+        return (try? JSONValue(parsing: body)) == nil ? "the body is not valid JSON" : "a number in the body does not fit its type"
+    }
+
+    private static func problem(ofValue text: String) -> String {
+        if text.hasPrefix("not a date") || text.contains("ISO8601") || text.contains("Date string") {
+            return "not an ISO 8601 date, such as 2026-11-21T12:36:00Z"
+        }
+        if text.hasPrefix("Cannot initialize "), let end = text.firstRange(of: " from invalid ") {
+            return "not a value of \(text[..<end.lowerBound].dropFirst(18).shownSafely(limit: 80))"
+        }
+        let known = [
+            ("Invalid URL string", "not a URL"), ("Attempted to decode UUID", "not a UUID"),
+            ("Encountered Data is not valid Base64", "not base64"),
+        ]
+        return known.first { text.hasPrefix($0.0) }?.1 ?? "invalid value"
+    }
+
+    /// `an Int`, `a String`, `an object`.
+    private static func named(_ type: Any.Type) -> String {
+        switch "\(type)" {
+        case "Dictionary<String, Any>": return "an object"
+        case "Array<Any>": return "an array"
+        default:
+            let name = ErrandAPI.typeName(type)
+            return (name.first.map { "AEIO[".contains($0) } == true ? "an " : "a ") + name
+        }
+    }
+
+    /// What stood in the place of a value, from a decoder's text.
+    private static func found(_ text: String) -> String? {
+        let kinds = [
+            "a string": "a string", "number": "a number", "a number": "a number", "bool": "a Boolean", "an array": "an array",
+            "a dictionary": "an object", "null": "null",
+        ]
+        guard let start = text.firstRange(of: "but found "), let end = text.firstRange(of: " instead") else { return nil }
+        return start.upperBound <= end.lowerBound ? kinds[String(text[start.upperBound..<end.lowerBound])] : nil
     }
 }
 

@@ -1,0 +1,162 @@
+import Errand
+import ErrandTesting
+import Foundation
+import Testing
+
+@testable import ErrandAPI
+
+private struct User: Decodable, Sendable {
+    enum Role: String, Decodable { case admin, member }
+
+    struct Address: Decodable, Sendable {
+        var street: String
+    }
+
+    var id: Int
+    var name: String?
+    var role: Role?
+    var joined: Date?
+    var home: URL?
+    var key: UUID?
+    var photo: Data?
+    var isActive: Bool?
+    var addresses: [Address]?
+}
+
+@Suite(.timeLimit(.minutes(5))) struct ResponseDecodingErrorTests {
+    private func client(_ responses: StubResponse...) -> APIClient {
+        let stub = StubTransport()
+        for response in responses { stub.add(Stub().responds(response)) }
+        return APIClient(stub.server("https://a.example"))
+    }
+
+    /// What stands after the type, without the status.
+    private func problem<Output: Decodable & Sendable>(
+        _ type: Output.Type, in body: String, status: HTTPResponse.Status = .ok, contentType: String? = "application/json"
+    ) async throws -> String {
+        let headers: HTTPFields = contentType.map { [.contentType: $0] } ?? [:]
+        let client = client(.data(Data(body.utf8), status: status, headers: headers))
+        let failure = try #require(await #expect(throws: ResponseDecodingError.self) { try await client.get("/x", as: type) })
+        for text in ["\(failure)", failure.localizedDescription, failure.failureReason ?? ""] {
+            #expect(!text.contains("s3cret") && !text.contains("Swift.") && !text.contains("unknown context"), "\(text)")
+        }
+        let text = try #require(failure.description.split(separator: ": cannot decode ").last)
+        #expect(text.hasSuffix(" (status \(status.code))"))
+        return text.replacing(" (status \(status.code))", with: "")
+    }
+
+    // MARK: The whole body
+
+    @Test(arguments: [HTTPResponse.Status.ok, .noContent, .resetContent]) func anEmptyBodySaysWhatToDo(_ status: HTTPResponse.Status)
+        async throws
+    {
+        #expect(try await problem(User.self, in: "", status: status) == "User: the body is empty; make the output optional, or Void")
+    }
+
+    @Test func aPageInPlaceOfJSONIsNamedByItsContentType() async throws {
+        let page = "<html>s3cret</html>"
+        #expect(try await problem(User.self, in: page, contentType: "text/html; charset=utf-8") == "User: the body is text/html, not JSON")
+        #expect(try await problem([User].self, in: page, contentType: "TEXT/HTML") == "[User]: the body is text/html, not JSON")
+        #expect(try await problem(User.self, in: page) == "User: the body is not valid JSON")
+        #expect(try await problem(User.self, in: page, contentType: nil) == "User: the body is not valid JSON")
+    }
+
+    @Test func whatIsWrongWithTheWholeIsSaid() async throws {
+        #expect(try await problem(User.self, in: #"{"id": 1, "name": "s3cret"#) == "User: the body is not valid JSON")
+        #expect(try await problem(User.self, in: "\u{FEFF}", contentType: "application/problem+json") == "User: the body is not valid JSON")
+        let deep = String(repeating: "[", count: 200) + String(repeating: "]", count: 200)
+        #expect(try await problem(User.self, in: deep) == "User: the body is nested deeper than 128")
+        let wide = "[" + String(repeating: "1,", count: 600_000) + "1.5]"
+        #expect(try await problem([Int].self, in: wide) == "[Int]: the body is not valid JSON, or a number in it does not fit its type")
+    }
+
+    // MARK: Values
+
+    @Test func aValueOfAnotherKindIsNamedAsItWasFound() async throws {
+        #expect(try await problem(User.self, in: #"{"id":"s3cret"}"#) == "User at id: expected an Int, found a string")
+        #expect(try await problem(User.self, in: #"{"id":[]}"#) == "User at id: expected an Int, found an array")
+        #expect(try await problem(User.self, in: #"{"id":{}}"#) == "User at id: expected an Int, found an object")
+        #expect(try await problem(User.self, in: #"{"id":true}"#) == "User at id: expected an Int, found a Boolean")
+        #expect(try await problem(User.self, in: #"{"id":1,"isActive":7}"#) == "User at isActive: expected a Bool, found a number")
+        #expect(try await problem(User.self, in: #"{"id":null}"#) == "User at id: expected an Int, found null")
+        #expect(try await problem(User.self, in: "[]") == "User: expected an object, found an array")
+        #expect(try await problem([User].self, in: "{}") == "[User]: expected an array, found an object")
+        #expect(try await problem(User.self, in: "{}") == "User at id: no such key")
+        let nested = #"[{"id":1,"addresses":[{"street":"a"},{"street":7}]}]"#
+        #expect(try await problem([User].self, in: nested) == "[User] at [0].addresses[1].street: expected a String, found a number")
+    }
+
+    @Test func aDateThatIsNotISO8601IsCalledSo() async throws {
+        let expected = "User at joined: not an ISO 8601 date, such as 2026-11-21T12:36:00Z"
+        #expect(try await problem(User.self, in: #"{"id":1,"joined":"s3cret"}"#) == expected)
+        #expect(try await problem(User.self, in: #"{"id":1,"joined":7}"#) == "User at joined: expected a String, found a number")
+    }
+
+    @Test func aValueThatItsTypeRefusesIsNotShown() async throws {
+        #expect(try await problem(User.self, in: #"{"id":1,"role":"s3cret"}"#) == "User at role: not a value of Role")
+        #expect(try await problem(User.self, in: #"{"id":1,"home":""}"#) == "User at home: not a URL")
+        #expect(try await problem(User.self, in: #"{"id":1,"key":"s3cret"}"#) == "User at key: not a UUID")
+        #expect(try await problem(User.self, in: #"{"id":1,"photo":"!s3cret!"}"#) == "User at photo: not base64")
+        #expect(try await problem(User.self, in: #"{"id":1.5}"#) == "User: a number in the body does not fit its type")
+        struct Refusing: Decodable {
+            init(from decoder: any Decoder) throws {
+                throw DecodingError.dataCorrupted(.init(codingPath: decoder.codingPath, debugDescription: "s3cret"))
+            }
+        }
+        #expect(try await problem([String: Refusing].self, in: #"{"a":1}"#) == "[String: Refusing] at a: invalid value")
+    }
+
+    // MARK: Types
+
+    @Test func typesAreNamedAsTheyAreWritten() {
+        struct Local: Decodable { struct Inner {} }
+        let names: [(any Any.Type, String)] = [
+            (Int.self, "Int"), ([User].self, "[User]"), (User?.self, "User?"),
+            ([String: [User.Address?]].self, "[String: [User.Address?]]"),
+            (User.Role.self, "User.Role"), (Date.self, "Date"), (Set<Int>.self, "Set<Int>"),
+            (Result<Int, any Error>.self, "Result<Int, Error>"),
+            (Local.self, "Local"), (Local.Inner.self, "Local.Inner"), ([Local].self, "[Local]"), ([Int].Page.self, "[Int].Page"),
+            (Box<[Int]>.Part.self, "Box<[Int]>.Part"), (Void.self, "()"),
+        ]
+        for (type, name) in names { #expect(typeName(type) == name) }
+    }
+
+    private struct Box<Value> { struct Part {} }
+
+    // MARK: An app's own error
+
+    private struct ServerError: Error, Equatable { let code: Int }
+
+    private struct Envelope: Decodable {
+        var code: Int
+        var data: Int?
+    }
+
+    private static let enveloped = ResponseDecoding<Int>(accept: "application/json") { data, _, json in
+        let envelope = try json.decode(Envelope.self, from: data)
+        guard envelope.code == 0, let value = envelope.data else { throw ServerError(code: envelope.code) }
+        return value
+    }
+
+    @Test func anErrorOfTheAppReachesItsCatchAsItIs() async throws {
+        let client = client(.data(Data(#"{"code":7}"#.utf8)))
+        let error = await #expect(throws: ServerError.self) {
+            try await client.value(Endpoint(.get, "/x", decoding: Self.enveloped))
+        }
+        #expect(error == ServerError(code: 7))
+        let response = try await client.stack.send(Request(.get, "/x"))
+        await #expect(throws: ServerError(code: 7)) { try await client.decode(response, as: Self.enveloped) }
+    }
+
+    @Test func anErrorOfTheDecoderWithinADecodingOfTheAppIsWrapped() async throws {
+        let client = client(.data(Data(#"{"code":"x"}"#.utf8)))
+        let failure = try #require(
+            await #expect(throws: ResponseDecodingError.self) {
+                try await client.value(Endpoint(.get, "/x", decoding: Self.enveloped))
+            })
+        #expect(failure.description.hasSuffix("cannot decode Int at code: expected an Int, found a string (status 200)"))
+        #expect(failure.underlying is DecodingError)
+    }
+}
+
+extension Array { fileprivate struct Page {} }
