@@ -103,7 +103,7 @@ import Testing
         #expect(
             stack.description
                 == "server(https://a.example/v1?token=REDACTED) > number > timeout(30 s) > validateStatus(2xx) > "
-                + "retry(3 attempts, 100 ms to 20 s) > StubTransport")
+                + "retry(3 attempts, 100 ms to 20 s, budget 5 + 20 % of successes) > StubTransport")
         #expect(stack.orderProblems.isEmpty)
     }
 

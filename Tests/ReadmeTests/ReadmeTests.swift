@@ -92,7 +92,7 @@ import Testing
         #expect(open.withLock { $0 } == 0)
         #expect(
             counted.description
-                == "timeout(30 s) > retry(3 attempts, 100 ms to 20 s) > number > "
+                == "timeout(30 s) > retry(3 attempts, 100 ms to 20 s, budget 5 + 20 % of successes) > number > "
                 + "tenant(blue) when host *.example.com and not (path /public/**) > OpenCallsMiddleware > StubTransport")
     }
 
