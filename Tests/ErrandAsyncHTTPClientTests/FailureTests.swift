@@ -16,6 +16,7 @@ extension AsyncHTTPClientTransportTests {
                 #expect(failure.phase == .connect)
                 #expect(failure.delivery == .notSent)
                 #expect(failure.message.contains("nowhere.invalid"))
+                #expect(failure.description == "GET http://nowhere.invalid/: cannot find host: 'nowhere.invalid' (not sent)")
                 #expect(failure.request?.url?.host == "nowhere.invalid")
             }
         }
@@ -29,7 +30,8 @@ extension AsyncHTTPClientTransportTests {
                 #expect(failure.code == .cannotConnect)
                 #expect(failure.phase == .connect)
                 #expect(failure.delivery == .notSent)
-                #expect(failure.message.lowercased().contains("refused"), "\(failure.message)")
+                #expect(failure.message == "connection refused")
+                #expect(failure.description.hasSuffix("/: cannot connect: connection refused (not sent)"), "\(failure)")
             }
         }
 
@@ -45,6 +47,7 @@ extension AsyncHTTPClientTransportTests {
                 #expect(failure.code == .connectionLost)
                 #expect(failure.phase == .response)
                 #expect(failure.delivery == .unknown)
+                #expect(failure.message == (resets ? "connection reset by the server" : "connection closed by the server"))
             }
         }
 

@@ -22,7 +22,7 @@ struct RecordingNestedSecretTests {
             }
             let text = try await file(of: [post("/a", .text("x"))], over: transport)
             #expect(!text.contains("hunter2hunter2"))
-            #expect(text.contains("request body failed in send: AppBroke (may have been sent)"))
+            #expect(text.contains("request body failed: AppBroke (may have been sent)"))
         }
         // What the library itself says stays.
         let counted = ScriptedTransport { request in

@@ -216,7 +216,7 @@ struct RecordingReplayTests {
             [get("/a")],
             over: ScriptedTransport { throw TransportError(.cannotConnect, phase: .connect, request: $0, delivery: .notSent) })
         #expect(log.entries[0].response.status == 0)
-        #expect(log.entries[0].response.error == "GET https://a.example/a: cannot connect in connect (not sent)")
+        #expect(log.entries[0].response.error == "GET https://a.example/a: cannot connect (not sent)")
         let error = await #expect(throws: TransportError.self) { try await folder.replay().send(get("/a")) }
         #expect(error?.code == .cannotConnect && error?.phase == .connect && error?.delivery == .notSent && error?.request != nil)
     }

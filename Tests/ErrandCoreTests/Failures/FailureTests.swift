@@ -7,18 +7,18 @@ import Testing
 
     @Test func aTransportErrorSaysWhatWhereWhenAndWhetherItWasSent() throws {
         var error = TransportError(.timedOut, phase: .connect, elapsed: .milliseconds(2_000), request: try request(), delivery: .notSent)
-        #expect(error.description == "GET https://a.example/x?token=REDACTED: timed out in connect after 2.0 s (not sent)")
+        #expect(error.description == "GET https://a.example/x?token=REDACTED: timed out while connecting after 2.0 s (not sent)")
         error.attempts = [
             AttemptRecord(number: 1, outcome: .status(.serviceUnavailable), delay: .milliseconds(500)),
             AttemptRecord(number: 2, outcome: .failure(SomeError(secret: "S2")), delay: .seconds(1)),
         ]
         #expect(
             error.description
-                == "GET https://a.example/x?token=REDACTED: timed out in connect after 2.0 s (not sent); attempt 1: 503, then waited 0.5 s; "
+                == "GET https://a.example/x?token=REDACTED: timed out while connecting after 2.0 s (not sent); attempt 1: 503, then waited 0.5 s; "
                 + "attempt 2: SomeError, then waited 1.0 s")
         let plain = TransportError(
             .connectionLost, phase: .body, message: "reset", underlying: SomeError(secret: "S3"), request: nil, delivery: .sent)
-        #expect(plain.description == "connection lost in body: reset (sent)")
+        #expect(plain.description == "connection lost while reading the body: reset (sent)")
         #expect(!dumped(plain).contains("S3") && !dumped(error).contains("S2"))
     }
 
@@ -30,7 +30,9 @@ import Testing
         (.shutDown, "transport shut down"), (TransportError.Code("my own"), "my own"),
     ])
     func codesArePinned(_ code: TransportError.Code, _ text: String) {
-        #expect(TransportError(code, phase: .send, request: nil, delivery: .unknown).description == "\(text) in send (may have been sent)")
+        #expect(
+            TransportError(code, phase: .send, request: nil, delivery: .unknown).description
+                == "\(text)\(code == .requestBody ? "" : " while sending the request") (may have been sent)")
     }
 
     @Test(arguments: [
@@ -39,12 +41,12 @@ import Testing
     ])
     func elapsedTimeIsShownToTheMillisecond(_ elapsed: Duration, _ text: String) {
         let error = TransportError(.timedOut, phase: .queue, elapsed: elapsed, request: nil, delivery: .notSent)
-        #expect(error.description == "timed out in queue after \(text) (not sent)")
+        #expect(error.description == "timed out in the queue after \(text) (not sent)")
     }
 
-    @Test func whatFoundationShowsIsTheDescription() throws {
+    @Test func whatFoundationShowsIsASentenceForPeople() throws {
         let error: any Error = TransportError(.timedOut, phase: .connect, request: try request(), delivery: .notSent)
-        #expect(error.localizedDescription == "\(error)")
+        #expect(error.localizedDescription == "Connecting to the server a.example took too long.")
     }
 
     @Test func whetherItWasSentIsTheHighestOfAllAttempts() throws {
@@ -78,7 +80,8 @@ import Testing
         ]
         #expect(
             records[0].description
-                == "attempt 1: GET https://a.example/x?token=REDACTED: connection lost in send (may have been sent), then waited 0.0 s")
+                == "attempt 1: GET https://a.example/x?token=REDACTED: connection lost while sending the request (may have been sent), then waited 0.0 s"
+        )
         #expect(records[1].description == "attempt 2: SomeError, then waited 0.0 s")
         #expect(!dumped(records).contains(/S\d/))
     }
@@ -92,6 +95,10 @@ import Testing
             var description: String { "failing" }
         }
         #expect(Failing().response == nil && Failing().bodyPrefix.isEmpty)
+        var failing = Failing()
+        failing.retryStop = .budgetSpent
+        #expect(failing.retryStop == nil)
+        #expect(failing.localizedDescription == "failing" && failing.failureReason == "failing" && failing.recoverySuggestion == nil)
         #expect(ExchangePhase("mine").description == "mine" && ExchangePhase.backoff != .queue)
     }
 }

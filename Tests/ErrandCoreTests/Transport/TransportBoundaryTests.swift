@@ -82,7 +82,9 @@ import Testing
         let error = await #expect(throws: InvalidURLError.self) {
             try await HTTPStack(stub).send(try Request(.get, "/reset/\("hunter2", "token")"))
         }
-        #expect(error?.description == "invalid URL '/reset/{token}': it has no host; give a whole URL, or add .server(_:) to the stack")
+        #expect(
+            error?.description
+                == "invalid URL '/reset/{token}': it has no host; give a whole URL, or add .server(\"https://…\") to the stack")
         var request = Request(head: HTTPRequest(method: .get, scheme: "https", authority: "a.example", path: "/reset/hunter2\""))
         request.options.urlTemplate = "/reset/{token}"
         let refused = await #expect(throws: InvalidURLError.self) { try await HTTPStack(stub).send(request) }
@@ -186,7 +188,10 @@ import Testing
             _ = try await response
             Issue.record("an answer came")
         } catch let error as TransportError {
-            #expect(error.description == "GET https://a.example/x: timed out in response after 30.0 s (may have been sent)")
+            #expect(
+                error.description
+                    == "GET https://a.example/x: timed out while waiting for the response after 30.0 s: the deadline passed (may have been sent)"
+            )
             #expect(error.phase == .response && error.elapsed == .seconds(30))
         }
     }

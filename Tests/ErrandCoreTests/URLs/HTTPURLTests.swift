@@ -231,8 +231,8 @@ import Testing
     @Test func aRefusalThatHoldsNoCredentialsSaysWhatIsWrong() {
         #expect(
             InvalidURLError("https://h:99999/", .invalidPort("99999")).description
-                == "invalid URL 'https://h:99999/': '99999' is no port (1 to 65535)")
-        #expect(InvalidURLError("https://u@h:1/", .invalidPort("99999")).description.hasSuffix("'…' is no port (1 to 65535)"))
+                == "invalid URL 'https://h:99999/': '99999' is not a port (1 to 65535)")
+        #expect(InvalidURLError("https://u@h:1/", .invalidPort("99999")).description.hasSuffix("'…' is not a port (1 to 65535)"))
         #expect(InvalidURLError("/users/@me x", .emptySegment).text == "/users/@me x")
         #expect(InvalidURLError("https://u:p@h/a b", .credentials).text == "https://REDACTED:REDACTED@h/a b")
         #expect(InvalidURLError("gopher://h/", .unsupportedScheme("gopher")).description.contains("'gopher'"))

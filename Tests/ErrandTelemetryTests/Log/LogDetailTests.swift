@@ -206,7 +206,7 @@ import Testing
         await #expect(throws: Foreign.self) { try await stack.send(try request()).body.collect() }
         await #expect(throws: TransportError.self) { try await stack.send(try request()).body.collect() }
         #expect(lines.all[2].text == "GET https://a.example/x: 200 | body broken off after 3 bytes in 0.0 s (Foreign): one")
-        #expect(lines.all[5].text.contains("(connection lost in body"))
+        #expect(lines.all[5].text.contains("(connection lost while reading the body"))
         #expect(lines.all.map(\.level) == [.info, .info, .warning, .info, .info, .warning])
         #expect(lines.all[2].metadata["error.type"] == "Foreign")
     }
@@ -263,7 +263,7 @@ import Testing
         await #expect(throws: TransportError.self) { try await stack.send(request) }
         _ = try await stack.send(request)
         #expect(
-            lines.all[1].text == "GET https://a.example/x: cannot connect in connect (not sent) | curl -X GET --path-as-is --globoff "
+            lines.all[1].text == "GET https://a.example/x: cannot connect (not sent) | curl -X GET --path-as-is --globoff "
                 + "'https://a.example/x' -H 'Authorization: <redacted>' -H 'User-Agent:' -H 'Accept:'")
         #expect(!lines.all[3].text.contains("curl"))
     }

@@ -27,7 +27,7 @@ import Testing
         await #expect(throws: TransportError.self) { try await stack.send(try request()) }
         await #expect(throws: CancellationError.self) { try await stack.send(try request()) }
         #expect(lines.all.map(\.level) == [.info, .warning, .info, .info])
-        #expect(lines.all[1].text == "GET https://a.example/x: cannot connect in connect (not sent)")
+        #expect(lines.all[1].text == "GET https://a.example/x: cannot connect (not sent)")
         #expect(lines.all[3].text.contains("cancelled"))
     }
 

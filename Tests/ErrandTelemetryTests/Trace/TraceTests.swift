@@ -30,7 +30,7 @@ import Tracing
     @Test func aFailureSaysInWordsWhatItWas() async throws {
         let stub = StubTransport(Stub().responds(TelemetryCase.transport(.cannotConnect)))
         await #expect(throws: TransportError.self) { try await stub.trace(tracer: tracer).send(try request()) }
-        #expect(tracer.spans.first?.status == SpanStatus(code: .error, message: "cannot connect in connect (not sent)"))
+        #expect(tracer.spans.first?.status == SpanStatus(code: .error, message: "cannot connect (not sent)"))
     }
 
     @Test func aSpanEndsWithTheBody() async throws {

@@ -1,0 +1,318 @@
+import Errand
+import ErrandTesting
+import Foundation
+import Testing
+
+@testable import ErrandAPI
+@testable import ErrandCore
+@testable import ErrandMiddleware
+
+/// The texts of all failures: what a log shows, and what people read. Each was read once by a person; a change is meant to be seen.
+@Suite(.timeLimit(.minutes(5))) struct ErrorTextTests {
+    struct Row: Sendable, CustomTestStringConvertible {
+        let error: any LocalizedError & CustomStringConvertible & Sendable
+        let description: String
+        let localized: String
+        let reason: String
+        let suggestion: String?
+        var testDescription: String { description }
+
+        init(
+            _ error: any LocalizedError & CustomStringConvertible & Sendable, _ description: String, _ localized: String, _ reason: String,
+            _ suggestion: String?
+        ) {
+            (self.error, self.description, self.localized, self.reason, self.suggestion) = (
+                error, description, localized, reason, suggestion
+            )
+        }
+    }
+
+    private static let get = Request.sample("/x?token=hunter2")
+    private static let post = Request(head: HTTPRequest(method: .post, scheme: "https", authority: "a.example", path: "/x"))
+
+    private static func transport(
+        _ code: TransportError.Code, _ phase: ExchangePhase, _ message: String = "", after elapsed: Duration? = .milliseconds(211),
+        _ request: Request? = get, _ delivery: Delivery = .unknown
+    ) -> TransportError {
+        TransportError(code, phase: phase, message: message, elapsed: elapsed, request: request, delivery: delivery)
+    }
+
+    // MARK: The transport
+
+    static let transportRows: [Row] = [
+        Row(
+            transport(.cannotFindHost, .connect, "'a.example'", get, .notSent),
+            "GET https://a.example/x?token=REDACTED: cannot find host: 'a.example' (not sent)",
+            "The server a.example could not be found.", "Cannot find host: 'a.example'.",
+            "Check the name of the server and the network connection, then try again."),
+        Row(
+            transport(.cannotConnect, .connect, "connection refused", get, .notSent),
+            "GET https://a.example/x?token=REDACTED: cannot connect: connection refused (not sent)",
+            "Could not connect to the server a.example.", "Cannot connect: connection refused.",
+            "Check the network connection and that the server is running, then try again."),
+        Row(
+            transport(.connectionLost, .body, "connection reset by the server", get, .sent),
+            "GET https://a.example/x?token=REDACTED: connection lost while reading the body after 0.211 s: connection reset by the server (sent)",
+            "The connection to the server a.example was lost.",
+            "Connection lost while reading the body after 0.211 s: connection reset by the server.",
+            "Check the network connection, then try again."),
+        Row(
+            transport(.connectionLost, .response, "connection closed by the server", post),
+            "POST https://a.example/x: connection lost while waiting for the response after 0.211 s: connection closed by the server "
+                + "(may have been sent)",
+            "The connection to the server a.example was lost.",
+            "Connection lost while waiting for the response after 0.211 s: connection closed by the server.",
+            "Check the network connection, then try again. The server may have processed the request already."),
+        Row(
+            transport(.timedOut, .connect, "the limit connect is 0.2 s", get, .notSent),
+            "GET https://a.example/x?token=REDACTED: timed out while connecting after 0.211 s: the limit connect is 0.2 s (not sent)",
+            "Connecting to the server a.example took too long.", "Timed out while connecting after 0.211 s: the limit connect is 0.2 s.",
+            "Try again later, or allow more time."),
+        Row(
+            transport(.timedOut, .queue, TransportError.deadlinePassed, post, .notSent),
+            "POST https://a.example/x: timed out in the queue after 0.211 s: the deadline passed (not sent)",
+            "The request to the server a.example waited for too long.", "Timed out in the queue after 0.211 s: the deadline passed.",
+            "Try again later, or allow more time."),
+        Row(
+            transport(.timedOut, .response, "the limit firstByte is 0.2 s", post),
+            "POST https://a.example/x: timed out while waiting for the response after 0.211 s: the limit firstByte is 0.2 s (may have been sent)",
+            "The server a.example did not respond in time.",
+            "Timed out while waiting for the response after 0.211 s: the limit firstByte is 0.2 s.",
+            "Try again later, or allow more time. The server may have processed the request already."),
+        Row(
+            transport(.tls, .connect, "the certificate is for another host", get, .notSent),
+            "GET https://a.example/x?token=REDACTED: TLS failure: the certificate is for another host (not sent)",
+            "A secure connection to the server a.example could not be established.", "TLS failure: the certificate is for another host.",
+            "Check the certificate of the server, and date and time of this device."),
+        Row(
+            transport(.invalidResponse, .response, "invalid HTTP version"),
+            "GET https://a.example/x?token=REDACTED: invalid response: invalid HTTP version (may have been sent)",
+            "The response of the server a.example is not valid.", "Invalid response: invalid HTTP version.",
+            "Check that the address is that of an HTTP server; if it is, its operator has to correct the response."),
+        Row(
+            transport(.bodyTooLarge, .body, "more than 1000 bytes", after: nil, get, .sent),
+            "GET https://a.example/x?token=REDACTED: body too large: more than 1000 bytes (sent)",
+            "The response of the server a.example is too large.", "Body too large: more than 1000 bytes.",
+            "Raise the limit for the body, or read the body as a stream."),
+        Row(
+            transport(.requestBody, .send, "AppBroke", post),
+            "POST https://a.example/x: request body failed: AppBroke (may have been sent)",
+            "The content of the request could not be read.", "Request body failed: AppBroke.", "Check the file or the stream that is sent."),
+        Row(
+            transport(.invalidRequest, .request, "invalid header field values", get, .notSent),
+            "GET https://a.example/x?token=REDACTED: invalid request: invalid header field values (not sent)",
+            "The request cannot be sent.", "Invalid request: invalid header field values.",
+            "Correct the request: sent again as it is, it fails in the same way."),
+        Row(
+            transport(.proxy, .connect, "the proxy asks for credentials", get, .notSent),
+            "GET https://a.example/x?token=REDACTED: proxy failure: the proxy asks for credentials (not sent)",
+            "The proxy did not forward the request to the server a.example.", "Proxy failure: the proxy asks for credentials.",
+            "Check the address and the credentials of the proxy."),
+        Row(
+            transport(.unsupported, .request, "an upgrade", get, .notSent),
+            "GET https://a.example/x?token=REDACTED: unsupported: an upgrade (not sent)",
+            "The request needs something that is not supported.", "Unsupported: an upgrade.",
+            "Leave out what is not supported, or use another transport."),
+        Row(
+            transport(.shutDown, .queue, after: nil, get, .notSent),
+            "GET https://a.example/x?token=REDACTED: transport shut down in the queue (not sent)", "The client was shut down.",
+            "Transport shut down in the queue.", "Send the request with a client that is not shut down."),
+        Row(
+            transport(.connectionLost, ExchangePhase("upgrade"), after: nil, nil),
+            "connection lost in upgrade (may have been sent)", "The connection to the server was lost.", "Connection lost in upgrade.",
+            "Check the network connection, then try again."),
+        Row(
+            transport(TransportError.Code("my own"), .request, after: nil, get, .notSent),
+            "GET https://a.example/x?token=REDACTED: my own before it was sent (not sent)", "The request to the server a.example failed.",
+            "My own before it was sent.", nil),
+    ]
+
+    @Test(arguments: transportRows) func aFailureOfTheTransport(_ row: Row) { check(row) }
+
+    // MARK: Statuses
+
+    private static func status(
+        _ status: HTTPResponse.Status, _ headers: HTTPFields = [:], body: String = "", attempts: [AttemptRecord] = []
+    ) async throws -> StatusError {
+        var response = Response(head: HTTPResponse(status: status, headerFields: headers), data: Data(body.utf8), request: get)
+        response.metadata.attempts = attempts
+        return try await StatusError(reading: response)
+    }
+
+    @Test(arguments: [
+        (401, "Unauthorized", "needs valid credentials", "Sign in again, then try again."),
+        (403, "Forbidden", "does not allow this", "Check the permissions of the account."),
+        (404, "Not Found", "does not have what was asked for", "Check the address."),
+        (410, "Gone", "no longer has what was asked for", "Check the address."),
+        (422, "Unprocessable Content", "did not accept the request", "Correct the request: sent again as it is, it fails in the same way."),
+        (429, "Too Many Requests", "got too many requests", "Try again later."),
+        (500, "Internal Server Error", "could not process the request", "Try again later."),
+        (302, "Found", "responded in an unexpected way", nil),
+    ])
+    func aStatus(_ code: Int, _ phrase: String, _ what: String, _ suggestion: String?) async throws {
+        check(
+            Row(
+                try await Self.status(.init(code: code, reasonPhrase: phrase)),
+                "GET https://a.example/x?token=REDACTED: status \(code) \(phrase)",
+                "The server a.example \(what) (status \(code)).", "The server responded with status \(code) \(phrase).", suggestion))
+    }
+
+    @Test func aStatusWithAWaitAProblemAndAttempts() async throws {
+        let waits = try await Self.status(.serviceUnavailable, [.retryAfter: "30"])
+        check(
+            Row(
+                waits, "GET https://a.example/x?token=REDACTED: status 503 Service Unavailable; the server asks to wait for 30.0 s",
+                "The server a.example could not process the request (status 503).",
+                "The server responded with status 503 Service Unavailable.",
+                "Try again in 30 seconds."))
+        let problem = try await Self.status(
+            .badRequest, [.contentType: "application/problem+json"], body: #"{"title":"The amount is missing"}"#,
+            attempts: [AttemptRecord(number: 1, outcome: .status(.serviceUnavailable), delay: .milliseconds(100))])
+        check(
+            Row(
+                problem,
+                "GET https://a.example/x?token=REDACTED: status 400 Bad Request (The amount is missing); attempt 1: 503, then waited 0.1 s",
+                "The server a.example did not accept the request (status 400).",
+                "The server responded with status 400 Bad Request: The amount is missing.",
+                "Correct the request: sent again as it is, it fails in the same way."))
+    }
+
+    @Test(arguments: [
+        (RetryStop.attemptsUsedUp, "all attempts are used up"), (.budgetSpent, "the retry budget of this origin is used up"),
+        (.bodyCannotBeReplayed, "the body of the request can be read once only"),
+        (.retryAfterTooLong, "the server asks for a longer wait than the policy allows"),
+        (.deadlineTooNear, "the wait would pass the deadline"), (.final, "it would not help, or might be processed twice"),
+    ])
+    func theReasonWhyThereIsNoFurtherAttempt(_ stop: RetryStop, _ words: String) async throws {
+        var status = try await Self.status(.serviceUnavailable)
+        status.retryStop = stop
+        #expect(status.description.hasSuffix("status 503 Service Unavailable; no further attempt: \(words)"))
+        var failure = Self.transport(.cannotConnect, .connect, "connection refused", Self.get, .notSent)
+        failure.retryStop = stop
+        #expect(failure.description.hasSuffix("cannot connect: connection refused (not sent); no further attempt: \(words)"))
+    }
+
+    @Test(arguments: [
+        (Duration.zero, "1 second"), (.milliseconds(1_001), "2 seconds"), (.seconds(119), "119 seconds"), (.seconds(121), "3 minutes"),
+        (.seconds(7_199), "120 minutes"), (.seconds(7_201), "3 hours"), (.seconds(Int64.max), "277778 hours"),
+    ])
+    func aWaitIsNamedInWholeUnits(_ wait: Duration, _ words: String) {
+        #expect(tryAgain(in: wait) == "Try again in \(words).")
+    }
+
+    // MARK: Requests, bodies and files
+
+    @Test func whatFailsBeforeAnythingIsSent() {
+        check(
+            Row(
+                InvalidURLError("/users", .missingHost),
+                #"invalid URL '/users': it has no host; give a whole URL, or add .server("https://…") to the stack"#,
+                "The address '/users' is not valid.", #"It has no host; give a whole URL, or add .server("https://…") to the stack."#,
+                #"Give a whole URL, or add .server("https://…") to the stack."#))
+        check(
+            Row(
+                InvalidURLError("https://joe:hunter2@a.example", .credentials),
+                "invalid URL 'https://REDACTED:REDACTED@a.example': it holds credentials; an authentication scheme carries them, a URL does not "
+                    + "(RFC 9110, section 4.2.4)",
+                "The address 'https://REDACTED:REDACTED@a.example' is not valid.",
+                "It holds credentials; an authentication scheme carries them, a URL does not (RFC 9110, section 4.2.4).",
+                "Correct the address, then try again."))
+        check(
+            Row(
+                UnservedOptionError(HedgeKey.self, missing: .hedge, request: Self.get),
+                "GET https://a.example/x?token=REDACTED: the option 'hedge' needs the middleware 'hedge', which the stack does not have: add .hedge "
+                    + "to the stack, or do not set the option (not sent)",
+                "The request cannot be sent.", "The option 'hedge' needs the middleware 'hedge', which the stack does not have.",
+                "Add .hedge to the stack, or do not set the option."))
+        check(
+            Row(
+                FileReadError(path: "/tmp/x", operation: "open", code: ENOENT), "cannot open '/tmp/x': no such file or folder (errno 2)",
+                "The file '/tmp/x' cannot be read.", "No such file or folder.", "Check that the file exists and may be read."))
+        check(
+            Row(
+                BodyAlreadyUsedError(), "the body can be read once only, and was read or abandoned before",
+                "The content cannot be read a second time.", "The body can be read once only, and was read or abandoned before.",
+                "Keep the content when it is read first, or send the request again."))
+    }
+
+    private enum HedgeKey: OptionKey { static var defaultValue: Int { 0 } }
+
+    @Test func aBodyThatIsNotWhatWasDeclared() {
+        let error = DecodingError.typeMismatch(
+            Int.self, .init(codingPath: [], debugDescription: "Expected to decode Int but found a string instead."))
+        let response = Response(head: HTTPResponse(status: .ok), request: Self.get)
+        check(
+            Row(
+                ResponseDecodingError([Int].self, underlying: error, body: Data("hunter2".utf8), of: response),
+                "GET https://a.example/x?token=REDACTED: cannot decode [Int]: expected an Int, found a string (status 200)",
+                "The response of the server a.example could not be read.", "Cannot decode [Int]: expected an Int, found a string.",
+                "The app and the server do not agree on the format: update the app, or try again later."))
+    }
+
+    // MARK: Middleware
+
+    @Test func whatMiddlewareRefuses() throws {
+        check(
+            Row(
+                CircuitOpenError(request: Self.get, retryAfter: .seconds(5)),
+                "GET https://a.example/x?token=REDACTED: refused: the circuit stays open for another 5.0 s (not sent)",
+                "The request was not sent, because the server a.example did not work properly a moment ago.",
+                "The circuit stays open for another 5.0 s.", "Try again in 5 seconds."))
+        check(
+            Row(
+                CircuitOpenError(request: Self.get, retryAfter: nil),
+                "GET https://a.example/x?token=REDACTED: refused: the circuit is open (not sent)",
+                "The request was not sent, because the server a.example did not work properly a moment ago.", "The circuit is open.",
+                "Try again later."))
+        check(
+            Row(
+                RateLimitError(request: Self.get, retryAfter: .seconds(5), cause: .server),
+                "GET https://a.example/x?token=REDACTED: refused by the rate limit of the server: the next request may go in 5.0 s (not sent)",
+                "The request was not sent, because too many requests were sent to the server a.example.",
+                "The rate limit of the server is reached.", "Try again in 5 seconds."))
+        check(
+            Row(
+                RateLimitStoreError(request: Self.get, underlying: SomeError(secret: "hunter2")),
+                "GET https://a.example/x?token=REDACTED: refused, the store of the rate limit failed: SomeError (not sent)",
+                "The request was not sent, because the limit for requests could not be read.",
+                "The store of the rate limit failed: SomeError.",
+                "Try again later."))
+        check(
+            Row(
+                SlowReaderError(limitBytes: 1000, request: Self.get, response: nil),
+                "GET https://a.example/x?token=REDACTED: another caller reads the shared body so fast that more than 1000 bytes were to be kept (sent)",
+                "The response of the server a.example was not read in time.",
+                "Another caller reads the shared body faster: more than 1000 bytes would have to be kept.",
+                "Read the body without pauses, or set request.options.coalesce to off."))
+        check(
+            Row(
+                RedirectError(.tooManyHops(20), request: Self.get, head: HTTPResponse(status: .found)),
+                "GET https://a.example/x?token=REDACTED: the redirect (status 302) can't be followed: more than 20 redirects",
+                "A redirect of the server a.example cannot be followed.", "More than 20 redirects.",
+                "Check the address; if it is right, the operator of the server has to correct the redirect."))
+        check(
+            Row(
+                ResponseValidationError(
+                    name: "token", retries: 1, reason: .retriesUsedUp,
+                    of: Response(head: HTTPResponse(status: .unauthorized), request: Self.get)),
+                "GET https://a.example/x?token=REDACTED: status 401, refused by 'token' after 1 retry: its retries are used up",
+                "The response of the server a.example was not accepted.",
+                "Status 401, refused by 'token' after 1 retry: its retries are used up.", "Sign in again, then try again."))
+        let resilience = #expect(throws: ResilienceError.self) { try Resilience(total: .seconds(1), attempt: .seconds(10)) }
+        let error = try #require(resilience)
+        #expect(error.localizedDescription == "The settings for retries and timeouts do not fit each other.")
+        #expect(error.failureReason == error.description.asSentence && error.recoverySuggestion == "Change the settings that are named.")
+    }
+
+    private func check(_ row: Row) {
+        let error: any Error = row.error
+        #expect(row.error.description == row.description)
+        #expect(error.localizedDescription == row.localized)
+        #expect(row.error.failureReason == row.reason)
+        #expect(row.error.recoverySuggestion == row.suggestion)
+        let bridged = error as NSError
+        #expect(bridged.localizedDescription == row.localized && bridged.localizedFailureReason == row.reason)
+        #expect(bridged.code == 1 && bridged.domain.hasPrefix("Errand") && !"\(bridged)".contains("(null)"), "\(bridged)")
+        for text in ["\(error)", error.localizedDescription, "\(bridged)"] { #expect(!text.contains("hunter2")) }
+    }
+}
