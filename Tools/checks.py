@@ -68,7 +68,7 @@ def rows(scratch):
     yield "range-multi", n, ["-o", "/dev/null", "-D", "-", "-r", "0-1,5-6", at(n, "/a.txt")], "multipart/byteranges"
     yield "unix-socket", n, None, LATER + "--unix-socket"
     yield "pause-in-body", n, [at(n, "/sleep")], "end"
-    yield "slow-body", n, ["--max-time", "1", "-o", "/dev/null", at(n, "/slow/1m.bin")], "status 6 .*timed out in body"
+    yield "slow-body", n, ["--max-time", "1", "-o", "/dev/null", at(n, "/slow/1m.bin")], "status 6 .*timed out while reading the body"
     yield "one-per-connection", n, None, "%{num_connects} is not told; the command sends one request"
     a = "APACHE"
     yield "digest-qop", a, None, LATER + "digest authentication"

@@ -21,7 +21,7 @@ import Testing
         let outcome = try await CommandProcess.run("get", "http://127.0.0.1:1/?token=s3cret")
         #expect(outcome.status == 6)
         #expect(outcome.output.isEmpty)
-        #expect(outcome.errors.hasPrefix("errand: GET http://127.0.0.1:1/?token=REDACTED: cannot connect in connect"))
+        #expect(outcome.errors.hasPrefix("errand: GET http://127.0.0.1:1/?token=REDACTED: cannot connect"))
         #expect(outcome.errors.contains("(not sent); try: "))
         #expect(outcome.errors.split(separator: "\n").count == 1)
     }
@@ -43,7 +43,7 @@ import Testing
         try await withDemoServer { (url: String) async throws in
             let outcome = try await CommandProcess.run("get", "\(url)/slow", "--max-time", "0.3")
             #expect(outcome.status == 6)
-            #expect(outcome.errors.contains("timed out in response after 0."))
+            #expect(outcome.errors.contains("timed out while waiting for the response after 0."))
             #expect(outcome.errors.contains("(may have been sent)"))
         }
     }
