@@ -25,6 +25,8 @@ private struct TypeNameReader {
             if rest.hasPrefix("(unknown context at ") {
                 guard let end = rest.firstIndex(of: ")") else { return nil }
                 rest = rest[rest.index(after: end)...]
+                // What follows is private, or local: it is written without what it stands in.
+                names = []
                 continue
             }
             guard let name = identifier(), let arguments = self.arguments() else { return nil }

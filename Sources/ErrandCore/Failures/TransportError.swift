@@ -4,7 +4,7 @@
 ///
 /// ```
 /// GET https://a.example/: cannot connect: connection refused (not sent)
-/// GET https://a.example/: timed out while waiting for the response after 0.211 s: the limit firstByte is 0.2 s (may have been sent)
+/// GET https://a.example/: timed out while waiting for the response after 0.211 s: the limit firstByte is 200 ms (may have been sent)
 /// GET https://a.example/: connection lost while reading the body after 2.3 s: connection reset by the server (sent)
 /// ```
 public struct TransportError: RequestFailure {

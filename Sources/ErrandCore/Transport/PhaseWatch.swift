@@ -137,9 +137,9 @@ extension PhaseTimeouts {
         return Self.message(named.compactMap { name, limit in limit.map { (name, $0) } })
     }
 
-    /// Which limits passed: `the limit firstByte is 0.2 s`.
+    /// Which limits passed: `the limit firstByte is 200 ms`.
     static func message(_ limits: [(name: String, limit: Duration)]) -> String {
-        limits.map { "the limit \($0.name) is \($0.limit.formattedSeconds)" }.joined(separator: ", ")
+        limits.map { "the limit \($0.name) is \($0.limit.inWords)" }.joined(separator: ", ")
     }
 }
 

@@ -107,13 +107,5 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
     /// For the stack's description: `budget 5 + 20 % of successes`.
     var label: String { "budget \(reserve.inWords)" + (share.map { " + \($0)" } ?? "") }
 
-    private var share: String? { perSuccess > 0 ? "\((perSuccess * 100).inWords) % of successes" : nil }
-}
-
-extension Double {
-    /// With at most two digits after the point, and without it for a whole number.
-    fileprivate var inWords: String {
-        let rounded = (self * 100).rounded() / 100
-        return Int(exactly: rounded).map(String.init) ?? "\(rounded)"
-    }
+    private var share: String? { perSuccess > 0 ? "\(perSuccess.inPercent) of successes" : nil }
 }

@@ -159,4 +159,4 @@ private struct User: Decodable, Sendable {
     }
 }
 
-extension Array { fileprivate struct Page {} }
+extension Array { struct Page {} }

@@ -64,9 +64,9 @@ import Testing
             "Connection lost while waiting for the response after 0.211 s: connection closed by the server.",
             "Check the network connection, then try again. The server may have processed the request already."),
         Row(
-            transport(.timedOut, .connect, "the limit connect is 0.2 s", get, .notSent),
-            "GET https://a.example/x?token=REDACTED: timed out while connecting after 0.211 s: the limit connect is 0.2 s (not sent)",
-            "Connecting to the server a.example took too long.", "Timed out while connecting after 0.211 s: the limit connect is 0.2 s.",
+            transport(.timedOut, .connect, "the limit connect is 200 ms", get, .notSent),
+            "GET https://a.example/x?token=REDACTED: timed out while connecting after 0.211 s: the limit connect is 200 ms (not sent)",
+            "Connecting to the server a.example took too long.", "Timed out while connecting after 0.211 s: the limit connect is 200 ms.",
             "Try again later, or allow more time."),
         Row(
             transport(.timedOut, .queue, TransportError.deadlinePassed, post, .notSent),
@@ -74,10 +74,10 @@ import Testing
             "The request to the server a.example waited for too long.", "Timed out in the queue after 0.211 s: the deadline passed.",
             "Try again later, or allow more time."),
         Row(
-            transport(.timedOut, .response, "the limit firstByte is 0.2 s", post),
-            "POST https://a.example/x: timed out while waiting for the response after 0.211 s: the limit firstByte is 0.2 s (may have been sent)",
+            transport(.timedOut, .response, "the limit firstByte is 200 ms", post),
+            "POST https://a.example/x: timed out while waiting for the response after 0.211 s: the limit firstByte is 200 ms (may have been sent)",
             "The server a.example did not respond in time.",
-            "Timed out while waiting for the response after 0.211 s: the limit firstByte is 0.2 s.",
+            "Timed out while waiting for the response after 0.211 s: the limit firstByte is 200 ms.",
             "Try again later, or allow more time. The server may have processed the request already."),
         Row(
             transport(.tls, .connect, "the certificate is for another host", get, .notSent),
