@@ -32,16 +32,16 @@ extension AsyncHTTPClientTransportTests {
 
         @Test func aDownloadIsWrittenDecodedAndItsTotalIsNotKnownBeforeItsEnd() async throws {
             let folder = try TestFolder("gzip-download")
-            try await serving(try await gzipped("head -c 300000 /dev/zero")) { transport, url, _ in
+            try await serving(try await gzipped("seq 1 20000")) { transport, url, _ in
                 let reports = Watched<[TransferProgress]>([])
-                let target = URL(fileURLWithPath: folder.file("zeros"))
+                let target = URL(fileURLWithPath: folder.file("numbers"))
                 let file = try await transport.download(Request(.get, url: url), to: target) { progress in
                     reports.change { $0.append(progress) }
                 }
-                #expect(file.bytes == 300_000 && file.metadata.contentCoding == "gzip")
+                #expect(file.bytes == 108_894 && file.metadata.contentCoding == "gzip")
                 #expect(reports.value.first == TransferProgress(bytes: 0, total: nil))
-                #expect(reports.value.last == TransferProgress(bytes: 300_000, total: 300_000))
-                #expect(try folder.read("zeros") == Data(count: 300_000))
+                #expect(reports.value.last == TransferProgress(bytes: 108_894, total: 108_894))
+                #expect(try folder.read("numbers").suffix(12) == Data("19999\n20000\n".utf8))
             }
         }
 
