@@ -5,7 +5,7 @@ internal import ErrandFormats
 ///
 /// ```swift
 /// let stack = transport.retry().validateStatus().timeout(.seconds(30))
-/// print(stack)    // timeout(30.0 seconds) > validateStatus(2xx) > retry(3 attempts, …, budget 5 + 20 % of successes) > …
+/// print(stack)    // timeout(30 s) > validateStatus(2xx) > retry(3 attempts, …, budget 5 + 20 % of successes) > …
 /// ```
 ///
 /// **Place:** inside `validateStatus` and `timeout`, outside `authenticate`, so that each attempt goes through the whole inner stack

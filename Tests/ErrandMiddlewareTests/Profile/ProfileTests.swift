@@ -69,16 +69,6 @@ import Testing
         #expect(long.metadata.profile?.description.contains("…") == true)
     }
 
-    @Test func timingsDescribeThemselves() async throws {
-        let stub = StubTransport(Stub(.get, "/x").responds(.redirect(to: "/y")), Stub(.get, "/y").responds(.status(.ok, text: "fine")))
-        let response = try await stub.redirect().profile().send(try request())
-        _ = try await response.body.collect()
-        let timings = try #require(response.metadata.timings)
-        #expect(timings.description.hasPrefix("2 requests, 1 redirect, ") && timings.description.hasSuffix(" ms"))
-        let last = try #require(timings.exchanges.last?.description)
-        #expect(last.hasPrefix("GET https://a.example/y 200: connect ") && last.contains(" ms, receive "), "\(last)")
-    }
-
     @Test func isKeptByWhoGivesOneAlsoWhereTheCallFails() async throws {
         let lost = TransportError(.connectionLost, phase: .response, request: nil, delivery: .unknown)
         let stack = StubTransport(Stub().responds(.failure(lost))).validateStatus().profile()
