@@ -26,7 +26,8 @@ enum Notes {
 
 struct TourCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "tour", abstract: "Walks through what the library does today, against a server of its own.")
+        commandName: "tour", abstract: "Walks through the library, step by step, against a server of its own.",
+        usage: "errand tour")
 
     func run() async throws {
         do {
@@ -38,7 +39,7 @@ struct TourCommand: AsyncParsableCommand {
     }
 }
 
-/// A walk through what the library does today, each step with its lines of Swift and with what came of them.
+/// A walk through what the library does today. Each step shows its code and its result.
 enum Tour {
     static func run() async throws {
         try await DemoServer.run { port in
@@ -71,19 +72,19 @@ enum Tour {
         step("A stack describes itself", "print(client.stack)")
         result("\(client.stack)")
 
-        step("A value", "let notes = try await client.value(Notes.all)")
+        step("Get a value", "let notes = try await client.value(Notes.all)")
         let notes = try await client.value(Notes.all)
         try expect(notes == [Note(id: 1, text: "Buy tea")], "\(notes)")
 
-        step("A value goes there, and comes back", "let note = try await client.response(Notes.add(\"Pour tea\"))")
+        step("Send a value, and get one back", "let note = try await client.response(Notes.add(\"Pour tea\"))")
         let added = try await client.response(Notes.add("Pour tea"))
         try expect(added.status == .created && added.value.text == "Pour tea", "\(added.status.code) \(added.value)")
 
-        step("Nothing comes back", "try await client.value(Notes.remove(2))")
+        step("A response without a body", "try await client.value(Notes.remove(2))")
         try await client.value(Notes.remove(added.value.id))
         try expect(true, "gone")
 
-        step("A status that is not wanted is an error with its body", "try await client.value(Notes.one(99))")
+        step("An unexpected status is an error, with the body of the response", "try await client.value(Notes.one(99))")
         do {
             _ = try await client.value(Notes.one(99))
             try expect(false, "no error")
@@ -91,15 +92,15 @@ enum Tour {
             try expect(error.problem?.title == "There is no such note.", "\(error)")
         }
 
-        step("A server that is busy twice", "let response = try await client.send(Request(.get, \"/busy\"))")
+        step("A server that is busy twice, and a retry", "let response = try await client.send(Request(.get, \"/busy\"))")
         let busy = try await client.send(Request(.get, "/busy"))
         try expect(busy.metadata.attempts.count == 2, "\(busy.status.code) after \(busy.metadata.attempts)")
 
-        step("Redirects are followed, and told", "response.metadata.redirects")
+        step("Redirects are followed, and listed", "response.metadata.redirects")
         let arrived = try await client.send(Request(.get, "/redirect/2"))
         try expect(arrived.metadata.redirects.count == 2, "\(arrived.status.code) by \(arrived.metadata.redirects.map(\.from))")
 
-        step("A body in gzip is decoded", "try await client.get(\"/gzip\", as: String.self)")
+        step("A gzip body is decoded", "try await client.get(\"/gzip\", as: String.self)")
         let decoded = try await client.get("/gzip", as: String.self)
         try expect(decoded == "compressed, as it should be\n", decoded.trimmingCharacters(in: .newlines))
 
@@ -114,13 +115,13 @@ enum Tour {
             try expect(error.code == .timedOut, "\(error)")
         }
 
-        step("Lines as they come, empty ones kept", "for try await line in response.body.lines { … }")
+        step("Lines as they arrive, empty ones included", "for try await line in response.body.lines { … }")
         let lines = try await client.stack.withResponse(to: Request(.get, "/lines")) { response in
             try await response.body.lines.reduce(into: []) { $0.append($1) }
         }
         try expect(lines == ["first", "", "third"], "\(lines)")
 
-        step("A body is changed as it is read, and seen on the way", "response.body.observed { … }.transformed(by: Capitals())")
+        step("A body is transformed and observed while it is read", "response.body.observed { … }.transformed(by: Capitals())")
         let chunks = Mutex(0)
         let loud = try await client.stack.withResponse(to: Request(.get, "/lines")) { response in
             let body = response.body.observed { event in
@@ -128,30 +129,30 @@ enum Tour {
             }
             return try await body.transformed(by: Capitals()).lines.reduce(into: []) { $0.append($1) }
         }
-        try expect(loud == ["FIRST", "", "THIRD"], "\(loud), in chunks of the server's: \(chunks.withLock { $0 })")
+        try expect(loud == ["FIRST", "", "THIRD"], "\(loud), chunks received: \(chunks.withLock { $0 })")
 
-        step("A file goes up without being loaded", "try await client.put(\"/upload\", body: .file(url))")
+        step("A file is uploaded without being loaded", "try await client.put(\"/upload\", body: .file(url))")
         let file = FileManager.default.temporaryDirectory.appendingPathComponent("errand-tour-\(UUID().uuidString)")
         try Data(count: 8_000_000).write(to: file)
         defer { try? FileManager.default.removeItem(at: file) }
         let received = try await client.put("/upload", body: .file(file), as: String.self)
         try expect(received == "8000000", "the server counted \(received) bytes")
 
-        step("The same call for a terminal, without its secrets", "try request.curl()")
+        step("A request as a curl command, without its secrets", "try request.curl()")
         let shown = try Request(
             .post, url: "https://a.example/notes", headers: [.authorization: "Bearer tr0mbone", .contentType: "application/json"],
             body: .text(#"{"text":"It's tea","token":"tr0mbone"}"#))
         let text = try shown.curl()
         try expect(!text.contains("tr0mbone"), text)
 
-        step("An id that would like to climb", "PathTemplate(\"/notes/\\(id)\")")
+        step("A value can't leave its segment of the path", "PathTemplate(\"/notes/\\(id)\")")
         let hostile = try Request(.get, "/notes/\("a/../b?c", "id")")
         try expect(hostile.head.path == "/notes/a%2F..%2Fb%3Fc", "\(hostile.head.path ?? "")")
     }
 
-    /// A real exchange, kept in a file and played again without the server.
+    /// A real exchange, recorded to a file and replayed without the server.
     private static func record(_ url: String) async throws {
-        step("Record real exchanges, without secrets", "transport.record(on: Recording(path: \"notes.har\"))")
+        step("Record exchanges, without secrets", "transport.record(on: Recording(path: \"notes.har\"))")
         let path = FileManager.default.temporaryDirectory.appendingPathComponent("errand-tour-\(UUID().uuidString).har").path
         defer { try? FileManager.default.removeItem(atPath: path) }
         let recording = try Recording(path: path, secrets: ["tr0mbone"])
@@ -162,24 +163,24 @@ enum Tour {
             }
         }
         let file = try String(contentsOfFile: path, encoding: .utf8)
-        try expect(!file.contains("tr0mbone"), "\(file.utf8.count) bytes of HAR 1.2, and the token is not in them")
+        try expect(!file.contains("tr0mbone"), "\(file.utf8.count) bytes of HAR 1.2, without the token")
 
-        step("Play them again without a network", "APIClient(try ReplayTransport(path: \"notes.har\").server(url))")
+        step("Replay them without a network", "APIClient(try ReplayTransport(path: \"notes.har\").server(url))")
         let replayed = try await APIClient(try ReplayTransport(path: path).server(url)).value(Notes.all)
         try expect(replayed == notes, "\(replayed)")
     }
 
-    /// Without a server: stubs, and a clock that stands still.
+    /// Without a server: stubs, and a manual clock.
     private static func rehearse() async throws {
-        step("An upload over a slow network, in no time", "StubTransport(…, conditions: .edge, clock: ManualClock())")
+        step("An upload over a slow network, on a clock that the test owns", "StubTransport(…, conditions: .edge, clock: ManualClock())")
         let clock = ManualClock()
         let stub = StubTransport(Stub(.put, "/file").responds(.status(.created)), conditions: .edge, clock: clock)
         let started = clock.now
         let upload = try Request(.put, url: "https://a.example/file", body: .data(Data(count: 1_000_000)))
         let response = try await clock.advancingToSleepers { try await stub.send(upload) }
-        try expect(response.status == .created, "a megabyte took \(started.duration(to: clock.now)) on the clock that the test owns")
+        try expect(response.status == .created, "a megabyte took \(started.duration(to: clock.now)) of simulated time")
 
-        step("A POST that is sent again, because it has a key", "request.options.idempotencyKey = .attached")
+        step("A POST with an idempotency key is retried", "request.options.idempotencyKey = .attached")
         let lost = TransportError(.connectionLost, phase: .response, request: nil, delivery: .unknown)
         let orders = StubTransport(Stub(.post, "/orders").responds(.failure(lost), .status(.created)))
         var order = try Request(.post, url: "https://a.example/orders", body: .text("tea"))
@@ -188,7 +189,7 @@ enum Tour {
         let created = try await clock.advancingToSleepers { try await orders.retry(clock: clock).send(sent) }
         try expect(created.status == .created && orders.requests.count == 2, "\(created.status.code) after \(created.metadata.attempts)")
 
-        step("A server that says nothing", "stack.phaseTimeouts(firstByte: .seconds(2))")
+        step("A server that never responds", "stack.phaseTimeouts(firstByte: .seconds(2))")
         let silent = StubTransport(Stub().responds(.never)).phaseTimeouts(firstByte: .seconds(2), clock: clock)
         do {
             _ = try await clock.advancingToSleepers { try await silent.send(Request(.get, url: "https://a.example/")) }
@@ -198,9 +199,9 @@ enum Tour {
         }
     }
 
-    /// What keeps a client from doing too much, and a server from being done in.
+    /// Limits that protect the client and the server.
     private static func control(_ url: String) async throws {
-        step("At most two at once, the urgent one first", "transport.concurrencyLimit(2)")
+        step("At most two requests at once, the urgent one first", "transport.concurrencyLimit(2)")
         try await withTransport(AsyncHTTPClientTransport()) { transport in
             let middleware = ConcurrencyLimitMiddleware(.fixed(2), per: .all)
             let stack = transport.wrapped(by: middleware).validateStatus()
@@ -214,10 +215,10 @@ enum Tour {
                 }
                 try await group.waitForAll()
             }
-            result("six answers, over \(transport.openConnections.count) connections")
+            result("six responses, over \(transport.openConnections.count) connections")
         }
 
-        step("An origin that fails is left alone", "stack.circuitBreaker(breaker)")
+        step("An origin that keeps failing is left alone", "stack.circuitBreaker(breaker)")
         let breaker = CircuitBreaker(CircuitPolicy(minimumCalls: 3))
         let broken = StubTransport(Stub().responds(.status(.serviceUnavailable))).circuitBreaker(breaker)
         for _ in 0..<3 { _ = try await broken.send(Request(.get, url: "https://a.example/")) }
@@ -228,12 +229,14 @@ enum Tour {
             result("\(error)")
         }
 
-        step("What is slow by chance is sent once more", "stack.hedge(HedgePolicy(.fixed(.milliseconds(50))))")
+        step("A slow request is hedged by a second one", "stack.hedge(HedgePolicy(.fixed(.milliseconds(50))))")
         let clock = ManualClock()
         let slow = StubTransport(Stub().responds(.never, .status(.ok)), clock: clock)
             .hedge(HedgePolicy(.fixed(.milliseconds(50))), clock: clock)
         let hedged = try await clock.advancingToSleepers { try await slow.send(Request(.get, url: "https://a.example/")) }
-        try expect(hedged.metadata.hedge?.winner == 2, "the second of \(hedged.metadata.hedge?.attempts ?? 0) attempts was answered")
+        try expect(
+            hedged.metadata.hedge?.winner == 2,
+            "attempt \(hedged.metadata.hedge?.winner ?? 0) of \(hedged.metadata.hedge?.attempts ?? 0) was faster")
 
         step("Where the time went", "stack.profile()")
         try await withTransport(AsyncHTTPClientTransport()) { transport in
@@ -246,7 +249,7 @@ enum Tour {
         }
     }
 
-    /// As a server has it: the transport is a service, and a graceful shutdown ends it.
+    /// As in a server: the transport is a service, and a graceful shutdown ends it.
     private static func serve(_ url: String) async throws {
         step("A transport as a service", "ServiceGroup(services: [TransportService(transport)], logger: logger)")
         let transport = AsyncHTTPClientTransport()
@@ -273,12 +276,12 @@ enum Tour {
         }
     }
 
-    /// Shows what is sent, and what comes back.
+    /// Shows each request and the status of its response.
     private struct Wire: HTTPMiddleware {
         func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
             print("     > \(request)")
             let response = try await next.send(request)
-            print("     < \(response.status.code), \(response.body)")
+            print("     < \(response.status.code) \(response.status.reasonPhrase)")
             return response
         }
     }
