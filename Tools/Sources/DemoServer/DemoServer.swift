@@ -2,16 +2,25 @@ import Foundation
 import HTTPTypes
 import Hummingbird
 import Logging
+import NIOCore
 import Synchronization
 
 /// A small but whole API on loopback, for the tour and for trying things by hand: notes, tokens that expire, pages, uploads, slow
 /// and failing endpoints, cacheable resources, an event stream, and downloads with ranges.
 public enum DemoServer {
+    /// The server can't listen on a port.
+    public struct CannotListen: Error, CustomStringConvertible {
+        /// The system's error number.
+        public let code: Int32
+        public var description: String { String(cString: strerror(code)) }
+    }
+
     /// Serves until the task is cancelled.
     ///
     /// - Parameters:
     ///   - port: zero takes a free one.
-    ///   - onRunning: called with the port that is listened on.
+    ///   - onRunning: called with the port that the server listens on.
+    /// - Throws: ``CannotListen`` if the port is taken, say.
     public static func run(port: Int = 0, onRunning: @escaping @Sendable (_ port: Int) -> Void) async throws {
         var logger = Logger(label: "demo")
         logger.logLevel = .critical
@@ -20,7 +29,11 @@ public enum DemoServer {
             configuration: .init(address: .hostname("127.0.0.1", port: port)),
             onServerRunning: { channel in onRunning(channel.localAddress?.port ?? 0) },
             logger: logger)
-        try await app.run()
+        do {
+            try await app.run()
+        } catch let error as IOError {
+            throw CannotListen(code: error.errnoCode)
+        }
     }
 
     /// Serves on a free port while `body` runs.
@@ -262,7 +275,7 @@ public enum DemoServer {
         return first <= last ? first..<(last + 1) : nil
     }
 
-    /// Bytes that tell their own position, a chunk at a time.
+    /// Bytes that say their own position, a chunk at a time.
     private static func pattern(_ range: Range<Int>) -> ResponseBody {
         ResponseBody(contentLength: range.count) { writer in
             var offset = range.lowerBound

@@ -4,14 +4,16 @@ import Foundation
 
 struct ServeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "serve", abstract: "Serves a small demo API on loopback until it is interrupted; GET / lists what it has.")
-    @Option(name: .shortAndLong, help: "The port; a free one unless given.") var port = 0
+        commandName: "serve", abstract: "Serves a small demo API on this machine until it is interrupted.",
+        usage: "errand serve [--port <port>]", discussion: "GET / lists what the server has.")
+    @Option(name: .shortAndLong, help: "The port. A free one by default.") var port: Int?
 
     func validate() throws {
-        guard (0...65_535).contains(port) else { throw ValidationError("\(port) is no port") }
+        if let port, !(0...65_535).contains(port) { throw ValidationError("--port must be 0 to 65535 (is \(port))") }
     }
 
     func run() async throws {
+        let port = port ?? 0
         let task = Task {
             try await DemoServer.run(port: port) { port in
                 try? Terminal.write(Data("http://127.0.0.1:\(port)\n".utf8))
@@ -22,8 +24,18 @@ struct ServeCommand: AsyncParsableCommand {
             try await task.value
         } catch is CancellationError {
         } catch {
-            Terminal.say("errand: cannot serve on port \(port): \(error)")
+            Terminal.say("errand: cannot serve on port \(port): \(Self.reason(for: error))")
             throw ExitCode(6)
+        }
+    }
+
+    private static func reason(for error: any Error) -> String {
+        switch error {
+        case let error as DemoServer.CannotListen where error.code == EADDRINUSE:
+            "another program listens there. Choose another port, or leave out --port for a free one"
+        case let error as DemoServer.CannotListen where error.code == EACCES:
+            "ports below 1024 need more rights. Choose another port"
+        default: "\(error)"
         }
     }
 }
