@@ -7,12 +7,29 @@ import Foundation
 struct ErrandCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "errand",
-        abstract: "Runs an errand over HTTP.",
+        abstract: "Sends HTTP requests and shows the responses.",
+        usage: """
+            errand [<options>] <url>
+            errand <subcommand> [<options>] <url>
+            """,
         discussion: """
-            Flags are curl's where curl has them: errand -L -H 'Accept: text/plain' -o page.txt https://a.example/
+            Without a subcommand, the method is GET, or POST if there is data to send. Options have the names that they have in curl, where \
+            curl has them; 'errand send --help' lists them all.
 
-            Exit status: 0 for 2xx and 3xx, 4 for 4xx, 5 for 5xx, 6 when there was no answer, 64 for usage, 130 when interrupted (143 when killed), \
-            141 when whoever reads the output has gone.
+            EXAMPLES:
+              errand -L https://a.example/page -o page.html
+              errand post https://a.example/notes -j text='Buy tea'
+              errand :8080/health       is short for http://localhost:8080/health
+
+            EXIT STATUS:
+              0     The status of the response is below 400.
+              4     The status of the response is 4xx.
+              5     The status of the response is 5xx.
+              6     There is no response, or only a part of one.
+              23    The output can't be written.
+              64    The arguments are invalid.
+              130   Ctrl-C interrupted the command. 143: kill ended it.
+              141   The reader of the output closed the pipe.
             """,
         version: "0.1.0",
         subcommands: [
@@ -22,54 +39,96 @@ struct ErrandCommand: AsyncParsableCommand {
         defaultSubcommand: SendCommand.self)
 
     static func main() async {
-        // Whoever reads the output may go at any time; writing then fails with EPIPE instead of killing the process unseen.
+        // The reader of the output may close the pipe at any time; writing then fails with EPIPE instead of killing the process unseen.
         signal(SIGPIPE, SIG_IGN)
         Interrupt.listen()
-        await Self.main(nil)
+        let arguments = Array(CommandLine.arguments.dropFirst())
+        do {
+            var command = try parsed(arguments)
+            let configuration = type(of: command).configuration
+            do {
+                if var waiting = command as? any AsyncParsableCommand { try await waiting.run() } else { try command.run() }
+            } catch let error as ValidationError {
+                // The parser would show the usage of the whole command.
+                Terminal.say(usageError(error.message, of: configuration))
+                throw ExitCode(64)
+            }
+        } catch {
+            exit(withError: error)
+        }
+    }
+
+    private static func parsed(_ arguments: [String]) throws -> any ParsableCommand {
+        do {
+            return try parseAsRoot(arguments)
+        } catch {
+            guard message(for: error).lowercased().contains("unexpected argument"), let hint = Misspelling.hint(for: arguments)
+            else { throw error }
+            Terminal.say(usageError(hint, of: configuration))
+            throw ExitCode(64)
+        }
+    }
+
+    /// A message as the parser writes it.
+    private static func usageError(_ message: String, of subcommand: CommandConfiguration) -> String {
+        let usage = (subcommand.usage ?? "").replacing("\n", with: "\n       ")
+        let names = [configuration.commandName ?? "", subcommand.commandName ?? ""]
+        let name = names[0] == names[1] ? names[0] : names.joined(separator: " ")
+        return "Error: \(message)\nUsage: \(usage)\n  See '\(name) --help' for more information."
     }
 }
 
 struct SendCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "send", abstract: "Sends a request; the method is told by -X, or by what is sent. The default.")
+        commandName: "send", abstract: "Sends a request with any method.",
+        usage: "errand [<options>] <url>")
     @OptionGroup var arguments: RequestArguments
-    @Option(name: [.customShort("X"), .customLong("request")], help: "The method.") var method: String?
+    @Option(
+        name: [.customShort("X"), .customLong("request")],
+        help: ArgumentHelp("The method. By default GET, or POST with data, or PUT with -T.", valueName: "method")) var method: String?
 
-    func run() async throws { try await RequestRun(arguments, method: method).run() }
+    func run() async throws { try await RequestRun(arguments, method: method, subcommand: nil).run() }
 }
 
 struct GetCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "get", abstract: "GET a URL.")
+    static let configuration = CommandConfiguration(
+        commandName: "get", abstract: "Sends a GET request.", usage: "errand get [<options>] <url>")
     @OptionGroup var arguments: RequestArguments
-    func run() async throws { try await RequestRun(arguments, method: "GET").run() }
+    func run() async throws { try await RequestRun(arguments, subcommand: "get").run() }
 }
 
 struct PostCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "post", abstract: "POST to a URL.")
+    static let configuration = CommandConfiguration(
+        commandName: "post", abstract: "Sends a POST request.", usage: "errand post [<options>] <url>")
     @OptionGroup var arguments: RequestArguments
-    func run() async throws { try await RequestRun(arguments, method: "POST").run() }
+    func run() async throws { try await RequestRun(arguments, subcommand: "post").run() }
 }
 
 struct PutCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "put", abstract: "PUT to a URL.")
+    static let configuration = CommandConfiguration(
+        commandName: "put", abstract: "Sends a PUT request.", usage: "errand put [<options>] <url>")
     @OptionGroup var arguments: RequestArguments
-    func run() async throws { try await RequestRun(arguments, method: "PUT").run() }
+    func run() async throws { try await RequestRun(arguments, subcommand: "put").run() }
 }
 
 struct PatchCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "patch", abstract: "PATCH a URL.")
+    static let configuration = CommandConfiguration(
+        commandName: "patch", abstract: "Sends a PATCH request.", usage: "errand patch [<options>] <url>")
     @OptionGroup var arguments: RequestArguments
-    func run() async throws { try await RequestRun(arguments, method: "PATCH").run() }
+    func run() async throws { try await RequestRun(arguments, subcommand: "patch").run() }
 }
 
 struct DeleteCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "delete", abstract: "DELETE a URL.")
+    static let configuration = CommandConfiguration(
+        commandName: "delete", abstract: "Sends a DELETE request.", usage: "errand delete [<options>] <url>")
     @OptionGroup var arguments: RequestArguments
-    func run() async throws { try await RequestRun(arguments, method: "DELETE").run() }
+    func run() async throws { try await RequestRun(arguments, subcommand: "delete").run() }
 }
 
 struct HeadCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "head", abstract: "HEAD of a URL: its status and fields.")
+    static let configuration = CommandConfiguration(
+        commandName: "head", abstract: "Sends a HEAD request and shows the status and the header fields.",
+        usage: "errand head [<options>] <url>")
     @OptionGroup var arguments: RequestArguments
-    func run() async throws { try await RequestRun(arguments, method: "HEAD").run() }
+    func run() async throws { try await RequestRun(arguments, subcommand: "head").run() }
 }

@@ -1,29 +1,78 @@
 import Errand
 import Foundation
 
-/// One line for a failure: what, where, whether it was sent, and what to try.
-enum FailureAdvice {
-    static func line(for error: any Error) -> String {
+/// The line for a failure: what happened, where, whether the request was sent, and what to do next.
+struct FailureAdvice {
+    private let arguments: RequestArguments
+
+    init(_ arguments: RequestArguments) { self.arguments = arguments }
+
+    func line(for error: any Error) -> String {
         let text = (error as? any RequestFailure)?.description ?? "\(error)"
-        return advice(for: error).map { "\(text); try: \($0)" } ?? text
+        return advice(for: error).map { "\(text). \($0)" } ?? text
     }
 
-    private static func advice(for error: any Error) -> String? {
+    private func advice(for error: any Error) -> String? {
         if let error = error as? RedirectError {
-            if case let text = error.reason.description, text.hasPrefix("more than") { return "--max-redirs, or look at the loop with -v" }
-            return nil
+            return error.reason.description.contains("more than") ? "Allow more with --max-redirs, or see where they lead with -v" : nil
         }
         guard let error = error as? TransportError else { return nil }
         return switch error.code {
-        case .cannotFindHost: "is the host's name right, and is there a network?"
-        case .cannotConnect: "is a server listening there? curl and this command see the same port"
-        case .timedOut where error.phase == .connect: "--connect-timeout with more seconds, or another address"
-        case .timedOut: "--max-time with more seconds, or --retry"
-        case .tls: "--cacert with the authority's certificate, if it is yours"
-        case .connectionLost where error.delivery != .sent: "--retry, if doing it twice does no harm"
-        case .connectionLost: "--retry"
-        case .proxy: "the credentials in --proxy"
+        case .cannotFindHost: hostAdvice
+        case .cannotConnect where isRefused(error): "Is a server listening on this port?"
+        case .cannotConnect: "Is the address right, and is the network up?"
+        case .timedOut where error.phase == .connect && !isMaxTimeShort:
+            "Allow more time with --connect-timeout, or try another address"
+        case .timedOut: "Allow more time with --max-time"
+        case .tls: tlsAdvice(for: error)
+        case .connectionLost, .invalidResponse:
+            if error.request?.head.scheme == "http", [443, 8443].contains(error.request?.origin?.effectivePort) {
+                "Does the server want https:// on this port?"
+            } else if error.code == .connectionLost {
+                lostAdvice(for: error)
+            } else {
+                nil
+            }
+        case .proxy: "Are the address and the credentials in --proxy right?"
         default: nil
         }
+    }
+
+    /// Whether `--max-time` ends a call before `--connect-timeout` can.
+    private var isMaxTimeShort: Bool {
+        arguments.connection.maxTime.map { $0 <= arguments.connection.connectTimeout ?? 10 } ?? false
+    }
+
+    private var hostAdvice: String {
+        let near = Misspelling.nearest(to: arguments.url)
+        if !near.isEmpty { return "Did you mean the subcommand \(near.map { "'\($0)'" }.joined(separator: " or ")), with a URL after it?" }
+        return "Is the name of the host right, and is the network up?"
+    }
+
+    private func isRefused(_ error: TransportError) -> Bool {
+        let text = "\(error) \(error.underlying.map { "\($0)" } ?? "")".lowercased()
+        return text.contains("refused")
+    }
+
+    private func tlsAdvice(for error: TransportError) -> String? {
+        let cause = error.underlying.map { String(describing: $0) } ?? ""
+        let host = error.request?.origin?.host ?? ""
+        if cause.contains("WRONG_VERSION_NUMBER") { return "Use http:// in place of https:// for this port" }
+        if cause.contains("failedToValidateHostname") { return "Use the name that the certificate is for" }
+        if cause.contains("CERTIFICATE_VERIFY_FAILED") {
+            return LoopbackGuard.isLoopback(host)
+                ? "Name the authority's certificate with --cacert FILE, or trust any certificate of this machine with -k"
+                : "If you trust the server, name the authority's certificate with --cacert FILE"
+        }
+        if cause.contains("CERTIFICATE_REQUIRED") { return "Name the client's certificate with --cert and --key" }
+        return nil
+    }
+
+    private func lostAdvice(for error: TransportError) -> String? {
+        // Once the body has begun, nothing is sent again.
+        if error.phase == .body { return "The response is incomplete; run the command again" }
+        guard arguments.connection.retry == 0, let method = error.request?.method else { return nil }
+        let isIdempotent = ["GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE"].contains(method.rawValue)
+        return isIdempotent || error.delivery == .notSent ? "--retry 3 sends it again" : nil
     }
 }

@@ -36,7 +36,7 @@ enum Interrupt {
         }
     }
 
-    /// The exit status that tells of the signal, as shells have it: 130 for Ctrl-C, 143 for a kill.
+    /// The exit status for the signal, as shells have it: 130 for Ctrl-C, 143 for a kill.
     static var exitStatus: Int32 { 128 + (state.withLock(\.number) ?? SIGINT) }
 
     /// Calls `action` when a signal comes.

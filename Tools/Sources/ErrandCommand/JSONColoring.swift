@@ -1,17 +1,20 @@
 import Foundation
 
-/// JSON for eyes: indented, names and values in colour; numbers and texts exactly as they came. What is no JSON is left as it is.
+/// JSON for people: indented, names and values in color; numbers and texts exactly as they came. Text that is not JSON stays as it is.
 enum JSONColoring {
     /// Deeper levels are not indented further, so that no text becomes many times its length.
     private static let deepestIndent = 16
 
-    /// - Parameter limitBytes: where the text becomes longer, the rest stays as it came; 8 MiB by default.
-    static func text(of data: Data, limitBytes: Int = 8 * 1024 * 1024) -> String {
+    /// - Parameters:
+    ///   - isColored: false for the indentation alone.
+    ///   - limitBytes: where the text becomes longer, the rest stays as it came; 8 MiB by default.
+    static func text(of data: Data, isColored: Bool = true, limitBytes: Int = 8 * 1024 * 1024) -> String {
         let plain = String(decoding: data, as: UTF8.self)
         guard (try? JSONSerialization.jsonObject(with: data, options: .fragmentsAllowed)) != nil else { return plain }
         var text = ""
         var depth = 0
         var scalars = plain.unicodeScalars[...]
+        func colored(_ token: String, _ color: Int) -> String { isColored ? "\u{1b}[\(color)m\(token)\u{1b}[0m" : token }
         func newline() { text += "\n" + String(repeating: "  ", count: min(depth, deepestIndent)) }
         while let scalar = scalars.first {
             if text.utf8.count > limitBytes {
@@ -46,11 +49,11 @@ enum JSONColoring {
             case "\"":
                 let token = string(&scalars)
                 let isName = scalars.first { !$0.properties.isWhitespace } == ":"
-                text += (isName ? "\u{1b}[34m" : "\u{1b}[32m") + token + "\u{1b}[0m"
+                text += colored(token, isName ? 94 : 32)
             default:
                 let token = scalars.prefix { !",]} \n\r\t".unicodeScalars.contains($0) }
                 scalars = scalars.dropFirst(token.count)
-                text += "\u{1b}[33m" + String(String.UnicodeScalarView(token)) + "\u{1b}[0m"
+                text += colored(String(String.UnicodeScalarView(token)), 33)
             }
         }
         return text + "\n"

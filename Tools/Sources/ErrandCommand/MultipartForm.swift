@@ -2,7 +2,7 @@ import ArgumentParser
 import Errand
 import Foundation
 
-/// A form in parts (RFC 7578), for `-F`, until the library has one. Files are read while they are sent.
+/// A form in parts ([RFC 7578](https://www.rfc-editor.org/rfc/rfc7578)), for `-F`, until the library has one. Files are read while they are sent.
 struct MultipartForm {
     private enum Piece {
         case bytes(Data)
@@ -26,7 +26,7 @@ struct MultipartForm {
         boundary = "errand-" + UUID().uuidString
         for part in parts {
             guard let equals = part.firstIndex(of: "="), equals != part.startIndex else {
-                throw ValidationError("--form wants name=value or name=@FILE")
+                throw ValidationError("--form must be name=value or name=@FILE")
             }
             let name = String(part[..<equals])
             let value = String(part[part.index(after: equals)...])

@@ -5,42 +5,98 @@ import Foundation
 extension RequestArguments {
     /// What the arguments ask for.
     ///
+    /// - Parameters:
+    ///   - method: that of the subcommand or of `-X`; `nil` for the one that follows from what is sent.
+    ///   - takesPipedBody: whether a body is read from standard input, where that is a pipe or a file and the arguments name no body.
     /// - Throws: `ValidationError` for what can't be understood, which ends in the usage; ``InvalidURLError``, `FileReadError`.
-    func request(method: String?) throws -> Request {
-        var body = try content()
+    func request(method: String?, takesPipedBody: Bool = false) throws -> Request {
+        if shown.head { try checkHead(method: method) }
+        var url = try httpURL()
+        var body = try content.body()
+        if body == nil, takesPipedBody, !content.dataInQuery { body = try PipedBody.read(warns: shown.showsMessages) }
         var query = URLQuery()
-        for item in self.query {
+        for item in content.query {
             let (name, value) = split(item, at: "=")
             if let value { query.append(name, value) } else { query.appendFlag(name) }
         }
-        var url = try HTTPURL(Self.absolute(self.url))
-        if dataInQuery, let bytes = body?.body.bytes {
-            url = try url.joined(with: "?" + String(decoding: bytes, as: UTF8.self))
+        if content.dataInQuery, let bytes = body?.body.bytes {
+            url = try url.joined(with: "?" + PastedURL.percentEncoded(String(decoding: bytes, as: UTF8.self)))
             body = nil
         }
-        if let uploadFile, uploadFile != "-", url.path.hasSuffix("/") {
-            let name = URL(fileURLWithPath: uploadFile).lastPathComponent
+        if let file = content.uploadFile, file != "-", url.path.hasSuffix("/") {
+            let name = URL(fileURLWithPath: file).lastPathComponent
             url = try url.joined(with: try PathTemplate("/\(name)").resolved().target)
         }
-        guard let verb = HTTPRequest.Method(method ?? impliedMethod(hasBody: body != nil)) else {
-            throw ValidationError("'\(method ?? "")' is no method")
-        }
+        let name = shown.head ? "HEAD" : method ?? impliedMethod(hasBody: body != nil)
+        guard let verb = HTTPRequest.Method(name) else { throw ValidationError("the method '\(name.shownSafely())' is invalid") }
         var request = Request(verb, url: url, query: query, body: body?.body ?? .empty)
-        try addFields(to: &request, contentType: body?.contentType)
+        try content.addFields(to: &request, for: body, credentials: credentials(for: url))
         return request
     }
 
-    private func impliedMethod(hasBody: Bool) -> String {
-        if head { return "HEAD" }
-        if dataInQuery { return "GET" }
-        return uploadFile != nil ? "PUT" : hasBody ? "POST" : "GET"
+    /// - Throws: `ValidationError` for a URL with credentials, ``InvalidURLError`` for text that is not a URL.
+    func httpURL() throws -> HTTPURL {
+        let text = PastedURL.encoded(Self.absolute(url.trimmingCharacters(in: .whitespacesAndNewlines)))
+        do {
+            return try HTTPURL(text)
+        } catch {
+            guard error.reason == .credentials else { throw error }
+            throw ValidationError("\(error). Use -u USER:PASSWORD")
+        }
     }
 
-    /// With `http://` before what begins with no scheme (RFC 3986, 3.1). One within the query is not the URL's own.
-    static func absolute(_ url: String) -> String {
-        guard let colon = url.utf8.firstIndex(of: UInt8(ascii: ":")), url.utf8[colon...].starts(with: "://".utf8) else {
-            return "http://" + url
+    /// The name and the password of `-u`, with a colon between them.
+    ///
+    /// - Throws: `ValidationError` if there is neither a password nor a terminal to ask for it.
+    private func credentials(for url: HTTPURL) throws -> String? {
+        guard let user = content.user, !user.contains(":") else { return content.user }
+        // A placeholder would stand there in any case.
+        if shown.curl { return user + ":" }
+        guard let password = Terminal.password(prompt: "Password for \(user.shownSafely()) at \(url.authority): ") else {
+            throw ValidationError("-u \(user.shownSafely()) has no password. Use -u USER:PASSWORD, or a terminal, where errand asks for it")
         }
+        return "\(user):\(password)"
+    }
+
+    /// `-I` sends HEAD, and never anything that may change something on the server.
+    private func checkHead(method: String?) throws {
+        if let method, !["GET", "HEAD"].contains(method) {
+            throw ValidationError(
+                "-I sends HEAD and does not go with \(method.shownSafely()). Use -i to see the status and the fields of its response")
+        }
+        guard content.dataInQuery || !content.namesBody else {
+            throw ValidationError("-I sends HEAD, which has no body. Leave out the data, or use -i to see the status and the fields")
+        }
+    }
+
+    private func impliedMethod(hasBody: Bool) -> String {
+        if content.dataInQuery { return "GET" }
+        return content.uploadFile != nil ? "PUT" : hasBody ? "POST" : "GET"
+    }
+
+    /// The name of the file for `-O`: the last part of the URL's path, without its escapes where a file can be named so.
+    ///
+    /// - Throws: `ValidationError` if the path ends in a slash.
+    func remoteFileName() throws -> String {
+        let path = try httpURL().path
+        let last = String(path[(path.lastIndex(of: "/").map(path.index(after:)) ?? path.startIndex)...])
+        guard !last.isEmpty, last != ".", last != ".." else {
+            throw ValidationError("--remote-name needs a URL whose path ends in a name. Use -o FILE")
+        }
+        guard let name = last.removingPercentEncoding, name != ".", name != "..", !name.contains("/"),
+            !name.unicodeScalars.contains(where: { $0.properties.generalCategory == .control })
+        else { return last }
+        return name
+    }
+
+    /// With `http://` before what begins with no scheme ([RFC 3986, section 3.1](https://www.rfc-editor.org/rfc/rfc3986#section-3.1)), and
+    /// with `http://localhost` before what begins with a port, or with a colon and a path. A scheme within the query is not the URL's own.
+    static func absolute(_ url: String) -> String {
+        guard let colon = url.utf8.firstIndex(of: UInt8(ascii: ":")) else { return "http://" + url }
+        if colon == url.startIndex, !url.hasPrefix("://") {
+            return "http://localhost" + (url.hasPrefix(":/") || url == ":" ? String(url.dropFirst()) : url)
+        }
+        guard url.utf8[colon...].starts(with: "://".utf8) else { return "http://" + url }
         let scheme = url.utf8[..<colon]
         let hasScheme =
             scheme.allSatisfy { byte in
@@ -51,42 +107,53 @@ extension RequestArguments {
             } && !scheme.isEmpty
         return hasScheme ? url : "http://" + url
     }
+}
 
-    private func addFields(to request: inout Request, contentType: String?) throws {
+/// A body and what its `Content-Type` is.
+struct Content {
+    let body: RequestBody
+    let contentType: String?
+    var isJSON: Bool { contentType == "application/json" }
+}
+
+private func split(_ text: String, at separator: Character) -> (String, String?) {
+    guard let mark = text.firstIndex(of: separator) else { return (text, nil) }
+    return (String(text[..<mark]), String(text[text.index(after: mark)...]))
+}
+
+extension ContentOptions {
+    /// Whether there is an option for a body.
+    var namesBody: Bool {
+        !data.isEmpty || !dataRaw.isEmpty || !dataUrlencode.isEmpty || dataBinary != nil || json != nil || !jsonField.isEmpty
+            || !form.isEmpty || uploadFile != nil
+    }
+
+    fileprivate func addFields(to request: inout Request, for content: Content?, credentials: String?) throws {
         request.head.headerFields[.userAgent] = userAgent ?? "errand/0.1"
-        request.head.headerFields[.accept] = json != nil || !jsonField.isEmpty ? "application/json" : "*/*"
-        request.head.headerFields[.contentType] = contentType
+        request.head.headerFields[.accept] = content?.isJSON == true ? "application/json" : "*/*"
+        request.head.headerFields[.contentType] = content?.contentType
         request.head.headerFields[.referer] = referer
         request.head.headerFields[.cookie] = cookie
         if let range { request.head.headerFields[.range] = "bytes=\(range)" }
-        if let user { request.head.headerFields[.authorization] = "Basic " + Data(user.utf8).base64EncodedString() }
+        if let credentials { request.head.headerFields[.authorization] = "Basic " + Data(credentials.utf8).base64EncodedString() }
         var named: Set<HTTPField.Name> = []
         for line in header {
             let (text, value) = split(line, at: ":")
             guard let name = HTTPField.Name(text.trimmingCharacters(in: .whitespaces)) else {
-                throw ValidationError("'\(text)' is no field's name")
+                throw ValidationError("the field name '\(text.shownSafely())' is invalid")
             }
             guard let value = value?.trimmingCharacters(in: .whitespaces), HTTPField.isValidValue(value) else {
-                throw ValidationError("--header wants 'Name: value', on one line")
+                throw ValidationError("--header must be 'Name: value', on one line")
             }
             if named.insert(name).inserted { request.head.headerFields[name] = nil }
             if !value.isEmpty { request.head.headerFields.append(HTTPField(name: name, value: value)) }
         }
     }
 
-    private func split(_ text: String, at separator: Character) -> (String, String?) {
-        guard let mark = text.firstIndex(of: separator) else { return (text, nil) }
-        return (String(text[..<mark]), String(text[text.index(after: mark)...]))
-    }
-
     // MARK: - Bodies
 
-    private struct Content {
-        let body: RequestBody
-        let contentType: String?
-    }
-
-    private func content() throws -> Content? {
+    /// `nil` if no option names one.
+    fileprivate func body() throws -> Content? {
         if let dataBinary { return Content(body: try bodyOrFile(dataBinary), contentType: "application/x-www-form-urlencoded") }
         if let json { return Content(body: try bodyOrFile(json), contentType: "application/json") }
         if !jsonField.isEmpty { return Content(body: .data(try jsonObject()), contentType: "application/json") }
@@ -112,7 +179,8 @@ extension RequestArguments {
     private func dataOrFile(_ text: String) throws -> String {
         guard text.hasPrefix("@") else { return text }
         let path = String(text.dropFirst())
-        let data = path == "-" ? try FileHandle.standardInput.readToEnd() ?? Data() : try Data(contentsOf: URL(fileURLWithPath: path))
+        let file = path == "-" ? FileHandle.standardInput : FileHandle(forReadingAtPath: path)
+        guard let file, let data = try? file.readToEnd() ?? Data() else { throw ValidationError("cannot read '\(path.shownSafely())'") }
         return String(decoding: data.filter { $0 != 0x0A && $0 != 0x0D && $0 != 0 }, as: UTF8.self)
     }
 
@@ -128,12 +196,12 @@ extension RequestArguments {
         for field in jsonField {
             if let mark = field.range(of: ":="), !field[..<mark.lowerBound].contains("=") {
                 guard let value = try? JSONDecoder().decode(JSONValue.self, from: Data(field[mark.upperBound...].utf8)) else {
-                    throw ValidationError("'\(field[mark.upperBound...])' is no JSON")
+                    throw ValidationError("'\(field[mark.upperBound...])' is not JSON")
                 }
                 members[String(field[..<mark.lowerBound])] = value
             } else {
                 let (name, value) = split(field, at: "=")
-                guard let value else { throw ValidationError("--json-field wants name=text or name:=value") }
+                guard let value else { throw ValidationError("--json-field must be name=text or name:=json") }
                 members[name] = .string(value)
             }
         }
@@ -141,51 +209,14 @@ extension RequestArguments {
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         return try encoder.encode(members)
     }
-
-    // MARK: - The transport
-
-    func transport() throws -> AsyncHTTPClientTransport {
-        var configuration = AsyncHTTPClientTransport.Configuration()
-        configuration.connectTimeout = .seconds(connectTimeout)
-        configuration.allowsHTTP2 = !http1
-        configuration.decompresses = compressed
-        if let cacert { configuration.tls.extraRootsPEMFiles = [cacert] }
-        if let cert, let key { configuration.tls.clientCertificate = .init(chainPEMFile: cert, keyPEMFile: key) }
-        configuration.proxy = try proxy.map(Self.proxy)
-        do {
-            return try AsyncHTTPClientTransport(configuration)
-        } catch {
-            throw ValidationError("a certificate or a key can't be read: \(error)")
-        }
-    }
-
-    private static func proxy(_ text: String) throws -> ProxySettings {
-        guard let parts = URLComponents(string: absolute(text)), let host = parts.host, !host.isEmpty else {
-            throw ValidationError("--proxy wants a URL")
-        }
-        switch parts.scheme {
-        case "http":
-            let credentials = parts.user.map { (user: $0, password: parts.password ?? "") }
-            return .http(host: host, port: parts.port ?? 1080, credentials: credentials)
-        case "socks5", "socks5h":
-            guard parts.user == nil else { throw ValidationError("a SOCKS proxy with a password is not supported yet") }
-            return .socks5(host: host, port: parts.port ?? 1080)
-        case let scheme: throw ValidationError("--proxy: '\(scheme ?? "")' is neither http nor socks5")
-        }
-    }
 }
 
 extension RequestBody {
-    /// What comes in, as it comes.
+    /// Standard input, as it comes.
     static let standardInput = RequestBody.stream(replay: .oneShot) { _ in StandardInput() }
 
     private struct StandardInput: BodySource {
-        func next() async throws -> Data? {
-            var buffer = Data(count: 64 * 1024)
-            let count = buffer.withUnsafeMutableBytes { read(0, $0.baseAddress, $0.count) }
-            guard count >= 0 else { throw FileReadError(path: "standard input", operation: "read", code: errno) }
-            return count == 0 ? nil : buffer.prefix(count)
-        }
+        func next() async throws -> Data? { try Terminal.read(upTo: 64 * 1024) }
         func abandon() {}
     }
 }

@@ -2,74 +2,70 @@ import ArgumentParser
 
 /// What a request is made of, in curl's words where curl has them.
 struct RequestArguments: ParsableArguments {
-    @Argument(help: "An http or https URL. Without a scheme, http is meant.") var url: String
+    @Argument(help: "The URL. Without a scheme, http:// is added; ':8080/x' is short for http://localhost:8080/x.") var url: String
+    @OptionGroup(title: "Request options") var content: ContentOptions
+    @OptionGroup(title: "Connection options") var connection: ConnectionOptions
+    @OptionGroup(title: "Output options") var shown: OutputOptions
 
-    // What is sent
-    @Option(name: [.customShort("H"), .long], help: "A field, 'Name: value'; 'Name:' leaves it out. Again for more.") var header: [String] =
-        []
-    @Option(name: [.short, .long], help: "A query item, 'name=value'. Again for more.") var query: [String] = []
-    @Option(name: [.short, .long], help: "A form's data, 'name=value', or @FILE, or @- for standard input. Joined by &.")
+    func validate() throws {
+        guard shown.output == nil || !shown.remoteName else { throw ValidationError("--output and --remote-name do not go together") }
+        guard !connection.insecure || connection.proxy == nil else { throw ValidationError("--insecure and --proxy do not go together") }
+    }
+}
+
+/// What is sent.
+struct ContentOptions: ParsableArguments {
+    @Option(
+        name: [.customShort("H"), .long],
+        help: ArgumentHelp("A header field to send; 'Name:' removes it. Can be repeated.", valueName: "name: value"))
+    var header: [String] = []
+    @Option(name: [.short, .long], help: ArgumentHelp("A query item. Can be repeated.", valueName: "name=value")) var query: [String] = []
+    @Option(
+        name: [.short, .long],
+        help: ArgumentHelp(
+            "Form data; @FILE reads a file, @- standard input. Repeated, the parts are joined by '&'.", valueName: "name=value"))
     var data: [String] = []
-    @Option(help: "As --data, but @ means nothing.") var dataRaw: [String] = []
-    @Option(help: "Data as it is, or @FILE, or @-. A file is read while it is sent.") var dataBinary: String?
-    @Option(help: "As --data, with the value percent-encoded.") var dataUrlencode: [String] = []
-    @Option(help: "JSON, or @FILE, or @-.") var json: String?
-    @Option(name: [.customShort("j"), .customLong("json-field")], help: "A member of a JSON object: name=text, or name:=value.")
+    @Option(help: ArgumentHelp("Form data in which '@' has no special meaning.", valueName: "name=value")) var dataRaw: [String] = []
+    @Option(help: ArgumentHelp("Data that is sent unchanged; @FILE streams a file, @- standard input.", valueName: "data"))
+    var dataBinary: String?
+    @Option(help: ArgumentHelp("Form data whose value is percent-encoded first.", valueName: "name=value")) var dataUrlencode: [String] = []
+    @Option(
+        help: ArgumentHelp(
+            "A JSON body; @FILE reads a file, @- standard input. post, put and patch also take one from a pipe.", valueName: "json"))
+    var json: String?
+    @Option(
+        name: [.customShort("j"), .customLong("json-field")],
+        help: ArgumentHelp("A member of a JSON body: name=text, or name:=json. Can be repeated.", valueName: "name=text"))
     var jsonField: [String] = []
     @Option(
         name: [.customShort("F"), .customLong("form")],
-        help: "A part of a multipart form: name=value, or name=@FILE[;type=TYPE][;filename=NAME].")
+        help: ArgumentHelp(
+            "A part of a multipart form: name=value, or name=@FILE[;type=TYPE][;filename=NAME]. Can be repeated.", valueName: "name=value"))
     var form: [String] = []
-    @Option(name: [.customShort("T"), .customLong("upload-file")], help: "A file to PUT, or - for standard input.") var uploadFile: String?
-    @Flag(name: [.customShort("G"), .customLong("get")], help: "Put the data into the query, and GET.") var dataInQuery = false
-    @Option(name: [.customShort("u"), .customLong("user")], help: "USER:PASSWORD, sent as Basic.") var user: String?
-    @Option(name: [.customShort("A"), .customLong("user-agent")], help: "The User-Agent field.") var userAgent: String?
-    @Option(name: [.customShort("e"), .customLong("referer")], help: "The Referer field.") var referer: String?
-    @Option(name: [.customShort("b"), .customLong("cookie")], help: "The Cookie field: 'name=value; …'.") var cookie: String?
-    @Option(name: [.customShort("r"), .customLong("range")], help: "Bytes, as 0-99 or 5-.") var range: String?
-    @Flag(help: "Ask for gzip or deflate, and decode it.") var compressed = false
-
-    // How
-    @Flag(name: [.customShort("L"), .customLong("location")], help: "Follow redirects.") var followsRedirects = false
-    @Option(name: .customLong("max-redirs"), help: "How many redirects are followed (20).") var maxRedirects = 20
-    @Option(help: "How often a request that failed in passing is sent again (0).") var retry = 0
     @Option(
-        name: [.customShort("m"), .customLong("max-time"), .customLong("timeout")],
-        help: "Seconds for the whole, body and retries included.")
-    var maxTime: Double?
-    @Option(name: .customLong("connect-timeout"), help: "Seconds for connecting (10).") var connectTimeout: Double = 10
-    @Option(name: [.customShort("x"), .customLong("proxy")], help: "http://[USER:PASSWORD@]HOST:PORT or socks5://HOST:PORT.") var proxy:
-        String?
-    @Option(help: "A PEM file of authorities to trust beside the system's.") var cacert: String?
-    @Option(help: "A PEM file with the client's certificate and its chain.") var cert: String?
-    @Option(help: "A PEM file with the client's key.") var key: String?
-    @Flag(name: .customLong("http1.1"), help: "HTTP/1.1 alone.") var http1 = false
-    @Flag(name: .customLong("http2"), help: "HTTP/2 where TLS agrees on it. The default.") var http2 = false
-
-    // What is shown
-    @Option(name: [.short, .long], help: "A file for the body, which appears there when it is whole; - for standard output.") var output:
-        String?
-    @Flag(name: [.short, .long], help: "Status and fields before the body.") var include = false
-    @Flag(name: [.customShort("I"), .customLong("head")], help: "HEAD: status and fields alone.") var head = false
-    @Option(name: [.customShort("D"), .customLong("dump-header")], help: "A file for status and fields; - for standard output.")
-    var dumpHeader: String?
-    @Flag(help: "Show the request as a curl command for sh, without secrets, and send nothing.") var curl = false
-    @Option(help: "A file for what was exchanged, as an archive (HAR 1.2) that browsers open, without secrets.") var har: String?
-    @Flag(help: "Tell where the time went, on standard error: a tree of layers, attempts and phases.") var profile = false
-    @Flag(name: [.short, .long], help: "Tell what is sent and received, on standard error, without secrets.") var verbose = false
-    @Flag(name: [.short, .long], help: "No progress, and no message about a failure.") var silent = false
-    @Flag(name: [.customShort("S"), .customLong("show-error")], help: "With --silent: messages all the same.") var showError = false
+        name: [.customShort("T"), .customLong("upload-file")],
+        help: ArgumentHelp("Uploads a file with PUT; '-' is standard input.", valueName: "file"))
+    var uploadFile: String?
+    @Flag(name: [.customShort("G"), .customLong("get")], help: "Sends the form data as query items, with GET.") var dataInQuery = false
     @Option(
-        name: [.customShort("w"), .customLong("write-out")],
-        help: "Text for the end: %{http_code}, %{http_version}, %{size_download}, %{num_redirects}, %{time_total}, %{url_effective}.")
-    var writeOut: String?
+        name: [.customShort("u"), .customLong("user")],
+        help: ArgumentHelp(
+            "Sends credentials with Basic authentication. Without ':password', asks for the password.", valueName: "user[:password]"))
+    var user: String?
+    @Option(name: [.customShort("A"), .customLong("user-agent")], help: ArgumentHelp("The User-Agent field.", valueName: "name"))
+    var userAgent: String?
+    @Option(name: [.customShort("e"), .customLong("referer")], help: ArgumentHelp("The Referer field.", valueName: "url")) var referer:
+        String?
+    @Option(
+        name: [.customShort("b"), .customLong("cookie")], help: ArgumentHelp("The Cookie field: 'name=value; …'.", valueName: "cookies"))
+    var cookie: String?
+    @Option(
+        name: [.customShort("r"), .customLong("range")],
+        help: ArgumentHelp("Asks for a range of bytes: '0-99', or '5-' up to the end.", valueName: "range"))
+    var range: String?
+    @Flag(help: "Asks for gzip or deflate and decodes the body.") var compressed = false
 
     func validate() throws {
-        guard maxRedirects >= 0 else { throw ValidationError("--max-redirs is \(maxRedirects)") }
-        guard (0...100).contains(retry) else { throw ValidationError("--retry is \(retry); it can be 0 to 100") }
-        if let maxTime, !(maxTime > 0 && maxTime < 1e9) { throw ValidationError("--max-time is \(maxTime)") }
-        guard connectTimeout > 0, connectTimeout < 1e6 else { throw ValidationError("--connect-timeout is \(connectTimeout)") }
-        guard (cert == nil) == (key == nil) else { throw ValidationError("--cert and --key go together") }
         let isForm = !data.isEmpty || !dataRaw.isEmpty || !dataUrlencode.isEmpty
         let kinds = [
             ("--data", isForm), ("--data-binary", dataBinary != nil), ("--json", json != nil), ("--json-field", !jsonField.isEmpty),
@@ -77,4 +73,96 @@ struct RequestArguments: ParsableArguments {
         ].filter(\.1).map(\.0)
         guard kinds.count <= 1 else { throw ValidationError("\(kinds.joined(separator: " and ")) do not go together") }
     }
+}
+
+/// How it is sent.
+struct ConnectionOptions: ParsableArguments {
+    @Flag(name: [.customShort("L"), .customLong("location")], help: "Follows redirects.") var followsRedirects = false
+    @Option(name: .customLong("max-redirs"), help: ArgumentHelp("The most redirects to follow.", valueName: "count")) var maxRedirects = 20
+    @Option(
+        help: ArgumentHelp(
+            "How often to send a request again that failed for a passing reason, before its body arrived.", valueName: "count"))
+    var retry = 0
+    @Option(
+        name: [.customShort("m"), .customLong("max-time"), .customLong("timeout")],
+        help: ArgumentHelp(
+            "The most time for everything, with redirects, retries and the body. Unlimited by default.", valueName: "seconds"))
+    var maxTime: Double?
+    @Option(
+        name: .customLong("connect-timeout"),
+        help: ArgumentHelp("The most time for a connection to be established. 10 by default.", valueName: "seconds"))
+    var connectTimeout: Double?
+    @Option(
+        name: [.customShort("x"), .customLong("proxy")],
+        help: ArgumentHelp("A proxy: http://[USER:PASSWORD@]HOST:PORT or socks5://HOST:PORT.", valueName: "url"))
+    var proxy: String?
+    @Option(
+        help: ArgumentHelp(
+            "Connects to this IP address instead of looking the host up. Can be repeated.", valueName: "host:port:address"))
+    var resolve: [String] = []
+    @Option(
+        help: ArgumentHelp("A PEM file with certificate authorities to trust besides the system's.", valueName: "file")) var cacert: String?
+    @Option(help: ArgumentHelp("A PEM file with the client's certificate and its chain.", valueName: "file")) var cert: String?
+    @Option(help: ArgumentHelp("A PEM file with the key of the client's certificate.", valueName: "file")) var key: String?
+    @Flag(name: [.customShort("k"), .long], help: "Trusts any certificate, of localhost, 127.0.0.1 and [::1] only.") var insecure = false
+    @Flag(name: .customLong("http1.1"), help: "Uses HTTP/1.1.") var http1 = false
+    @Flag(name: .customLong("http2"), help: "Uses HTTP/2 with servers that offer it over TLS. This is the default.") var http2 = false
+
+    func validate() throws {
+        guard maxRedirects >= 0 else { throw ValidationError("--max-redirs must be at least 0 (is \(maxRedirects))") }
+        guard (0...100).contains(retry) else { throw ValidationError("--retry must be 0 to 100 (is \(retry))") }
+        if let maxTime, !(maxTime > 0 && maxTime < 1e9) {
+            throw ValidationError("--max-time must be more than 0 and less than 1000000000 seconds (is \(maxTime.shortText))")
+        }
+        if let connectTimeout, !(connectTimeout > 0 && connectTimeout < 1e6) {
+            throw ValidationError("--connect-timeout must be more than 0 and less than 1000000 seconds (is \(connectTimeout.shortText))")
+        }
+        guard (cert == nil) == (key == nil) else { throw ValidationError("--cert and --key go together") }
+    }
+}
+
+/// What is shown.
+struct OutputOptions: ParsableArguments {
+    @Option(
+        name: [.short, .long],
+        help: ArgumentHelp(
+            "Writes the body to a file, which appears when the body is complete; '-' is standard output.", valueName: "file"))
+    var output: String?
+    @Flag(
+        name: [.customShort("O"), .customLong("remote-name")],
+        help: "Writes the body to a file in the current folder, with the last part of the URL's path as its name.")
+    var remoteName = false
+    @Flag(name: [.short, .long], help: "For a status of 400 or more, writes a message instead of the body.") var fail = false
+    @Flag(name: [.short, .long], help: "Shows the status and the header fields before the body.") var include = false
+    @Flag(name: [.customShort("I"), .customLong("head")], help: "Sends HEAD instead of GET and shows the status and the header fields.")
+    var head = false
+    @Option(
+        name: [.customShort("D"), .customLong("dump-header")],
+        help: ArgumentHelp("Writes the status and the header fields to a file; '-' is standard output.", valueName: "file"))
+    var dumpHeader: String?
+    @Option(help: ArgumentHelp("Whether to color the output and to indent JSON; auto does so on a terminal.", valueName: "when"))
+    var color = ColorChoice
+        .auto
+    @Flag(help: "Shows the request as a curl command, without secrets, and sends nothing.") var curl = false
+    @Option(help: ArgumentHelp("Writes the exchanges to a HAR 1.2 file, which browsers open, without secrets.", valueName: "file"))
+    var har: String?
+    @Flag(help: "Shows on standard error where the time went: layers, attempts and phases.") var profile = false
+    @Flag(name: [.short, .long], help: "Shows on standard error what is sent and received, without secrets.") var verbose = false
+    @Flag(name: [.short, .long], help: "Shows neither progress nor messages.") var silent = false
+    @Flag(name: [.customShort("S"), .customLong("show-error")], help: "Shows messages in spite of --silent.") var showError = false
+    @Option(
+        name: [.customShort("w"), .customLong("write-out")],
+        help: ArgumentHelp(
+            "Shows this text at the end, with these variables: "
+                + WriteOut.names.map { "%{\($0)}" }.joined(separator: ", ") + ".",
+            valueName: "text"))
+    var writeOut: String?
+
+    /// Whether a failure is reported.
+    var showsMessages: Bool { !silent || showError }
+}
+
+extension Double {
+    /// Without a fraction where there is none.
+    fileprivate var shortText: String { self == rounded() && magnitude < 1e15 ? "\(Int64(self))" : "\(self)" }
 }

@@ -7,24 +7,39 @@ import Foundation
 struct RequestRun {
     private let arguments: RequestArguments
     private let method: String?
+    private let takesPipedBody: Bool
 
-    init(_ arguments: RequestArguments, method: String?) { (self.arguments, self.method) = (arguments, method) }
+    /// - Parameters:
+    ///   - method: that of `-X`.
+    ///   - subcommand: the method in lower case, where there is a subcommand for it.
+    init(_ arguments: RequestArguments, method: String? = nil, subcommand: String?) {
+        (self.arguments, self.method) = (arguments, subcommand?.uppercased() ?? method)
+        takesPipedBody = ["post", "put", "patch"].contains(subcommand)
+    }
 
     func run() async throws {
         let request: Request
         do {
-            request = try arguments.request(method: method)
+            request = try arguments.request(method: method, takesPipedBody: takesPipedBody)
         } catch let error as InvalidURLError {
             throw ValidationError("\(error)")
         } catch let error as FileReadError {
             throw ValidationError("\(error)")
         }
-        if arguments.curl {
+        let shown = arguments.shown
+        if shown.curl {
             try Terminal.write(Data((request.curl(pretty: true) + "\n").utf8))
             return
         }
-        let transport = try arguments.transport()
-        let task = Task { try await withTransport(transport) { try await perform(request, by: $0) } }
+        for name in shown.writeOut.map(WriteOut.unknownNames) ?? [] where shown.showsMessages {
+            Terminal.say("errand: warning: --write-out has no variable '\(name.shownSafely())'")
+        }
+        let file = shown.remoteName ? try arguments.remoteFileName() : shown.output
+        let narration = shown.verbose ? Narration() : nil
+        let transport = try arguments.transport(narration: narration)
+        let task = Task {
+            try await withTransport(transport) { try await perform(request, by: $0, to: file, narration) }
+        }
         Interrupt.whenItComes { task.cancel() }
         let code: Int32
         do {
@@ -34,37 +49,51 @@ struct RequestRun {
         } catch is BrokenPipe {
             code = 141
         } catch {
-            if !arguments.silent || arguments.showError { Terminal.say("errand: \(FailureAdvice.line(for: error))") }
-            code = 6
+            if shown.showsMessages { Terminal.say("errand: \(FailureAdvice(arguments).line(for: error))") }
+            code = error is WriteError || error is BinaryBody ? 23 : 6
         }
         throw ExitCode(code)
     }
 
-    private func perform(_ request: Request, by transport: AsyncHTTPClientTransport) async throws -> Int32 {
-        guard let path = arguments.har else { return try await perform(request, on: HTTPStack(transport)) }
+    private func perform(
+        _ request: Request, by transport: AsyncHTTPClientTransport, to file: String?, _ narration: Narration?
+    ) async throws -> Int32 {
+        guard let path = arguments.shown.har else { return try await perform(request, on: HTTPStack(transport), to: file, narration) }
         let recording = try Recording(path: path, mode: .all)
-        return try await recording.saving { try await perform(request, on: transport.record(on: recording)) }
+        return try await recording.saving {
+            try await perform(request, on: transport.record(on: recording), to: file, narration)
+        } orThrow: {
+            WriteError(target: path, $0)
+        }
     }
 
-    private func perform(_ request: Request, on bottom: HTTPStack) async throws -> Int32 {
+    private func perform(_ request: Request, on bottom: HTTPStack, to file: String?, _ narration: Narration?) async throws -> Int32 {
+        let (connection, shown) = (arguments.connection, arguments.shown)
         var stack = bottom
-        if arguments.verbose { stack = stack.wrapped(by: Narrator()) }
-        if arguments.followsRedirects { stack = stack.redirect(RedirectPolicy(maxHops: arguments.maxRedirects)) }
-        if arguments.retry > 0 { stack = stack.retry(RetryPolicy(maxAttempts: arguments.retry + 1), budget: nil) }
-        if let seconds = arguments.maxTime { stack = stack.timeout(.seconds(seconds)) }
-        let start = ContinuousClock.now
         var request = request
+        if connection.insecure { stack = stack.wrapped(by: LoopbackGuard()) }
+        if let narration {
+            request.options.eventSink = narration
+            stack = stack.wrapped(
+                by: ExchangeNarrator(
+                    narration: narration, hasProxy: connection.proxy != nil, decompresses: arguments.content.compressed))
+        }
+        if connection.followsRedirects { stack = stack.redirect(RedirectPolicy(maxHops: connection.maxRedirects)) }
+        if narration != nil { stack = stack.wrapped(by: AttemptNarrator()) }
+        if connection.retry > 0 { stack = stack.retry(RetryPolicy(maxAttempts: connection.retry + 1), budget: nil) }
+        if let seconds = connection.maxTime { stack = stack.timeout(.seconds(seconds)) }
+        let start = ContinuousClock.now
         let profile = CallProfile()
-        if arguments.profile {
+        if shown.profile {
             stack = stack.profile()
             request.options.profile = .use(profile)
         }
-        defer { if arguments.profile { Terminal.say("\(profile)") } }
+        defer { if shown.profile { Terminal.say("\(profile)") } }
         return try await stack.withResponse(to: request) { response in
-            let output = ResponseOutput(arguments, response: response)
-            let count = try await output.write()
-            if let format = arguments.writeOut {
-                try Terminal.write(Data(WriteOut(response: response, bytes: count, elapsed: start.duration(to: .now)).text(format).utf8))
+            let count = try await ResponseOutput(arguments, file: file, response: response).write()
+            if let format = shown.writeOut {
+                let values = WriteOut(response: response, bytes: count, elapsed: start.duration(to: .now), file: file == "-" ? nil : file)
+                try Terminal.write(Data(values.text(format).utf8))
             }
             switch response.status.code {
             case 400...499: return 4
@@ -75,36 +104,25 @@ struct RequestRun {
     }
 }
 
-/// What `--write-out` shows.
-struct WriteOut {
-    let response: Response
-    let bytes: Int
-    let elapsed: Duration
-
-    func text(_ format: String) -> String {
-        let values = [
-            "http_code": "\(response.status.code)", "response_code": "\(response.status.code)",
-            "http_version": response.metadata.httpVersion ?? "", "size_download": "\(bytes)",
-            "num_redirects": "\(response.metadata.redirects.count)", "time_total": "\(elapsed / .seconds(1))",
-            "url_effective": response.request.url?.description ?? "", "content_type": response.headers[.contentType] ?? "",
-        ]
-        var text = format.replacing("\\n", with: "\n").replacing("\\t", with: "\t")
-        for (name, value) in values { text = text.replacing("%{\(name)}", with: value) }
-        return text
-    }
-}
-
-/// Tells on standard error what is sent and received, hop by hop and attempt by attempt, without secrets.
-struct Narrator: HTTPMiddleware {
-    func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
-        let sensitivity = request.options.sensitivity
-        var text = "> \(request.method.rawValue) \(request.redactedURL)\n"
-        for (name, value) in sensitivity.shown(request.head.headerFields) { text += "> \(name): \(value.shownSafely(limit: 4000))\n" }
-        Terminal.say(text + ">")
-        let response = try await next.send(request)
-        text = "< HTTP/\(response.metadata.httpVersion ?? "?") \(response.status.code) \(response.status.reasonPhrase.shownSafely())\n"
-        for (name, value) in sensitivity.shown(response.headers) { text += "< \(name): \(value.shownSafely(limit: 4000))\n" }
-        Terminal.say(text + "<")
-        return response
+extension Recording {
+    /// Runs `body` and writes the file after it.
+    ///
+    /// - Throws: what `body` throws, or what `failure` makes of an error of the writing.
+    fileprivate func saving<Result>(
+        _ body: () async throws -> Result, orThrow failure: (any Error) -> any Error
+    ) async throws -> Result {
+        let result: Result
+        do {
+            result = try await body()
+        } catch {
+            try? save()
+            throw error
+        }
+        do {
+            try save()
+        } catch {
+            throw error is CocoaError ? failure(error) : error
+        }
+        return result
     }
 }

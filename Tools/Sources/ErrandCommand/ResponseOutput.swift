@@ -1,41 +1,110 @@
 import Errand
 import Foundation
 
-/// Where a response goes: a terminal (JSON in colour), a pipe (the bytes as they are), or a file that appears when it is whole.
+/// The body is not text, and a terminal would make something else of it.
+struct BinaryBody: Error, CustomStringConvertible {
+    let description = "the body is binary and is not written to a terminal. Use -o FILE, or '-o -' to write it to the terminal all the same"
+}
+
+/// Where a response goes: a terminal (JSON indented and in color), a pipe (the bytes as they are), or a file that appears when it is complete.
 struct ResponseOutput {
+    /// Longer JSON is shown as it comes.
+    private static let formattedBytes = 1024 * 1024
+
     private let arguments: RequestArguments
     private let response: Response
+    private let file: String?
+    private var shown: OutputOptions { arguments.shown }
 
-    init(_ arguments: RequestArguments, response: Response) { (self.arguments, self.response) = (arguments, response) }
+    /// - Parameter file: the path of the file for the body; `nil` for standard output.
+    init(_ arguments: RequestArguments, file: String?, response: Response) {
+        (self.arguments, self.file, self.response) = (arguments, file, response)
+    }
 
     /// Writes head and body; how many bytes the body had.
     func write() async throws -> Int {
-        if let file = arguments.dumpHeader {
-            if file == "-" { try Terminal.write(headText()) } else { try headText().write(to: URL(fileURLWithPath: file)) }
+        if let file = shown.dumpHeader {
+            if file == "-" {
+                try Terminal.write(headText(isColored: false))
+            } else {
+                do {
+                    try headText(isColored: false).write(to: URL(fileURLWithPath: file))
+                } catch {
+                    throw WriteError(target: file, error)
+                }
+            }
         }
-        if arguments.include || response.request.method == .head { try Terminal.write(headText()) }
-        if let path = arguments.output, path != "-" { return try await writeToFile(path) }
-        let isJSON = response.headers[.contentType].flatMap { MediaType($0) }?.isJSON == true
-        if Terminal.outputIsTerminal, isJSON, let length = response.body.expectedLength, length <= 1024 * 1024 {
-            let data = try await response.body.collect(upTo: 1024 * 1024)
-            try Terminal.write(Data(JSONColoring.text(of: data).utf8))
-            return data.count
+        let isHeadShown = shown.include || response.request.method == .head
+        if isHeadShown { try Terminal.write(headText(isColored: isColored)) }
+        let isError = response.status.code >= 400
+        if shown.fail && isError {
+            if shown.showsMessages { Terminal.say("errand: \(response.request): \(StatusLine.text(for: response))") }
+            return 0
         }
-        var count = 0
-        for try await chunk in response.body {
-            count += chunk.count
-            try Terminal.write(chunk)
+        let count = try await writeBody()
+        let isFile = file != nil && file != "-"
+        if Terminal.errorIsTerminal, shown.showsMessages, !isHeadShown, !shown.verbose,
+            StatusLine.isRedirect(response) || (isFile ? isError : count == 0)
+        {
+            Terminal.say(StatusLine.text(for: response))
         }
         return count
     }
 
-    private func headText() -> Data {
-        var text = "HTTP/\(response.metadata.httpVersion ?? "1.1") \(response.status.code) \(response.status.reasonPhrase)\r\n"
-        for field in response.headers { text += "\(field.name.rawName): \(field.value)\r\n" }
+    private var isColored: Bool { shown.color.isColored(isTerminal: Terminal.outputIsTerminal) }
+
+    private func writeBody() async throws -> Int {
+        if let file, file != "-" { return try await writeToFile(file) }
+        let isJSON = response.headers[.contentType].flatMap { MediaType($0) }?.isJSON == true
+        let refusesBinary = Terminal.outputIsTerminal && file == nil
+        if refusesBinary, Self.isBinary(response.headers[.contentType]), response.body.expectedLength != 0 {
+            return try await writeBinary()
+        }
+        var count = 0
+        // JSON is held back until it is complete.
+        var isHeld = isJSON && file == nil && (Terminal.outputIsTerminal || shown.color == .always)
+        var held = Data()
+        for try await chunk in response.body {
+            count += chunk.count
+            if refusesBinary, chunk.contains(0) { throw BinaryBody() }
+            guard isHeld else {
+                try Terminal.write(chunk)
+                continue
+            }
+            held += chunk
+            if held.count > Self.formattedBytes {
+                try Terminal.write(held)
+                isHeld = false
+            }
+        }
+        if isHeld, !held.isEmpty { try Terminal.write(Data(JSONColoring.text(of: held, isColored: isColored).utf8)) }
+        return count
+    }
+
+    /// - Throws: ``BinaryBody``, unless there is no body.
+    private func writeBinary() async throws -> Int {
+        for try await chunk in response.body where !chunk.isEmpty { throw BinaryBody() }
+        return 0
+    }
+
+    /// Whether a media type is that of something else than text. Where it does not say, a byte of zero in the body does.
+    static func isBinary(_ contentType: String?) -> Bool {
+        guard let contentType = contentType?.lowercased() else { return false }
+        return contentType.hasPrefix("audio/") || contentType.hasPrefix("video/") || contentType.hasPrefix("font/")
+            || (contentType.hasPrefix("image/") && !contentType.hasPrefix("image/svg"))
+            || ["application/zip", "application/gzip", "application/pdf"].contains { contentType.hasPrefix($0) }
+    }
+
+    private func headText(isColored: Bool) -> Data {
+        func colored(_ text: String, _ color: Int) -> String { isColored ? "\u{1b}[\(color)m\(text)\u{1b}[0m" : text }
+        let status = "\(response.status.code) \(response.status.reasonPhrase)"
+        let color = response.status.code >= 400 ? 91 : 92
+        var text = "HTTP/\(response.metadata.httpVersion ?? "1.1") \(colored(status, color))\r\n"
+        for field in response.headers { text += "\(colored(field.name.rawName, 94)): \(field.value)\r\n" }
         return Data((text + "\r\n").utf8)
     }
 
-    /// Into a file beside the target, which takes its place when the body is whole. A device, such as /dev/null, is written to directly.
+    /// Into a file beside the target, which takes its place when the body is complete. A device, such as /dev/null, is written to directly.
     private func writeToFile(_ path: String) async throws -> Int {
         var status = stat()
         let isSpecial = stat(path, &status) == 0 && status.st_mode & S_IFMT != S_IFREG
@@ -48,7 +117,8 @@ struct ResponseOutput {
         } else {
             (target, descriptor) = try TemporaryFile.open(beside: path)
         }
-        var progress = ProgressBar(total: response.body.expectedLength, isShown: Terminal.errorIsTerminal && !arguments.silent)
+        var progress = ProgressBar(
+            total: response.body.expectedLength, isShown: Terminal.errorIsTerminal && !Terminal.isDumb && !shown.silent)
         var count = 0
         do {
             for try await chunk in response.body {

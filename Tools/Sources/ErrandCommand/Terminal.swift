@@ -1,21 +1,36 @@
+import Errand
 import Foundation
 
-/// Whoever read the output has gone.
+/// The reader of the output has closed the pipe.
 struct BrokenPipe: Error {}
 
 /// The output could not be written.
 struct WriteError: Error, CustomStringConvertible {
     let target: String
-    let code: Int32
-    var description: String { "cannot write to \(target): \(String(cString: strerror(code)))" }
+    let reason: String
+
+    init(target: String, code: Int32) { (self.target, reason) = (target, String(cString: strerror(code))) }
+
+    /// - Parameter error: what writing a file threw.
+    init(target: String, _ error: any Error) {
+        let underlying = (error as NSError).userInfo[NSUnderlyingErrorKey] as? NSError
+        let isSystem = underlying?.domain == NSPOSIXErrorDomain
+        (self.target, reason) = (
+            target, isSystem ? String(cString: strerror(Int32(underlying?.code ?? 0))) : (error as NSError).localizedDescription
+        )
+    }
+
+    var description: String { "cannot write to \(target): \(reason)" }
 }
 
-/// Standard output and error.
+/// Standard input, output and error.
 enum Terminal {
     static let outputIsTerminal = isatty(1) == 1
     static let errorIsTerminal = isatty(2) == 1
+    /// Whether the terminal can't move its cursor.
+    static let isDumb = ProcessInfo.processInfo.environment["TERM"] == "dumb"
 
-    /// A line on standard error.
+    /// Writes a line to standard error.
     static func say(_ text: String) { try? write(Data((text + "\n").utf8), to: 2, named: "standard error") }
 
     static func write(_ data: Data, to descriptor: Int32 = 1, named name: String = "standard output") throws {
@@ -30,5 +45,44 @@ enum Terminal {
                 throw WriteError(target: name, code: errno)
             }
         }
+    }
+
+    /// What comes next on standard input; `nil` at its end.
+    static func read(upTo limitBytes: Int) throws(FileReadError) -> Data? {
+        var buffer = Data(count: limitBytes)
+        while true {
+            let count = buffer.withUnsafeMutableBytes { Foundation.read(0, $0.baseAddress, $0.count) }
+            if count >= 0 { return count == 0 ? nil : buffer.prefix(count) }
+            guard errno == EINTR else { throw FileReadError(path: "standard input", operation: "read", code: errno) }
+        }
+    }
+
+    /// Asks for a password on the terminal that the process belongs to, without showing what is typed; `nil` if there is none, or if
+    /// nothing is typed.
+    static func password(prompt: String) -> String? {
+        let terminal = open("/dev/tty", O_RDWR | O_CLOEXEC)
+        guard terminal >= 0 else { return nil }
+        defer { close(terminal) }
+        var settings = termios()
+        guard tcgetattr(terminal, &settings) == 0 else { return nil }
+        let before = settings
+        settings.c_lflag &= ~tcflag_t(ECHO)
+        guard tcsetattr(terminal, TCSADRAIN, &settings) == 0 else { return nil }
+        let restore: @Sendable () -> Void = {
+            var before = before
+            tcsetattr(terminal, TCSADRAIN, &before)
+        }
+        // Otherwise Ctrl-C would leave a shell that does not show what is typed.
+        Interrupt.whenItComes {
+            restore()
+            exit(Interrupt.exitStatus)
+        }
+        try? write(Data(prompt.utf8), to: terminal)
+        var typed: [UInt8] = []
+        var byte: UInt8 = 0
+        while Foundation.read(terminal, &byte, 1) == 1, byte != UInt8(ascii: "\n") { typed.append(byte) }
+        restore()
+        try? write(Data("\n".utf8), to: terminal)
+        return typed.isEmpty ? nil : String(decoding: typed, as: UTF8.self)
     }
 }

@@ -1,3 +1,7 @@
+import ArgumentParser
+import Errand
+import ErrandTesting
+import Foundation
 import Testing
 
 @testable import ErrandCommand
@@ -8,7 +12,119 @@ struct ArgumentTests {
         ("a.example:8080/x://y", "http://a.example:8080/x://y"), ("a.example", "http://a.example"), ("://a.example", "http://://a.example"),
         ("[::1]:80/", "http://[::1]:80/"), ("https://a.example/?next=http://b.example", "https://a.example/?next=http://b.example"),
         ("HTTP://a.example", "HTTP://a.example"), ("ftp://a.example", "ftp://a.example"),
+        (":8080/x", "http://localhost:8080/x"), (":8080", "http://localhost:8080"), (":/x", "http://localhost/x"),
+        (":", "http://localhost"),
     ]) func aURLWithoutASchemeOfItsOwnGetsOne(url: String, expected: String) {
         #expect(RequestArguments.absolute(url) == expected)
+    }
+
+    @Test(arguments: [
+        ("http://a.example/ä?q=ü b", "http://a.example/%C3%A4?q=%C3%BC%20b"), (" http://a.example/x#part\n", "http://a.example/x"),
+        ("http://a.example/100%?a=%41%zz", "http://a.example/100%25?a=%41%25zz"), ("http://a.example?q=ü#?", "http://a.example?q=%C3%BC"),
+        ("http://a.example/[a]|b", "http://a.example/%5Ba%5D%7Cb"), ("http://bücher.example/", "http://bücher.example/"),
+        ("http://a.example/%C3%A4?x=a+b&y=:@/?", "http://a.example/%C3%A4?x=a+b&y=:@/?"), ("http://a.example", "http://a.example"),
+    ]) func aPastedURLIsEncodedAndAValidOneIsNot(text: String, expected: String) {
+        #expect(PastedURL.encoded(text) == expected)
+        #expect(PastedURL.encoded(expected) == expected)
+    }
+
+    @Test(arguments: [
+        ("http://a.example/x/report%20q.pdf?v=1", "report q.pdf"), ("http://a.example/%C3%A4.txt#top", "ä.txt"),
+        ("http://a.example/x%2Fy", "x%2Fy"), ("http://a.example/%2E%2E", "%2E%2E"), ("http://a.example/a%00b", "a%00b"),
+        ("http://a.example/a%0Ab", "a%0Ab"), ("a.example/b", "b"),
+    ]) func aRemoteNameNeverLeavesTheFolder(url: String, expected: String) throws {
+        #expect(try RequestArguments.parse([url]).remoteFileName() == expected)
+    }
+
+    @Test(arguments: ["http://a.example", "http://a.example/", "http://a.example/x/", "http://a.example/x/.."])
+    func aRemoteNameNeedsAPathThatEndsInAName(url: String) throws {
+        let arguments = try RequestArguments.parse([url])
+        #expect(throws: ValidationError.self) { try arguments.remoteFileName() }
+    }
+
+    @Test(
+        arguments: [
+            (ColorChoice.auto, true, [:], true), (.auto, false, [:], false), (.auto, true, ["NO_COLOR": "1"], false),
+            (.auto, true, ["NO_COLOR": ""], true), (.auto, true, ["TERM": "dumb"], false), (.always, false, ["NO_COLOR": "1"], true),
+            (.never, true, [:], false),
+        ] as [(ColorChoice, Bool, [String: String], Bool)])
+    func colorFollowsTheOptionTheTerminalAndTheEnvironment(
+        choice: ColorChoice, isTerminal: Bool, environment: [String: String], isColored: Bool
+    ) {
+        #expect(choice.isColored(isTerminal: isTerminal, environment: environment) == isColored)
+    }
+
+    @Test(arguments: [
+        ("gett", ["get"]), ("GET", ["get"]), ("pots", ["post"]), ("delte", ["delete"]), ("ptach", ["patch"]), ("hed", ["head"]),
+        ("pst", ["post", "put"]), ("options", []), ("localhost", []), ("a.example", []), ("", []),
+    ]) func aMisspeltSubcommandHasItsNearest(word: String, nearest: [String]) {
+        #expect(Misspelling.nearest(to: word) == nearest)
+    }
+
+    @Test func manyArgumentsAfterAURLAreNoMisspelling() {
+        #expect(Misspelling.hint(for: ["a.example", "b.example"]) == nil)
+        #expect(Misspelling.hint(for: ["-v", "get"]) == nil)
+        #expect(Misspelling.hint(for: ["get", "a", "b"]) == nil)
+        #expect(Misspelling.hint(for: ["options", "a"])?.contains("errand -X OPTIONS <url>") == true)
+    }
+
+    @Test(arguments: [
+        ("localhost", true), ("127.0.0.1", true), ("127.8.9.10", true), ("[::1]", true), ("a.example", false),
+        ("127.0.0.1.a.example", false),
+        ("127.0.0", false), ("[::2]", false), ("localhost.a.example", false), ("10.0.0.1", false), ("", false),
+    ]) func thisMachineIsKnownByItsNameAndAddresses(host: String, isLoopback: Bool) {
+        #expect(LoopbackGuard.isLoopback(host) == isLoopback)
+    }
+
+    /// A redirect must not carry `--insecure` away from this machine.
+    @Test func anyCertificateIsTrustedOnThisMachineAlone() async throws {
+        let stub = StubTransport(Stub().responds(.status(.ok)))
+        let stack = stub.wrapped(by: LoopbackGuard())
+        #expect(try await stack.send(Request(.get, url: "https://localhost:8443/")).status == .ok)
+        #expect(try await stack.send(Request(.get, url: "http://a.example/")).status == .ok)
+        await #expect(throws: LoopbackGuard.UnverifiedHost.self) { try await stack.send(Request(.get, url: "https://a.example/")) }
+        #expect(stub.requests.count == 2)
+    }
+
+    @Test(
+        arguments: [
+            ("{\"a\":1}", "application/json"), ("\n [1]", "application/json"), ("text", nil), ("", nil), ("1", nil),
+        ] as [(String, String?)]) func aPipedBodyIsJSONIfItBeginsLikeIt(text: String, contentType: String?)
+    {
+        #expect(PipedBody.contentType(of: Data(text.utf8)) == contentType)
+    }
+
+    @Test func variablesThatDoNotExistAreFound() {
+        #expect(WriteOut.unknownNames(in: "%{http_code} %{response_code} %%{x} %{tiem} 100% %{") == ["tiem"])
+        #expect(WriteOut.unknownNames(in: WriteOut.names.map { "%{\($0)}" }.joined()).isEmpty)
+    }
+
+    @Test(
+        arguments: [
+            (TransportError.Code.cannotConnect, ExchangePhase.connect, ["GET"], "listening on this port"),
+            (.connectionLost, .body, ["GET"], "run the command again"), (.connectionLost, .response, ["GET"], "--retry"),
+            (.timedOut, .connect, ["GET"], "--connect-timeout"), (.timedOut, .body, ["GET"], "--max-time"),
+            (.cannotFindHost, .connect, ["GET"], "'get'"),
+        ] as [(TransportError.Code, ExchangePhase, [String], String)])
+    func theAdviceFitsTheFailure(code: TransportError.Code, phase: ExchangePhase, method: [String], advice: String) throws {
+        let request = try Request(.get, url: "http://gett/")
+        let error = TransportError(code, phase: phase, message: "connection refused", request: request, delivery: .unknown)
+        let line = FailureAdvice(try RequestArguments.parse(["gett"])).line(for: error)
+        #expect(line.contains(advice), "\(line)")
+    }
+
+    /// A retry is no way out where it was asked for already, where it can do harm, and where the body has begun.
+    @Test func aRetryIsAdvisedOnlyWhereItHelps() throws {
+        func line(_ arguments: [String], _ method: HTTPRequest.Method, _ phase: ExchangePhase, _ delivery: Delivery) throws -> String {
+            let request = try Request(method, url: "http://a.example/")
+            let error = TransportError(.connectionLost, phase: phase, request: request, delivery: delivery)
+            return FailureAdvice(try RequestArguments.parse(arguments + ["a.example"])).line(for: error)
+        }
+        #expect(try line([], .get, .response, .unknown).contains("--retry"))
+        #expect(try line([], .post, .response, .notSent).contains("--retry"))
+        #expect(try !line([], .post, .response, .unknown).contains("--retry"))
+        #expect(try !line(["--retry", "3"], .get, .response, .unknown).contains("--retry"))
+        #expect(try !line(["--retry", "3"], .get, .body, .sent).contains("--retry"))
+        #expect(try !line([], .get, .body, .sent).contains("--retry"))
     }
 }

@@ -26,15 +26,23 @@ struct CommandProcess {
     private let output = Pipe()
     private let errors = Pipe()
     private let ended: AsyncStream<Int32>
+    /// Where to type, if it `isInteractive`.
+    private let keyboard: FileHandle?
 
     /// Starts the command.
-    init(_ arguments: [String], input: Data? = nil, output target: FileHandle? = nil, through launcher: [String] = []) throws {
-        try self.init(arguments, input: input, output: target, running: launcher + [Self.path.path])
+    init(
+        _ arguments: [String], input: Data? = nil, output target: FileHandle? = nil, through launcher: [String] = [], in folder: URL? = nil
+    ) throws {
+        try self.init(arguments, input: input, output: target, running: launcher + [Self.path.path], in: folder)
     }
 
     /// Starts any program.
-    init(_ arguments: [String], input: Data? = nil, output target: FileHandle? = nil, running program: [String]) throws {
+    init(
+        _ arguments: [String], input: Data? = nil, output target: FileHandle? = nil, running program: [String], in folder: URL? = nil,
+        isInteractive: Bool = false
+    ) throws {
         let words = program + arguments
+        if let folder { process.currentDirectoryURL = folder }
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
         process.arguments = words
         process.standardOutput = target ?? output.fileHandleForWriting
@@ -42,12 +50,13 @@ struct CommandProcess {
         let (stream, continuation) = AsyncStream.makeStream(of: Int32.self)
         ended = stream
         process.terminationHandler = { process in
-            // A signal is told as a shell tells it.
+            // A signal is reported as a shell reports it.
             continuation.yield(process.terminationReason == .uncaughtSignal ? 128 + process.terminationStatus : process.terminationStatus)
             continuation.finish()
         }
         let inputPipe = Pipe()
-        process.standardInput = input == nil ? FileHandle.nullDevice : inputPipe.fileHandleForReading
+        process.standardInput = input == nil && !isInteractive ? FileHandle.nullDevice : inputPipe.fileHandleForReading
+        keyboard = isInteractive ? inputPipe.fileHandleForWriting : nil
         try process.run()
         try? output.fileHandleForWriting.close()
         try? errors.fileHandleForWriting.close()
@@ -61,9 +70,13 @@ struct CommandProcess {
         }
     }
 
-    /// What it wrote on standard error up to a line that contains `text`; the rest is lost.
-    func waitForError(containing text: String) async {
-        let handle = errors.fileHandleForReading
+    /// Waits until it has written a line that contains `text` to standard error. What it wrote is lost.
+    func waitForError(containing text: String) async { await Self.wait(for: text, on: errors.fileHandleForReading) }
+
+    /// Waits until it has written `text`. What it wrote is lost.
+    func waitForOutput(containing text: String) async { await Self.wait(for: text, on: output.fileHandleForReading) }
+
+    private static func wait(for text: String, on handle: FileHandle) async {
         await withCheckedContinuation { continuation in
             DispatchQueue.global().async {
                 var seen = ""
@@ -76,6 +89,9 @@ struct CommandProcess {
             }
         }
     }
+
+    /// Types a line.
+    func type(_ line: String) throws { try keyboard?.write(contentsOf: Data((line + "\n").utf8)) }
 
     /// Reads all that it writes, and waits for its end.
     func outcome() async throws -> Outcome {
@@ -95,8 +111,31 @@ struct CommandProcess {
     }
 
     /// Runs the command to its end.
-    static func run(_ arguments: String..., input: Data? = nil, through launcher: [String] = []) async throws -> Outcome {
-        try await CommandProcess(arguments, input: input, through: launcher).outcome()
+    static func run(
+        _ arguments: String..., input: Data? = nil, through launcher: [String] = [], in folder: URL? = nil
+    ) async throws -> Outcome {
+        try await CommandProcess(arguments, input: input, through: launcher, in: folder).outcome()
+    }
+
+    // MARK: - On a terminal
+
+    static let script = "/usr/bin/script"
+    static let hasTerminals = FileManager.default.isExecutableFile(atPath: script)
+
+    /// Runs the command on a terminal that `script` makes. What it shows there, of both outputs, is the outcome's text.
+    ///
+    /// - Parameters:
+    ///   - arguments: as a shell reads them.
+    ///   - environment: assignments, as a shell reads them.
+    static func onATerminal(_ arguments: String, environment: String = "TERM=xterm") async throws -> Outcome {
+        try await terminalProcess(arguments, environment: environment).outcome()
+    }
+
+    static func terminalProcess(_ arguments: String, environment: String = "TERM=xterm", isInteractive: Bool = false) throws
+        -> CommandProcess
+    {
+        try CommandProcess(
+            ["\(environment) \(path.path) \(arguments)", "/dev/null"], running: [script, "-qec"], isInteractive: isInteractive)
     }
 }
 

@@ -11,7 +11,7 @@ import Testing
     // MARK: - Exit status
 
     @Test(arguments: [(200, 0), (204, 0), (304, 0), (404, 4), (418, 4), (500, 5), (503, 5)])
-    func theExitStatusTellsTheClassOfTheStatus(code: Int, expected: Int32) async throws {
+    func theExitStatusFollowsTheClassOfTheStatus(code: Int, expected: Int32) async throws {
         try await withDemoServer { (url: String) async throws in
             #expect(try await CommandProcess.run("get", "\(url)/status/\(code)").status == expected)
         }
@@ -22,7 +22,7 @@ import Testing
         #expect(outcome.status == 6)
         #expect(outcome.output.isEmpty)
         #expect(outcome.errors.hasPrefix("errand: GET http://127.0.0.1:1/?token=REDACTED: cannot connect"))
-        #expect(outcome.errors.contains("(not sent); try: "))
+        #expect(outcome.errors.hasSuffix("(not sent). Is a server listening on this port?\n"))
         #expect(outcome.errors.split(separator: "\n").count == 1)
     }
 
@@ -39,12 +39,13 @@ import Testing
         #expect(!outcome.errors.isEmpty && !outcome.errors.contains("user:pw"))
     }
 
-    @Test func aDeadlineIsToldWithItsPhase() async throws {
+    @Test func aTimeoutSaysWhatItWaitedFor() async throws {
         try await withDemoServer { (url: String) async throws in
             let outcome = try await CommandProcess.run("get", "\(url)/slow", "--max-time", "0.3")
             #expect(outcome.status == 6)
-            #expect(outcome.errors.contains("timed out while waiting for the response after 0."))
+            #expect(outcome.errors.contains("timed out") && outcome.errors.contains("response") && outcome.errors.contains("after 0."))
             #expect(outcome.errors.contains("(may have been sent)"))
+            #expect(outcome.errors.contains("--max-time"))
         }
     }
 
@@ -191,7 +192,7 @@ import Testing
             let outcome = try await CommandProcess.run(
                 "get", "-v", "\(url)/notes?token=s3cret", "-q", "page=1", "-H", "X-Test: one", "-u", "joe:s3cret", "-b", "id=s3cret")
             #expect(outcome.status == 0)
-            #expect(outcome.errors.contains("> GET \(url)/notes?token=REDACTED&page=1"))
+            #expect(outcome.errors.contains("> GET /v1/notes?token=REDACTED&page=1 HTTP/1.1\n> Host: "))
             #expect(outcome.errors.contains("> X-Test: one"))
             #expect(outcome.errors.contains("> Authorization: <redacted>"))
             #expect(!outcome.errors.contains("s3cret"))
@@ -211,25 +212,17 @@ import Testing
         }
     }
 
-    fileprivate static let script = "/usr/bin/script"
-
-    /// What the command shows on a terminal, by way of `script`, which makes one.
-    private func onATerminal(_ arguments: String) async throws -> CommandProcess.Outcome {
-        let process = try CommandProcess(["\(CommandProcess.path.path) \(arguments)", "/dev/null"], running: [Self.script, "-qec"])
-        return try await process.outcome()
-    }
-
-    @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: CommandTests.script), "there is no /usr/bin/script here"))
-    func aTerminalGetsColourAndProgress() async throws {
+    @Test(.enabled(if: CommandProcess.hasTerminals, "there is no /usr/bin/script here"))
+    func aTerminalGetsColorAndProgress() async throws {
         let file = temporary("progress")
         defer { try? FileManager.default.removeItem(at: file) }
         try await withDemoServer { (url: String) async throws in
-            let json = try await onATerminal("get \(url)/notes")
+            let json = try await CommandProcess.onATerminal("get \(url)/notes")
             #expect(json.status == 0)
-            #expect(json.text.contains("\u{1b}[34m\"text\"\u{1b}[0m: \u{1b}[32m\"Buy tea\"\u{1b}[0m"))
-            let download = try await onATerminal("get '\(url)/zeros?bytes=20000000' -o \(file.path)")
+            #expect(json.text.contains("\u{1b}[94m\"text\"\u{1b}[0m: \u{1b}[32m\"Buy tea\"\u{1b}[0m"))
+            let download = try await CommandProcess.onATerminal("get '\(url)/zeros?bytes=20000000' -o \(file.path)")
             #expect(download.text.contains("[==============================] 100 %  20.0 MB"))
-            let silent = try await onATerminal("get -s '\(url)/zeros?bytes=20000000' -o \(file.path)")
+            let silent = try await CommandProcess.onATerminal("get -s '\(url)/zeros?bytes=20000000' -o \(file.path)")
             #expect(silent.output.isEmpty)
         }
     }
@@ -273,7 +266,7 @@ import Testing
             #expect(followed.text == "arrived 200 2\n")
             let tooMany = try await CommandProcess.run("get", "-L", "--max-redirs", "1", "\(url)/redirect/2")
             #expect(tooMany.status == 6)
-            #expect(tooMany.errors.contains("more than 1 redirects"))
+            #expect(tooMany.errors.contains("more than 1") && tooMany.errors.contains("--max-redirs"))
         }
     }
 
@@ -282,6 +275,7 @@ import Testing
             let outcome = try await CommandProcess.run("get", "-v", "--retry", "3", "\(url)/busy", "-w", "%{http_code}")
             #expect(outcome.text == "200")
             #expect(outcome.errors.components(separatedBy: "< HTTP/1.1 503").count == 3)
+            #expect(outcome.errors.contains("* attempt 2 after 503\n") && outcome.errors.contains("* attempt 3 after 503\n"))
         }
     }
 

@@ -1,0 +1,45 @@
+/// Recognizes a misspelt subcommand, which the parser takes for a URL.
+enum Misspelling {
+    static let subcommands = ["send", "get", "post", "put", "patch", "delete", "head", "serve", "tour", "help"]
+
+    /// What to say about arguments of which there are too many: the first of them is a word that names no subcommand. `nil` if it is not.
+    static func hint(for arguments: [String]) -> String? {
+        guard let word = arguments.first, isWord(word), !subcommands.contains(word) else { return nil }
+        let near = nearest(to: word)
+        if !near.isEmpty {
+            return "there is no subcommand '\(word)'; did you mean \(near.map { "'\($0)'" }.joined(separator: " or "))?"
+        }
+        return "there is no subcommand '\(word)'; the subcommands are \(subcommands.joined(separator: ", ")). "
+            + "Other methods: errand -X \(word.uppercased()) <url>"
+    }
+
+    /// Letters alone: a host that has more labels than one, a port or a path is not a word.
+    private static func isWord(_ text: String) -> Bool {
+        !text.isEmpty && text.utf8.allSatisfy { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0 | 0x20) }
+    }
+
+    /// The subcommands that are fewest changes away from `word`, if those are few for its length.
+    static func nearest(to word: String) -> [String] {
+        guard isWord(word), word.utf8.count <= 20 else { return [] }
+        let distances = subcommands.map { ($0, distance(word.lowercased(), $0)) }
+        let least = distances.map(\.1).min() ?? .max
+        return least <= max(1, word.count / 3) ? distances.filter { $0.1 == least }.map(\.0) : []
+    }
+
+    /// How many letters have to be inserted, removed, replaced or swapped with their neighbor.
+    static func distance(_ first: String, _ second: String) -> Int {
+        let (a, b) = (Array(first.utf8), Array(second.utf8))
+        var beforeLast: [Int] = []
+        var last = Array(0...b.count)
+        for i in 0..<a.count {
+            var row = [i + 1]
+            for j in 0..<b.count {
+                var cost = min(row[j] + 1, last[j + 1] + 1, last[j] + (a[i] == b[j] ? 0 : 1))
+                if i > 0, j > 0, a[i] == b[j - 1], a[i - 1] == b[j] { cost = min(cost, beforeLast[j - 1] + 1) }
+                row.append(cost)
+            }
+            (beforeLast, last) = (last, row)
+        }
+        return last[b.count]
+    }
+}

@@ -1,0 +1,16 @@
+import Errand
+
+/// One line about a response that would leave a terminal empty otherwise: `404 Not Found`.
+enum StatusLine {
+    /// Status and reason; for a redirect that was not followed, where it leads.
+    static func text(for response: Response) -> String {
+        let reason = response.status.reasonPhrase.shownSafely()
+        let status = "\(response.status.code)" + (reason.isEmpty ? "" : " \(reason)")
+        guard isRedirect(response), let field = response.headers.first(where: { $0.name == .location }) else { return status }
+        return "\(status) → \(response.request.options.sensitivity.shownValue(of: field).shownSafely()), follow with -L"
+    }
+
+    static func isRedirect(_ response: Response) -> Bool {
+        [301, 302, 303, 307, 308].contains(response.status.code) && response.headers[.location] != nil
+    }
+}

@@ -1,0 +1,360 @@
+import Foundation
+import Testing
+
+@testable import ErrandCommand
+
+/// What somebody meets who uses the command for the first time.
+@Suite(.timeLimit(.minutes(2)), .serialized) struct FirstContactTests {
+    private func inFolder(_ body: (URL) async throws -> Void) async throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("errand-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        try await body(folder)
+    }
+
+    // MARK: - Methods and subcommands
+
+    @Test(arguments: [["post"], ["put"], ["patch"], ["delete"], ["-X", "POST"], ["-d", "a=b"], ["post", "-d", "a=b"]])
+    func theHeadOptionNeverSendsAnythingElse(words: [String]) async throws {
+        try await withRawServer { (server: RawServer) async throws in
+            let outcome = try await CommandProcess(words + ["-I", server.url]).outcome()
+            #expect(outcome.status == 64)
+            #expect(outcome.errors.contains("-I sends HEAD") && outcome.errors.contains("-i "))
+            #expect(server.requests.isEmpty)
+        }
+    }
+
+    @Test(arguments: [[], ["get"], ["head"], ["-X", "GET"], ["-G", "-d", "a=b"]]) func theHeadOptionSendsHead(words: [String]) async throws
+    {
+        try await withRawServer { (server: RawServer) async throws in
+            let outcome = try await CommandProcess(words + ["-I", server.url]).outcome()
+            #expect(outcome.status == 0 && outcome.text.hasPrefix("HTTP/1.1 204 No Content\r\n"))
+            #expect(server.requests.count == 1 && server.lastHead.first?.hasPrefix("HEAD /") == true)
+        }
+    }
+
+    @Test(arguments: [
+        ("gett", "did you mean 'get'?"), ("delte", "did you mean 'delete'?"), ("options", "errand -X OPTIONS <url>"),
+        ("fetch", "the subcommands are send, get, post"),
+    ]) func aMisspeltSubcommandIsNamed(word: String, hint: String) async throws {
+        let outcome = try await CommandProcess.run(word, "http://127.0.0.1:1/")
+        #expect(outcome.status == 64)
+        #expect(outcome.errors.contains("there is no subcommand '\(word)'") && outcome.errors.contains(hint))
+    }
+
+    // MARK: - Usage
+
+    @Test func theUsageNamesTheURLAndTheOptions() async throws {
+        for name in ["get", "post", "put", "patch", "delete", "head"] {
+            let missing = try await CommandProcess.run(name)
+            #expect(missing.errors.contains("Usage: errand \(name) [<options>] <url>\n"))
+            // Found by the parser, and found later.
+            let late = try await CommandProcess.run(name, "ftp://a.example/")
+            #expect(late.status == 64 && late.errors.contains("Usage: errand \(name) [<options>] <url>\n"))
+            #expect(late.errors.contains("See 'errand \(name) --help'"))
+        }
+        #expect(try await CommandProcess.run("--help").text.contains("USAGE: errand [<options>] <url>\n"))
+        #expect(try await CommandProcess.run("ftp://a.example/").errors.contains("Usage: errand [<options>] <url>\n"))
+    }
+
+    @Test func numbersOutOfRangeAreShownWithTheirRule() async throws {
+        let zero = try await CommandProcess.run("get", "--max-time", "0", "a.example")
+        #expect(zero.errors.contains("--max-time must be more than 0 and less than 1000000000 seconds (is 0)"))
+        let retry = try await CommandProcess.run("get", "--retry", "101", "a.example")
+        #expect(retry.errors.contains("--retry must be 0 to 100 (is 101)"))
+        let port = try await CommandProcess.run("serve", "-p", "70000")
+        #expect(port.status == 64 && port.errors.contains("--port must be 0 to 65535 (is 70000)"))
+    }
+
+    @Test func aTakenPortIsExplained() async throws {
+        try await withRawServer { (server: RawServer) async throws in
+            let outcome = try await CommandProcess.run("serve", "-p", "\(server.port)")
+            #expect(outcome.status == 6)
+            #expect(
+                outcome.errors == "errand: cannot serve on port \(server.port): another program listens there. "
+                    + "Choose another port, or leave out --port for a free one\n")
+        }
+    }
+
+    // MARK: - URLs and hosts
+
+    @Test func aPastedURLIsSent() async throws {
+        try await withRawServer { (server: RawServer) async throws in
+            #expect(try await CommandProcess.run("get", "\(server.url)/ä?q=ü b#top").status == 0)
+            #expect(server.lastHead.first == "GET /%C3%A4?q=%C3%BC%20b HTTP/1.1")
+            #expect(try await CommandProcess.run("-G", "-d", "q=ü b", server.url).status == 0)
+            #expect(server.lastHead.first == "GET /?q=%C3%BC%20b HTTP/1.1")
+        }
+    }
+
+    @Test func aPortAloneIsLocalhost() async throws {
+        try await withRawServer { (server: RawServer) async throws in
+            let outcome = try await CommandProcess.run(":\(server.port)/x", "-w", "%{url_effective}")
+            #expect(outcome.status == 0 && outcome.text == "http://localhost:\(server.port)/x")
+        }
+    }
+
+    @Test func aHostIsResolvedToTheAddressThatIsGiven() async throws {
+        try await withRawServer { (server: RawServer) async throws in
+            let url = "http://nowhere.invalid:\(server.port)/"
+            #expect(try await CommandProcess.run("get", url, "--resolve", "nowhere.invalid:\(server.port):127.0.0.1").status == 0)
+            #expect(server.lastHead.contains { $0.lowercased() == "host: nowhere.invalid:\(server.port)" })
+            // For another port.
+            #expect(try await CommandProcess.run("get", url, "--resolve", "nowhere.invalid:1:127.0.0.1").status == 6)
+            for entry in [
+                "nowhere.invalid", "nowhere.invalid:80", "nowhere.invalid:80:localhost", "nowhere.invalid:0:127.0.0.1", ":80:127.0.0.1",
+            ] {
+                let outcome = try await CommandProcess.run("get", url, "--resolve", entry)
+                #expect(outcome.status == 64 && outcome.errors.contains("--resolve must"))
+            }
+        }
+    }
+
+    @Test func credentialsInAURLAreReferredToTheirOption() async throws {
+        let outcome = try await CommandProcess.run("get", "http://user:pw@127.0.0.1:1/")
+        #expect(outcome.status == 64 && outcome.errors.contains("Use -u USER:PASSWORD"))
+    }
+
+    // MARK: - TLS
+
+    @Test func tlsToAServerWithoutItNamesTheScheme() async throws {
+        try await withDemoServer { (url: String) async throws in
+            let outcome = try await CommandProcess.run("get", url.replacing("http:", with: "https:") + "/notes")
+            #expect(outcome.status == 6)
+            #expect(outcome.errors.contains("Use http:// in place of https://") && !outcome.errors.contains("--cacert"))
+        }
+    }
+
+    @Test func anyCertificateOfAnotherMachineIsRefusedBeforeAnythingIsSent() async throws {
+        let outcome = try await CommandProcess.run("get", "-k", "https://a.example:8443/")
+        #expect(outcome.status == 64)
+        #expect(outcome.errors.contains("--cacert FILE") && outcome.errors.contains("openssl s_client -connect a.example:8443"))
+        #expect(try await CommandProcess.run("get", "-k", "-x", "http://127.0.0.1:1", "https://localhost/").status == 64)
+    }
+
+    private static let openssl = "/usr/bin/openssl"
+
+    @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: openssl), "there is no /usr/bin/openssl here"))
+    func anyCertificateOfThisMachineIsTrustedOnDemand() async throws {
+        try await inFolder { (folder: URL) async throws in
+            let make = try CommandProcess(
+                [
+                    "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=other.example", "-keyout", "key.pem",
+                    "-out",
+                    "cert.pem",
+                ], running: [Self.openssl], in: folder)
+            #expect(try await make.outcome().status == 0)
+            let port = try freePort()
+            let server = try CommandProcess(
+                ["s_server", "-accept", "127.0.0.1:\(port)", "-key", "key.pem", "-cert", "cert.pem", "-www"], running: [Self.openssl],
+                in: folder)
+            // It may have inherited that it ignores other signals.
+            defer { kill(server.process.processIdentifier, SIGKILL) }
+            await server.waitForOutput(containing: "ACCEPT")
+            let refused = try await CommandProcess.run("get", "https://127.0.0.1:\(port)/")
+            #expect(refused.status == 6)
+            #expect(refused.errors.contains("--cacert FILE") && refused.errors.contains("-k"))
+            let trusted = try await CommandProcess.run("get", "-k", "https://127.0.0.1:\(port)/", "-o", "/dev/null", "-w", "%{http_code}")
+            #expect(trusted.text == "200")
+        }
+    }
+
+    /// One that was free a moment ago.
+    private func freePort() throws -> Int {
+        let server = try RawServer()
+        defer { server.stop() }
+        return server.port
+    }
+
+    // MARK: - Failures
+
+    @Test func aBodyThatBreaksOffIsNotRetried() async throws {
+        try await withRawServer(response: "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhello") { (server: RawServer) async throws in
+            let outcome = try await CommandProcess.run("get", server.url, "--retry", "3")
+            #expect(outcome.status == 6 && outcome.text == "hello")
+            #expect(outcome.errors.contains("connection lost") && outcome.errors.contains("run the command again"))
+            #expect(!outcome.errors.contains("--retry"))
+            #expect(server.requests.count == 1)
+        }
+    }
+
+    @Test(arguments: [["-o", "/no/such/folder/x"], ["-o", "/"], ["-D", "/no/such/folder/x"], ["--har", "/dev/null/x"]])
+    func aFileThatCannotBeWrittenHasAStatusOfItsOwn(words: [String]) async throws {
+        try await withRawServer(response: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi") { (server: RawServer) async throws in
+            let outcome = try await CommandProcess(["get", server.url] + words).outcome()
+            #expect(outcome.status == 23)
+            #expect(outcome.errors.hasPrefix("errand: cannot write to \(words[1])"))
+        }
+    }
+
+    @Test func anErrorPageIsNotWrittenOnDemand() async throws {
+        try await inFolder { (folder: URL) async throws in
+            let file = folder.appendingPathComponent("page").path
+            try await withDemoServer { (url: String) async throws in
+                let outcome = try await CommandProcess.run("get", "-f", "\(url)/notes/99", "-o", file)
+                #expect(outcome.status == 4 && outcome.output.isEmpty)
+                #expect(outcome.errors == "errand: GET \(url)/notes/99: 404 Not Found\n")
+                #expect(!FileManager.default.fileExists(atPath: file))
+                #expect(try await CommandProcess.run("get", "-fs", "\(url)/notes/99").errors.isEmpty)
+                #expect(try await CommandProcess.run("get", "-fsS", "\(url)/notes/99").errors.contains("404"))
+                #expect(try await CommandProcess.run("get", "-f", "\(url)/notes").text.contains("Buy tea"))
+            }
+        }
+    }
+
+    @Test func aBodyIsWrittenUnderTheNameInItsURL() async throws {
+        try await inFolder { (folder: URL) async throws in
+            try await withRawServer(response: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi") { (server: RawServer) async throws in
+                let outcome = try await CommandProcess.run(
+                    "get", "-O", "\(server.url)/x/report%20q.pdf?v=1", "-w", "%{filename_effective}", in: folder)
+                #expect(outcome.status == 0 && outcome.text == "report q.pdf")
+                #expect(try String(contentsOf: folder.appendingPathComponent("report q.pdf"), encoding: .utf8) == "hi")
+                #expect(try await CommandProcess.run("get", "-O", server.url, in: folder).status == 64)
+                #expect(try await CommandProcess.run("get", "-O", "-o", "x", "\(server.url)/x", in: folder).status == 64)
+                #expect(server.requests.count == 1)
+            }
+        }
+    }
+
+    // MARK: - Bodies and credentials
+
+    @Test func jsonFromAPipeIsSent() async throws {
+        try await withRawServer { (server: RawServer) async throws in
+            #expect(try await CommandProcess.run("post", server.url, input: Data(#"{"text":"Pour tea"}"#.utf8)).status == 0)
+            #expect(server.requests.last?.hasSuffix("\r\n\r\n" + #"{"text":"Pour tea"}"#) == true)
+            let head = server.lastHead.map { $0.lowercased() }
+            #expect(head.contains("content-type: application/json") && head.contains("accept: application/json"))
+            #expect(head.contains("content-length: 19"))
+            #expect(try await CommandProcess.run("put", server.url, input: Data("text".utf8)).status == 0)
+            #expect(server.requests.last?.hasSuffix("\r\n\r\ntext") == true)
+            #expect(!server.lastHead.contains { $0.lowercased().hasPrefix("content-type") })
+            // An empty pipe, an option for a body, and a method without one.
+            #expect(try await CommandProcess.run("post", server.url, input: Data()).status == 0)
+            #expect(server.lastHead.map { $0.lowercased() }.contains("content-length: 0"))
+            #expect(try await CommandProcess.run("post", server.url, "-d", "a=b", input: Data("{}".utf8)).status == 0)
+            #expect(server.requests.last?.hasSuffix("\r\n\r\na=b") == true)
+            #expect(try await CommandProcess.run("get", server.url, input: Data("{}".utf8)).status == 0)
+            #expect(server.requests.last?.hasSuffix("\r\n\r\n") == true)
+        }
+    }
+
+    @Test func aLongPipeIsSentAsItComes() async throws {
+        try await withDemoServer { (url: String) async throws in
+            #expect(try await CommandProcess.run("put", "\(url)/upload", input: Data(count: 3_000_000)).text == "3000000")
+        }
+    }
+
+    private static let setsid = "/usr/bin/setsid"
+
+    @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: setsid), "there is no /usr/bin/setsid here"))
+    func withoutATerminalAPasswordHasToBeGiven() async throws {
+        let outcome = try await CommandProcess.run("get", "-u", "joe", "http://127.0.0.1:1/", through: [Self.setsid, "-w"])
+        #expect(outcome.status == 64)
+        #expect(outcome.errors.contains("-u joe has no password. Use -u USER:PASSWORD"))
+    }
+
+    @Test(.enabled(if: CommandProcess.hasTerminals, "there is no /usr/bin/script here"))
+    func aPasswordIsAskedForWithoutShowingIt() async throws {
+        try await withRawServer { (server: RawServer) async throws in
+            let process = try CommandProcess.terminalProcess("get -u joe \(server.url)", isInteractive: true)
+            await process.waitForOutput(containing: "Password for joe at 127.0.0.1:\(server.port): ")
+            try process.type("s3cret")
+            let outcome = try await process.outcome()
+            #expect(outcome.status == 0 && !outcome.text.contains("s3cret"))
+            #expect(server.lastHead.contains { $0.hasSuffix(" Basic am9lOnMzY3JldA==") })
+        }
+    }
+
+    // MARK: - What is shown
+
+    /// Each line that is shown was sent, and each line that was sent is shown.
+    @Test func verboseShowsTheHeadAsItIsSent() async throws {
+        try await withRawServer { (server: RawServer) async throws in
+            for words in [
+                ["get", server.url + "/x?a=1"], ["post", server.url, "-j", "text=Pour tea"], ["post", server.url],
+                ["delete", server.url, "-H", "X-Test: one"], ["get", server.url, "--compressed"], ["put", server.url, "-T", "-"],
+                ["get", server.url, "-H", "Host: other.example"],
+            ] {
+                let outcome = try await CommandProcess(words + ["-v"], input: Data("text".utf8)).outcome()
+                let shown = outcome.errors.split(separator: "\n").filter { $0.hasPrefix("> ") }.map { $0.dropFirst(2).lowercased() }
+                #expect(shown.sorted() == server.lastHead.map { $0.lowercased() }.sorted())
+                #expect(shown.first == server.lastHead.first?.lowercased())
+                #expect(outcome.errors.contains("* connected to 127.0.0.1 port \(server.port)\n"))
+            }
+        }
+    }
+
+    @Test func variablesThatDoNotExistAreReported() async throws {
+        try await withDemoServer { (url: String) async throws in
+            let outcome = try await CommandProcess.run("get", "\(url)/lines", "-o", "/dev/null", "-w", "%{tiem} %{time_total} 100%%\\n")
+            #expect(outcome.errors == "errand: warning: --write-out has no variable 'tiem'\n")
+            #expect(outcome.text.wholeMatch(of: #/%\{tiem\} [0-9]+\.[0-9]{6} 100%\n/#) != nil)
+            let redirect = try await CommandProcess.run("get", "\(url)/redirect/2", "-w", "%{redirect_url}")
+            #expect(redirect.text == "\(url)/redirect/1")
+        }
+    }
+
+    @Test func colorCanBeAskedForAndRefused() async throws {
+        try await withDemoServer { (url: String) async throws in
+            let plain = try await CommandProcess.run("get", "\(url)/notes")
+            #expect(!plain.text.contains("\n") && !plain.text.contains("\u{1b}"))
+            let always = try await CommandProcess.run("get", "--color", "always", "\(url)/notes")
+            #expect(always.text.contains("    \u{1b}[94m\"text\"\u{1b}[0m: \u{1b}[32m\"Buy tea\"\u{1b}[0m"))
+            #expect(try await CommandProcess.run("get", "--color", "sometimes", "\(url)/notes").status == 64)
+        }
+    }
+
+    @Test(.enabled(if: CommandProcess.hasTerminals, "there is no /usr/bin/script here"))
+    func aTerminalWithoutColorGetsIndentationAlone() async throws {
+        try await withDemoServer { (url: String) async throws in
+            for environment in ["TERM=xterm NO_COLOR=1", "TERM=dumb"] {
+                let outcome = try await CommandProcess.onATerminal("get -i \(url)/notes", environment: environment)
+                #expect(outcome.text.contains("    \"text\": \"Buy tea\"") && !outcome.text.contains("\u{1b}"))
+            }
+            let never = try await CommandProcess.onATerminal("get --color never \(url)/notes")
+            #expect(never.text.contains("    \"text\": \"Buy tea\"") && !never.text.contains("\u{1b}"))
+            let head = try await CommandProcess.onATerminal("get -i \(url)/notes")
+            #expect(
+                head.text.contains("\u{1b}[92m200 OK\u{1b}[0m") && head.text.contains("\u{1b}[94mContent-Type\u{1b}[0m: application/json"))
+        }
+    }
+
+    @Test(.enabled(if: CommandProcess.hasTerminals, "there is no /usr/bin/script here"))
+    func aTerminalIsToldTheStatusWhereItWouldStayEmpty() async throws {
+        try await inFolder { (folder: URL) async throws in
+            let file = folder.appendingPathComponent("page").path
+            try await withDemoServer { (url: String) async throws in
+                #expect(try await CommandProcess.onATerminal("get \(url)/status/404").text == "404 Not Found\r\n")
+                #expect(try await CommandProcess.onATerminal("get \(url)/status/204").text == "204 No Content\r\n")
+                let redirect = try await CommandProcess.onATerminal("get \(url)/redirect/1")
+                #expect(redirect.text == "302 Found → /v1/redirect/0, follow with -L\r\n")
+                #expect(try await CommandProcess.onATerminal("get -L \(url)/redirect/1").text == "arrived")
+                let saved = try await CommandProcess.onATerminal("get \(url)/notes/99 -o \(file)")
+                #expect(saved.status == 4 && saved.text.contains("404 Not Found"))
+                #expect(try await CommandProcess.onATerminal("get -s \(url)/status/404").text.isEmpty)
+                #expect(try await !CommandProcess.onATerminal("get \(url)/lines").text.contains("200"))
+            }
+        }
+        // A script gets the status from the exit status, and nothing else.
+        try await withDemoServer { (url: String) async throws in
+            #expect(try await CommandProcess.run("get", "\(url)/status/404").errors.isEmpty)
+        }
+    }
+
+    @Test(.enabled(if: CommandProcess.hasTerminals, "there is no /usr/bin/script here"))
+    func binaryIsNotWrittenToATerminal() async throws {
+        try await withDemoServer { (url: String) async throws in
+            let outcome = try await CommandProcess.onATerminal("get '\(url)/download?bytes=1000'")
+            #expect(outcome.status == 23)
+            #expect(outcome.text.hasPrefix("errand: the body is binary") && outcome.text.split(whereSeparator: \.isNewline).count == 1)
+            let forced = try await CommandProcess.onATerminal("get '\(url)/download?bytes=1000' -o -")
+            #expect(forced.status == 0 && !forced.text.contains("is binary"))
+        }
+        try await withRawServer(response: "HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nContent-Length: 4\r\n\r\nPNG!") {
+            (server: RawServer) async throws in
+            let outcome = try await CommandProcess.onATerminal("get \(server.url)")
+            #expect(outcome.status == 23 && !outcome.text.contains("PNG!"))
+            #expect(try await CommandProcess.onATerminal("-I \(server.url)").status == 0)
+        }
+    }
+}
