@@ -66,10 +66,14 @@ def rows(scratch):
     yield "tls12", "NGINX_TLS12", [at("NGINX_TLS12")], "TLSv1.2"
     yield "early-413", n, code + ["--data-binary", f"@{big}", at(n, "/big")], "413"
     yield "range-multi", n, ["-o", "/dev/null", "-D", "-", "-r", "0-1,5-6", at(n, "/a.txt")], "multipart/byteranges"
+    yield "head", n, ["-I", at(n, "/a.txt")], r"status 0 HTTP/1\.1 200 "
+    yield "fail", n, ["-f", at(n, "/none")], r"status 4 +errand: GET \S+/none: 404 Not Found"
+    port = at(n).rpartition(":")[2]
+    yield "resolve", n, code + ["--resolve", f"nowhere.invalid:{port}:127.0.0.1", f"http://nowhere.invalid:{port}/a.txt"], "200"
     yield "unix-socket", n, None, LATER + "--unix-socket"
     yield "pause-in-body", n, [at(n, "/sleep")], "end"
     yield "slow-body", n, ["--max-time", "1", "-o", "/dev/null", at(n, "/slow/1m.bin")], "status 6 .*timed out while reading the body"
-    yield "one-per-connection", n, None, "%{num_connects} is not told; the command sends one request"
+    yield "one-per-connection", n, None, "%{num_connects} is not shown; the command sends one request"
     a = "APACHE"
     yield "digest-qop", a, None, LATER + "digest authentication"
     yield "digest-wrong", a, None, LATER + "digest authentication"
@@ -128,6 +132,7 @@ def rows(scratch):
     for number, (name, want) in enumerate(expected.items()):
         yield f"badtls-{name}", "BADTLS_BASE", code + ["--max-time", "3", f"https://localhost:{first + number}/"], want
     yield "badtls-mtls-client", "BADTLS_BASE", client + code + [f"https://localhost:{first + 16}/"], "200"
+    yield "badtls-insecure", "BADTLS_BASE", ["-k"] + code + [f"https://localhost:{first + 5}/"], "200"
     form = ["-F", "a=1", "-F", "b=@/etc/hostname;type=text/plain", "-F", f'c=@{big};filename="we ird;n.txt"']
     yield "multipart-agree", "MULTIPART", form + [at("MULTIPART")], '"agree": true'
     m = "MITM"

@@ -42,7 +42,7 @@ private struct User: Decodable, Sendable {
         }
         let text = try #require(failure.description.split(separator: ": cannot decode ").last)
         #expect(text.hasSuffix(" (status \(status.code))"))
-        return text.replacing(" (status \(status.code))", with: "")
+        return String(text.dropLast(" (status \(status.code))".count))
     }
 
     // MARK: The whole body
