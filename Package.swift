@@ -231,7 +231,22 @@ let package = Package(
             dependencies: ["Errand", "ErrandTesting"],
             swiftSettings: [.defaultIsolation(MainActor.self)]
         ),
-        .testTarget(name: "ReadmeTests", dependencies: ["Errand", "ErrandConformance", "ErrandTesting"]),
+        // The samples of the README and the guides (links to the files of ReadmeTests) in such a module.
+        .testTarget(
+            name: "MainActorSamplesTests",
+            dependencies: [
+                "Errand", "ErrandConformance", "ErrandTesting",
+                .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Telemetry"])),
+            ],
+            swiftSettings: [.defaultIsolation(MainActor.self)]
+        ),
+        .testTarget(
+            name: "ReadmeTests",
+            dependencies: [
+                "Errand", "ErrandConformance", "ErrandTesting", "TestSupport",
+                .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Telemetry"])),
+            ]
+        ),
     ],
     swiftLanguageModes: [.v6]
 )
