@@ -1,0 +1,48 @@
+import Errand
+import ErrandTesting
+import Foundation
+import Logging
+
+// The samples of the article "Getting started on a server", to the letter: `ReadmeTests` holds each block of it against this file.
+
+func makeTransport() throws -> AsyncHTTPClientTransport {
+    var configuration = AsyncHTTPClientTransport.Configuration()
+    configuration.connectTimeout = .seconds(2)
+    configuration.maxConnectionsPerHost = 32
+    configuration.decompresses = true
+    return try AsyncHTTPClientTransport(configuration)
+}
+
+// swift-format-ignore
+func makeInventory(over transport: some HTTPTransport, logger: Logger) -> APIClient {
+    APIClient(
+        transport
+            .metrics()
+            .trace()
+            .concurrencyLimit(64)
+            .circuitBreaker()
+            .redirect()
+            .retry()
+            .timeout(.seconds(5))
+            .log(to: logger, style: .oneLine, metadata: .all)
+            .traceCall()
+            .server("https://inventory.internal")
+    )
+}
+
+func stock(of item: String, from inventory: APIClient, within remaining: Duration) async throws -> Int {
+    let stock = Endpoint<[String: Int]>.get("/items/\(item, "item")/stock").with(\.timeout, .use(remaining))
+    return try await inventory.value(stock)["count"] ?? 0
+}
+
+// swift-format-ignore
+func inventoryIsAskedAgain() async throws {
+    let clock = ManualClock()
+    let stub = StubTransport(
+        Stub(.get, "/items/{item}/stock").responds(.status(.serviceUnavailable), .json(["count": 3])))
+    let inventory = APIClient(stub.retry(clock: clock).server("https://inventory.internal"))
+    let count = try await clock.advancingToSleepers {
+        try await stock(of: "tea", from: inventory, within: .seconds(5))
+    }
+    assert(count == 3 && stub.requests.count == 2)
+}
