@@ -1,0 +1,46 @@
+import Errand
+import ErrandTesting
+import Foundation
+
+// The samples of the article "From URLSession", to the letter: `ReadmeTests` holds each block of it against this file.
+
+func note(at url: URL) async throws -> Note {
+    let response = try await HTTPStack.default.validateStatus().send(Request(.get, url: url))
+    return try await response.json(as: Note.self)
+}
+
+func note(_ id: Int, from api: APIClient) async throws -> Note {
+    try await api.get("/notes/\(id, "id")", timeout: .seconds(10))
+}
+
+func draft(_ url: URL) throws -> Request {
+    var request = try Request(.put, url: url, headers: [.contentType: "application/json"], body: .text(#"{"text":"Buy tea"}"#))
+    request.headers[.custom("X-Tenant")] = "blue"
+    request.query["draft"] = "true"
+    request.options.timeout = .use(.seconds(10))
+    return request
+}
+
+func backUp(_ file: URL, from api: APIClient, to copy: URL) async throws {
+    let archive = Endpoint<Void>.put("/archive", body: .file(file, contentType: "application/zip"))
+    try await api.upload(archive) { print($0) }
+    try await api.download(Endpoint<Void>.get("/archive"), to: copy) { print($0) }
+}
+
+func follow(_ stack: HTTPStack, each line: (String) -> Void) async throws {
+    let response = try await stack.send(Request(.get, "/changes"))
+    for try await text in response.body.lines { line(text) }
+}
+
+// swift-format-ignore
+func patient(_ stack: HTTPStack) -> HTTPStack {
+    stack
+        .retry(RetryPolicy(maxAttempts: 20, backoff: .exponential(base: .milliseconds(500), cap: .seconds(5))), budget: nil)
+        .timeout(.seconds(60))
+}
+
+func noteIsLoaded() async throws {
+    let stub = StubTransport(Stub(.get, "/notes/{id}").responds(.json(Note(id: 7, text: "Buy tea"))))
+    let loaded = try await note(7, from: APIClient(stub.server("https://notes.example")))
+    assert(loaded.text == "Buy tea" && stub.requests.count == 1)
+}
