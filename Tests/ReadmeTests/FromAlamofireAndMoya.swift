@@ -1,0 +1,88 @@
+import Errand
+import ErrandTesting
+
+// The samples of the article "From Alamofire and Moya", to the letter: `ReadmeTests` holds each block of it against this file.
+
+nonisolated struct Account: Codable, Sendable, Equatable {
+    var id: Int
+    var name: String
+}
+
+nonisolated enum Accounts {
+    static func list(matching text: String) -> Endpoint<[Account]> { .get("/accounts", query: ["q": text]) }
+    static func rename(_ id: Int, to name: String) -> Endpoint<Account> { .patch("/accounts/\(id, "id")", body: .json(["name": name])) }
+    static func signIn(_ user: String, _ password: String) -> Endpoint<Void> {
+        .post("/session", body: .form(["user": user, "password": password]))
+    }
+}
+
+nonisolated struct Envelope<Value: Decodable & Sendable>: Decodable, Sendable {
+    var code: Int
+    var message: String?
+    var data: Value?
+}
+
+nonisolated struct ServiceError: Error, Equatable { var code: Int }
+
+nonisolated extension Envelope {
+    static func value(of endpoint: Endpoint<Envelope<Value>>) -> Endpoint<Value> {
+        endpoint.map { envelope in
+            guard envelope.code == 0, let value = envelope.data else { throw ServiceError(code: envelope.code) }
+            return value
+        }
+    }
+}
+
+nonisolated extension Accounts {
+    static func account(_ id: Int) -> Endpoint<Account> { Envelope.value(of: .get("/accounts/\(id, "id")")) }
+}
+
+struct TimingMiddleware: HTTPMiddleware {
+    let report: @Sendable (_ path: String, _ time: Duration) -> Void
+
+    func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+        let start = ContinuousClock.now
+        let response = try await next.send(request)
+        report(request.head.path ?? "", ContinuousClock.now - start)
+        return response
+    }
+}
+
+// swift-format-ignore
+actor Session {
+    private(set) var token = "old"
+
+    func refresh() async throws { token = "new" }       // sends the refresh token
+}
+
+// swift-format-ignore
+func signedIn(_ transport: some HTTPSender, with session: Session) -> HTTPStack {
+    let refreshes = SingleFlight<String, Void>()
+    let refreshed = ResponseValidator("signed in") { request, response, retries in
+        guard response.status == .unauthorized, retries == 0 else { return .next }
+        let rejected = request.headers[.authorization]
+        return .retryAfter {
+            try await refreshes.run("token", mustFinish: true) {
+                guard await "Bearer \(session.token)" == rejected else { return }
+                try await session.refresh()
+            }
+        }
+    }
+    return transport
+        .transformRequest { $0.headers[.authorization] = await "Bearer \(session.token)" }
+        .validate(refreshed)
+}
+
+func accountsAreStubbed() async throws {
+    let stub = StubTransport(
+        Stub(.get, "/accounts").query("q", "Ada").responds(.json([Account(id: 1, name: "Ada")])),
+        Stub(.get, "/accounts/{id}").responds(.json(["code": 7])))
+    let api = APIClient(stub.server("https://api.example"))
+    let found = try await api.value(Accounts.list(matching: "Ada"))
+    assert(found.map(\.name) == ["Ada"])
+    do {
+        _ = try await api.value(Accounts.account(2))
+    } catch let error as ServiceError {
+        assert(error.code == 7)
+    }
+}
