@@ -1,0 +1,41 @@
+import Errand
+import Foundation
+
+// The samples of the article "Errors for people", to the letter: `ReadmeTests` holds each block of it against this file.
+
+func message(for error: any Error) -> String? {
+    if error.isCancellation { return nil }
+    if error.isConnectivityError { return "You seem to be offline." }
+    let suggestion = (error as? any LocalizedError)?.recoverySuggestion
+    return [error.localizedDescription, suggestion].compactMap { $0 }.joined(separator: " ")
+}
+
+// swift-format-ignore
+func load(_ id: Int, from api: APIClient) async throws -> Note? {
+    do {
+        return try await api.get("/notes/\(id, "id")")
+    } catch let error as StatusError where error.status == .notFound {
+        return nil
+    } catch where error.isServerError || error.isTimeout {
+        return try await api.get("/cached/notes/\(id, "id")")
+    }
+}
+
+func pay(_ order: Int, with api: APIClient) async throws -> String {
+    do {
+        try await api.post("/orders/\(order, "id")/payment")
+        return "Paid."
+    } catch let failure as any RequestFailure {
+        switch failure.delivery {
+        case .notSent: return "Not paid. Try again."
+        case .unknown, .sent: return "Check your account before you try again."
+        }
+    }
+}
+
+nonisolated struct ServerMessage: Decodable { var reason: String }
+
+func reason(of error: StatusError) -> String {
+    if let title = error.problem?.title { return title }
+    return (try? error.decode(ServerMessage.self))?.reason ?? error.localizedDescription
+}
