@@ -1,0 +1,16 @@
+import Errand
+import Logging
+
+// The samples of the article "What the console shows", to the letter: `ReadmeTests` holds each block of it against this file.
+
+// swift-format-ignore
+func logged(_ transport: some HTTPSender, to logger: Logger, clock: any Clock<Duration>) -> HTTPStack {
+    transport
+        .log(to: logger, curl: true, clock: clock)
+        .number()
+        .server("https://api.example")
+}
+
+func profiled(_ transport: some HTTPSender) -> HTTPStack { transport.timeout(.seconds(30)).profile() }
+
+func measured(_ transport: some HTTPSender) -> HTTPStack { transport.metrics().trace().redirect().retry().traceCall() }
