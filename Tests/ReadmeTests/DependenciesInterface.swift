@@ -1,14 +1,14 @@
 // What the article needs of a framework for dependencies, declared here alone: that framework is not among the packages of this
 // repository. The article's sample is type-checked against it, and has not run with the framework itself.
 
-public protocol DependencyKey: Sendable {
+nonisolated public protocol DependencyKey: Sendable {
     associatedtype Value: Sendable = Self
     static var liveValue: Value { get }
     static var previewValue: Value { get }
     static var testValue: Value { get }
 }
 
-public struct DependencyValues: Sendable {
+nonisolated public struct DependencyValues: Sendable {
     private var overridden: [ObjectIdentifier: any Sendable] = [:]
 
     @TaskLocal static var current = DependencyValues()
@@ -20,7 +20,7 @@ public struct DependencyValues: Sendable {
 }
 
 @propertyWrapper
-public struct Dependency<Value: Sendable>: Sendable {
+nonisolated public struct Dependency<Value: Sendable>: Sendable {
     private let read: @Sendable () -> Value
 
     public init(_ path: any KeyPath<DependencyValues, Value> & Sendable) { read = { DependencyValues.current[keyPath: path] } }

@@ -8,13 +8,13 @@ nonisolated struct Note: Codable, Sendable, Equatable {
     var text: String
 }
 
-struct NotesClient: Sendable {
+nonisolated struct NotesClient: Sendable {
     var all: @Sendable () async throws -> [Note]
     var add: @Sendable (_ text: String) async throws -> Note
     var delete: @Sendable (_ id: Int) async throws -> Void
 }
 
-extension NotesClient {
+nonisolated extension NotesClient {
     static func live(_ api: APIClient) -> NotesClient {
         NotesClient(
             all: { try await api.get("/notes") },
@@ -24,15 +24,15 @@ extension NotesClient {
     }
 }
 
-extension NotesClient {
-    /// For previews: no network, and always the same.
+nonisolated extension NotesClient {
+    /// For previews: no network, and always the same notes.
     static let preview = NotesClient(
         all: { [Note(id: 1, text: "Buy tea"), Note(id: 2, text: "Drink it")] },
         add: { text in Note(id: 3, text: text) },
         delete: { _ in }
     )
 
-    /// For tests: whatever a test does not expect fails it.
+    /// For tests: each call fails, unless the test replaces its closure.
     static let unexpected = NotesClient(
         all: { throw Unexpected(call: "all") },
         add: { _ in throw Unexpected(call: "add") },
@@ -54,9 +54,9 @@ final class NotesModel {
         do {
             notes = try await client.all()
         } catch is CancellationError {
-            // The view has gone: nobody is there to be told.
+            // The view has disappeared, and nobody reads a message.
         } catch {
-            message = "Notes can't be loaded now."
+            message = error.localizedDescription
         }
     }
 }
@@ -77,7 +77,7 @@ func requestsAreRight() async throws {
     assert(note.id == 3 && stub.requests.map(\.path) == ["/notes"])
 }
 
-struct AppDependencies: Sendable {
+nonisolated struct AppDependencies: Sendable {
     var notes: NotesClient
 
     static func live() -> AppDependencies {
@@ -88,20 +88,20 @@ struct AppDependencies: Sendable {
     static let preview = AppDependencies(notes: .preview)
 }
 
-enum Composition {
+nonisolated enum Composition {
     @TaskLocal static var dependencies = AppDependencies.preview
 }
 
 @MainActor
 func firstScreen() -> NotesModel { NotesModel(client: Composition.dependencies.notes) }
 
-extension NotesClient: DependencyKey {
+nonisolated extension NotesClient: DependencyKey {
     static let liveValue = AppDependencies.live().notes
     static let previewValue = NotesClient.preview
     static let testValue = NotesClient.unexpected
 }
 
-extension DependencyValues {
+nonisolated extension DependencyValues {
     var notes: NotesClient {
         get { self[NotesClient.self] }
         set { self[NotesClient.self] = newValue }
