@@ -19,13 +19,13 @@ struct TenantMiddleware: HTTPMiddleware {
     }
 }
 
-extension HTTPField.Name {
+nonisolated extension HTTPField.Name {
     static let tenant = HTTPField.Name.custom("X-Tenant")
 }
 
 private enum TenantOptionKey: OptionKey { static var defaultValue: OptionOverride<String> { .inherited } }
 
-extension RequestOptions {
+nonisolated extension RequestOptions {
     /// Another tenant for this request, or `.off`.
     var tenant: OptionOverride<String> {
         get { self[TenantOptionKey.self] }
@@ -33,14 +33,14 @@ extension RequestOptions {
     }
 }
 
-extension HTTPSender {
+nonisolated extension HTTPSender {
     func tenant(_ name: String) -> HTTPStack { wrapped(by: TenantMiddleware(tenant: name)) }
 }
 
-struct MaintenancePolicy: Sendable {
+nonisolated struct MaintenancePolicy: Sendable {
     var longest: Duration = .seconds(10)
 
-    /// How long to wait before the one further attempt; nil for none.
+    /// How long to wait before the second attempt; nil if there is none.
     func wait(status: HTTPResponse.Status, isMarked: Bool, remaining: Duration?) -> Duration? {
         guard status == .serviceUnavailable, isMarked else { return nil }
         if let remaining, longest >= remaining { return nil }
@@ -59,7 +59,7 @@ struct MaintenanceMiddleware: HTTPMiddleware {
         guard request.body.canBeSent,
             let wait = policy.wait(status: response.status, isMarked: isMarked, remaining: request.deadline?.remaining)
         else { return response }
-        response.body.abandon()              // whoever drops a response releases it
+        response.body.abandon()              // a response that is dropped must be released
         try await clock.sleep(for: wait)     // throws CancellationError: let it through
         return try await next.send(request)
     }
@@ -73,7 +73,7 @@ struct OpenCallsMiddleware: HTTPMiddleware {
         changed(1)
         do {
             let response = try await next.send(request)
-            response.exchange.onEnd { [changed] _ in changed(-1) }    // when the last byte has come
+            response.exchange.onEnd { [changed] _ in changed(-1) }    // after the last byte
             return response
         } catch {
             changed(-1)
@@ -94,7 +94,7 @@ func composed(_ transport: some HTTPSender, isVerbose: Bool) -> HTTPStack {
     return stack
 }
 
-extension MiddlewarePlace {
+nonisolated extension MiddlewarePlace {
     static let signature = MiddlewarePlace("com.example.signature")
 }
 
@@ -129,10 +129,10 @@ struct MeterMiddleware: HTTPMiddleware {
     }
 }
 
-/// Puts each line on a line of its own, whatever it ended in.
+/// Ends each line with a line feed, whether it ended in CR, LF or both.
 struct UnixLines: BodyTransform {
     mutating func next(_ input: inout Data) -> Data? {
-        // A return at the end may be the first half of a pair.
+        // A CR at the end may be the first half of CR LF.
         let count = input.last == UInt8(ascii: "\r") ? input.count - 1 : input.count
         defer { input = Data(input.dropFirst(count)) }
         return count == 0 ? nil : converted(input.prefix(count))
