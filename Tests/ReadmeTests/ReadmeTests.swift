@@ -2,30 +2,45 @@ import Errand
 import ErrandTesting
 import Foundation
 import Synchronization
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct ReadmeTests {
     private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
 
-    /// A text with samples, and the file that has them compiled.
+    /// A text with samples, and the files that have them compiled.
     struct Samples: Sendable, CustomTestStringConvertible {
         let text: String
-        let compiled: String
+        let compiled: [String]
         let least: Int
         var testDescription: String { text }
+
+        init(_ text: String, _ compiled: String..., least: Int) { (self.text, self.compiled, self.least) = (text, compiled, least) }
     }
 
+    private static let guides = "Sources/Errand/Errand.docc/"
     static let samples = [
-        Samples(text: "README.md", compiled: "Samples.swift", least: 5),
-        Samples(text: "Sources/Errand/Errand.docc/ClosureClients.md", compiled: "NotesClient.swift", least: 8),
-        Samples(text: "Sources/Errand/Errand.docc/WritingMiddleware.md", compiled: "OwnMiddleware.swift", least: 7),
+        Samples("README.md", "Samples.swift", "NotesClient.swift", least: 12),
+        Samples(guides + "Errand.md", "Samples.swift", least: 1),
+        Samples(guides + "GettingStartedApp.md", "GettingStartedApp.swift", "NotesClient.swift", least: 6),
+        Samples(guides + "GettingStartedServer.md", "GettingStartedServer.swift", least: 4),
+        Samples(guides + "FromURLSession.md", "FromURLSession.swift", least: 7),
+        Samples(guides + "FromAlamofireAndMoya.md", "FromAlamofireAndMoya.swift", least: 5),
+        Samples(guides + "ErrorsForPeople.md", "ErrorsForPeople.swift", least: 4),
+        Samples(guides + "WhatTheConsoleShows.md", "WhatTheConsoleShows.swift", least: 3),
+        Samples(guides + "ClosureClients.md", "NotesClient.swift", least: 8),
+        Samples(guides + "WritingMiddleware.md", "OwnMiddleware.swift", least: 7),
     ]
 
-    /// The Swift blocks of a text, but for those of a manifest, each as its lines without indentation and blank lines.
-    private static func blocks(of text: String) throws -> [[String]] {
+    /// The text of a file of the repository.
+    private static func text(of path: String) throws -> String {
         let root = folder.deletingLastPathComponent().deletingLastPathComponent()
-        let text = try String(contentsOf: root.appendingPathComponent(text), encoding: .utf8)
-        return text.components(separatedBy: "```swift\n").dropFirst().compactMap { part in
+        return try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8)
+    }
+
+    /// The Swift blocks of a text, but for those of a manifest, each as its lines without indentation and blank lines.
+    private static func blocks(of path: String) throws -> [[String]] {
+        try text(of: path).components(separatedBy: "```swift\n").dropFirst().compactMap { part in
             let block = part.components(separatedBy: "\n```")[0]
             return block.contains("Package.swift") ? nil : trimmedLines(of: block)
         }
@@ -37,13 +52,14 @@ import Testing
     }
 
     @Test(arguments: samples) func everySampleIsCompiled(_ samples: Samples) throws {
-        let file = Self.folder.appendingPathComponent(samples.compiled)
-        let compiled = Self.trimmedLines(of: try String(contentsOf: file, encoding: .utf8))
+        let compiled = try samples.compiled.flatMap { file in
+            Self.trimmedLines(of: try String(contentsOf: Self.folder.appendingPathComponent(file), encoding: .utf8))
+        }
         let blocks = try Self.blocks(of: samples.text)
         #expect(blocks.count >= samples.least)
         for block in blocks {
             let isThere = compiled.indices.contains { compiled[$0...].starts(with: block) }
-            #expect(isThere, "not in \(samples.compiled): \(block.joined(separator: "\n"))")
+            #expect(isThere, "not in \(samples.compiled.joined(separator: ", ")): \(block.joined(separator: "\n"))")
         }
     }
 
@@ -114,22 +130,204 @@ import Testing
 
     @Test func theSamplesDoWhatTheySay() async throws {
         try await stubbed()
+        let bytes = Data(repeating: 7, count: 5)
         let stub = StubTransport(
-            Stub(.get, "/lines").responds(.status(.ok, text: "a\n\nb\n")), Stub(.put, "/backups/{name}").responds(.status(.created)))
-        let stack = stub.server("https://a.example")
+            Stub(.get, "/lines").query("follow", "true").responds(.status(.ok, text: "a\n\nb\n"), repeatingLast: true),
+            Stub(.get, "/archives/{id}").responds(.data(bytes)), Stub(.post, "/photos").responds(.json(Photo(id: 7))),
+            Stub(.get, "/notes").responds(.json([Note(id: 1, text: "Buy tea")])))
+        let stack = named(stub.server("https://a.example"))
         try await lines(of: stack)
+        #expect(stub.requests.last?.headers[.userAgent] == "Notes/1.0")
+        let count = Mutex(0)
+        let response = try await counted(Request(.get, "/lines", query: ["follow": true]), by: stack) { more in count.withLock { $0 += more } }
+        #expect(try await response.text() == "a\n\nb\n" && count.withLock { $0 } == 5)
+        let api = APIClient(stack)
         let file = FileManager.default.temporaryDirectory.appendingPathComponent("errand-\(UUID().uuidString)")
-        try Data("archive".utf8).write(to: file)
         defer { try? FileManager.default.removeItem(at: file) }
-        #expect(try await backUp(file, as: "mon/day", to: named(stack)) == .created)
-        #expect(stub.requests.last?.request.head.path == "/backups/mon%2Fday")
-        #expect(stub.requests.last?.request.head.headerFields[.userAgent] == "Notes/1.0")
-        #expect(stub.requests.last?.body == Data("archive".utf8))
-        let fine = StubTransport(Stub().responds(.status(.ok, text: "fine")))
-        #expect(resilient(fine).orderProblems.isEmpty && seen(fine, by: Silence()).orderProblems.isEmpty)
-        let response = try await seen(resilient(fine), by: Silence()).send(Request(.get, url: "https://a.example/"))
-        #expect(try await response.body.collect() == Data("fine".utf8))
-        #expect(response.metadata.profile?.layers.first?.name == "events")
+        #expect(try await downloaded(7, from: api, to: file).bytes == 5)
+        #expect(try await uploaded(file, to: api).id == 7)
+        #expect(stub.requests.last?.body == bytes)
+        let list = await NoteList(api: api)
+        await list.load()
+        #expect(await list.notes.count == 1)
+        await list.load()
+        #expect(await list.message != nil)
+        let fine = StubTransport(Stub().responds(.status(.ok, text: "fine"), repeatingLast: true))
+        #expect(resilient(fine).orderProblems.isEmpty && observed(fine, by: Silence()).orderProblems.isEmpty)
+        #expect(logged(fine).orderProblems.isEmpty)
+        let seen = try await observed(resilient(fine), by: Silence()).send(Request(.get, url: "https://a.example/"))
+        #expect(try await seen.text() == "fine")
+        #expect(seen.metadata.profile?.layers.first?.name == "events")
+    }
+
+    @Test func theGuideForAppsDoesWhatItSays() async throws {
+        await screenShowsItsNotes()
+        let stub = StubTransport(
+            Stub(.get, "/v1/notes/archive").responds(.data(Data(repeating: 7, count: 100_000))),
+            Stub().responds(
+                .failure(TransportError(.cannotConnect, phase: .connect, request: nil, delivery: .notSent)), .status(.unauthorized)))
+        let screen = await NotesScreen(api: APIClient(stub.server("https://notes.example/v1")))
+        await screen.load()
+        #expect(await screen.message == "You seem to be offline.")
+        await screen.load()
+        #expect(await screen.message == "The server notes.example needs valid credentials (status 401).")
+        let file = FileManager.default.temporaryDirectory.appendingPathComponent("errand-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: file) }
+        try await screen.saveArchive(to: file)
+        #expect(try Data(contentsOf: file).count == 100_000)
+        #expect(await screen.fraction == 1)
+        #expect(makeClient(token: "t").stack.orderProblems.isEmpty)
+    }
+
+    @Test func theGuideForServersDoesWhatItSays() async throws {
+        try await inventoryIsAskedAgain()
+        let transport = try makeTransport()
+        let (logger, _) = recordingLogger()
+        #expect(makeInventory(over: transport, logger: logger).stack.orderProblems == [])
+        try await transport.shutdown()
+    }
+
+    @Test func theGuideFromURLSessionDoesWhatItSays() async throws {
+        try await noteIsLoaded()
+        let url = try #require(URL(string: "https://a.example/notes/7?lang=en"))
+        let request = try draft(url)
+        #expect(request.head.path == "/notes/7?lang=en&draft=true" && request.headers[.custom("X-Tenant")] == "blue")
+        let stub = StubTransport(
+            Stub(.put, "/archive").responds(.status(.noContent)), Stub(.get, "/archive").responds(.data(Data("zip".utf8))),
+            Stub(.get, "/changes").responds(
+                .failure(TransportError(.cannotConnect, phase: .connect, request: nil, delivery: .notSent)),
+                .status(.ok, text: "a\nb\n")))
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("errand-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let (file, copy) = (folder.appendingPathComponent("a"), folder.appendingPathComponent("b"))
+        try Data("archive".utf8).write(to: file)
+        try await backUp(file, from: APIClient(stub.server("https://a.example")), to: copy)
+        #expect(try Data(contentsOf: copy) == Data("zip".utf8) && stub.requests.first?.body == Data("archive".utf8))
+        var lines: [String] = []
+        try await follow(patient(HTTPStack(stub)).server("https://a.example")) { lines.append($0) }
+        #expect(lines == ["a", "b"])
+    }
+
+    @Test func theGuideFromAlamofireDoesWhatItSays() async throws {
+        try await accountsAreStubbed()
+        let stub = StubTransport(
+            Stub(.post, "/session").form(["user": "joe", "password": "s3cret"]).responds(.status(.noContent)),
+            Stub().header(.authorization, "Bearer new").responds(.json(Account(id: 1, name: "Ada")), repeatingLast: true),
+            Stub().header(.authorization, "Bearer old").responds(.status(.unauthorized), repeatingLast: true))
+        let times = Mutex(0)
+        let stack = signedIn(stub, with: Session()).wrapped(by: TimingMiddleware { _, _ in times.withLock { $0 += 1 } })
+        let api = APIClient(stack.server("https://a.example"))
+        #expect(try await api.value(Accounts.rename(1, to: "Ada")).name == "Ada")
+        try await APIClient(stub.server("https://a.example")).value(Accounts.signIn("joe", "s3cret"))
+        #expect(times.withLock { $0 } == 1)
+    }
+
+    @Test func theGuideToErrorsShowsWhatIsThrown() async throws {
+        let article = try Self.text(of: Self.guides + "ErrorsForPeople.md")
+        let refused = TransportError(
+            .cannotConnect, phase: .connect, message: "connection refused", request: nil, delivery: .notSent)
+        let slow = TransportError(.timedOut, phase: .response, request: nil, delivery: .unknown)
+        let stub = StubTransport(
+            Stub(.get, "/notes").responds(
+                .failure(refused), .failure(slow), .status(.unauthorized), .status(.notFound), .status(.serviceUnavailable),
+                .data(Data(#"[{"id":1,"text":"a"},{"id":"x","text":"b"}]"#.utf8))))
+        let api = APIClient(stub.server("https://notes.example"))
+        let first = try #require(await Self.failure { try await api.get("/notes", as: [Note].self) })
+        #expect(message(for: first) == "You seem to be offline.")
+        #expect(article.contains("| \(first.localizedDescription) | \((first as? any LocalizedError)?.recoverySuggestion ?? "") |"))
+        #expect(article.contains("\(first) |"), "\(first)")
+        for _ in 0..<4 {
+            let error = try #require(await Self.failure { try await api.get("/notes", as: [Note].self) })
+            let suggestion = (error as? any LocalizedError)?.recoverySuggestion ?? ""
+            #expect(message(for: error) == "\(error.localizedDescription) \(suggestion)")
+            #expect(article.contains("| \(error.localizedDescription) | \(suggestion) |"), "\(error.localizedDescription) \(suggestion)")
+        }
+        let last = try #require(await Self.failure { try await api.get("/notes", as: [Note].self) })
+        #expect(article.contains("\n\(last)\n"), "\(last)")
+        #expect(message(for: CancellationError()) == nil)
+    }
+
+    @Test func theSamplesOfErrorsDoWhatTheySay() async throws {
+        let lost = TransportError(.connectionLost, phase: .response, request: nil, delivery: .unknown)
+        let refused = TransportError(.cannotConnect, phase: .connect, request: nil, delivery: .notSent)
+        let stub = StubTransport(
+            Stub(.get, "/notes/1").responds(.status(.notFound)), Stub(.get, "/notes/2").responds(.status(.badGateway)),
+            Stub(.get, "/cached/notes/2").responds(.json(Note(id: 2, text: "old"))),
+            Stub(.post, "/orders/{id}/payment").responds(.status(.noContent), .failure(refused), .failure(lost)),
+            Stub(.get, "/reason").responds(
+                .data(Data(#"{"reason":"full"}"#.utf8), status: .conflict),
+                .data(Data(#"{"title":"closed"}"#.utf8), status: .conflict, headers: [.contentType: "application/problem+json"]),
+                .status(.conflict)))
+        let api = APIClient(stub.server("https://a.example"))
+        #expect(try await load(1, from: api) == nil)
+        #expect(try await load(2, from: api)?.text == "old")
+        #expect(try await pay(1, with: api) == "Paid.")
+        #expect(try await pay(1, with: api) == "Not paid. Try again.")
+        #expect(try await pay(1, with: api) == "Check your account before you try again.")
+        var reasons: [String] = []
+        for _ in 0..<3 {
+            let error = await Self.failure { try await api.get("/reason", as: Note.self) }
+            reasons.append(reason(of: try #require(error as? StatusError)))
+        }
+        #expect(reasons == ["full", "closed", "The server a.example did not accept the request (status 409)."])
+    }
+
+    @Test func theConsoleShowsWhatTheArticleSays() async throws {
+        let article = try Self.text(of: Self.guides + "WhatTheConsoleShows.md")
+        func isShown(_ text: String, _ location: SourceLocation = #_sourceLocation) {
+            #expect(article.contains("```\n\(text)\n```"), "\(text)", sourceLocation: location)
+        }
+        let clock = ManualClock()
+        let stub = StubTransport(
+            Stub(.post, "/notes").responds(
+                .status(.created, headers: [.location: "/notes/7"], text: #"{"id":7}"#), repeatingLast: true),
+            Stub(.get, "/notes/7").responds(.status(.ok, text: #"{"id":7}"#), repeatingLast: true),
+            Stub(.get, "/notes/8").responds(.status(.internalServerError, text: "sorry")),
+            Stub(.get, "/notes").responds(.status(.serviceUnavailable), repeatingLast: true))
+        let slow = stub.transformResponse { response in
+            clock.advance(by: .milliseconds([201: 73, 200: 21, 500: 5][response.status.code] ?? 0))
+        }
+        let (logger, records) = recordingLogger()
+        let stack = logged(slow, to: logger, clock: clock)
+        for id in [7, 8] { _ = try await stack.send(Request(.get, "/notes/\(id)")).data() }
+        let secret = try Request(
+            .post, "/notes", query: ["draft": true], headers: [.authorization: "Bearer abc", .contentType: "application/json"],
+            body: .text(#"{"title":"Milk","token":"abc123"}"#))
+        let detailed = slow.log(to: logger, detail: .body(), clock: clock).number().server("https://api.example")
+        _ = try await detailed.send(secret).data()
+        let plain = try Request(.post, "/notes", headers: [.contentType: "application/json"], body: .text(#"{"title":"Milk"}"#))
+        let brief = slow.log(to: logger, detail: .body(), style: .oneLine, clock: clock).number().server("https://api.example")
+        _ = try await brief.send(plain).data()
+        #expect(records.all.count == 5)
+        for record in records.all { isShown(record.text) }
+
+        isShown(logged(stub, to: logger, clock: clock).description)
+        isShown(stub.profile().retry().description)
+        let failure = await Self.failure {
+            let client = APIClient(stub.retry(clock: clock, random: { 0.999_999 }).server("https://api.example"))
+            return try await clock.advancingToSleepers { try await client.get("/notes", as: [Note].self) }
+        }
+        isShown("\(try #require(failure))")
+
+        let metrics = RecordingMetrics(buckets: MetricsMiddleware.durationBuckets)
+        _ = try await stub.metrics(factory: metrics).server("https://api.example").send(Request(.get, "/notes/7")).data()
+        isShown(try #require(metrics.names.first { $0.hasPrefix("http.client.request.duration") }))
+        #expect(measured(stub).orderProblems.isEmpty)
+
+        let response = try await profiled(stub).send(Request(.get, url: "https://a.example/notes/7"))
+        _ = try await response.data()
+        let lines = try #require(response.metadata.profile).description.split(separator: "\n")
+        #expect(lines.count == 8 && lines[0].hasPrefix("timeout(30 s) ") && lines[0].hasSuffix("200"))
+    }
+
+    private static func failure(_ call: () async throws -> some Any) async -> (any Error)? {
+        do {
+            _ = try await call()
+            return nil
+        } catch {
+            return error
+        }
     }
 }
 

@@ -1,0 +1,1 @@
+../ReadmeTests/ErrorsForPeople.swift
