@@ -1,5 +1,6 @@
 import Errand
 import ErrandTesting
+import Foundation
 
 // The samples of the article "A client of closures", to the letter: `ReadmeTests` holds each block of it against this file.
 

@@ -139,7 +139,8 @@ import Testing
         try await lines(of: stack)
         #expect(stub.requests.last?.headers[.userAgent] == "Notes/1.0")
         let count = Mutex(0)
-        let response = try await counted(Request(.get, "/lines", query: ["follow": true]), by: stack) { more in count.withLock { $0 += more } }
+        let request = try Request(.get, "/lines", query: ["follow": true])
+        let response = try await counted(request, by: stack) { more in count.withLock { $0 += more } }
         #expect(try await response.text() == "a\n\nb\n" && count.withLock { $0 } == 5)
         let api = APIClient(stack)
         let file = FileManager.default.temporaryDirectory.appendingPathComponent("errand-\(UUID().uuidString)")
@@ -154,7 +155,7 @@ import Testing
         #expect(await list.message != nil)
         let fine = StubTransport(Stub().responds(.status(.ok, text: "fine"), repeatingLast: true))
         #expect(resilient(fine).orderProblems.isEmpty && observed(fine, by: Silence()).orderProblems.isEmpty)
-        #expect(logged(fine).orderProblems.isEmpty)
+        #expect(logged(HTTPStack(fine)).orderProblems.isEmpty)
         let seen = try await observed(resilient(fine), by: Silence()).send(Request(.get, url: "https://a.example/"))
         #expect(try await seen.text() == "fine")
         #expect(seen.metadata.profile?.layers.first?.name == "events")
