@@ -38,7 +38,9 @@ import Testing
         #expect(file.url == target && file.bytes == 11 && file.status == .ok && file.headers[.eTag] == "\"1\"")
         #expect(file.request.url?.description == "https://a.example/archive")
         #expect(file.description == "\(target.path) (11 bytes), 200 to GET https://a.example/archive")
-        #expect(reports.all == [TransferProgress(bytes: 0, total: 11), TransferProgress(bytes: 11, total: 11)])
+        // Others come where the machine takes more than 100 ms.
+        #expect(reports.all.first == TransferProgress(bytes: 0, total: 11))
+        #expect(reports.all.last == TransferProgress(bytes: 11, total: 11))
         #expect(stub.openBodyCount == 0)
     }
 
@@ -76,7 +78,8 @@ import Testing
         }
         let file = try await client.download(archive, to: target, progress: reports.record)
         #expect(file.bytes == 22 && file.request.head.path == "/b")
-        #expect(reports.all == [TransferProgress(bytes: 0, total: nil), TransferProgress(bytes: 22, total: 22)])
+        #expect(reports.all.first == TransferProgress(bytes: 0, total: nil))
+        #expect(reports.all.last == TransferProgress(bytes: 22, total: 22))
     }
 
     @Test func aFileThatCannotBeWrittenFailsTheCallAndIsSeenByItsObservers() async throws {

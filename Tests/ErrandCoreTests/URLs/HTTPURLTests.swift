@@ -196,7 +196,7 @@ import Testing
         #expect(InvalidURLError(String(repeating: "é", count: 1000), .missingHost).text.count == 201)
         #expect(
             InvalidURLError("x", .missingHost).description
-                == "invalid URL 'x': it has no host; give a whole URL, or add .server(_:) to the stack")
+                == "invalid URL 'x': it has no host; give a whole URL, or add .server(\"https://…\") to the stack")
     }
 
     @Test(arguments: [
