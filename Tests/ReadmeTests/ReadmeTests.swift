@@ -134,7 +134,7 @@ import Testing
         let stub = StubTransport(
             Stub(.get, "/lines").query("follow", "true").responds(.status(.ok, text: "a\n\nb\n"), repeatingLast: true),
             Stub(.get, "/archives/{id}").responds(.data(bytes)), Stub(.post, "/photos").responds(.json(Photo(id: 7))),
-            Stub(.get, "/notes").responds(.json([Note(id: 1, text: "Buy tea")])))
+            Stub(.get, "/notes").responds(.json([Note(id: 1, text: "Buy tea")]), .status(.serviceUnavailable)))
         let stack = named(stub.server("https://a.example"))
         try await lines(of: stack)
         #expect(stub.requests.last?.headers[.userAgent] == "Notes/1.0")
@@ -226,9 +226,14 @@ import Testing
 
     @Test func theGuideToErrorsShowsWhatIsThrown() async throws {
         let article = try Self.text(of: Self.guides + "ErrorsForPeople.md")
+        func isShown(_ text: String, _ location: SourceLocation = #_sourceLocation) {
+            let isShown = article.contains(text)
+            #expect(isShown, "\(text)", sourceLocation: location)
+        }
+        let request = try Request(.get, url: "https://notes.example/notes")
         let refused = TransportError(
-            .cannotConnect, phase: .connect, message: "connection refused", request: nil, delivery: .notSent)
-        let slow = TransportError(.timedOut, phase: .response, request: nil, delivery: .unknown)
+            .cannotConnect, phase: .connect, message: "connection refused", request: request, delivery: .notSent)
+        let slow = TransportError(.timedOut, phase: .response, request: request, delivery: .unknown)
         let stub = StubTransport(
             Stub(.get, "/notes").responds(
                 .failure(refused), .failure(slow), .status(.unauthorized), .status(.notFound), .status(.serviceUnavailable),
@@ -236,16 +241,16 @@ import Testing
         let api = APIClient(stub.server("https://notes.example"))
         let first = try #require(await Self.failure { try await api.get("/notes", as: [Note].self) })
         #expect(message(for: first) == "You seem to be offline.")
-        #expect(article.contains("| \(first.localizedDescription) | \((first as? any LocalizedError)?.recoverySuggestion ?? "") |"))
-        #expect(article.contains("\(first) |"), "\(first)")
+        isShown("| \(first.localizedDescription) | \((first as? any LocalizedError)?.recoverySuggestion ?? "") |")
+        isShown("\(first) |")
         for _ in 0..<4 {
             let error = try #require(await Self.failure { try await api.get("/notes", as: [Note].self) })
             let suggestion = (error as? any LocalizedError)?.recoverySuggestion ?? ""
             #expect(message(for: error) == "\(error.localizedDescription) \(suggestion)")
-            #expect(article.contains("| \(error.localizedDescription) | \(suggestion) |"), "\(error.localizedDescription) \(suggestion)")
+            isShown("| \(error.localizedDescription) | \(suggestion) |")
         }
         let last = try #require(await Self.failure { try await api.get("/notes", as: [Note].self) })
-        #expect(article.contains("\n\(last)\n"), "\(last)")
+        isShown("\n\(last)\n")
         #expect(message(for: CancellationError()) == nil)
     }
 
@@ -277,7 +282,8 @@ import Testing
     @Test func theConsoleShowsWhatTheArticleSays() async throws {
         let article = try Self.text(of: Self.guides + "WhatTheConsoleShows.md")
         func isShown(_ text: String, _ location: SourceLocation = #_sourceLocation) {
-            #expect(article.contains("```\n\(text)\n```"), "\(text)", sourceLocation: location)
+            let isShown = article.contains("```\n\(text)\n```")
+            #expect(isShown, "\(text)", sourceLocation: location)
         }
         let clock = ManualClock()
         let stub = StubTransport(
