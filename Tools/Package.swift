@@ -43,6 +43,25 @@ let package = Package(
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ]
         ),
+        // Its README.md says what it is. A link at the root of the repository leads to it.
+        .target(
+            name: "Examples",
+            dependencies: [
+                .product(name: "Errand", package: "Errand"),
+                .product(name: "ErrandTesting", package: "Errand"),
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            path: "Examples",
+            exclude: ["README.md"]
+        ),
+        .testTarget(
+            name: "ExamplesTests",
+            dependencies: [
+                "Examples", "DemoServer",
+                .product(name: "Errand", package: "Errand"),
+                .product(name: "Logging", package: "swift-log"),
+            ]
+        ),
         .testTarget(
             name: "ErrandCommandTests",
             dependencies: [

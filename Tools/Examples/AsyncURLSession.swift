@@ -1,0 +1,122 @@
+import Errand
+import Foundation
+
+/// What the session on URLSession's async API shows, in Errand.
+///
+/// Not in Errand yet: a delegate's challenges (HTTP Basic, server trust), downloads that resume, and a closure that judges each redirect.
+enum AsyncURLSession {
+    // data(from:) and data(for:)
+    static func data(from url: URL) async throws -> (Data, HTTPResponse) {
+        let response = try await HTTPStack.default.send(Request(.get, url: url))
+        return (try await response.body.collect(), response.head)
+    }
+
+    // fetchPhoto() with errors of one's own, which reach the caller as they are
+    enum PhotoError: Error, Equatable {
+        case invalidServerResponse
+        case unsupportedImage
+    }
+
+    struct Photo: Sendable {
+        let png: Data
+
+        init(_ data: Data) throws {
+            guard data.starts(with: [0x89, 0x50, 0x4E, 0x47]) else { throw PhotoError.unsupportedImage }
+            png = data
+        }
+    }
+
+    static func photo(_ url: URL) async throws -> Photo {
+        let response = try await HTTPStack.default.send(Request(.get, url: url))
+        guard response.status == .ok else { throw PhotoError.invalidServerResponse }
+        return try Photo(try await response.body.collect())
+    }
+
+    // The same as an endpoint
+    static func photoEndpoint(_ path: PathTemplate) -> Endpoint<Photo> {
+        Endpoint(.get, path, decoding: ResponseDecoding(accept: "image/png") { data, _, _ in try Photo(data) })
+    }
+
+    // upload(for:from:), where only 201 is a success
+    static func upload(_ data: Data, to server: URL) async throws -> HTTPResponse.Status {
+        var request = try Request(.post, url: server.appending(path: "notes"), body: .data(data))
+        request.headers[.contentType] = "application/json"
+        request.options.validateStatus = .use(.statuses([201]))
+        return try await HTTPStack.default.validateStatus().withResponse(to: request) { $0.status }
+    }
+
+    // upload(for:fromFile:)
+    static func upload(fromFile file: URL, to server: URL) async throws -> Data {
+        let request = try Request(.put, url: server.appending(path: "upload"), body: .file(file))
+        return try await HTTPStack.default.validateStatus().send(request).body.collect()
+    }
+
+    // download(from:): nothing has to be moved or deleted afterward
+    static func download(from url: URL, to file: URL) async throws -> HTTPResponse.Status {
+        try await HTTPStack.default.download(Request(.get, url: url), to: file).status
+    }
+
+    // A delegate's progress for a single task: of an upload
+    static func upload(
+        fromFile file: URL, to server: URL, progress: @escaping @Sendable (TransferProgress) -> Void
+    ) async throws -> String {
+        let client = APIClient(HTTPStack.default.server(server))
+        return try await client.upload(Endpoint<String>.put("/upload", body: .file(file)), progress: progress)
+    }
+
+    // Two requests side by side; cancelling the task cancels both
+    static func pair(_ first: URL, _ second: URL) -> Task<(Data, Data), any Error> {
+        Task {
+            async let one = data(from: first).0
+            async let two = data(from: second).0
+            return try await (one, two)
+        }
+    }
+
+    // bytes(from:): values of a stream of JSON lines, as they arrive, for a model on the main actor
+    struct Favorite: Decodable, Sendable {
+        var photoIdentifier: String
+        var favoriteCount: Int
+    }
+
+    @MainActor final class FavoritesModel {
+        private(set) var counts: [String: Int] = [:]
+
+        func follow(_ url: URL) async throws {
+            let response = try await HTTPStack.default.send(Request(.get, url: url))
+            let decoder = JSONDecoder()
+            for try await line in response.body.lines {
+                let update = try decoder.decode(Favorite.self, from: Data(line.utf8))
+                counts[update.photoIdentifier] = update.favoriteCount
+            }
+        }
+    }
+
+    // A delegate for a single task: each step of one exchange
+    struct Steps: EventSink {
+        let step: @Sendable (ExchangeEvent.Kind) -> Void
+
+        func record(_ event: ExchangeEvent) { step(event.kind) }
+    }
+
+    static func observed(_ url: URL, step: @escaping @Sendable (ExchangeEvent.Kind) -> Void) async throws {
+        var request = try Request(.get, url: url)
+        request.options.eventSink = Steps(step: step)
+        _ = try await HTTPStack.default.send(request).body.collect()
+    }
+
+    // A task's metrics: where the time went
+    static func profile(_ url: URL) async throws -> (profile: String, exchanges: Int) {
+        let response = try await HTTPStack.default.profile().send(Request(.get, url: url))
+        _ = try await response.body.collect()
+        return (response.metadata.profile.map { "\($0)" } ?? "", response.metadata.timings?.exchanges.count ?? 0)
+    }
+
+    // A delegate's redirects for a single task: not followed, or followed and listed afterward
+    static func redirected(_ url: URL) async throws -> (status: HTTPResponse.Status, hops: Int) {
+        var request = try Request(.get, url: url)
+        let hops = try await HTTPStack.default.withResponse(to: request) { $0.metadata.redirects.count }
+        request.options.redirect = .off
+        return (try await HTTPStack.default.withResponse(to: request) { $0.status }, hops)
+    }
+}

@@ -1,0 +1,156 @@
+import Errand
+import Foundation
+import Logging
+
+/// What XXXNetworkKit, a template after Moya, offers, in Errand.
+///
+/// Not in Errand yet: authentication, multipart bodies, reachability, polling, and scripts that rename or scaffold a project.
+enum NetworkKitStyle {
+    // MARK: - The envelope of the server, in one place
+
+    /// A business error of the server: `code` is not 0.
+    struct ServerError: LocalizedError, Equatable {
+        var code: Int
+        var message: String
+        var errorDescription: String? { message }
+    }
+
+    private struct Envelope<Value: Decodable>: Decodable {
+        var code: Int
+        var message: String?
+        var data: Value?
+    }
+
+    // BaseResponse: unwraps "data", and throws what the server says; the error is caught by its own type
+    static func enveloped<Value: Decodable & Sendable>(_: Value.Type = Value.self) -> ResponseDecoding<Value> {
+        ResponseDecoding(accept: "application/json") { data, _, json in
+            let envelope = try json.decode(Envelope<Value>.self, from: data)
+            guard envelope.code == 0, let value = envelope.data else {
+                throw ServerError(code: envelope.code, message: envelope.message ?? "")
+            }
+            return value
+        }
+    }
+
+    // MARK: - Calls in namespaces: XXXAPI.User.info
+
+    struct User: Codable, Sendable, Equatable {
+        var id: Int
+        var name: String
+    }
+
+    enum API {
+        enum Users {
+            static let info = Endpoint(.get, "/envelope/user", decoding: enveloped(User.self))
+            static let denied = Endpoint(.get, "/envelope/denied", decoding: enveloped(User.self))
+        }
+
+        enum Articles {
+            static func delete(ids: [Int]) -> Endpoint<Echo> { .delete("/echo", query: ["ids": ids]) }
+        }
+    }
+
+    /// What the demo server received.
+    struct Echo: Decodable, Sendable, Equatable {
+        var method: String
+        var target: String
+    }
+
+    // MARK: - A single provider, shared by the app
+
+    struct Provider: Sendable {
+        let client: APIClient
+
+        // Plugins are middleware; the log is for debug builds alone, and only the status 200 is a success
+        init(_ server: URL, logger: Logger) {
+            var stack = HTTPStack.default.retry().validateStatus(.statuses([200])).timeout(.seconds(20))
+            #if DEBUG
+            stack = stack.log(to: logger, detail: .body())
+            #endif
+            client = APIClient(stack.profile().number().server(server, headers: [.custom("X-App-Version"): "1.0"]))
+        }
+    }
+
+    static func user(_ provider: Provider) async throws -> User {
+        try await provider.client.value(API.Users.info)
+    }
+
+    // A query with a list: ids=1&ids=2&ids=3
+    static func deleted(_ provider: Provider) async throws -> String {
+        try await provider.client.value(API.Articles.delete(ids: [1, 2, 3])).target
+    }
+
+    // The same list in other styles: ids[]=1&ids[]=2, or ids=1,2
+    static func listStyles() -> [String] {
+        [URLQuery.ArrayStyle.brackets, .commas].map { style in
+            var query = URLQuery()
+            query.set("ids", [1, 2], style: style)
+            return query.encoded
+        }
+    }
+
+    // TimeoutPlugin: a timeout for one call
+    static func impatient(_ provider: Provider) async throws {
+        try await provider.client.get("/slow", timeout: .milliseconds(50)) { $0.retry = .off }
+    }
+
+    // Default mode: JSON without a type
+    static func json(_ provider: Provider) async throws -> (String, Int) {
+        let user: JSONValue = try await provider.client.value(Endpoint(.get, "/envelope/user", decoding: enveloped()))
+        return (user["name"].stringValue ?? "", user["id"].intValue ?? 0)
+    }
+
+    // MARK: - Errors
+
+    // do, catch: a business error, no connection, then everything else, with a text for people
+    static func message(_ call: () async throws -> Void) async -> String {
+        do {
+            try await call()
+            return "fine"
+        } catch let error as ServerError {
+            return "server error \(error.code): \(error.localizedDescription)"
+        } catch  where error.isConnectivityError {
+            return "Please check your connection."
+        } catch let error as any RequestFailure {
+            return error.localizedDescription
+        } catch {
+            return "cancelled, or a mistake of this app: \(error)"
+        }
+    }
+
+    // errorCode: a number for each kind of failure
+    static func code(of error: any Error) -> Int {
+        switch error {
+        case let error as ServerError: error.code
+        case let error as any RequestFailure: error.response?.status.code ?? (error.isTimeout ? -1001 : -1)
+        default: -999
+        }
+    }
+
+    // Central mapping: every call of the app goes through one function
+    struct NotAllowed: Error {}
+
+    static func mapped<Value>(_ endpoint: Endpoint<Value>, by provider: Provider) async throws -> Value {
+        do {
+            return try await provider.client.value(endpoint)
+        } catch let error as ServerError where error.code == 1001 {
+            throw NotAllowed()
+        }
+    }
+
+    // Several targets: one transport, several servers
+    static func targets(api: URL, images: URL) -> (api: APIClient, images: APIClient) {
+        let shared = HTTPStack.default.retry().timeout(.seconds(20))
+        return (APIClient(shared.server(api)), APIClient(shared.server(images)))
+    }
+
+    // Tried again until the app is content with the response
+    static func ready(_ server: URL) async throws -> Int {
+        let untilReady = RetryPolicy(maxAttempts: 5, backoff: .constant(.milliseconds(10))).deciding { attempt in
+            if case .success(let head) = attempt.result, head.status != .ok { return .retry }
+            return .byPolicy
+        }
+        return try await APIClient(HTTPStack.default.retry(untilReady).server(server))
+            .response(Endpoint<Void>.get("/busy")).metadata.attempts.count
+    }
+}

@@ -1,0 +1,262 @@
+import Errand
+import Foundation
+import Logging
+
+/// What a guide to URLSession with async/await shows, in Errand.
+///
+/// Not in Errand yet: authentication, a cache (`cachePolicy`), cookies, multipart bodies, pagination, downloads that resume, background
+/// sessions, server-sent events, WebSockets, reachability (`NWPathMonitor`, `isExpensive`) and certificate pinning.
+enum URLSessionGuide {
+    struct Article: Decodable, Sendable, Equatable {
+        var articleId: Int
+        var title: String
+        var publishedAt: Date
+    }
+
+    struct Note: Codable, Sendable, Equatable {
+        var id: Int
+        var text: String
+    }
+
+    // MARK: - Requests
+
+    // data(from:) with a URL
+    static func data(from url: URL) async throws -> Data {
+        try await HTTPStack.default.send(Request(.get, url: url)).body.collect()
+    }
+
+    // A URLRequest with a method, a field, a body and a timeout
+    static func configuredRequest(to server: URL) async throws -> HTTPResponse.Status {
+        var request = try Request(.post, url: server.appending(path: "notes"))
+        request.headers[.contentType] = "application/json"
+        request.body = .data(try JSONEncoder().encode(["text": "Call home"]))
+        request.options.timeout = .use(.seconds(30))
+        return try await HTTPStack.default.withResponse(to: request) { $0.status }
+    }
+
+    // fetch<T: Decodable>, with ISO 8601 dates and snake case; any status but 2xx throws
+    static func articles(_ server: URL) async throws -> [Article] {
+        try await client(server).get("/articles")
+    }
+
+    // upload(for:fromFile:), which reads the file while it is sent
+    static func upload(_ file: URL, to server: URL) async throws -> String {
+        try await client(server).put("/upload", body: .file(file))
+    }
+
+    // bytes(for:) and its lines
+    static func lines(_ server: URL) async throws -> [String] {
+        var lines: [String] = []
+        let response = try await HTTPStack.default.send(Request(.get, url: server.appending(path: "lines")))
+        for try await line in response.body.lines { lines.append(line) }
+        return lines
+    }
+
+    // download(for:) to a file, with progress
+    static func download(_ server: URL, to file: URL, showing progress: @escaping @Sendable (Double) -> Void) async throws -> Int64 {
+        let request = try Request(.get, url: server.appending(path: "download"), query: ["bytes": 300_000])
+        return try await HTTPStack.default.download(request, to: file) { progress($0.fraction ?? 0) }.bytes
+    }
+
+    // MARK: - A client
+
+    // A client with a base URL, a decoder and a configured session: timeouts by phase and fields for all requests
+    static func client(_ server: URL) -> APIClient {
+        APIClient(
+            .default
+                .phaseTimeouts(connect: .seconds(10), idleRead: .seconds(30))
+                .timeout(.seconds(300))
+                .server(server, headers: [.acceptLanguage: "en"]),
+            json: JSONCoding(keys: .snakeCase))
+    }
+
+    // Endpoints as values: method, path, query and what comes back
+    enum Notes {
+        static func page(_ page: Int) -> Endpoint<[Note]> { .get("/notes", query: ["page": page]) }
+        static func add(_ text: String) -> Endpoint<Note> { .post("/notes", body: .json(["text": text])) }
+        static func delete(_ id: Int) -> Endpoint<Void> { .delete("/notes/\(id, "id")") }
+    }
+
+    static func notes(_ server: URL) async throws -> [Note] {
+        let client = client(server)
+        let added = try await client.value(Notes.add("Water the plants"))
+        try await client.value(Notes.delete(added.id))
+        return try await client.value(Notes.page(1))
+    }
+
+    // A client of closures: previews and tests replace one function at a time
+    struct NotesClient: Sendable {
+        var all: @Sendable () async throws -> [Note]
+        var add: @Sendable (_ text: String) async throws -> Note
+
+        static func live(_ api: APIClient) -> NotesClient {
+            NotesClient(all: { try await api.value(Notes.page(1)) }, add: { try await api.value(Notes.add($0)) })
+        }
+    }
+
+    static func closures(_ server: URL) async throws -> Note {
+        try await NotesClient.live(client(server)).add("Read a book")
+    }
+
+    // MARK: - Middleware
+
+    // A middleware of one's own: the guide's RequestMiddleware
+    struct BearerToken: HTTPMiddleware {
+        let token: @Sendable () async throws -> String
+
+        func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+            var request = request
+            request.headers[.authorization] = "Bearer \(try await token())"
+            return try await next.send(request)
+        }
+    }
+
+    // Several middleware as a list: the last one is the outermost
+    static func welcome(_ server: URL, token: @escaping @Sendable () async throws -> String) async throws -> String {
+        let stack = HTTPStack.default.wrapped {
+            BearerToken(token: token)
+            RetryMiddleware()
+            TimeoutMiddleware(.seconds(30))
+        }
+        return try await APIClient(stack.server(server)).get("/private")
+    }
+
+    // A token that is renewed after a 401, once for all calls that wait for it
+    actor Session {
+        private struct Token: Decodable, Sendable { var accessToken: String }
+
+        private(set) var authorization = "Bearer expired"
+        private let client: APIClient
+        private let renewals = SingleFlight<String, Void>()
+
+        init(_ client: APIClient) { self.client = client }
+
+        func renew(insteadOf rejected: String?) async throws {
+            try await renewals.run("token", mustFinish: true) {
+                if await self.authorization == rejected { try await self.signIn() }
+            }
+        }
+
+        private func signIn() async throws {
+            authorization = "Bearer \(try await client.post("/token", as: Token.self).accessToken)"
+        }
+    }
+
+    static func renewedToken(_ server: URL) async throws -> [String] {
+        let session = Session(client(server))
+        let signedIn = ResponseValidator("signed in") { request, response, _ in
+            let rejected = request.headers[.authorization]
+            return response.status == .unauthorized ? .retryAfter { try await session.renew(insteadOf: rejected) } : .next
+        }
+        let client = APIClient(
+            .default
+                .transformRequest("token") { $0.headers[.authorization] = await session.authorization }
+                .validate(signedIn)
+                .server(server))
+        async let first: String = client.get("/private")
+        async let second: String = client.get("/private")
+        return try await [first, second]
+    }
+
+    // Retry with exponential backoff: not after a cancellation, nor after a 4xx other than 408 and 429
+    static func retried(_ server: URL) async throws -> Int {
+        let stack = HTTPStack.default.retry(RetryPolicy(maxAttempts: 4, base: .milliseconds(20))).server(server)
+        let response = try await APIClient(stack).response(Endpoint<Void>.get("/busy"))
+        return response.metadata.attempts.count + 1
+    }
+
+    // waitsForConnectivity: retries until the deadline; and taskIsWaitingForConnectivity: a report of each wait
+    struct WaitReport: EventSink {
+        let isWaiting: @Sendable () -> Void
+
+        func record(_ event: ExchangeEvent) { if event.kind == .waitStart { isWaiting() } }
+    }
+
+    static func patient(_ server: URL, isWaiting: @escaping @Sendable () -> Void) async throws {
+        let stack = HTTPStack.default
+            .retry(RetryPolicy(maxAttempts: 10, base: .milliseconds(20), cap: .seconds(5)))
+            .timeout(.seconds(60))
+            .events(to: WaitReport(isWaiting: isWaiting))
+            .server(server)
+        try await APIClient(stack).value(Endpoint<Void>.get("/busy"))
+    }
+
+    // Requests in the log: one readable record for each, without secrets
+    static func logged(_ server: URL, to logger: Logger) async throws {
+        let _: [Note] = try await APIClient(HTTPStack.default.log(to: logger).server(server)).get("/notes")
+    }
+
+    // MARK: - Failures
+
+    // One error type for an app, made of what the library throws
+    enum AppError: Error, Equatable {
+        case offline
+        case timedOut
+        case notFound
+        case server(Int)
+        case unreadable
+        case other(String)
+
+        init(_ error: any Error) {
+            self =
+                switch error {
+                case let error as StatusError where error.status == .notFound: .notFound
+                case let error as StatusError: .server(error.status.code)
+                case is ResponseDecodingError: .unreadable
+                case _ where error.isConnectivityError: .offline
+                case _ where error.isTimeout: .timedOut
+                default: .other(error.localizedDescription)
+                }
+        }
+    }
+
+    static func appError(_ server: URL, at path: PathTemplate) async -> AppError? {
+        do {
+            let _: [Note] = try await client(server).get(path)
+            return nil
+        } catch {
+            return AppError(error)
+        }
+    }
+
+    // A sentence for people: what an alert shows
+    static func alert(_ server: URL) async -> String {
+        do {
+            let _: Note = try await client(server).get("/notes/999")
+            return ""
+        } catch {
+            return error.localizedDescription
+        }
+    }
+
+    // The server's own description of an error, as a value
+    struct Problem: Decodable, Sendable {
+        var title: String
+    }
+
+    static func problem(_ server: URL) async throws -> [String?] {
+        do {
+            let _: Note = try await client(server).get("/notes/999")
+            return []
+        } catch let error as StatusError {
+            return [error.problem?.title, try error.decode(Problem.self).title]
+        }
+    }
+
+    // Cancelling a task ends its call, with CancellationError
+    static func cancelled(_ server: URL) async -> Bool {
+        let call = Task { try await APIClient(HTTPStack.default.server(server)).value(Endpoint<Void>.get("/slow")) }
+        call.cancel()
+        do {
+            try await call.value
+            return false
+        } catch {
+            return error.isCancellation
+        }
+    }
+
+    // A path of dynamic input: a value cannot leave its segment
+    static func safePath(_ name: String) throws -> String? {
+        try Request(.get, "/notes/\(name)").head.path
+    }
+}

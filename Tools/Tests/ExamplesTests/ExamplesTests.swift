@@ -1,0 +1,306 @@
+import DemoServer
+import Errand
+import Foundation
+import Logging
+import Synchronization
+import Testing
+
+@testable import Examples
+
+/// Runs every example against the demo server.
+@Suite(.timeLimit(.minutes(5))) struct ExamplesTests {
+    /// Runs `body` with the base URL of a demo server on a free port.
+    private func withServer(_ body: @escaping @Sendable (_ server: URL) async throws -> Void) async throws {
+        let ran: Void? = try await DemoServer.run { port in
+            guard let server = URL(string: "http://127.0.0.1:\(port)/v1") else { return }
+            try await body(server)
+        }
+        try #require(ran != nil)
+    }
+
+    /// Runs `body` with a file that holds `text`, and removes it.
+    private func withFile(_ text: String, _ body: (_ file: URL) async throws -> Void) async throws {
+        let file = FileManager.default.temporaryDirectory.appending(path: "errand-\(UUID().uuidString).txt")
+        try Data(text.utf8).write(to: file)
+        defer { try? FileManager.default.removeItem(at: file) }
+        try await body(file)
+    }
+
+    // MARK: - URLSession guide
+
+    @Test func theURLSessionGuideMakesItsCalls() async throws {
+        typealias Guide = URLSessionGuide
+        try await withServer { (server: URL) async throws in
+            #expect(try await Guide.data(from: server.appending(path: "gzip")) == Data("compressed, as it should be\n".utf8))
+            #expect(try await Guide.configuredRequest(to: server) == .created)
+            let articles = try await Guide.articles(server)
+            #expect(articles.map(\.articleId) == [1, 2])
+            #expect(articles.map(\.publishedAt.timeIntervalSince1970) == [1_767_323_045, 1_767_323_045.5])
+            #expect(try await Guide.lines(server) == ["first", "", "third"])
+            #expect(try await Guide.notes(server).map(\.id) == [1, 2])
+            #expect(try await Guide.closures(server).text == "Read a book")
+            try await withFile("four") { (file: URL) async throws in #expect(try await Guide.upload(file, to: server) == "4") }
+        }
+    }
+
+    @Test func theURLSessionGuideDownloadsToAFile() async throws {
+        try await withServer { (server: URL) async throws in
+            try await withFile("") { (file: URL) async throws in
+                let progress = Mutex<[Double]>([])
+                let bytes = try await URLSessionGuide.download(server, to: file) { fraction in progress.withLock { $0.append(fraction) } }
+                #expect(bytes == 300_000)
+                #expect(try Data(contentsOf: file).count == 300_000)
+                #expect(progress.withLock { $0.first } == 0 && progress.withLock { $0.last } == 1)
+            }
+        }
+    }
+
+    @Test func theURLSessionGuideLogsOneRecordForEachRequest() async throws {
+        try await withServer { (server: URL) async throws in
+            let lines = Lines()
+            try await URLSessionGuide.logged(server, to: lines.logger)
+            #expect(lines.all.count == 1 && lines.all[0].hasPrefix("GET \(server.absoluteString)/notes: 200 in "), "\(lines.all)")
+        }
+    }
+
+    @Test func theURLSessionGuideWrapsItsCalls() async throws {
+        typealias Guide = URLSessionGuide
+        struct Token: Decodable, Sendable { var accessToken: String }
+        try await withServer { (server: URL) async throws in
+            let token = try await Guide.client(server).post("/token", as: Token.self).accessToken
+            #expect(try await Guide.welcome(server) { token } == "welcome")
+            #expect(try await Guide.renewedToken(server) == ["welcome", "welcome"])
+            #expect(try await Guide.retried(server) == 3)
+            let waits = Mutex(0)
+            try await Guide.patient(server) { waits.withLock { $0 += 1 } }
+            #expect(waits.withLock { $0 } == 2)
+        }
+    }
+
+    @Test func theURLSessionGuideSaysWhatWentWrong() async throws {
+        typealias Guide = URLSessionGuide
+        try await withServer { (server: URL) async throws in
+            #expect(await Guide.appError(server, at: "/notes") == nil)
+            #expect(await Guide.appError(server, at: "/notes/999") == .notFound)
+            #expect(await Guide.appError(server, at: "/status/500") == .server(500))
+            #expect(await Guide.appError(server, at: "/lines") == .unreadable)
+            #expect(await Guide.alert(server) == "The server 127.0.0.1 does not have what was asked for (status 404).")
+            #expect(try await Guide.problem(server) == ["There is no such note.", "There is no such note."])
+            #expect(await Guide.cancelled(server))
+            #expect(try Guide.safePath("../admin?x") == "/notes/..%2Fadmin%3Fx")
+        }
+        // Nothing listens there.
+        let nowhere = try #require(URL(string: "http://127.0.0.1:1"))
+        #expect(await Guide.appError(nowhere, at: "/") == .offline)
+    }
+
+    // MARK: - URLSession's async API
+
+    @Test func theAsyncURLSessionSamplesWork() async throws {
+        typealias Session = AsyncURLSession
+        try await withServer { (server: URL) async throws in
+            let (data, head) = try await Session.data(from: server.appending(path: "lines"))
+            #expect(data == Data("first\n\nthird\n".utf8) && head.status == .ok)
+            #expect(try await Session.photo(server.appending(path: "photo")).png.count == 67)
+            await #expect(throws: Session.PhotoError.unsupportedImage) { try await Session.photo(server.appending(path: "lines")) }
+            await #expect(throws: Session.PhotoError.invalidServerResponse) {
+                try await Session.photo(server.appending(path: "status/500"))
+            }
+            let client = APIClient(HTTPStack.default.server(server))
+            #expect(try await client.value(Session.photoEndpoint("/photo")).png.count == 67)
+            await #expect(throws: Session.PhotoError.unsupportedImage) { try await client.value(Session.photoEndpoint("/lines")) }
+            #expect(try await Session.upload(Data(#"{"text":"x"}"#.utf8), to: server) == .created)
+            try await withFile("four") { (file: URL) async throws in
+                #expect(try await Session.upload(fromFile: file, to: server) == Data("4".utf8))
+            }
+        }
+    }
+
+    @Test func theAsyncURLSessionSamplesTransferFiles() async throws {
+        try await withServer { (server: URL) async throws in
+            try await withFile("four") { (file: URL) async throws in
+                let progress = Mutex<[TransferProgress]>([])
+                let count = try await AsyncURLSession.upload(fromFile: file, to: server) { report in progress.withLock { $0.append(report) }
+                }
+                #expect(count == "4")
+                #expect(progress.withLock { $0.last } == TransferProgress(bytes: 4, total: 4))
+                #expect(try await AsyncURLSession.download(from: server.appending(path: "lines"), to: file) == .ok)
+                #expect(try Data(contentsOf: file) == Data("first\n\nthird\n".utf8))
+            }
+        }
+    }
+
+    @Test func theAsyncURLSessionSamplesFollowCalls() async throws {
+        typealias Session = AsyncURLSession
+        try await withServer { (server: URL) async throws in
+            let (first, second) = try await Session.pair(server.appending(path: "ip"), server.appending(path: "lines")).value
+            #expect(first.count > 0 && second.count == 13)
+            let slow = Session.pair(server.appending(path: "slow"), server.appending(path: "slow"))
+            slow.cancel()
+            await #expect(throws: CancellationError.self) { try await slow.value }
+            let model = Session.FavoritesModel()
+            try await model.follow(server.appending(path: "favorites"))
+            #expect(await model.counts == ["a": 3, "b": 1])
+            let steps = Mutex<[ExchangeEvent.Kind]>([])
+            try await Session.observed(server.appending(path: "lines")) { step in steps.withLock { $0.append(step) } }
+            #expect(steps.withLock { $0.contains(.requestSent) && $0.contains(.responseHead) && $0.contains(.end) })
+            let (profile, exchanges) = try await Session.profile(server.appending(path: "redirect/1"))
+            #expect(profile.contains("redirect") && exchanges == 2)
+            let (status, hops) = try await Session.redirected(server.appending(path: "redirect/2"))
+            #expect(status == .found && hops == 2)
+        }
+    }
+
+    // MARK: - RealHTTP
+
+    @Test func theRealHTTPSamplesSendRequests() async throws {
+        typealias Real = RealHTTPStyle
+        try await withServer { (server: URL) async throws in
+            #expect(Real.client(server).stack.orderProblems == [])
+            #expect(try await Real.oneLine(server).first?.text == "Buy tea")
+            let echo = try await Real.changedQuery(server)
+            #expect(echo.method == "POST" && echo.target == "/v1/echo?draft=false&tag=a&tag=b" && echo.body == "Hello")
+            #expect(echo.headers["x-tenant"] == "blue" && echo.headers["content-language"] == "en")
+            #expect(echo.headers["user-agent"] == "Examples/1.0")
+            try await withFile("in a file") { (file: URL) async throws in
+                var echoes: [String] = []
+                for body in try Real.bodies(file) { echoes.append(try await Real.echo(body, from: server).body) }
+                #expect(
+                    echoes == [
+                        #"{"name":"Ada"}"#, "user=joe&remember=true",
+                        "user=joe&remember=true",
+                        "Hello", "bytes", "in a file", "first second",
+                    ])
+            }
+            let csv = try await Real.echo(Real.CSV(rows: [["a", "b"], ["1", "2"]]).body, from: server)
+            #expect(csv.body == "a,b\r\n1,2\r\n" && csv.headers["content-type"] == "text/csv; charset=utf-8")
+        }
+    }
+
+    @Test func theRealHTTPSamplesReadResponses() async throws {
+        typealias Real = RealHTTPStyle
+        try await withServer { (server: URL) async throws in
+            let (status, notes) = try await Real.stepByStep(server)
+            #expect(status == .ok && notes.count == 1)
+            #expect(try await Real.client(server).value(Real.lines) == ["first", "third"])
+            #expect(try await Real.decodingResponse(server) == notes)
+            let (text, hasNoAuthor) = try await Real.anyJSON(server)
+            #expect(text == "Buy tea" && hasNoAuthor)
+            #expect(try await Real.metrics(server).contains("AsyncHTTPClientTransport"))
+            await #expect(throws: Real.Maintenance.self) { try await Real.echoStatus(418, from: server) }
+            #expect(try await Real.echoStatus(203, from: server) == .ok)
+            #expect(try await Real.afterAnotherRequest(server) == 200)
+            #expect(Real.strategies.count == 6 && "\(Real.strategies[1])".hasPrefix("3 attempts"))
+            let curl = try await Real.curl(server)
+            #expect(curl.hasPrefix("curl -X POST ") && curl.contains("'\(server.absoluteString)/echo?draft=true'"), "\(curl)")
+            #expect(curl.contains("'X-Tenant: blue'"))
+            #expect(try await Real.curlOfResponse(server).contains("'\(server.absoluteString)/notes'"))
+            #expect(try await Real.stubbed() == ["Seven", "hello", "done"])
+            #expect(try await Real.namespaces(server))
+        }
+    }
+
+    // MARK: - XXXNetworkKit
+
+    @Test func theNetworkKitSamplesWork() async throws {
+        typealias Kit = NetworkKitStyle
+        try await withServer { (server: URL) async throws in
+            let lines = Lines()
+            let provider = Kit.Provider(server, logger: lines.logger)
+            #expect(provider.client.stack.orderProblems == [])
+            #expect(try await Kit.user(provider) == Kit.User(id: 7, name: "Ada"))
+            // The log of a debug build.
+            #expect(lines.all.joined(separator: "\n").contains("Ada"))
+            #expect(try await Kit.deleted(provider) == "/v1/echo?ids=1&ids=2&ids=3")
+            #expect(Kit.listStyles() == ["ids%5B%5D=1&ids%5B%5D=2", "ids=1,2"])
+            let (name, id) = try await Kit.json(provider)
+            #expect(name == "Ada" && id == 7)
+            let (api, images) = Kit.targets(api: server, images: server.deletingLastPathComponent())
+            #expect(try await api.data(Endpoint<Void>.get("/lines")) == images.data(Endpoint<Void>.get("/v1/lines")))
+            #expect(try await Kit.ready(server) == 2)
+        }
+    }
+
+    @Test func theNetworkKitSamplesTellErrorsApart() async throws {
+        typealias Kit = NetworkKitStyle
+        try await withServer { (server: URL) async throws in
+            let provider = Kit.Provider(server, logger: Lines().logger)
+            #expect(await Kit.message { _ = try await Kit.user(provider) } == "fine")
+            #expect(
+                await Kit.message { _ = try await provider.client.value(Kit.API.Users.denied) } == "server error 1001: not allowed")
+            let refused = await Kit.message { try await provider.client.value(Endpoint<Void>.post("/notes", body: .json(["text": "x"]))) }
+            #expect(refused.contains("(status 201)"), "\(refused)")
+            let late = await Kit.message { try await Kit.impatient(provider) }
+            #expect(!late.hasPrefix("cancelled") && late != "fine", "\(late)")
+            let nowhere = Kit.Provider(try #require(URL(string: "http://127.0.0.1:1")), logger: Lines().logger)
+            #expect(await Kit.message { _ = try await Kit.user(nowhere) } == "Please check your connection.")
+            await #expect(throws: Kit.NotAllowed.self) { try await Kit.mapped(Kit.API.Users.denied, by: provider) }
+            #expect(Kit.code(of: Kit.ServerError(code: 5, message: "")) == 5 && Kit.code(of: CancellationError()) == -999)
+            do {
+                try await Kit.impatient(provider)
+                Issue.record("no timeout")
+            } catch {
+                #expect(Kit.code(of: error) == -1001)
+            }
+        }
+    }
+
+    // MARK: - swift-networking
+
+    @Test func theComposableSamplesCompose() async throws {
+        typealias Composable = ComposableStyle
+        try await withServer { (server: URL) async throws in
+            let lines = Lines()
+            let network = Composable.network(server, logger: lines.logger)
+            #expect(network.orderProblems == [])
+            #expect(try await Composable.numbers(network) == [1, 2])
+            #expect(lines.all.contains { $0.hasPrefix("#2 GET ") }, "\(lines.all)")
+            let (notes, status) = try await Composable.valueAndResponse(network)
+            #expect(notes.count == 1 && status == .ok)
+            let (url, code) = try await Composable.failure(network)
+            #expect(url == "\(server.absoluteString)/notes/999" && code == 404)
+            #expect(try await APIClient(network).value(Composable.Calls.titles) == [Composable.Title(text: "BUY TEA")])
+            let exchanges = Mutex(0)
+            #expect(try await Composable.duplicates(server) { exchanges.withLock { $0 += 1 } }.count == 5)
+            #expect(exchanges.withLock { $0 } == 1)
+            #expect(try await Composable.retried(server) == 2)
+            let prepared = try await Composable.servers(server).prepared(Request(.get, "/1"))
+            #expect(prepared.url?.description == "\(server.absoluteString)/notes/1" && prepared.headers[.custom("X-Client")] == "example")
+        }
+    }
+
+    @Test func theComposableSamplesDescribeAndInject() async throws {
+        typealias Composable = ComposableStyle
+        #expect(try Composable.greeting() == "POST /echo?greeting=Hello%20World")
+        #expect(Composable.hosts().first?.contains("https://api.example") == true, "\(Composable.hosts())")
+        #expect(try await Composable.tested() == Composable.IPInfo(ip: "192.0.2.7"))
+        #expect(try await Composable.IPInfoClient.preview.fetch().ip == "192.0.2.1")
+        try await withServer { (server: URL) async throws in
+            let live = Composable.IPInfoClient.live(Composable.network(server, logger: Lines().logger))
+            #expect(try await live.fetch().ip == "127.0.0.1")
+            let greeted = APIClient(HTTPStack.default.wrapped(by: Composable.Greeting(text: "hello")).server(server))
+            #expect(try await greeted.get("/echo", as: NetworkKitStyle.Echo.self).target == "/v1/echo?greeting=hello")
+        }
+    }
+}
+
+/// Keeps the messages of a log.
+private final class Lines: Sendable {
+    private struct Handler: LogHandler {
+        let lines: Lines
+        var metadata: Logger.Metadata = [:]
+        var logLevel = Logger.Level.trace
+
+        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+            get { metadata[key] }
+            set { metadata[key] = newValue }
+        }
+
+        func log(event: LogEvent) { lines.messages.withLock { $0.append("\(event.message)") } }
+    }
+
+    private let messages = Mutex<[String]>([])
+
+    var all: [String] { messages.withLock { $0 } }
+    var logger: Logger { Logger(label: "examples") { _ in Handler(lines: self) } }
+}
