@@ -62,6 +62,13 @@ private struct User: Codable, Sendable, Equatable {
         #expect(try await client.value(typed.with { $0.timeout = .use(.seconds(1)) }) == ada)
     }
 
+    @Test func aCallIsShownBeforeItIsSent() async throws {
+        let (client, stub) = client(.json(ada))
+        let request = try await client.prepared(.get("/users/\(7, "id")", query: ["a": 1], as: User.self))
+        #expect(request.url?.description == "https://a.example/users/7?a=1")
+        #expect(try request.curl().contains("https://a.example/users/7?a=1") && stub.requests.isEmpty)
+    }
+
     // MARK: Another value
 
     @Test func anEndpointIsMappedToAModelOfTheApp() async throws {

@@ -117,6 +117,17 @@ public struct APIClient: Sendable {
     /// - Throws: ``InvalidURLError``, `EncodingError`, or what opening a file throws.
     public func request<Output>(for endpoint: Endpoint<Output>) throws -> Request { try endpoint.request(json: json) }
 
+    /// The request of a call as the stack would send it, without sending it: with the base URL and everything that the layers add.
+    ///
+    /// ```swift
+    /// print(try await client.prepared(.get("/search", query: ["q": text], as: Page.self)).curl())
+    /// ```
+    ///
+    /// - Throws: what ``request(for:)`` and ``HTTPStack/prepared(_:)`` throw.
+    @concurrent public func prepared<Output>(_ endpoint: Endpoint<Output>) async throws -> Request {
+        try await stack.prepared(try request(for: endpoint))
+    }
+
     /// The response to a call, with its body unread. Read it by ``decode(_:as:)``, `json(as:)` or its `body`.
     ///
     /// - Throws: what ``value(_:)`` throws, except for decoding.
