@@ -16,6 +16,12 @@ nonisolated enum Articles {
     static let all: Endpoint<[Article]> = .get("/articles")
 }
 
+// A namespace without a mark: code on other threads awaits it.
+enum Drafts {
+    static let all: Endpoint<[Article]> = .get("/drafts")
+    static func one(_ id: Int) -> Endpoint<Article> { .get("/drafts/\(id, "id")") }
+}
+
 /// As a view model is written.
 final class ArticleList {
     private(set) var articles: [Article] = []
@@ -66,12 +72,14 @@ struct ArticlesClient: Sendable {
     var all: @Sendable () async throws -> [Article]
     var add: @Sendable (_ title: String) async throws -> Article
     var delete: @Sendable (_ id: Int) async throws -> Void
+    var drafts: @Sendable () async throws -> [Article]
 
     static func live(_ api: APIClient) -> ArticlesClient {
         ArticlesClient(
             all: { try await api.get("/articles") },
             add: { title in try await api.post("/articles", body: .json(["title": title])) },
-            delete: { id in try await api.delete("/articles/\(id, "id")") }
+            delete: { id in try await api.delete("/articles/\(id, "id")") },
+            drafts: { try await api.value(Drafts.all) }
         )
     }
 }
@@ -100,6 +108,8 @@ final class ArticleEditor {
         let stub = StubTransport(
             Stub(.get, "/articles").responds(.json([Article(id: 1, title: "One")])),
             Stub(.post, "/articles").responds(.json(Article(id: 2, title: "Two"))),
+            Stub(.get, "/drafts").responds(.json([Article(id: 3, title: "Three")])),
+            Stub(.get, "/drafts/{id}").responds(.json(Article(id: 3, title: "Three"))),
             Stub(.get, "/articles/{id}").responds(.json(Article(id: 1, title: "One"))), Stub().responds(.status(.noContent)))
         let api = APIClient(stub.server("https://a.example"))
         let editor = ArticleEditor(client: api)
@@ -111,6 +121,8 @@ final class ArticleEditor {
         #expect(try await articles.all().count == 1)
         #expect(try await articles.add("Two").id == 2)
         try await articles.delete(2)
+        #expect(try await articles.drafts().map(\.id) == [3])
+        #expect(try await api.value(Drafts.one(3)).id == 3)
     }
 
     @Test func aViewModelLoadsItsArticles() async {

@@ -20,19 +20,19 @@ public import ErrandCore
 ///
 /// ## Modules whose default isolation is the main actor
 ///
-/// Xcode 26 sets new apps up so that all code is on the main actor unless it is marked. A call is decoded elsewhere, so models and namespaces of
-/// endpoints are marked `nonisolated`:
+/// Xcode 26 sets new apps up so that all code is on the main actor unless it is marked. A call is decoded elsewhere, so models are marked
+/// `nonisolated`:
 ///
 /// ```swift
 /// nonisolated struct Repository: Decodable, Sendable { var name: String }
-///
-/// nonisolated enum Repositories {
-///     static func list(of owner: String) -> Endpoint<[Repository]> { .get("/orgs/\(owner, "owner")/repos") }
-/// }
 /// ```
 ///
 /// Without it, the compiler says: *main actor-isolated conformance of 'Repository' to 'Decodable' cannot satisfy conformance requirement for a 'Sendable'
-/// type parameter*.
+/// type parameter*. The same holds for properties that the `options` closure of a verb sets: write `nonisolated extension RequestOptions { … }`, where
+/// the compiler says *main actor-isolated property 'tenant' can not be mutated from a Sendable closure*.
+///
+/// Namespaces of endpoints, clients of closures, middleware and validators compile as they are. Mark a namespace as well if code outside of the main
+/// actor uses it without `await`.
 public struct Endpoint<Output: Sendable>: Sendable {
     /// The method.
     public var method: HTTPRequest.Method
