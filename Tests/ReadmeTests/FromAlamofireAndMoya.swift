@@ -8,7 +8,7 @@ nonisolated struct Account: Codable, Sendable, Equatable {
     var name: String
 }
 
-nonisolated enum Accounts {
+enum Accounts {
     static func list(matching text: String) -> Endpoint<[Account]> { .get("/accounts", query: ["q": text]) }
     static func rename(_ id: Int, to name: String) -> Endpoint<Account> { .patch("/accounts/\(id, "id")", body: .json(["name": name])) }
     static func signIn(_ user: String, _ password: String) -> Endpoint<Void> {
@@ -22,9 +22,9 @@ nonisolated struct Envelope<Value: Decodable & Sendable>: Decodable, Sendable {
     var data: Value?
 }
 
-nonisolated struct ServiceError: Error, Equatable { var code: Int }
+struct ServiceError: Error, Equatable { var code: Int }
 
-nonisolated extension Envelope {
+extension Envelope {
     static func value(of endpoint: Endpoint<Envelope<Value>>) -> Endpoint<Value> {
         endpoint.map { envelope in
             guard envelope.code == 0, let value = envelope.data else { throw ServiceError(code: envelope.code) }
@@ -33,7 +33,7 @@ nonisolated extension Envelope {
     }
 }
 
-nonisolated extension Accounts {
+extension Accounts {
     static func account(_ id: Int) -> Endpoint<Account> { Envelope.value(of: .get("/accounts/\(id, "id")")) }
 }
 

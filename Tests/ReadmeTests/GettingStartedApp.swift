@@ -5,7 +5,7 @@ import Logging
 
 // The samples of the article "Getting started in an app", to the letter: `ReadmeTests` holds each block of it against this file.
 
-nonisolated enum NoteEndpoints {
+enum NoteEndpoints {
     static func page(_ number: Int) -> Endpoint<[Note]> { .get("/notes", query: ["page": number]) }
     static func note(_ id: Int) -> Endpoint<Note> { .get("/notes/\(id, "id")") }
     static func add(_ text: String) -> Endpoint<Note> { .post("/notes", body: .json(["text": text])) }

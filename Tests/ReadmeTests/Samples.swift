@@ -12,7 +12,7 @@ nonisolated struct Repository: Decodable, Sendable {    // nonisolated: for Xcod
 }
 
 // swift-format-ignore
-nonisolated enum Repositories {
+enum Repositories {
     static func list(of owner: String, page: Int = 1) -> Endpoint<[Repository]> {
         .get("/orgs/\(owner, "owner")/repos", query: ["page": page])    // the owner is percent-encoded
     }
