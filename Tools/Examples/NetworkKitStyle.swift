@@ -109,7 +109,7 @@ enum NetworkKitStyle {
             return "fine"
         } catch let error as ServerError {
             return "server error \(error.code): \(error.localizedDescription)"
-        } catch  where error.isConnectivityError {
+        } catch let error where error.isConnectivityError {
             return "Please check your connection."
         } catch let error as any RequestFailure {
             return error.localizedDescription
