@@ -1,4 +1,5 @@
 import Errand
+import ErrandTesting
 import Foundation
 import Logging
 
@@ -253,6 +254,19 @@ enum URLSessionGuide {
         } catch {
             return error.isCancellation
         }
+    }
+
+    // MARK: - Tests and input
+
+    // A mocked session, in place of a URLProtocol: no global state, so tests run side by side
+    static func mocked() async throws -> [Note] {
+        let stub = StubTransport(Stub(.get, "/notes").query("page", "2").responds(.json([Note(id: 11, text: "From a stub")])))
+        return try await APIClient(stub.server("https://a.example")).value(Notes.page(2))
+    }
+
+    // A URL that a person typed or pasted, without force-unwrapping: what has to be percent-encoded is
+    static func pasted(_ text: String) throws -> String {
+        try Request(.get, pastedURL: text).url?.description ?? ""
     }
 
     // A path of dynamic input: a value cannot leave its segment

@@ -104,6 +104,8 @@ import Testing
             #expect(await Guide.cancelled(server))
             #expect(try Guide.safePath("../admin?x") == "/notes/..%2Fadmin%3Fx")
         }
+        #expect(try await Guide.mocked() == [Guide.Note(id: 11, text: "From a stub")])
+        #expect(try Guide.pasted("https://a.example/straße?q=ä b#top") == "https://a.example/stra%C3%9Fe?q=%C3%A4%20b")
         // Nothing listens there.
         let nowhere = try #require(URL(string: "http://127.0.0.1:1"))
         #expect(await Guide.appError(nowhere, at: "/") == .offline)
