@@ -22,7 +22,9 @@ import Testing
     @Test func noTextHasAnUnbalancedBracketOrNamesAFunction() {
         for code in Int32(1)...133 {
             let text = systemErrorText(code)
-            #expect(text.count { $0 == "(" } == text.count { $0 == ")" } && !text.contains("(:") && !text.contains(":)") && !text.isEmpty, "\(text)")
+            #expect(
+                text.count { $0 == "(" } == text.count { $0 == ")" } && !text.contains("(:") && !text.contains(":)") && !text.isEmpty,
+                "\(text)")
         }
     }
 }

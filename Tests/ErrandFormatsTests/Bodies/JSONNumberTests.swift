@@ -43,7 +43,9 @@ import Testing
             JSONNumber(exactly: 0.1)?.description == "0.1" && JSONNumber(exactly: -0.0) == 0
                 && JSONNumber(exactly: 1e21)?.description == "1000000000000000000000")
         #expect(JSONNumber(exactly: Double.nan) == nil && JSONNumber(exactly: -Double.infinity) == nil)
-        for value in [0.1, 1.5, -2.25, 1e300, Double.leastNonzeroMagnitude, Double.greatestFiniteMagnitude, .leastNormalMagnitude, 0x1p63, 0x1p64] {
+        for value in [
+            0.1, 1.5, -2.25, 1e300, Double.leastNonzeroMagnitude, Double.greatestFiniteMagnitude, .leastNormalMagnitude, 0x1p63, 0x1p64,
+        ] {
             #expect(JSONNumber(exactly: value)?.doubleValue == value)
         }
     }
