@@ -35,7 +35,7 @@ func follow(_ stack: HTTPStack, each line: (String) -> Void) async throws {
 // swift-format-ignore
 func patient(_ stack: HTTPStack) -> HTTPStack {
     stack
-        .retry(RetryPolicy(maxAttempts: 20, backoff: .exponential(base: .milliseconds(500), cap: .seconds(5))), budget: nil)
+        .retry(RetryPolicy(maxAttempts: 60, backoff: .constant(.seconds(1)), jitter: .none), budget: nil)
         .timeout(.seconds(60))
 }
 

@@ -166,7 +166,7 @@ enum URLSessionGuide {
         return response.metadata.attempts.count + 1
     }
 
-    // waitsForConnectivity: retries until the deadline; and taskIsWaitingForConnectivity: a report of each wait
+    // In place of waitsForConnectivity: up to 10 attempts within the timeout; of taskIsWaitingForConnectivity: a report of each wait
     struct WaitReport: EventSink {
         let isWaiting: @Sendable () -> Void
 
