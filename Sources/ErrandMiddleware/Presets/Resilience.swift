@@ -49,27 +49,39 @@ public struct Resilience: Sendable, CustomStringConvertible {
     var problems: [String] {
         var problems: [String] = []
         func expect(_ isSound: Bool, _ problem: @autoclosure () -> String) { if !isSound { problems.append(problem()) } }
-        expect(total > .zero && attempt > .zero, "a time for the call of \(total) and for an attempt of \(attempt): both must be positive")
-        expect(attempt < total, "an attempt of \(attempt) would use up the \(total) of the call: nothing would be left for another")
+        expect(
+            total > .zero && attempt > .zero,
+            "total and attempt must be more than zero (are \(total.inWords) and \(attempt.inWords))")
+        expect(
+            attempt < total,
+            "attempt must be less than total (are \(attempt.inWords) and \(total.inWords)): no time would be left for another attempt")
         expect(
             circuit.window >= attempt * 2,
-            "the breaker's window of \(circuit.window) is less than two attempts of \(attempt): it would forget one before the next has failed"
-        )
+            "circuit.window must be at least twice attempt (are \(circuit.window.inWords) and \(attempt.inWords)): "
+                + "the circuit breaker would forget one attempt before the next has failed")
         if retry.maxAttempts > 1 {
             let wait = retry.backoff.wait(afterAttempt: 1)
-            expect(wait < total, "the first backoff of \(wait) would pass the \(total) of the call: nothing would be tried again")
+            expect(
+                wait < total,
+                "the first wait of retry.backoff must be less than total (are \(wait.inWords) and \(total.inWords)): "
+                    + "no further attempt would be made")
         }
         if let slow = circuit.slowCall {
-            expect(slow < attempt, "a call is slow after \(slow), but no attempt takes longer than \(attempt): none would count")
+            expect(
+                slow < attempt,
+                "circuit.slowCall must be less than attempt (are \(slow.inWords) and \(attempt.inWords)): no call would count as slow")
         }
         if case .fixed(let delay)? = hedge?.delay.kind {
-            expect(delay < attempt, "a hedge after \(delay) would come when the attempt of \(attempt) is over")
+            expect(
+                delay < attempt,
+                "the delay of hedge must be less than attempt (are \(delay.inWords) and \(attempt.inWords)): "
+                    + "the attempt would be over before the hedge is sent")
         }
         return problems
     }
 
     public var description: String {
-        "\(total) in all, \(attempt) an attempt, retry: \(retry), circuit: \(circuit), at once: \(concurrency)"
+        "\(total.inWords) in total, \(attempt.inWords) for each attempt, retry: \(retry), circuit: \(circuit), concurrency: \(concurrency)"
             + (hedge.map { ", hedge: \($0)" } ?? "")
     }
 }

@@ -82,7 +82,7 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
     /// ``standard``, with an `Idempotency-Key` for POST and PATCH, which are sent again then.
     public static let standardWithKeys = RetryPolicy(keyedMethods: [.post, .patch])
 
-    /// The attempts, the backoff and what is not the default: `3 attempts, 0.1 seconds to 20.0 seconds`.
+    /// The attempts, the backoff and what is not the default: `3 attempts, 100 ms to 20 s`.
     public var description: String {
         "\(maxAttempts) attempts, \(backoff)" + (jitter == .full ? "" : ", \(jitter)")
             + (keyedMethods.isEmpty ? "" : ", keys for \(keyedMethods.map(\.rawValue).sorted().joined(separator: " "))")

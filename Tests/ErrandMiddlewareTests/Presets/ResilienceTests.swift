@@ -30,12 +30,24 @@ import Testing
     }
 
     static let unsound: [(what: String, build: @Sendable () throws -> Resilience, problem: String)] = [
-        ("attempt", { try Resilience(total: .seconds(5), attempt: .seconds(5)) }, "an attempt of 5.0 seconds would use up"),
-        ("window", { try Resilience(total: .seconds(90), attempt: .seconds(20)) }, "less than two attempts of 20.0 seconds"),
-        ("zero", { try Resilience(total: .zero) }, "both must be positive"),
-        ("backoff", { try Resilience(retry: RetryPolicy(backoff: .constant(.seconds(40)))) }, "the first backoff of 40.0 seconds"),
-        ("slow", { try Resilience(circuit: CircuitPolicy(slowCall: .seconds(15))) }, "a call is slow after 15.0 seconds"),
-        ("hedge", { try Resilience(hedge: HedgePolicy(.fixed(.seconds(11)))) }, "a hedge after 11.0 seconds"),
+        ("attempt", { try Resilience(total: .seconds(5), attempt: .seconds(5)) }, "attempt must be less than total (are 5 s and 5 s)"),
+        (
+            "window", { try Resilience(total: .seconds(90), attempt: .seconds(20)) },
+            "circuit.window must be at least twice attempt (are 30 s and 20 s)"
+        ),
+        ("zero", { try Resilience(total: .zero) }, "total and attempt must be more than zero (are 0 s and 10 s)"),
+        (
+            "backoff", { try Resilience(retry: RetryPolicy(backoff: .constant(.seconds(40)))) },
+            "the first wait of retry.backoff must be less than total (are 40 s and 30 s)"
+        ),
+        (
+            "slow", { try Resilience(circuit: CircuitPolicy(slowCall: .seconds(15))) },
+            "circuit.slowCall must be less than attempt (are 15 s and 10 s)"
+        ),
+        (
+            "hedge", { try Resilience(hedge: HedgePolicy(.fixed(.seconds(11)))) },
+            "the delay of hedge must be less than attempt (are 11 s and 10 s)"
+        ),
     ]
 
     @Test(arguments: unsound.map(\.what)) func whatDoesNotFitIsRefusedWhenItIsBuilt(_ what: String) throws {
