@@ -189,6 +189,13 @@ struct RecordingMatchingTests {
                 GET http://a.example/x?page=2&token=REDACTED: no exchange recorded in '\(path)' answers it; the nearest, \
                 entry 1 (GET http://a.example/x?page=1&token=REDACTED), differs in the query (recorded page=1, asked page=2)
                 """)
+        #expect(error?.errorDescription == "The recording '\(path)' has no response for the request.")
+        #expect(
+            error?.failureReason == """
+                The nearest recorded exchange, entry 1 (GET http://a.example/x?page=1&token=REDACTED), differs in the query (recorded page=1, \
+                asked page=2).
+                """)
+        #expect(error?.recoverySuggestion == "Record the exchange, or correct the request.")
         _ = try await replay.send(request(.post, "http://b.example/y"))
         let played = await #expect(throws: NoRecordedExchangeError.self) { try await replay.send(request(.post, "http://b.example/y")) }
         #expect(played?.nearest == "entry 2 (POST http://b.example/y), matches, but was already replayed")

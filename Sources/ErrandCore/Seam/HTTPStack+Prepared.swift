@@ -12,9 +12,9 @@ extension HTTPStack {
     /// The request goes through the layers that change requests: `server`, `transformRequest`, `retry` (which may attach an `Idempotency-Key`),
     /// `timeout`, and middleware of your own. A layer that gets a token or another value for the request gets it now.
     ///
-    /// It goes past the layers that record, wait, store or share: `log`, `events`, `profile`, `metrics`, `trace`, `number`, `cache`, `coalesce`,
-    /// `hedge`, `circuitBreaker`, `rateLimit`, `concurrencyLimit`, `delay`, `fallback` (the first way counts) and `record`, and those that return
-    /// false for ``HTTPMiddleware/takesPartInPreparing``. They record nothing, and nothing is taken from a limit. So a field that such a layer
+    /// It goes past the layers that record, wait, store or share: `log`, `events`, `profile`, `metrics`, `trace`, `traceCall`, `number`, `cache`,
+    /// `coalesce`, `hedge`, `circuitBreaker`, `rateLimit`, `concurrencyLimit`, `delay`, `fallback` (the first way counts) and `record`, and those that
+    /// return false for ``HTTPMiddleware/takesPartInPreparing``. They record nothing, and nothing is taken from a limit. So a field that such a layer
     /// adds, the `traceparent` of `trace`, is missing, and so is what the transport adds by itself, such as `Host`.
     ///
     /// To a middleware, the exchange looks as if the call had been cancelled after the request left. The body of the request is not read.
@@ -61,6 +61,11 @@ public struct PreparationError: RequestFailure {
         "\(request.map { "\($0): " } ?? "")the request cannot be prepared: a middleware returned a response of its own and did not pass it on "
             + "(not sent)"
     }
+
+    /// A sentence for people.
+    public var errorDescription: String? { "The request to \(shownServer) cannot be shown before it is sent." }
+    public var failureReason: String? { "A middleware returned a response of its own and did not pass the request on." }
+    public var recoverySuggestion: String? { "Send the request, or prepare it without that middleware." }
 }
 
 extension PreparationError: CustomReflectable {

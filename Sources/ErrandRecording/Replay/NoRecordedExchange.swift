@@ -19,6 +19,13 @@ public struct NoRecordedExchangeError: RequestFailure {
         "\(request.map { "\($0): " } ?? "")no exchange recorded in '\(path)' answers it; "
             + (nearest.map { "the nearest, \($0)" } ?? "there are none")
     }
+
+    /// A sentence for people, with the path.
+    public var errorDescription: String? { "The recording '\(path)' has no response for the request." }
+    public var failureReason: String? {
+        (nearest.map { "the nearest recorded exchange, \($0)" } ?? "the recording has no exchanges").asSentence
+    }
+    public var recoverySuggestion: String? { "Record the exchange, or correct the request." }
 }
 
 extension NoRecordedExchangeError: CustomReflectable {

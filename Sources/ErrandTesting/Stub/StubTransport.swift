@@ -344,6 +344,11 @@ public struct UnmatchedRequestError: RequestFailure {
     public var description: String {
         "\(request.map { "\($0): " } ?? "")no stub matches; " + (nearest.map { "the nearest, \($0)" } ?? "there are none")
     }
+
+    /// A sentence for people.
+    public var errorDescription: String? { "No stub responds to the request." }
+    public var failureReason: String? { (nearest.map { "the nearest stub, \($0)" } ?? "there are no stubs").asSentence }
+    public var recoverySuggestion: String? { "Add a stub that matches the request, or correct the request." }
 }
 
 extension UnmatchedRequestError {

@@ -125,6 +125,9 @@ import Testing
         #expect(silent?.nearest == "'method PUT, path /silent' matches, but it has no response")
         let none = await #expect(throws: UnmatchedRequestError.self) { try await StubTransport().send(request(.get, "/")) }
         #expect(none?.description == "GET https://a.example/: no stub matches; there are none")
+        #expect(none?.errorDescription == "No stub responds to the request." && none?.failureReason == "There are no stubs.")
+        #expect(silent?.failureReason == "The nearest stub, 'method PUT, path /silent' matches, but it has no response.")
+        #expect(none?.recoverySuggestion == "Add a stub that matches the request, or correct the request.")
     }
 
     @Test func descriptionsOfStubsHoldNoSecret() async throws {
