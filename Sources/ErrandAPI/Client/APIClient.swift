@@ -57,7 +57,8 @@ public struct APIClient: Sendable {
     /// Makes a call and returns its value.
     ///
     /// - Throws: `StatusError` for any status but 2xx; ``ResponseDecodingError`` for a body that does not have the declared type; the error of a decoding of
-    ///   your own; ``TransportError``; `CancellationError`; ``InvalidURLError`` and `EncodingError` before anything is sent.
+    ///   your own; ``TransportError`` and the failures of middleware; `CancellationError`. Before anything is sent: ``InvalidURLError``;
+    ///   `EncodingError`; ``FileReadError`` if the file of a body can't be opened; ``UnservedOptionError`` for an option without its middleware.
     @concurrent public func value<Output>(_ endpoint: Endpoint<Output>) async throws -> Output {
         try await response(endpoint).value
     }

@@ -43,7 +43,7 @@ extension HTTPClient.Request {
 }
 
 extension HTTPResponse {
-    /// Nil for a status that is none.
+    /// `nil` if the status is not from 100 to 999.
     init?(_ head: HTTPResponseHead) {
         guard (100...999).contains(head.status.code) else { return nil }
         var fields = HTTPFields()

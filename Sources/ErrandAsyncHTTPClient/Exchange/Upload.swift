@@ -80,7 +80,7 @@ struct Upload: Sendable {
             guard given == length else { throw RequestBodyLengthError(declared: length, atLeast: given) }
             return try await write(chunk)
         }
-        // A sequence such as `AsyncStream` ends where its reader is cancelled: that end is none.
+        // A sequence such as `AsyncStream` also ends when its reader is cancelled: then the body is not complete.
         try Task.checkCancellation()
         if let length = body.length { throw RequestBodyLengthError(declared: length, atLeast: sent) }
     }

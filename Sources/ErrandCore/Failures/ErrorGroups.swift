@@ -1,10 +1,12 @@
 // Questions that can be asked of any error, in a `catch … where` clause.
 
 extension Error {
-    /// Whether the server could not be reached: the device is offline, or the server is.
+    /// Whether the server could not be reached, or the connection to it was lost.
     ///
-    /// It contains ``TransportError`` with the codes `cannotFindHost`, `cannotConnect` and `connectionLost`, and with `timedOut` in the phase
-    /// ``ExchangePhase/connect``. It does not contain a failure of TLS or of a proxy, nor a timeout in another phase.
+    /// True for ``TransportError`` with the codes `cannotFindHost`, `cannotConnect` and `connectionLost`, and with `timedOut` in the phase
+    /// ``ExchangePhase/connect``. False for a failure of TLS or of a proxy, and for a timeout in another phase.
+    ///
+    /// With `connectionLost`, the server was reached and may have processed the request: ask ``RequestFailure/delivery`` before you send it again.
     ///
     /// ```swift
     /// } catch where error.isConnectivityError {
@@ -22,20 +24,20 @@ extension Error {
 
     /// Whether a deadline or a timeout of this side passed, in any phase.
     ///
-    /// It contains ``TransportError`` with the code `timedOut`. It does not contain the statuses 408 and 504: there, the server responded.
+    /// True for ``TransportError`` with the code `timedOut`. False for the statuses 408 and 504: there, the server responded.
     public var isTimeout: Bool { (self as? TransportError)?.code == .timedOut }
 
-    /// Whether the call was cancelled, by its task. It contains `CancellationError`.
+    /// Whether the call was cancelled, by its task: true for `CancellationError`.
     public var isCancellation: Bool { self is CancellationError }
 
     /// Whether the call failed because of a response with a status from 400 to 499.
     ///
-    /// It contains ``StatusError``, and what a response validator throws when its retries are used up.
+    /// True for ``StatusError``, and for what a response validator throws when its retries are used up.
     public var isClientError: Bool { refusedStatus?.kind == .clientError }
 
     /// Whether the call failed because of a response with a status from 500 to 599.
     ///
-    /// It contains ``StatusError``, and what a response validator throws when its retries are used up.
+    /// True for ``StatusError``, and for what a response validator throws when its retries are used up.
     public var isServerError: Bool { refusedStatus?.kind == .serverError }
 
     /// The status because of which the call failed.

@@ -49,7 +49,7 @@ package final class ReadOnlyFile: Sendable {
 
     /// The length of the regular file at `path`, in bytes.
     ///
-    /// - Throws: `FileReadError` if there is no such file, or if it is none that has a length (a folder, a pipe).
+    /// - Throws: `FileReadError` if there is no such file, or if it has no length (a folder, a pipe).
     static func lengthBytes(path: String) throws -> Int64 {
         var status = stat()
         guard stat(path, &status) == 0 else { throw FileReadError(path: path, operation: "stat", code: errno) }

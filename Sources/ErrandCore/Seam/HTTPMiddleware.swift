@@ -43,7 +43,10 @@ public protocol HTTPMiddleware: Sendable {
     /// ```
     var neighbors: [MiddlewareNeighbor] { get }
 
-    /// Whether ``HTTPStack/prepared(_:)`` sends the request through this middleware; true by default.
+    /// Whether ``HTTPStack/prepared(_:)`` sends the request through this middleware.
+    ///
+    /// By default, true unless its ``place`` is `log`, `events`, `profile`, `metrics`, `trace`, `traceCall`, `number`, `cache`, `coalesce`, `hedge`,
+    /// `circuitBreaker`, `rateLimit`, `concurrencyLimit`, `delay` or `fallback`.
     ///
     /// Return false for a middleware that does not change requests, and that records, waits, stores or shares instead: prepared requests go past it.
     var takesPartInPreparing: Bool { get }

@@ -11,14 +11,14 @@ public struct StubResponse: Sendable {
     package enum Content: Sendable {
         case data(Data)
         case source(any BodySource)
-        /// As it goes on the wire, head included.
+        /// The bytes on the wire, including the head.
         case raw(Data)
 
-        /// Nobody will read it.
+        /// Says that the content will not be read.
         func abandon() { if case .source(let body) = self { body.abandon() } }
     }
 
-    /// What is made anew for each request: the head is empty for ``Content/raw(_:)``.
+    /// The head and the content, made for each request. The head is empty for ``Content/raw(_:)``.
     package typealias Made = (head: HTTPResponse, content: Content)
 
     enum Kind: Sendable {
@@ -40,9 +40,9 @@ public struct StubResponse: Sendable {
 
     private init(_ make: @escaping @Sendable (RecordedRequest) async throws -> Made) { kind = .afterBody(make) }
 
-    // MARK: Answers
+    // MARK: Responses
 
-    /// A status alone, or with a text.
+    /// Responds with a status alone, or with a text.
     public static func status(_ status: HTTPResponse.Status, headers: HTTPFields = HTTPFields(), text: String = "") -> StubResponse {
         data(Data(text.utf8), status: status, headers: headers)
     }
@@ -52,7 +52,7 @@ public struct StubResponse: Sendable {
         StubResponse { _ in (HTTPResponse(status: status, headerFields: headers), .data(data)) }
     }
 
-    /// A value as JSON, with its `Content-Type`.
+    /// Responds with a value as JSON, with its `Content-Type`.
     ///
     /// ```swift
     /// Stub(.get, "/users/{id}").responds(.json(User(id: 7, joined: Date(timeIntervalSince1970: 0))))
@@ -60,7 +60,7 @@ public struct StubResponse: Sendable {
     ///
     /// A value that cannot be encoded fails the request with the `EncodingError`.
     ///
-    /// - Parameter coding: ``JSONCoding/standard`` by default, as a client has: dates are ISO 8601. Pass the client's own if it has another.
+    /// - Parameter coding: ``JSONCoding/standard`` by default, as for a client: dates are ISO 8601. Pass the client's coding if it is another.
     public static func json(
         _ value: some Encodable & Sendable, status: HTTPResponse.Status = .ok, headers: HTTPFields = HTTPFields(),
         coding: JSONCoding = .standard
@@ -72,7 +72,7 @@ public struct StubResponse: Sendable {
         }
     }
 
-    /// A file, read while it is taken. One that can't be opened fails the request with a ``FileReadError``.
+    /// Responds with a file, which is read as the body is read. A file that can't be opened fails the request with a ``FileReadError``.
     public static func file(
         atPath path: String, contentType: String? = nil, status: HTTPResponse.Status = .ok, headers: HTTPFields = HTTPFields()
     ) -> StubResponse {
@@ -85,35 +85,36 @@ public struct StubResponse: Sendable {
         }
     }
 
-    /// A body that comes chunk by chunk, each when it is read; with a failure, it breaks off after the last.
+    /// Responds with a body in chunks, each sent when it is read. If `failure` is set, the body fails with it after the last chunk.
     public static func stream(
         _ chunks: [Data], status: HTTPResponse.Status = .ok, headers: HTTPFields = HTTPFields(), failure: (any Error)? = nil
     ) -> StubResponse {
         StubResponse { _ in (HTTPResponse(status: status, headerFields: headers), .source(ChunksBodySource(chunks, failure: failure))) }
     }
 
-    /// No answer, but an error.
+    /// Throws an error instead of a response.
     public static func failure(_ error: any Error) -> StubResponse { StubResponse { _ in throw error } }
 
-    /// Sends the caller elsewhere, with a `Location`: a URL or a reference (RFC 9110, 15.4).
+    /// Responds with a redirect to `location`, a URL or a relative reference
+    /// ([RFC 9110, section 15.4](https://www.rfc-editor.org/rfc/rfc9110#section-15.4)).
     public static func redirect(to location: String, status: HTTPResponse.Status = .found) -> StubResponse {
         .status(status, headers: [.location: location])
     }
 
-    /// The request's body, piece by piece as it comes, with its `Content-Type` and its trailers.
+    /// Responds with the body of the request, chunk by chunk as it arrives, with its `Content-Type` and its trailers.
     public static let echo = streaming { request, body in
         var head = HTTPResponse(status: .ok)
         head.headerFields[.contentType] = request.headers[.contentType]
         return (head, body)
     }
 
-    /// No answer, ever, until the caller is cancelled or the deadline passes.
+    /// Never responds: the request waits until the caller is cancelled or the deadline passes.
     public static let never = StubResponse { _ in
         try await waitForCancellation()
         throw CancellationError()
     }
 
-    /// Whatever you make of the request.
+    /// Responds with a head and a body that you make from the request.
     public static func custom(
         _ answer: @escaping @Sendable (RecordedRequest) async throws -> (head: HTTPResponse, body: Data)
     ) -> StubResponse {
@@ -123,10 +124,11 @@ public struct StubResponse: Sendable {
         }
     }
 
-    /// Whatever you make of the request's head, and of its body while it still comes: the two directions may take turns.
+    /// Responds with a head and a body that you make from the request's head, and from its body while it arrives.
     ///
+    /// Both directions can be open at once.
     /// The closure is called before anything of the body is read; the source that it returns may read the one that it was given.
-    /// Whoever reads or drops the response's body releases both.
+    /// Both are released when the response's body is read to its end or abandoned.
     public static func streaming(
         _ answer: @escaping @Sendable (RecordedRequest, any BodySource) async throws -> (head: HTTPResponse, body: any BodySource)
     ) -> StubResponse {
@@ -137,30 +139,31 @@ public struct StubResponse: Sendable {
             })
     }
 
-    /// The answer of another sender, such as a real transport.
+    /// Passes the request to another sender, such as a real transport, and responds with its response.
     public static func passThrough(to sender: some HTTPSender) -> StubResponse { StubResponse(.passThrough(sender)) }
 
-    /// Bytes as they go on the wire, status line included; the connection is closed behind them. For a mock server: a
+    /// Responds with bytes on the wire, including the status line, and then closes the connection. For a mock server: a
     /// ``StubTransport`` has no wire, and fails with the code `unsupported`.
     public static func raw(_ bytes: Data) -> StubResponse { StubResponse { _ in (HTTPResponse(status: .ok), .raw(bytes)) } }
 
-    /// Text as it goes on the wire. See ``raw(_:)-(Data)``.
+    /// Responds with text on the wire. See ``raw(_:)-(Data)``.
     public static func raw(_ text: String) -> StubResponse { raw(Data(text.utf8)) }
 
-    // MARK: The same, but
+    // MARK: Changes of a response
 
-    /// This answer, `delay` later: before its head.
+    /// This response, with a delay before its head; at least zero. Delays add up.
     public func delayed(by delay: Duration) -> StubResponse {
         precondition(delay >= .zero, "delay must be at least zero (is \(delay))")
         return changed { $0.delay = $0.delay.cappedSum(delay) }
     }
 
-    /// This answer as it comes over a slow network. The latency is added to the delay.
+    /// This response over a slow network. The latency is added to the delay.
     public func over(_ conditions: NetworkConditions) -> StubResponse { changed { $0.conditions = conditions } }
 
-    /// This answer, broken off behind the first `count` bytes of its body.
+    /// This response, whose body fails after its first `count` bytes; at least 0.
     ///
-    /// - Parameter failure: what reading on throws; nil stands for a ``TransportError`` with the code `connectionLost`.
+    /// - Parameter failure: the error that reading further throws; `nil`, the default, stands for a ``TransportError`` with the code
+    ///   `connectionLost`.
     public func breaking(afterBytes count: Int, with failure: (any Error)? = nil) -> StubResponse {
         precondition(count >= 0, "afterBytes must be at least 0 (is \(count))")
         let failure =
@@ -168,10 +171,11 @@ public struct StubResponse: Sendable {
         return changed { $0.breaking = (count, failure) }
     }
 
-    /// This answer with trailer fields behind its body (RFC 9110, 6.5).
+    /// This response with trailer fields after its body ([RFC 9110, section 6.5](https://www.rfc-editor.org/rfc/rfc9110#section-6.5)).
     public func trailers(_ trailers: HTTPFields) -> StubResponse { changed { $0.trailers = trailers } }
 
-    /// This response after informational ones (1xx), which are reported as events.
+    /// This response after informational ones (1xx, [RFC 9110, section 15.2](https://www.rfc-editor.org/rfc/rfc9110#section-15.2)), which are
+    /// reported as events.
     public func informing(_ heads: HTTPResponse...) -> StubResponse { changed { $0.informational += heads } }
 
     private func changed(_ change: (inout StubResponse) -> Void) -> StubResponse {
