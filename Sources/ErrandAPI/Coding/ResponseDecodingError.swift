@@ -22,6 +22,7 @@ public struct ResponseDecodingError: RequestFailure {
     /// The declared type as it is written, such as `[User]`.
     public let typeName: String
     /// The place in the value where it went wrong, such as `user.addresses[2].street`, at most 200 characters; empty for the value itself.
+    /// Keys of a dictionary are text of the body, and show as `[…]`.
     public let codingPath: String
     /// The error of the decoder. It may hold values from the body.
     public let underlying: any Error
@@ -64,12 +65,23 @@ public struct ResponseDecodingError: RequestFailure {
 
     private static func text(_ path: [any CodingKey]) -> String {
         path.reduce(into: "") { text, key in
-            if let index = key.intValue {
+            if isOfTheBody(key) {
+                text += "[…]"
+            } else if let index = key.intValue {
                 text += "[\(index)]"
             } else {
                 text += text.isEmpty ? key.stringValue : "." + key.stringValue
             }
         }
+    }
+
+    /// Whether a key is text of the body, which may be a secret: one of a dictionary, or of a type that takes any key. Keys that a type declares are
+    /// the cases of an enumeration.
+    private static func isOfTheBody(_ key: any CodingKey) -> Bool {
+        let mirror = Mirror(reflecting: key)
+        if mirror.displayStyle == .enum, mirror.children.isEmpty { return false }
+        // The place in an array.
+        return key.intValue == nil || !(mirror.children.first?.label == "index" || "\(type(of: key))".contains("Index"))
     }
 
     private var happened: String { "cannot decode \(typeName)\(codingPath.isEmpty ? "" : " at \(codingPath)"): \(problem)" }

@@ -37,8 +37,14 @@ package final class OutputFile: Sendable {
     package init(path: String, options: FileWriteOptions, calls: FileCalls) throws {
         (self.path, self.options, self.calls) = (path, options, calls)
         var status = stat()
+        // The system would take what stands before it for the path.
+        if path.utf8.contains(0) { throw FileWriteError(path: path, operation: "write", code: EINVAL) }
         if path.utf8.last == UInt8(ascii: "/") || (stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR) {
             throw FileWriteError(path: path, operation: "write", code: EISDIR)
+        }
+        // A rename would put a regular file in the place of a device or a pipe.
+        if lstat(path, &status) == 0, ![S_IFREG, S_IFLNK].contains(status.st_mode & S_IFMT) {
+            throw FileWriteError(path: path, operation: "replace, as it is not a regular file,", code: EINVAL)
         }
         if !options.overwrite, lstat(path, &status) == 0 { throw FileWriteError(path: path, operation: "write", code: EEXIST) }
         var temporary = ""
@@ -60,7 +66,8 @@ package final class OutputFile: Sendable {
 
     /// The folder that a file is in, up to its slash; empty for the current one.
     private static func folder(of path: String) -> String {
-        path.lastIndex(of: "/").map { String(path[...$0]) } ?? ""
+        // By octets: a combining character after the slash must not hide it.
+        path.utf8.lastIndex(of: UInt8(ascii: "/")).map { String(path[...$0]) } ?? ""
     }
 
     private func failure(_ operation: String, _ code: Int32 = errno) -> FileWriteError {

@@ -22,12 +22,18 @@ package final class ReadOnlyFile: Sendable {
     ///
     /// - Throws: `FileReadError` with the operation and the system's error number.
     package init(path: String) throws {
+        try Self.checkPath(path)
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw FileReadError(path: path, operation: "open", code: errno) }
         self.descriptor = descriptor
     }
 
     deinit { _ = close(descriptor) }
+
+    /// The system would take the text before a NUL for the path.
+    private static func checkPath(_ path: String) throws {
+        if path.utf8.contains(0) { throw FileReadError(path: path, operation: "open", code: EINVAL) }
+    }
 
     /// Up to `count` bytes from `offset`; empty at the end of the file.
     package func read(count: Int, at offset: Int64, path: String) throws -> Data {
@@ -51,6 +57,7 @@ package final class ReadOnlyFile: Sendable {
     ///
     /// - Throws: `FileReadError` if there is no such file, or if it has no length (a folder, a pipe).
     static func lengthBytes(path: String) throws -> Int64 {
+        try checkPath(path)
         var status = stat()
         guard stat(path, &status) == 0 else { throw FileReadError(path: path, operation: "stat", code: errno) }
         guard status.st_mode & S_IFMT == S_IFREG else {
@@ -82,11 +89,11 @@ public struct FileReadError: LocalizedError, Sendable, Hashable, CustomStringCon
     /// Operation, path and the system's error, in words and as a number.
     public var description: String {
         let words = systemErrorText(code)
-        return "cannot \(operation) '\(path)': \(words)" + (words.hasSuffix("(errno \(code))") ? "" : " (errno \(code))")
+        return "cannot \(operation) '\(path.shownSafely())': \(words)" + (words.hasSuffix("(errno \(code))") ? "" : " (errno \(code))")
     }
 
     /// A sentence for people, with the path.
-    public var errorDescription: String? { "The file '\(path)' cannot be read." }
+    public var errorDescription: String? { "The file '\(path.shownSafely())' cannot be read." }
     /// The system's error in words.
     public var failureReason: String? { systemErrorText(code).asSentence }
     /// What may help.

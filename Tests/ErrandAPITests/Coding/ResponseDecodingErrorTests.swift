@@ -70,6 +70,27 @@ private struct User: Decodable, Sendable {
         #expect(try await problem([Int].self, in: wide) == "[Int]: the body is not valid JSON, or a number in it does not fit its type")
     }
 
+    @Test func aKeyOfADictionaryIsNotShown() async throws {
+        struct Loose: Decodable, Sendable {
+            struct Key: CodingKey {
+                var stringValue: String
+                var intValue: Int? { Int(stringValue) }
+                init?(stringValue: String) { self.stringValue = stringValue }
+                init?(intValue: Int) { stringValue = "\(intValue)" }
+            }
+            init(from decoder: any Decoder) throws {
+                let container = try decoder.container(keyedBy: Key.self)
+                for key in container.allKeys { _ = try container.decode(Int.self, forKey: key) }
+            }
+        }
+        #expect(
+            try await problem([String: User].self, in: #"{"s3cret": {"id": "x", "name": ""}}"#)
+                == "[String: User] at […].id: expected an Int, found a string")
+        #expect(try await problem([Int: [Int]].self, in: #"{"12": [1, "x"]}"#) == "[Int: [Int]] at […][1]: expected an Int, found a string")
+        #expect(try await problem(Loose.self, in: #"{"s3cret": "x"}"#) == "Loose at […]: expected an Int, found a string")
+        #expect(try await problem([[Int]].self, in: "[[1], [2, null]]").hasPrefix("[[Int]] at [1][1]: "))
+    }
+
     // MARK: Values
 
     @Test func aValueOfAnotherKindIsNamedAsItWasFound() async throws {

@@ -25,6 +25,34 @@ import Testing
         return opened(source)
     }
 
+    @Test func aNameThatBeginsWithACombiningMarkIsInItsFolder() async throws {
+        let path = folder.file("\u{301}a.zip")
+        try await ResponseBody(Data("x".utf8)).write(toFile: path)
+        #expect(try names == ["\u{301}a.zip"] && folder.read("\u{301}a.zip") == Data("x".utf8))
+    }
+
+    @Test func aPathWithANULIsRefused() async throws {
+        try folder.write("old", to: "a.bin")
+        let path = folder.file("a.bin") + "\0.txt"
+        let error = await #expect(throws: FileWriteError.self) { try await ResponseBody(Data("new".utf8)).write(toFile: path) }
+        #expect(error?.code == EINVAL && error?.description.contains("\0") == false)
+        #expect(try names == ["a.bin"] && folder.read("a.bin") == Data("old".utf8))
+        #expect(throws: FileReadError.self) { try RequestBody.file(atPath: path) }
+    }
+
+    @Test func aPipeIsNotReplaced() async throws {
+        let path = folder.file("pipe")
+        #expect(mkfifo(path, 0o600) == 0)
+        let error = await #expect(throws: FileWriteError.self) { try await ResponseBody(Data("x".utf8)).write(toFile: path) }
+        #expect(error?.code == EINVAL && error?.description.contains("not a regular file") == true)
+        #expect(try names == ["pipe"])
+        // A link to a device is replaced as any link, and the device is not.
+        let link = folder.file("link")
+        try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: "/dev/null")
+        try await ResponseBody(Data("x".utf8)).write(toFile: link)
+        #expect(try folder.read("link") == Data("x".utf8))
+    }
+
     @Test func isWrittenAndCounted() async throws {
         let source = ScriptedBodySource(["one", "two", "three"])
         #expect(try await body(source).write(to: target) == 11)

@@ -37,6 +37,11 @@ import Testing
         #expect([7, 7.5, 1e300, 1e-300].map { ($0 as JSONNumber).isWhole } == [true, false, true, false])
     }
 
+    @Test(arguments: ["0.11e-9223372036854775807", "1e-1000001", "0e1000001", "1e99999999999999999999"])
+    func aHugeExponentIsRefused(_ text: String) {
+        #expect(throws: (any Error).self) { try JSONValue(parsing: Array(text.utf8)) }
+    }
+
     @Test func valuesOfSwiftBecomeNumbers() {
         #expect(JSONNumber(UInt64.max).description == "18446744073709551615" && JSONNumber(Int8(-3)) == -3)
         #expect(
