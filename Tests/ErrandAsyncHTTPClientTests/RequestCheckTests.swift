@@ -154,7 +154,7 @@ extension AsyncHTTPClientTransportTests {
                     try await transport.send(Request(.get, url: "http://127.0.0.1:1/", headers: HTTPFields([field])))
                 }
                 #expect(failure.code == .invalidRequest)
-                #expect(failure.message == "Invalid header field values")
+                #expect(failure.message == "invalid header field values")
             }
         }
 

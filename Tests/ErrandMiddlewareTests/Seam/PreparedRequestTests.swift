@@ -104,7 +104,7 @@ import Logging
         }
         #expect(error?.delivery == .notSent && error?.description.contains("hunter2") == false)
         #expect(error?.description.hasSuffix("a middleware returned a response of its own and did not pass it on (not sent)") == true)
-        #expect(error?.errorDescription == "The request to the server a.example cannot be shown before it is sent.")
+        #expect(error?.errorDescription == "The request to the server cannot be shown before it is sent.")
         #expect(error?.failureReason == "A middleware returned a response of its own and did not pass the request on.")
         #expect(error?.recoverySuggestion == "Send the request, or prepare it without that middleware.")
     }
