@@ -20,7 +20,7 @@ extension RequestArguments {
             if let value { query.append(name, value) } else { query.appendFlag(name) }
         }
         if content.dataInQuery, let bytes = body?.body.bytes {
-            url = try url.joined(with: "?" + PastedURL.percentEncoded(String(decoding: bytes, as: UTF8.self)))
+            url = try url.joined(with: "?" + encodedQuery(String(decoding: bytes, as: UTF8.self), at: url))
             body = nil
         }
         if let file = content.uploadFile, file != "-", url.path.hasSuffix("/") {
@@ -34,11 +34,19 @@ extension RequestArguments {
         return request
     }
 
+    /// The data of `-G` as a query: escapes, `&` and `+` stay as they are.
+    ///
+    /// - Throws: ``InvalidURLError`` for a control character.
+    private func encodedQuery(_ data: String, at url: HTTPURL) throws -> String {
+        // The empty fragment keeps white space at the end.
+        let text = "\(url.scheme)://\(url.authority)?\(data.replacing("#", with: "%23"))#"
+        return try HTTPURL(pasted: text).query ?? ""
+    }
+
     /// - Throws: `ValidationError` for a URL with credentials, ``InvalidURLError`` for text that is not a URL.
     func httpURL() throws -> HTTPURL {
-        let text = PastedURL.encoded(Self.absolute(url.trimmingCharacters(in: .whitespacesAndNewlines)))
         do {
-            return try HTTPURL(text)
+            return try HTTPURL(pasted: Self.absolute(url.trimmingCharacters(in: .whitespacesAndNewlines)))
         } catch {
             guard error.reason == .credentials else { throw error }
             throw ValidationError("\(error). Use -u USER:PASSWORD")

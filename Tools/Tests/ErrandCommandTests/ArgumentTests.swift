@@ -20,12 +20,25 @@ struct ArgumentTests {
 
     @Test(arguments: [
         ("http://a.example/ä?q=ü b", "http://a.example/%C3%A4?q=%C3%BC%20b"), (" http://a.example/x#part\n", "http://a.example/x"),
-        ("http://a.example/100%?a=%41%zz", "http://a.example/100%25?a=%41%25zz"), ("http://a.example?q=ü#?", "http://a.example?q=%C3%BC"),
-        ("http://a.example/[a]|b", "http://a.example/%5Ba%5D%7Cb"), ("http://bücher.example/", "http://bücher.example/"),
-        ("http://a.example/%C3%A4?x=a+b&y=:@/?", "http://a.example/%C3%A4?x=a+b&y=:@/?"), ("http://a.example", "http://a.example"),
-    ]) func aPastedURLIsEncodedAndAValidOneIsNot(text: String, expected: String) {
-        #expect(PastedURL.encoded(text) == expected)
-        #expect(PastedURL.encoded(expected) == expected)
+        ("http://a.example/100%?a=%41%zz", "http://a.example/100%25?a=%41%25zz"), ("http://a.example?q=ü#?", "http://a.example/?q=%C3%BC"),
+        ("http://a.example/[a]|b", "http://a.example/%5Ba%5D%7Cb"), ("http://bücher.example/", "http://xn--bcher-kva.example/"),
+        ("http://a.example/%C3%A4?x=a+b&y=:@/?", "http://a.example/%C3%A4?x=a+b&y=:@/?"), ("http://a.example", "http://a.example/"),
+    ]) func aPastedURLIsEncodedAndAValidOneIsNot(text: String, expected: String) throws {
+        #expect(try RequestArguments.parse([text]).httpURL().description == expected)
+        #expect(try RequestArguments.parse([expected]).httpURL().description == expected)
+    }
+
+    @Test(arguments: [
+        ("q=ü b", "q=%C3%BC%20b"), ("a+b&c=%41%", "a+b&c=%41%25"), ("q=a#b", "q=a%23b"), ("q=a ", "q=a%20"), ("a\\b", "a%5Cb"),
+        ("a?b", "a?b"),
+    ]) func dataInTheQueryIsEncodedAsInAPastedURL(data: String, expected: String) throws {
+        let request = try RequestArguments.parse(["-G", "--data-raw", data, "a.example/x?y=1"]).request(method: nil)
+        #expect(request.head.path == "/x?y=1&" + expected)
+    }
+
+    @Test(arguments: [["a.example/x\ny"], ["a.example/x\\y"], ["-G", "--data-raw", "a\nb", "a.example"]])
+    func whatNoURLMayHoldIsRefused(words: [String]) throws {
+        #expect(throws: InvalidURLError.self) { try RequestArguments.parse(words).request(method: nil) }
     }
 
     @Test(arguments: [
