@@ -110,6 +110,17 @@ import Testing
         #expect(try folder.read("a.bin") == Data("new".utf8))
     }
 
+    /// Otherwise somebody could take the name before, in a folder that all may write to.
+    @Test func temporaryNamesCannotBeForeseen() throws {
+        let files = try (0..<4).map { _ in try OutputFile(path: target.path, options: .standard, calls: .system) }
+        #expect(try names.allSatisfy { $0.hasPrefix(".errand-") && $0.hasSuffix(".part") })
+        let numbers = try names.compactMap { UInt64($0.dropFirst(8).dropLast(5), radix: 16) }.sorted()
+        #expect(numbers.count == 4)
+        #expect(zip(numbers, numbers.dropFirst()).allSatisfy { $1 - $0 > 1000 }, "they are not counted: \(numbers)")
+        for file in files { file.discard() }
+        #expect(try names == [])
+    }
+
     @Test func cancellationLeavesNothingAndReleasesTheBody() async throws {
         let source = ScriptedBodySource(["one"], then: .stall)
         let task = Task { [target] in try await ResponseBody(source).write(to: target) }

@@ -50,7 +50,7 @@ struct RequestRun {
             code = 141
         } catch {
             if shown.showsMessages { Terminal.say("errand: \(FailureAdvice(arguments).line(for: error))") }
-            code = error is WriteError || error is BinaryBody ? 23 : 6
+            code = error is FileWriteError || error is WriteError || error is BinaryBody ? 23 : 6
         }
         throw ExitCode(code)
     }
@@ -63,7 +63,7 @@ struct RequestRun {
         return try await recording.saving {
             try await perform(request, on: transport.record(on: recording), to: file, narration)
         } orThrow: {
-            WriteError(target: path, $0)
+            WriteError(path: path, $0)
         }
     }
 

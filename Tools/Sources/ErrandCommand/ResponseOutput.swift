@@ -1,5 +1,6 @@
 import Errand
 import Foundation
+import Synchronization
 
 /// The body is not text, and a terminal would make something else of it.
 struct BinaryBody: Error, CustomStringConvertible {
@@ -30,7 +31,7 @@ struct ResponseOutput {
                 do {
                     try headText(isColored: false).write(to: URL(fileURLWithPath: file))
                 } catch {
-                    throw WriteError(target: file, error)
+                    throw WriteError(path: file, error)
                 }
             }
         }
@@ -104,81 +105,49 @@ struct ResponseOutput {
         return Data((text + "\r\n").utf8)
     }
 
-    /// Into a file beside the target, which takes its place when the body is complete. A device, such as /dev/null, is written to directly.
+    /// Into a file that appears when the body is complete. What is no file, such as /dev/null, is written to directly.
     private func writeToFile(_ path: String) async throws -> Int {
+        let progress = ProgressBar(isShown: Terminal.errorIsTerminal && !Terminal.isDumb && !shown.silent)
+        defer { progress.end() }
+        let body = response.body.reportingProgress { progress.show($0) }
         var status = stat()
-        let isSpecial = stat(path, &status) == 0 && status.st_mode & S_IFMT != S_IFREG
-        let target: String
-        let descriptor: Int32
-        if isSpecial {
-            target = path
-            descriptor = open(path, O_WRONLY | O_CLOEXEC)
-            guard descriptor >= 0 else { throw WriteError(target: path, code: errno) }
-        } else {
-            (target, descriptor) = try TemporaryFile.open(beside: path)
+        guard stat(path, &status) == 0, ![S_IFREG, S_IFDIR].contains(status.st_mode & S_IFMT) else {
+            return Int(try await body.write(toFile: path, options: FileWriteOptions(permissions: Self.permissions)))
         }
-        var progress = ProgressBar(
-            total: response.body.expectedLength, isShown: Terminal.errorIsTerminal && !Terminal.isDumb && !shown.silent)
+        let descriptor = open(path, O_WRONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw FileWriteError(path: path, operation: "write", code: errno) }
+        defer { _ = close(descriptor) }
         var count = 0
-        do {
-            for try await chunk in response.body {
-                try Terminal.write(chunk, to: descriptor, named: path)
-                count += chunk.count
-                progress.show(count)
-            }
-        } catch {
-            progress.end()
-            _ = close(descriptor)
-            if !isSpecial { unlink(target) }
-            throw error
-        }
-        progress.end()
-        guard close(descriptor) == 0 else { throw WriteError(target: path, code: errno) }
-        if !isSpecial, rename(target, path) != 0 {
-            let code = errno
-            unlink(target)
-            throw WriteError(target: path, code: code)
+        for try await chunk in body {
+            try Terminal.write(chunk, to: descriptor, named: path)
+            count += chunk.count
         }
         return count
     }
+
+    /// Those of a new file, without what the process's umask takes away.
+    private static let permissions: UInt16 = {
+        // It is read by setting it.
+        let mask = umask(0o077)
+        umask(mask)
+        return UInt16(0o644 & ~mask)
+    }()
 }
 
-/// A new file beside another, which later takes that one's place.
-enum TemporaryFile {
-    /// Opens a file that was not there before, under a name that nobody can foresee. A link of that name is not followed.
-    ///
-    /// - Parameter suffix: makes a suffix; another one is asked for where the name is taken, eight times in all.
-    /// - Throws: ``WriteError``.
-    static func open(
-        beside path: String, suffix: () -> String = { String(UInt64.random(in: .min ... .max), radix: 36) }
-    ) throws -> (path: String, descriptor: Int32) {
-        for _ in 0..<8 {
-            let name = "\(path).errand-\(suffix())"
-            let descriptor = Foundation.open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o644)
-            if descriptor >= 0 { return (name, descriptor) }
-            guard errno == EEXIST || errno == EINTR else { throw WriteError(target: path, code: errno) }
-        }
-        throw WriteError(target: path, code: EEXIST)
-    }
-}
-
-/// How far a download is, on standard error, ten times a second at most.
-struct ProgressBar {
-    private let total: Int64?
+/// How far a download is, on standard error.
+final class ProgressBar: Sendable {
     private let isShown: Bool
     private let start = ContinuousClock.now
-    private var last: ContinuousClock.Instant?
+    private let hasBegun = Atomic(false)
 
-    init(total: Int64?, isShown: Bool) { (self.total, self.isShown) = (total, isShown) }
+    init(isShown: Bool) { self.isShown = isShown }
 
-    mutating func show(_ count: Int) {
-        let now = ContinuousClock.now
-        guard isShown, last.map({ $0.duration(to: now) >= .milliseconds(100) }) ?? true || Int64(count) == total else { return }
-        last = now
-        let rate = Double(count) / max(0.001, start.duration(to: now) / .seconds(1))
-        var line = "\(Self.size(Double(count)))  \(Self.size(rate))/s"
-        if let total, total > 0 {
-            let share = min(1, Double(count) / Double(total))
+    func show(_ progress: TransferProgress) {
+        guard isShown, progress.bytes > 0 else { return }
+        hasBegun.store(true, ordering: .relaxed)
+        let rate = Double(progress.bytes) / max(0.001, start.duration(to: .now) / .seconds(1))
+        var line = "\(Self.size(Double(progress.bytes)))  \(Self.size(rate))/s"
+        if let share = progress.fraction {
             let done = Int(share * 30)
             line = "[\(String(repeating: "=", count: done))\(String(repeating: " ", count: 30 - done))] \(Int(share * 100)) %  " + line
         }
@@ -186,7 +155,7 @@ struct ProgressBar {
     }
 
     func end() {
-        if isShown && last != nil { try? Terminal.write(Data("\n".utf8), to: 2) }
+        if hasBegun.load(ordering: .relaxed) { try? Terminal.write(Data("\n".utf8), to: 2) }
     }
 
     private static func size(_ bytes: Double) -> String {

@@ -4,23 +4,18 @@ import Foundation
 /// The reader of the output has closed the pipe.
 struct BrokenPipe: Error {}
 
-/// The output could not be written.
+/// A file that Foundation could not write.
 struct WriteError: Error, CustomStringConvertible {
-    let target: String
-    let reason: String
+    let description: String
 
-    init(target: String, code: Int32) { (self.target, reason) = (target, String(cString: strerror(code))) }
-
-    /// - Parameter error: what writing a file threw.
-    init(target: String, _ error: any Error) {
-        let underlying = (error as NSError).userInfo[NSUnderlyingErrorKey] as? NSError
-        let isSystem = underlying?.domain == NSPOSIXErrorDomain
-        (self.target, reason) = (
-            target, isSystem ? String(cString: strerror(Int32(underlying?.code ?? 0))) : (error as NSError).localizedDescription
-        )
+    /// - Parameter error: what Foundation threw.
+    init(path: String, _ error: any Error) {
+        if let system = (error as? CocoaError)?.underlying as? POSIXError {
+            description = FileWriteError(path: path, operation: "write", code: system.code.rawValue).description
+        } else {
+            description = "cannot write '\(path.shownSafely())': \((error as NSError).localizedDescription)"
+        }
     }
-
-    var description: String { "cannot write to \(target): \(reason)" }
 }
 
 /// Standard input, output and error.
@@ -42,7 +37,7 @@ enum Terminal {
             } else if errno == EPIPE {
                 throw BrokenPipe()
             } else if errno != EINTR && errno != EAGAIN {
-                throw WriteError(target: name, code: errno)
+                throw FileWriteError(path: name, operation: "write", code: errno)
             }
         }
     }

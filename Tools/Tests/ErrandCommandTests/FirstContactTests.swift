@@ -178,12 +178,45 @@ import Testing
         }
     }
 
-    @Test(arguments: [["-o", "/no/such/folder/x"], ["-o", "/"], ["-D", "/no/such/folder/x"], ["--har", "/dev/null/x"]])
-    func aFileThatCannotBeWrittenHasAStatusOfItsOwn(words: [String]) async throws {
+    @Test(
+        arguments: [
+            (["-o", "/no/such/folder/x"], "create a file beside '/no/such/folder/x': no such file or folder (errno 2)"),
+            (["-o", "/"], "write '/': it is a folder (errno 21)"),
+            (["-D", "/no/such/folder/x"], "write '/no/such/folder/x': no such file or folder (errno 2)"),
+            (["--har", "/dev/null/x"], "write '/dev/null/x': "),
+        ])
+    func aFileThatCannotBeWrittenHasAStatusOfItsOwn(words: [String], failure: String) async throws {
         try await withRawServer(response: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi") { (server: RawServer) async throws in
             let outcome = try await CommandProcess(["get", server.url] + words).outcome()
             #expect(outcome.status == 23)
-            #expect(outcome.errors.hasPrefix("errand: cannot write to \(words[1])"))
+            #expect(outcome.errors.hasPrefix("errand: cannot \(failure)"))
+        }
+    }
+
+    @Test(arguments: [("022", 0o644), ("077", 0o600)]) func aFileHasThePermissionsThatTheUmaskLeaves(umask: String, permissions: Int)
+        async throws
+    {
+        try await inFolder { (folder: URL) async throws in
+            let file = folder.appendingPathComponent("x").path
+            try await withDemoServer { (url: String) async throws in
+                let shell = ["/bin/sh", "-c", "umask \(umask) && exec \"$0\" \"$@\""]
+                #expect(try await CommandProcess.run("get", "\(url)/notes", "-o", file, through: shell).status == 0)
+                #expect(try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? Int == permissions)
+            }
+        }
+    }
+
+    /// No file is made beside it, and none takes its place.
+    @Test func aPipeWithANameIsWrittenToDirectly() async throws {
+        try await inFolder { (folder: URL) async throws in
+            let pipe = folder.appendingPathComponent("pipe").path
+            #expect(mkfifo(pipe, 0o600) == 0)
+            try await withRawServer(response: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi") { (server: RawServer) async throws in
+                let reader = try CommandProcess([pipe], running: ["cat"])
+                #expect(try await CommandProcess.run("get", server.url, "-o", pipe).status == 0)
+                #expect(try await reader.outcome().text == "hi")
+                #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["pipe"])
+            }
         }
     }
 
