@@ -134,8 +134,9 @@ struct CommandProcess {
     static func terminalProcess(_ arguments: String, environment: String = "TERM=xterm", isInteractive: Bool = false) throws
         -> CommandProcess
     {
-        try CommandProcess(
-            ["\(environment) \(path.path) \(arguments)", "/dev/null"], running: [script, "-qec"], isInteractive: isInteractive)
+        // SwiftPM sets NO_COLOR where its own output is no terminal.
+        let command = "env -u NO_COLOR \(environment) \(path.path) \(arguments)"
+        return try CommandProcess([command, "/dev/null"], running: [script, "-qec"], isInteractive: isInteractive)
     }
 }
 
