@@ -180,7 +180,8 @@ public struct FileWriteOptions: Sendable, Hashable {
 
 /// A response's body could not be written to a file.
 ///
-/// Nothing is left behind: neither a part of the new file nor a temporary one, and a file that was there before is as it was.
+/// Nothing is left behind: neither a part of the new file nor a temporary one, and a file that was there before is as it was. The exception is
+/// `synchronize the folder of`: then the new file is complete and has its name, but a loss of power may undo that.
 public struct FileWriteError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
     /// The path of the file that was to be written.
     public let path: String
