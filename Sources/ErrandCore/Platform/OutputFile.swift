@@ -46,7 +46,7 @@ package final class OutputFile: Sendable {
         if lstat(path, &status) == 0, ![S_IFREG, S_IFLNK].contains(status.st_mode & S_IFMT) {
             throw FileWriteError(path: path, operation: "replace, as it is not a regular file,", code: EINVAL)
         }
-        if !options.overwrite, lstat(path, &status) == 0 { throw FileWriteError(path: path, operation: "write", code: EEXIST) }
+        if !options.replacesExistingFile, lstat(path, &status) == 0 { throw FileWriteError(path: path, operation: "write", code: EEXIST) }
         var temporary = ""
         var descriptor: Int32 = -1
         // A name that is taken is tried once more with another number.
@@ -91,13 +91,13 @@ package final class OutputFile: Sendable {
     /// Closes the file and gives it its name.
     package func commit() throws {
         guard let descriptor = state.withLock({ $0.descriptor.take() }) else { throw failure("write", EBADF) }
-        let isSynchronized = !options.synchronize || fsync(descriptor) == 0
+        let isSynchronized = !options.synchronizesToDisk || fsync(descriptor) == 0
         let code = errno
         // Some file systems report a full disk here.
         let isClosed = close(descriptor) == 0 || errno == EINTR
         guard isSynchronized else { throw failure("synchronize", code) }
         guard isClosed else { throw failure("close") }
-        if options.overwrite {
+        if options.replacesExistingFile {
             guard rename(temporaryPath, path) == 0 else { throw failure("move the finished file to") }
             state.withLock { $0.exists = false }
         } else {
@@ -105,7 +105,7 @@ package final class OutputFile: Sendable {
             guard link(temporaryPath, path) == 0 else { throw failure("write") }
             discard()
         }
-        if options.synchronize { try synchronizeFolder() }
+        if options.synchronizesToDisk { try synchronizeFolder() }
     }
 
     /// So that the new name outlives a loss of power as well.
