@@ -70,6 +70,14 @@ public struct LogMiddleware: HTTPMiddleware {
 
     /// ``ErrandCore/MiddlewarePlace/log``.
     public var place: MiddlewarePlace? { .log }
+    /// Inside `server` and `number`: a record has the URL and the number of the request as they are at the log.
+    public var neighbors: [MiddlewareNeighbor] {
+        [
+            .inside(.server, because: "the records would not contain the server"),
+            .inside(.number, because: "the records would not have the number"),
+        ]
+    }
+
     /// The level and the detail: `log(info, headers)`.
     public var label: String { detail == .basic ? "log(\(level))" : "log(\(level), \(detail))" }
 
