@@ -23,11 +23,11 @@ public final class CircuitBreaker: Sendable {
     private static let originLimit = 1_000
 
     /// When circuits open and close.
-    public let policy: CircuitPolicy
+    public let policy: CircuitBreakerPolicy
     private let elapsed: @Sendable () -> Duration
     private let onChange: @Sendable (Origin, State) -> Void
     private let machines = Mutex(
-        TieredTable<Origin?, CircuitMachine>(
+        TieredTable<Origin?, CircuitBreakerMachine>(
             limit: originLimit, isImportant: \.isTroubled, isPinned: { $0.state == .isolated }))
     private let changes = Mutex(Changes())
 
@@ -41,12 +41,12 @@ public final class CircuitBreaker: Sendable {
     /// Creates a breaker whose circuits are all closed.
     ///
     /// - Parameters:
-    ///   - policy: when circuits open and close; ``CircuitPolicy/standard`` by default.
+    ///   - policy: when circuits open and close; ``CircuitBreakerPolicy/standard`` by default.
     ///   - clock: the clock that measures windows and breaks.
     ///   - onChange: called when the circuit of an origin changes, with its new state. The calls come one at a time, in the order of the
     ///     changes, and outside of any lock. It must return quickly.
     public init(
-        _ policy: CircuitPolicy = .standard, clock: any Clock<Duration> = ContinuousClock(),
+        _ policy: CircuitBreakerPolicy = .standard, clock: any Clock<Duration> = ContinuousClock(),
         onChange: @escaping @Sendable (_ origin: Origin, _ state: State) -> Void = { _, _ in }
     ) {
         (self.policy, self.onChange) = (policy, onChange)
@@ -77,19 +77,19 @@ public final class CircuitBreaker: Sendable {
     func enter(_ origin: Origin?, _ request: Request) throws -> (generation: Int, began: Duration) {
         switch change(origin, { machine, now in machine.enter(at: now) }) {
         case .go(let generation): return (generation, elapsed())
-        case .refused(let rest): throw CircuitOpenError(request: request, retryAfter: rest)
+        case .refused(let rest): throw CircuitBreakerError(request: request, retryAfter: rest)
         }
     }
 
-    func leave(_ origin: Origin?, _ generation: Int, _ outcome: CircuitMachine.Outcome) {
+    func leave(_ origin: Origin?, _ generation: Int, _ outcome: CircuitBreakerMachine.Outcome) {
         change(origin) { machine, now in machine.leave(generation, outcome, at: now) }
     }
 
     @discardableResult
-    private func change<Result: Sendable>(_ origin: Origin?, _ body: (inout CircuitMachine, Duration) -> Result) -> Result {
+    private func change<Result: Sendable>(_ origin: Origin?, _ body: (inout CircuitBreakerMachine, Duration) -> Result) -> Result {
         let now = elapsed()
         let (result, hasChanged) = machines.withLock { machines in
-            machines.update(origin, default: CircuitMachine(policy)) { machine -> (Result, Bool) in
+            machines.update(origin, default: CircuitBreakerMachine(policy)) { machine -> (Result, Bool) in
                 let generation = machine.generation
                 let result = body(&machine, now)
                 guard machine.generation != generation, let origin else { return (result, false) }
@@ -121,7 +121,7 @@ public final class CircuitBreaker: Sendable {
         }
     }
 
-    private static func shown(_ state: CircuitMachine.State, at now: Duration) -> State {
+    private static func shown(_ state: CircuitBreakerMachine.State, at now: Duration) -> State {
         switch state {
         case .closed: .closed
         case .open(let until): now < until ? .open(for: until - now) : .halfOpen
@@ -132,7 +132,7 @@ public final class CircuitBreaker: Sendable {
 }
 
 /// The error of a request that was refused because the circuit of its origin is open. The request was not sent.
-public struct CircuitOpenError: RequestFailure {
+public struct CircuitBreakerError: RequestFailure {
     /// The refused request.
     public var request: Request?
     /// The duration until a request may be sent; `nil` if it is unknown.
@@ -159,6 +159,6 @@ public struct CircuitOpenError: RequestFailure {
     public var recoverySuggestion: String? { tryAgain(in: retryAfter) }
 }
 
-extension CircuitOpenError: CustomReflectable {
+extension CircuitBreakerError: CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
 }

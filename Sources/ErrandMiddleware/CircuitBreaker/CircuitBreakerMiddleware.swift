@@ -9,7 +9,7 @@ public import ErrandCore
 /// ```
 ///
 /// **Place:** inside `retry`, so that it counts each attempt; outside the limits, so that a refused request takes no slot. A refused
-/// request fails with ``CircuitOpenError``: it was not sent, and it is not retried.
+/// request fails with ``CircuitBreakerError``: it was not sent, and it is not retried.
 ///
 /// A call fails if there is no response, or if the status is 429, 500, 502, 503 or 504. A call that its caller cancels is not counted, nor
 /// is a request that is invalid or that leaves a queue at its deadline: they are no evidence about the server.
@@ -54,7 +54,7 @@ public struct CircuitBreakerMiddleware: HTTPMiddleware {
         return response
     }
 
-    private static func outcome(of error: any Error, after elapsed: Duration) -> CircuitMachine.Outcome {
+    private static func outcome(of error: any Error, after elapsed: Duration) -> CircuitBreakerMachine.Outcome {
         if Task.isCancelled { return .cancelled }
         // A timeout while queued, under a limit inside, is no evidence about the server either.
         guard let error = error as? TransportError, error.code != .timedOut || error.phase != .queue else { return .cancelled }

@@ -79,11 +79,11 @@ public struct ConcurrencyLimitMiddleware: HTTPMiddleware {
         /// The exchanges in progress.
         public let inFlight: Int
         /// The queued requests.
-        public let waiting: Int
+        public let queued: Int
         /// The current limit, at most 10^15.
         public let limit: Int
 
-        package init(inFlight: Int, waiting: Int, limit: Int) { (self.inFlight, self.waiting, self.limit) = (inFlight, waiting, limit) }
+        package init(inFlight: Int, queued: Int, limit: Int) { (self.inFlight, self.queued, self.limit) = (inFlight, queued, limit) }
     }
 
     /// Returns the current use of an origin's limit, for the scope ``ErrandCore/RequestScope/origin``. For gauges.

@@ -30,8 +30,8 @@ final class ConcurrencyLimiter: Sendable {
 
     func state(of key: RequestScope.Key) -> ConcurrencyLimitMiddleware.State {
         lines.withLock { lines in
-            guard let line = lines[key] else { return .init(inFlight: 0, waiting: 0, limit: ConcurrencyLimit.slots(Double(limit.initial))) }
-            return .init(inFlight: line.inUse, waiting: line.queue.count, limit: ConcurrencyLimit.slots(line.limit))
+            guard let line = lines[key] else { return .init(inFlight: 0, queued: 0, limit: ConcurrencyLimit.slots(Double(limit.initial))) }
+            return .init(inFlight: line.inUse, queued: line.queue.count, limit: ConcurrencyLimit.slots(line.limit))
         }
     }
 

@@ -98,11 +98,11 @@ public struct RateLimitMiddleware: HTTPMiddleware {
     /// The current use of the limit of one key.
     public struct State: Sendable, Hashable {
         /// The number of queued requests.
-        public let waiting: Int
+        public let queued: Int
         /// The number of requests that may be sent now; `nil` if nothing limits them, or if the store does not report it.
         public let available: Int?
 
-        package init(waiting: Int, available: Int?) { (self.waiting, self.available) = (waiting, available) }
+        package init(queued: Int, available: Int?) { (self.queued, self.available) = (queued, available) }
     }
 
     /// Returns the current use of an origin's limit, for the scope ``ErrandCore/RequestScope/origin``. For gauges.
@@ -117,10 +117,10 @@ public struct RateLimitMiddleware: HTTPMiddleware {
     }
 
     private func state(of key: RequestScope.Key) async -> State {
-        State(waiting: waiting(for: key.text), available: try? await limiter.available(key.text))
+        State(queued: queued(for: key.text), available: try? await limiter.available(key.text))
     }
 
-    package func waiting(for key: String) -> Int { limiter.waiting(for: key) }
+    package func queued(for key: String) -> Int { limiter.queued(for: key) }
 }
 
 /// The error of a request that was refused because it would have to queue too long. The request was not sent.

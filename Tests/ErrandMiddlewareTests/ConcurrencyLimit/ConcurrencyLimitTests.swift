@@ -76,7 +76,7 @@ import Testing
             try await group.waitForAll()
         }
         #expect(gate.most <= limit && gate.order.count == 200)
-        #expect(middleware.state.inFlight == 0 && middleware.state.waiting == 0)
+        #expect(middleware.state.inFlight == 0 && middleware.state.queued == 0)
     }
 
     @Test func eachOriginHasALineOfItsOwn() async throws {
@@ -101,9 +101,9 @@ import Testing
     private func queued(
         _ request: Request, on stack: HTTPStack, _ middleware: ConcurrencyLimitMiddleware
     ) async -> Task<Response, any Error> {
-        let before = middleware.state(of: "https://a.example").waiting
+        let before = middleware.state(of: "https://a.example").queued
         let task = Task { try await stack.send(request) }
-        await eventually { middleware.state(of: "https://a.example").waiting != before }
+        await eventually { middleware.state(of: "https://a.example").queued != before }
         return task
     }
 
@@ -165,7 +165,7 @@ import Testing
         let middleware = ConcurrencyLimitMiddleware(limit, per: .all)
         let stack = StubTransport(Stub().responds(.status(.ok))).wrapped(by: middleware)
         for _ in 0..<3 { #expect(try await stack.send(call("/")).status == .ok) }
-        #expect(middleware.state == .init(inFlight: 0, waiting: 0, limit: 1_000_000_000_000_000))
+        #expect(middleware.state == .init(inFlight: 0, queued: 0, limit: 1_000_000_000_000_000))
     }
 
     @Test func aSlotIsFreedWhenTheExchangeEndsNotWhenItIsRead() async throws {
@@ -341,5 +341,5 @@ import Testing
 }
 
 extension ConcurrencyLimitMiddleware.State {
-    fileprivate var isIdle: Bool { inFlight == 0 && waiting == 0 }
+    fileprivate var isIdle: Bool { inFlight == 0 && queued == 0 }
 }

@@ -3,10 +3,10 @@ internal import ErrandCore
 /// When a circuit breaker opens, how long it stays open, and when it closes.
 ///
 /// ```swift
-/// let policy = CircuitPolicy(failureRatio: 0.3, minimumCalls: 50, breakTime: .seconds(10))
+/// let policy = CircuitBreakerPolicy(failureRatio: 0.3, minimumCalls: 50, breakTime: .seconds(10))
 /// let stack = transport.circuitBreaker(CircuitBreaker(policy))
 /// ```
-public struct CircuitPolicy: Sendable, Hashable, CustomStringConvertible {
+public struct CircuitBreakerPolicy: Sendable, Hashable, CustomStringConvertible {
     /// The share of failed calls at which the circuit opens: from 0 to 1, 0.5 by default.
     public var failureRatio: Double
     /// The number of calls within the window below which the circuit stays closed: at least 1, 20 by default.
@@ -45,7 +45,7 @@ public struct CircuitPolicy: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// Opens for 5 s when half of at least 20 calls within 30 s fail, and closes after three successful probes.
-    public static let standard = CircuitPolicy()
+    public static let standard = CircuitBreakerPolicy()
 
     /// When the circuit opens, and for how long: `opens at 50 % of 20 in 30 s, for 5 s`.
     public var description: String {

@@ -2,11 +2,11 @@ internal import ErrandCore
 
 /// Decides when a circuit opens and closes: a pure state machine. It is notified when calls begin and end.
 ///
-/// Closed, it counts calls within a window. It opens when there were at least ``CircuitPolicy/minimumCalls`` calls, and the share of failed
-/// or slow ones reaches its limit. Open, it refuses calls for ``CircuitPolicy/breakTime``, or for as long as the server asked. Half-open,
-/// it allows ``CircuitPolicy/probes`` probes: it closes when all of them succeed, and opens again when one fails. A probe without an
-/// outcome for ``CircuitPolicy/breakTime`` does not block the circuit: one more probe is allowed.
-package struct CircuitMachine: Sendable {
+/// Closed, it counts calls within a window. It opens when there were at least ``CircuitBreakerPolicy/minimumCalls`` calls, and the share of failed
+/// or slow ones reaches its limit. Open, it refuses calls for ``CircuitBreakerPolicy/breakTime``, or for as long as the server asked. Half-open,
+/// it allows ``CircuitBreakerPolicy/probes`` probes: it closes when all of them succeed, and opens again when one fails. A probe without an
+/// outcome for ``CircuitBreakerPolicy/breakTime`` does not block the circuit: one more probe is allowed.
+package struct CircuitBreakerMachine: Sendable {
     package enum State: Sendable, Hashable {
         case closed
         case open(until: Duration)
@@ -27,7 +27,7 @@ package struct CircuitMachine: Sendable {
     /// The number of parts that the window is divided into.
     private static let slotCount = 10
 
-    let policy: CircuitPolicy
+    let policy: CircuitBreakerPolicy
     package private(set) var state = State.closed
     /// The number of state changes. A call that began before a change does not count after it.
     private(set) var generation = 0
@@ -38,7 +38,7 @@ package struct CircuitMachine: Sendable {
     /// Whether anything but successful calls is known.
     var isTroubled: Bool { state != .closed || slots.contains { $0.failed > 0 || $0.slow > 0 } }
 
-    package init(_ policy: CircuitPolicy) { self.policy = policy }
+    package init(_ policy: CircuitBreakerPolicy) { self.policy = policy }
 
     package enum Entry: Sendable, Hashable {
         case go(generation: Int)
