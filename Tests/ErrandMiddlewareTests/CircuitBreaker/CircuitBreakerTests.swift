@@ -243,6 +243,22 @@ import Testing
         #expect((1_990...2_000).contains(breaker.originCount), "and as many with one")
     }
 
+    @Test func theOriginThatWasUsedLeastRecentlyIsForgotten() async throws {
+        let breaker = CircuitBreaker(CircuitBreakerPolicy(minimumCalls: 2), clock: clock)
+        let stack = StubTransport(Stub().responds(.status(.serviceUnavailable))).circuitBreaker(breaker)
+        for number in 0..<1_000 { _ = try await stack.send(call("\(number).example")) }
+        // This one is not the oldest any more.
+        breaker.close("https://0.example")
+        _ = try await stack.send(call("0.example"))
+        _ = try await stack.send(call("new.example"))
+        for host in ["0", "new", "2", "999"] {
+            _ = try await stack.send(call("\(host).example"))
+            #expect(breaker.state(of: "https://\(host).example") == .open(for: .seconds(5)), "\(host): its first failure is known")
+        }
+        _ = try await stack.send(call("1.example"))
+        #expect(breaker.state(of: "https://1.example") == .closed, "forgotten: this is its first failure")
+    }
+
     @Test func originsThatFailAreNotForgottenForThoseThatDoNot() async throws {
         let breaker = CircuitBreaker(policy, clock: clock)
         let stub = StubTransport(Stub(.get, "/x").responds(.status(.ok)), Stub(.get, "/broken").responds(.status(.serviceUnavailable)))
