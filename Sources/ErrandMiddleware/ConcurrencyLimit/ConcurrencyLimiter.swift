@@ -37,7 +37,7 @@ final class ConcurrencyLimiter: Sendable {
 
     /// Returns when the request has a slot.
     ///
-    /// - Throws: `CancellationError`; ``TransportError`` when the deadline passes first.
+    /// - Throws: `CancellationError`; ``/ErrandCore/TransportError`` when the deadline passes first.
     func acquire(_ key: RequestScope.Key, for request: Request) async throws {
         try Task.checkCancellation()
         if take(key) { return }

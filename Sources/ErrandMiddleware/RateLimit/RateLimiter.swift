@@ -57,7 +57,7 @@ final class RateLimiter: Sendable {
 
     /// Returns when the request may be sent.
     ///
-    /// - Throws: `CancellationError`; ``TransportError`` when the deadline passes; ``RateLimitError``; ``RateLimitStoreError``.
+    /// - Throws: `CancellationError`; ``/ErrandCore/TransportError`` when the deadline passes; ``RateLimitError``; ``RateLimitStoreError``.
     func acquire(_ key: String, for request: Request) async throws -> Permit {
         try Task.checkCancellation()
         let (isFree, isProbe) = try admit(key, request)

@@ -189,7 +189,7 @@ private enum RetryOptionKey: OptionKey {
 extension RequestOptions {
     /// Another policy for this request, or `.off`, which sends it once. `.inherited` (the default) leaves it to the stack.
     ///
-    /// The stack must have `retry`: ``UnservedOptionError`` otherwise.
+    /// The stack must have `retry`: ``/ErrandCore/UnservedOptionError`` otherwise.
     public var retry: OptionOverride<RetryPolicy> {
         get { self[RetryOptionKey.self] }
         set { self[RetryOptionKey.self] = newValue }
