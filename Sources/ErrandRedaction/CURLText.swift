@@ -9,7 +9,7 @@ extension Request {
     /// // curl -X GET --path-as-is --globoff 'https://api.example/users?token=REDACTED' -H 'User-Agent:' -H 'Accept:'
     /// ```
     ///
-    /// A request needs its whole URL for this. Before it is sent, ``HTTPStack/prepared(_:)`` adds what the stack adds, such as the base URL;
+    /// A request needs its whole URL for this. Before it is sent, ``/ErrandCore/HTTPStack/prepared(_:)`` adds what the stack adds, such as the base URL;
     /// afterwards, it is the `request` of the response:
     ///
     /// ```swift
@@ -21,7 +21,7 @@ extension Request {
     /// `Content-Length`. Settings in `~/.curlrc` still apply. Every argument is in single quotes, so the shell expands nothing. Field values are not
     /// changed: before you show the text on a terminal, consider where they come from.
     ///
-    /// Names decide what is sensitive: ``RequestOptions/sensitivity`` for fields and query items, and the same names for members of JSON, items of a
+    /// Names decide what is sensitive: ``/ErrandCore/RequestOptions/sensitivity`` for fields and query items, and the same names for members of JSON, items of a
     /// form, parts of a multipart body and lines of text.
     ///
     /// Bytes that are not plain text are piped through `printf`. A file is named, and read by `curl`. A stream, and a body over the limit, is neither
@@ -33,7 +33,7 @@ extension Request {
     ///     character.
     ///   - showingSecrets: whether secrets are in the text, which is then a credential.
     ///   - bodyLimitBytes: the most that is shown of a body, at least 0; 64 KiB by default. Bytes that are not text take four times as many characters.
-    /// - Throws: ``InvalidURLError`` for a request without a host, and for one that no transport would send.
+    /// - Throws: ``/ErrandCore/InvalidURLError`` for a request without a host, and for one that no transport would send.
     public func curl(
         pretty: Bool = false, showingSecrets: Bool = false, bodyLimitBytes: Int = 64 * 1024
     ) throws(InvalidURLError) -> String {

@@ -2,6 +2,7 @@
 internal import AsyncHTTPClient
 internal import Errand
 @testable internal import ErrandAsyncHTTPClient
+internal import ErrandTesting
 internal import NIOCore
 internal import Testing
 
@@ -60,6 +61,40 @@ internal import Testing
         #expect(take() != nil)
         watch.closed(record)
         #expect(take() == nil)
+    }
+
+    @Test func aConnectionThatClosesLeavesTheOrderOfTheOthers() {
+        let loops = Array(group.makeIterator())
+        let records = [loops[0], loops[loops.count - 1], loops[0]].map { watch.opened(on: $0, isMultiplexed: false) }
+        for record in records { exchange(on: record) }
+        watch.closed(records[1])
+        #expect(take() == ObjectIdentifier(records[2].eventLoop))
+        #expect(take() == ObjectIdentifier(records[0].eventLoop))
+        #expect(take() == nil)
+    }
+
+    /// Against a model that is slow and plain, over many random operations: connections come, go and are taken.
+    @Test func idleConnectionsAgreeWithAPlainModel() {
+        var generator = SeededGenerator(seed: 7)
+        let records = (0..<64).map { ConnectionRecord($0, nil, isMultiplexed: false, eventLoop: group.any()) }
+        var idle = IdleConnections()
+        var model: [(ticket: Int, record: ConnectionRecord)] = []
+        for ticket in 1...20_000 {
+            let isGrowing = (ticket / 500) % 2 == 0
+            if Int.random(in: 0..<4, using: &generator) < (isGrowing ? 3 : 1) {
+                let record = records[ticket % records.count]
+                idle.append(record, ticket: ticket)
+                model.append((ticket, record))
+            } else if let index = model.indices.randomElement(using: &generator) {
+                idle.remove(model[index].ticket)
+                idle.remove(model[index].ticket)
+                model.remove(at: index)
+            }
+            guard idle.last === model.last?.record, idle.isEmpty == model.isEmpty else {
+                Issue.record("after \(ticket) operations, the model has \(model.count)")
+                return
+            }
+        }
     }
 
     @Test(arguments: [false, true]) func aClosedConnectionIsNotOffered(endsLate: Bool) {

@@ -150,7 +150,7 @@ private struct Stage: Sendable {
     init(_ transport: AsyncHTTPClientTransport, port: Int, next: String) {
         let random = SeededRandom(seed: 3)
         (self.transport, self.port, self.next) = (transport, port, next)
-        stack = transport.redirect().retry(RetryPolicy(base: .milliseconds(2)), budget: nil, random: random.next)
+        stack = transport.redirect().retry(RetryPolicy(backoff: .exponential(base: .milliseconds(2))), budget: nil, random: random.next)
     }
 
     func send(_ request: Request) async throws -> Response {

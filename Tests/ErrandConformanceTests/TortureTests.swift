@@ -39,7 +39,8 @@ struct TortureTests {
             let stub = stubs.make(
                 Stub(.get, "/").responds(
                     .status(503, text: "busy"), .stream([Data("bu".utf8), Data("sy".utf8)], status: 503), .status(200)))
-            let stack = stub.retry(RetryPolicy(base: .seconds(60), cap: .seconds(600)), clock: clock, random: random.next)
+            let stack = stub.retry(
+                RetryPolicy(backoff: .exponential(base: .seconds(60), cap: .seconds(600))), clock: clock, random: random.next)
             return try await clock.advancingToSleepers {
                 try await stack.send(Request(.get, url: "https://a.example/"))
             }
@@ -57,7 +58,8 @@ struct TortureTests {
         let clock = ManualClock()
         let report = try await CancellationTorture().run { [stubs] in
             let stub = stubs.make(Stub(.get, "/").responds(.status(503), .stream([Data("a".utf8), Data("b".utf8)])))
-            let stack = stub.retry(RetryPolicy(base: .seconds(1)), clock: clock, random: { 0.5 }).timeout(.seconds(86_400))
+            let stack = stub.retry(RetryPolicy(backoff: .exponential(base: .seconds(1))), clock: clock, random: { 0.5 }).timeout(
+                .seconds(86_400))
             return try await clock.advancingToSleepers {
                 try await stack.send(Request(.get, url: "https://a.example/")).body.collect()
             }

@@ -1,6 +1,7 @@
 import Errand
 import ErrandTesting
 import Foundation
+import Logging
 import Testing
 
 /// The rules of the library's own middleware: all of them, and no others.
@@ -14,6 +15,8 @@ import Testing
 
     private static let expected: [(outer: MiddlewarePlace, inner: MiddlewarePlace)] = [
         (.number, .events),
+        (.number, .log),
+        (.server, .log),
         (.events, .retry),
         (.events, .redirect),
         (.profile, .redirect),
@@ -74,13 +77,14 @@ import Testing
 
     private static let stack = StubTransport()
         .metrics().trace().concurrencyLimit(1).rateLimit().circuitBreaker().hedge().coalesce().redirect().retry()
-        .fallback(data: Data(), statuses: [503]).validateStatus().timeout(.seconds(1)).profile().events { _ in nil }.traceCall().number()
+        .fallback(data: Data(), statuses: [503]).validateStatus().timeout(.seconds(1)).profile().events { _ in nil }
+        .log(to: Logger(label: "order")).traceCall().number()
         .server("https://a.example")
 
     @Test func theRulesAreThese() {
         var declared: [Pair] = []
         for layer in Self.stack.layers {
-            for neighbor in layer.neighbors {
+            for neighbor in layer.neighbors where neighbor.side != .neither {
                 guard let place = layer.place else { continue }
                 declared.append(
                     neighbor.side == .outside ? Pair(outer: place, inner: neighbor.place) : Pair(outer: neighbor.place, inner: place))
@@ -88,12 +92,14 @@ import Testing
         }
         #expect(Set(declared).count == declared.count, "each pair is declared once")
         #expect(Set(declared) == Set(Self.expected.map { Pair(outer: $0.outer, inner: $0.inner) }))
+        let once = Self.stack.layers.flatMap { layer in layer.neighbors.filter { $0.side == .neither && $0.place == layer.place } }
+        #expect(once.map(\.place) == [.retry])
     }
 
     @Test func theCanonicalOrderKeepsThemAll() { #expect(Self.stack.orderProblems == []) }
 
     @Test func eachRuleNamesItsPair() {
-        let stub = StubTransport()
+        let (stub, logger) = (StubTransport(), Logger(label: "order"))
         let wrong: [(HTTPStack, String)] = [
             (
                 stub.coalesce().circuitBreaker(),
@@ -108,12 +114,22 @@ import Testing
                 stub.circuitBreaker().concurrencyLimit(1),
                 "concurrencyLimit is outside circuitBreaker: a request that the breaker refuses would wait for a slot"
             ),
+            (stub.server("https://a.example").log(to: logger), "log is outside server: the records would not contain the server"),
+            (stub.number().log(to: logger), "log is outside number: the records would not have the number"),
+            (stub.retry().retry(), "retry is outside another retry: the numbers of their attempts would be multiplied"),
             (
                 stub.validateStatus().fallback(data: Data(), statuses: [503]),
                 "fallback is outside validateStatus: fallback would see an error where it looks for a status"
             ),
         ]
         for (stack, problem) in wrong { #expect(stack.orderProblems == [problem]) }
+    }
+
+    /// A timeout inside `retry` limits each attempt, one outside limits the call: both are of use, also together.
+    @Test func aTimeoutMayStandOnBothSidesOfRetry() {
+        let stack = StubTransport().timeout(.seconds(5)).retry().timeout(.seconds(30))
+        #expect(stack.orderProblems == [] && stack.description.hasPrefix("timeout(30 s) > retry("))
+        #expect(stack.description.hasSuffix(" > timeout(5 s) > StubTransport"))
     }
 
     /// Where they look for no status, `validateStatus` inside makes a failure of one, which is a way to use it.

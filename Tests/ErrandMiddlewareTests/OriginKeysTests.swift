@@ -14,9 +14,9 @@ import Testing
         let middleware = ConcurrencyLimitMiddleware(.fixed(1))
         let stack = StubTransport(Stub().responds(.never)).wrapped(by: middleware)
         let tasks = requests.map { request in Task { try await stack.send(request) } }
-        await eventually { middleware.state(of: "https://a.example").waiting == 2 }
-        #expect(middleware.state(of: "https://a.example:443") == .init(inFlight: 1, waiting: 2, limit: 1) && middleware.keyCount == 1)
-        #expect(middleware.state(of: "https://a.example:8443") == .init(inFlight: 0, waiting: 0, limit: 1))
+        await eventually { middleware.state(of: "https://a.example").queued == 2 }
+        #expect(middleware.state(of: "https://a.example:443") == .init(inFlight: 1, queued: 2, limit: 1) && middleware.keyCount == 1)
+        #expect(middleware.state(of: "https://a.example:8443") == .init(inFlight: 0, queued: 0, limit: 1))
         for task in tasks { task.cancel() }
         for task in tasks { _ = await task.result }
     }
@@ -25,7 +25,7 @@ import Testing
         let middleware = RateLimitMiddleware(.perHour(3), maxWait: .zero, clock: ManualClock())
         let stack = StubTransport(Stub().responds(.status(.ok))).wrapped(by: middleware)
         for request in requests { _ = try await stack.send(request) }
-        #expect(await middleware.state(of: "https://A.example:443") == .init(waiting: 0, available: 0))
+        #expect(await middleware.state(of: "https://A.example:443") == .init(queued: 0, available: 0))
         await #expect(throws: RateLimitError.self) { try await stack.send(requests[1]) }
         #expect(try await stack.send(other).status == .ok)
     }
@@ -43,26 +43,26 @@ import Testing
 
     @Test func aCircuitBreakerHasOneCircuitForThem() async throws {
         let changes = Mutex<[Origin]>([])
-        let breaker = CircuitBreaker(CircuitPolicy(minimumCalls: 3), clock: ManualClock()) { origin, _ in
+        let breaker = CircuitBreaker(CircuitBreakerPolicy(minimumCalls: 3), clock: ManualClock()) { origin, _ in
             changes.withLock { $0.append(origin) }
         }
         let stub = StubTransport(
             Stub(matching: .url("https://a.example:8443/x")).responds(.status(.ok)), Stub().responds(.status(.badGateway)))
         let stack = stub.circuitBreaker(breaker)
         for request in requests { _ = try await stack.send(request) }
-        for request in requests { await #expect(throws: CircuitOpenError.self) { try await stack.send(request) } }
+        for request in requests { await #expect(throws: CircuitBreakerError.self) { try await stack.send(request) } }
         #expect(breaker.state(of: "https://A.example:443") == .open(for: .seconds(5)) && changes.withLock { $0 } == ["https://a.example"])
         breaker.close("https://a.example:443")
         breaker.isolate("https://A.EXAMPLE")
-        await #expect(throws: CircuitOpenError.self) { try await stack.send(requests[0]) }
+        await #expect(throws: CircuitBreakerError.self) { try await stack.send(requests[0]) }
         #expect(try await stack.send(other).status == .ok)
     }
 
     @Test func requestsWithoutAnOriginShareACircuitThatIsNotReported() async throws {
-        let breaker = CircuitBreaker(CircuitPolicy(minimumCalls: 2), clock: ManualClock()) { origin, _ in Issue.record("\(origin)") }
+        let breaker = CircuitBreaker(CircuitBreakerPolicy(minimumCalls: 2), clock: ManualClock()) { origin, _ in Issue.record("\(origin)") }
         let stack = StubTransport(Stub().responds(.status(.badGateway))).server("https://a.example").circuitBreaker(breaker)
         for _ in 0..<2 { _ = try await stack.send(Request(.get, "/x")) }
-        await #expect(throws: CircuitOpenError.self) { try await stack.send(Request(.get, "/y")) }
+        await #expect(throws: CircuitBreakerError.self) { try await stack.send(Request(.get, "/y")) }
         #expect(breaker.originCount == 1)
     }
 

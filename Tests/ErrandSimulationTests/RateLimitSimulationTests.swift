@@ -46,10 +46,10 @@ import Testing
                 simulation.begin { [origin] in _ = try await stack.send(try Request(.get, url: "\(origin)/")) }
             }
             simulation.run(until: simulation.elapsed + .microseconds(Int.random(in: 1..<1_600_000, using: &random)))
-            #expect(record.count + middleware.waiting(for: origin) == sent && clock.sleeperCount <= 1)
+            #expect(record.count + middleware.queued(for: origin) == sent && clock.sleeperCount <= 1)
         }
         simulation.run()
-        #expect(record.count == sent && middleware.waiting(for: origin) == 0)
+        #expect(record.count == sent && middleware.queued(for: origin) == 0)
         let instants = record.instants
         #expect(instants.mostIn(.seconds(1)) == 50, "as many as may, and no more")
         #expect(instants.mostIn(.nanoseconds(1)) == 10)
@@ -71,14 +71,14 @@ import Testing
             simulation.begin { [origin] in while (try? await stack.send(try Request(.get, url: "\(origin)/\(caller)"))) != nil {} }
         }
         simulation.run(until: .seconds(seconds))
-        #expect(middleware.waiting(for: origin) == 100 && clock.sleeperCount == 1)
+        #expect(middleware.queued(for: origin) == 100 && clock.sleeperCount == 1)
         for caller in callers { caller.cancel() }
         simulation.run()
         let counts = record.counts.filter { $0.key != "/first" }.values
         #expect(record.instants.filter { $0 < .seconds(seconds) }.count >= 49 * seconds, "\(record.count) in \(seconds) s")
         #expect(record.instants.mostIn(.seconds(1)) <= 50)
         #expect(counts.count == 100 && (counts.max() ?? 0) - (counts.min() ?? 0) <= 1, "\(counts.sorted())")
-        #expect(middleware.waiting(for: origin) == 0 && clock.sleeperCount == 0)
+        #expect(middleware.queued(for: origin) == 0 && clock.sleeperCount == 0)
     }
 
     @Test func twoStacksWithOneStoreHoldTheLimitTogether() async throws {
@@ -94,7 +94,7 @@ import Testing
             }
         }
         simulation.run(until: .seconds(30))
-        #expect(both.allSatisfy { $0.waiting(for: origin) == 10 } && clock.sleeperCount == 2)
+        #expect(both.allSatisfy { $0.queued(for: origin) == 10 } && clock.sleeperCount == 2)
         for caller in callers { caller.cancel() }
         simulation.run()
         #expect(record.instants.mostIn(.seconds(1)) <= 20 && record.count >= 19 * 30)
@@ -159,7 +159,7 @@ import Testing
             }
         }
         #expect(ended == 3_000 && record.count >= 2_000)
-        #expect(middleware.waiting(for: origin) == 0 && clock.sleeperCount == 0)
+        #expect(middleware.queued(for: origin) == 0 && clock.sleeperCount == 0)
     }
 }
 

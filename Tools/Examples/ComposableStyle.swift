@@ -16,7 +16,7 @@ enum ComposableStyle {
 
     // A network of components, each of which wraps those above it; print(network) lists them
     static func network(_ server: URL, logger: Logger) -> HTTPStack {
-        HTTPStack.decoding
+        HTTPStack.decompressing
             .delay(by: .milliseconds(1))  // Delayed
             .concurrencyLimit(5)  // Throttled
             .coalesce()  // DuplicatesRemoved

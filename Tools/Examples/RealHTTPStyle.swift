@@ -25,7 +25,7 @@ enum RealHTTPStyle {
             .default
                 .concurrencyLimit(4)
                 .validate(notMaintained)
-                .retry(RetryPolicy(maxAttempts: 3, base: .milliseconds(20)))
+                .retry(RetryPolicy(maxAttempts: 3, backoff: .exponential(base: .milliseconds(20))))
                 .timeout(.seconds(20))
                 .server(server, headers: [.userAgent: "Examples/1.0"]))
     }

@@ -161,7 +161,7 @@ enum URLSessionGuide {
 
     // Retry with exponential backoff: not after a cancellation, nor after a 4xx other than 408 and 429
     static func retried(_ server: URL) async throws -> Int {
-        let stack = HTTPStack.default.retry(RetryPolicy(maxAttempts: 4, base: .milliseconds(20))).server(server)
+        let stack = HTTPStack.default.retry(RetryPolicy(maxAttempts: 4, backoff: .exponential(base: .milliseconds(20)))).server(server)
         let response = try await APIClient(stack).response(Endpoint<Void>.get("/busy"))
         return response.metadata.attempts.count + 1
     }
@@ -175,7 +175,7 @@ enum URLSessionGuide {
 
     static func patient(_ server: URL, isWaiting: @escaping @Sendable () -> Void) async throws {
         let stack = HTTPStack.default
-            .retry(RetryPolicy(maxAttempts: 10, base: .milliseconds(20), cap: .seconds(5)))
+            .retry(RetryPolicy(maxAttempts: 10, backoff: .exponential(base: .milliseconds(20), cap: .seconds(5))))
             .timeout(.seconds(60))
             .events(to: WaitReport(isWaiting: isWaiting))
             .server(server)

@@ -59,7 +59,7 @@ struct StackBenchmarks {
         print(
             """
 
-            eight idle middleware: \(cost.rounded3) µs and \((eight.allocations - base.allocations).rounded3) allocations (budget 1.5 and 0), \
+            eight idle middleware: \(cost.rounded3) µs and \((eight.allocations - base.allocations).rounded3) allocations (budget 1 and 0), \
             \((eight.microseconds / generic.microseconds).rounded3) times the nested generics
             timeout: \((timed.microseconds - base.microseconds).rounded3) µs and \((timed.allocations - base.allocations).rounded3) \
             allocations (budget 3 and 10)

@@ -13,8 +13,8 @@ extension APIClient {
     /// print(file.bytes)
     /// ```
     ///
-    /// The file appears when it is whole, and a failure leaves nothing behind: see ``ErrandCore/ResponseBody/write(to:options:)``. The client's
-    /// ``bodyLimitBytes`` does not count: use ``ErrandCore/FileWriteOptions/limitBytes``. Writing is part of the call: log, spans, metrics and the
+    /// The file appears when it is whole, and a failure leaves nothing behind: see ``/ErrandCore/ResponseBody/write(to:options:)``. The client's
+    /// ``bodyLimitBytes`` does not count: use ``/ErrandCore/FileWriteOptions/limitBytes``. Writing is part of the call: log, spans, metrics and the
     /// profile show its time, and a failure of it.
     ///
     /// A body that breaks off is not requested again, as `retry` ends when the head has come.
@@ -24,10 +24,10 @@ extension APIClient {
     ///   - options: replaces an existing file and gives permissions to the owner alone, by default.
     ///   - progress: is called when the head has come, at most every 100 ms after that, and at the end of the body. It is called in the task
     ///     that writes, and must not block. Of a compressed body, the total is not known. For reports as a sequence, see
-    ///     ``ErrandCore/TransferProgress``.
+    ///     ``/ErrandCore/TransferProgress``.
     /// - Returns: the file, its length, and the head of the response.
-    /// - Throws: ``ErrandCore/StatusError`` for an unwanted status; ``ErrandCore/FileWriteError``; ``ErrandCore/TransportError``;
-    ///   `CancellationError`; ``ErrandCore/InvalidURLError`` and `EncodingError` before anything is sent.
+    /// - Throws: ``/ErrandCore/StatusError`` for an unwanted status; ``/ErrandCore/FileWriteError``; ``/ErrandCore/TransportError``;
+    ///   `CancellationError`; ``/ErrandCore/InvalidURLError`` and `EncodingError` before anything is sent.
     /// - Precondition: `url` is a file URL.
     @discardableResult
     @concurrent public func download<Output>(

@@ -31,7 +31,7 @@ public struct APIClient: Sendable {
     /// - Parameters:
     ///   - stack: with a base URL by `server`, unless the paths of all calls are whole URLs.
     ///   - json: ISO 8601 dates, and members named as the properties, by default.
-    ///   - bodyLimitBytes: at least 0, 64 MiB by default. A longer body is a ``TransportError`` with the code `bodyTooLarge`.
+    ///   - bodyLimitBytes: at least 0, 64 MiB by default. A longer body is a ``/ErrandCore/TransportError`` with the code `bodyTooLarge`.
     public init(
         _ stack: HTTPStack, json: JSONCoding = .standard, bodyLimitBytes: Int = ResponseBody.defaultCollectLimitBytes
     ) {
@@ -45,7 +45,7 @@ public struct APIClient: Sendable {
     /// - Parameters:
     ///   - sender: gets the requests.
     ///   - json: ISO 8601 dates, and members named as the properties, by default.
-    ///   - bodyLimitBytes: at least 0, 64 MiB by default. A longer body is a ``TransportError`` with the code `bodyTooLarge`.
+    ///   - bodyLimitBytes: at least 0, 64 MiB by default. A longer body is a ``/ErrandCore/TransportError`` with the code `bodyTooLarge`.
     public init(
         _ sender: some HTTPSender, json: JSONCoding = .standard, bodyLimitBytes: Int = ResponseBody.defaultCollectLimitBytes
     ) {
@@ -57,8 +57,8 @@ public struct APIClient: Sendable {
     /// Makes a call and returns its value.
     ///
     /// - Throws: `StatusError` for any status but 2xx; ``ResponseDecodingError`` for a body that does not have the declared type; the error of a decoding of
-    ///   your own; ``TransportError`` and the failures of middleware; `CancellationError`. Before anything is sent: ``InvalidURLError``;
-    ///   `EncodingError`; ``FileReadError`` if the file of a body can't be opened; ``UnservedOptionError`` for an option without its middleware.
+    ///   your own; ``/ErrandCore/TransportError`` and the failures of middleware; `CancellationError`. Before anything is sent: ``/ErrandCore/InvalidURLError``;
+    ///   `EncodingError`; ``/ErrandCore/FileReadError`` if the file of a body can't be opened; ``/ErrandCore/UnservedOptionError`` for an option without its middleware.
     @concurrent public func value<Output>(_ endpoint: Endpoint<Output>) async throws -> Output {
         try await response(endpoint).value
     }
@@ -115,7 +115,7 @@ public struct APIClient: Sendable {
 
     /// The request of a call, without the base URL.
     ///
-    /// - Throws: ``InvalidURLError``, `EncodingError`, or what opening a file throws.
+    /// - Throws: ``/ErrandCore/InvalidURLError``, `EncodingError`, or what opening a file throws.
     public func request<Output>(for endpoint: Endpoint<Output>) throws -> Request { try endpoint.request(json: json) }
 
     /// The request of a call as the stack would send it, without sending it: with the base URL and everything that the layers add.
@@ -124,7 +124,7 @@ public struct APIClient: Sendable {
     /// print(try await client.prepared(.get("/search", query: ["q": text], as: Page.self)).curl())
     /// ```
     ///
-    /// - Throws: what ``request(for:)`` and ``HTTPStack/prepared(_:)`` throw.
+    /// - Throws: what ``request(for:)`` and ``/ErrandCore/HTTPStack/prepared(_:)`` throw.
     @concurrent public func prepared<Output>(_ endpoint: Endpoint<Output>) async throws -> Request {
         try await stack.prepared(try request(for: endpoint))
     }

@@ -6,7 +6,7 @@ extension Response {
     /// The whole body as bytes. Reads the body.
     ///
     /// - Parameter limitBytes: the size above which the body is refused: 64 MiB by default.
-    /// - Throws: ``TransportError`` with the code `bodyTooLarge`, and what reading the body throws.
+    /// - Throws: ``/ErrandCore/TransportError`` with the code `bodyTooLarge`, and what reading the body throws.
     @concurrent public func data(upTo limitBytes: Int = ResponseBody.defaultCollectLimitBytes) async throws -> Data {
         try await body.collect(upTo: limitBytes)
     }
@@ -14,7 +14,7 @@ extension Response {
     /// The whole body as text in UTF-8. Reads the body. Invalid bytes become U+FFFD.
     ///
     /// - Parameter limitBytes: the size above which the body is refused: 64 MiB by default.
-    /// - Throws: ``TransportError`` with the code `bodyTooLarge`, and what reading the body throws.
+    /// - Throws: ``/ErrandCore/TransportError`` with the code `bodyTooLarge`, and what reading the body throws.
     @concurrent public func text(upTo limitBytes: Int = ResponseBody.defaultCollectLimitBytes) async throws -> String {
         String(decoding: try await body.collect(upTo: limitBytes), as: UTF8.self)
     }
@@ -30,9 +30,9 @@ extension Response {
     ///
     /// - Parameters:
     ///   - type: `JSONValue.self` for a body of any shape. An optional type is `nil` for an empty body.
-    ///   - coding: `nil`, the default, takes the coding of the client that sent the request; without a client, ``JSONCoding/standard``.
+    ///   - coding: `nil`, the default, takes the coding of the client that sent the request; without a client, ``/ErrandCore/JSONCoding/standard``.
     ///   - limitBytes: the size above which the body is refused: 64 MiB by default.
-    /// - Throws: ``ResponseDecodingError``; ``TransportError`` with the code `bodyTooLarge`; what reading the body throws.
+    /// - Throws: ``ResponseDecodingError``; ``/ErrandCore/TransportError`` with the code `bodyTooLarge`; what reading the body throws.
     @concurrent public func json<Value: Decodable & Sendable>(
         as type: Value.Type = Value.self, coding: JSONCoding? = nil, upTo limitBytes: Int = ResponseBody.defaultCollectLimitBytes
     ) async throws -> Value {
@@ -44,7 +44,7 @@ extension Response {
     /// - Parameters:
     ///   - decoding: how the body becomes the value, such as that of an ``Endpoint``.
     ///   - coding: the JSON coding that the decoding gets. `nil`, the default, takes that of the client that sent the request; without a client,
-    ///     ``JSONCoding/standard``.
+    ///     ``/ErrandCore/JSONCoding/standard``.
     ///   - limitBytes: the size above which the body is refused: 64 MiB by default.
     /// - Throws: ``ResponseDecodingError`` for a `DecodingError`, any other error of the decoding as it is, and what reading the body throws.
     @concurrent public func decoded<Output>(

@@ -50,7 +50,7 @@ public struct ResponseDecoding<Output: Sendable>: Sendable {
 }
 
 extension ResponseDecoding where Output: Decodable {
-    /// JSON, by the client's ``JSONCoding``. An optional output is `nil` if the body is empty, as with 204 and 205. `Data` and
+    /// JSON, by the client's ``/ErrandCore/JSONCoding``. An optional output is `nil` if the body is empty, as with 204 and 205. `Data` and
     /// `String` are the body itself.
     public static var json: Self {
         // `Data` and `String` are `Decodable` too, but nobody who asks for them means base64 or a quoted text.

@@ -88,7 +88,7 @@ public struct Endpoint<Output: Sendable>: Sendable {
 
     /// The request, without a base URL.
     ///
-    /// - Throws: ``InvalidURLError``, `EncodingError`, or what opening a file throws.
+    /// - Throws: ``/ErrandCore/InvalidURLError``, `EncodingError`, or what opening a file throws.
     public func request(json: JSONCoding = .standard) throws -> Request {
         var request = try Request(method, path, query: query, headers: headers, body: try body.requestBody(json))
         let template = request.options.urlTemplate

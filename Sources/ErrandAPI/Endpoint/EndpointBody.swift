@@ -15,7 +15,7 @@ public struct EndpointBody: Sendable {
     /// Nothing.
     public static let none = EndpointBody(contentType: nil) { _ in .empty }
 
-    /// A value as JSON, by the client's ``JSONCoding``. ``JSONValue`` is any JSON: `.json(["name": "Ada", "tags": ["x"]] as JSONValue)`.
+    /// A value as JSON, by the client's ``/ErrandCore/JSONCoding``. ``/ErrandFormats/JSONValue`` is any JSON: `.json(["name": "Ada", "tags": ["x"]] as JSONValue)`.
     public static func json(_ value: some Encodable & Sendable) -> EndpointBody {
         EndpointBody(contentType: "application/json") { .data(try $0.encode(value)) }
     }

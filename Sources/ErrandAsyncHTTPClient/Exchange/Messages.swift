@@ -7,7 +7,7 @@ internal import NIOHTTP1
 extension HTTPClient.Request {
     /// The message that the client sends for `request`.
     ///
-    /// - Throws: ``InvalidURLError`` if there is no URL, ``TransportError`` with the code `invalidRequest` if the client refuses it, `unsupported` for
+    /// - Throws: ``/ErrandCore/InvalidURLError`` if there is no URL, ``/ErrandCore/TransportError`` with the code `invalidRequest` if the client refuses it, `unsupported` for
     ///   `OPTIONS *`.
     init(_ request: Request, body: HTTPClient.Body?) throws {
         guard request.head.path != "*" || request.method != .options else {

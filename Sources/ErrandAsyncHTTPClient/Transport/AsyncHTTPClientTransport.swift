@@ -80,7 +80,7 @@ public struct AsyncHTTPClientTransport: HTTPTransport, ConnectionSource, CustomS
 
     /// Sends a request, and returns its response as soon as the head has been received.
     ///
-    /// - Throws: ``ErrandCore/TransportError``; `CancellationError`.
+    /// - Throws: ``/ErrandCore/TransportError``; `CancellationError`.
     public func send(_ request: Request) async throws -> Response {
         try Task.checkCancellation()
         guard let clients = owner.clients else {

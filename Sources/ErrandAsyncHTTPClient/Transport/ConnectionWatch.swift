@@ -16,17 +16,25 @@ final class ConnectionWatch: Sendable {
         var lastConnection = 0
         var lastExchange = 0
         var open: [Int: ConnectionRecord] = [:]
-        /// Connections that can take a request, by their authority; the one that was used last stands last.
-        var idle: [String: [ConnectionRecord]] = [:]
+        /// Connections that can take a request, by their authority.
+        var idle: [String: IdleConnections] = [:]
+        var lastIdleTicket = 0
         var expected: [Int: Exchange] = [:]
         /// Whether a stream without a guard was seen. Such a stream would send the field.
         var isBlind = false
 
         mutating func removeIdle(_ record: ConnectionRecord) {
             guard let authority = record.authority else { return }
-            idle[authority]?.removeAll { $0 === record }
+            if let ticket = record.endIdleness() { idle[authority]?.remove(ticket) }
             if idle[authority]?.isEmpty == true { idle[authority] = nil }
-            record.isIdle.store(false, ordering: .releasing)
+        }
+
+        /// The event loop of the connection that became idle last, which takes one more request: it is not idle any more, unless it takes
+        /// several at once. The list of the authority is kept, as the connection soon comes back.
+        mutating func takeEventLoop(for authority: String) -> (any EventLoop)? {
+            guard let last = idle[authority]?.last else { return nil }
+            if !last.isMultiplexed, let ticket = last.endIdleness() { idle[authority]?.remove(ticket) }
+            return last.eventLoop
         }
     }
 
@@ -62,7 +70,7 @@ final class ConnectionWatch: Sendable {
     /// - Returns: whether there was one before on this connection.
     func began(_ host: @autoclosure () -> String?, on record: ConnectionRecord) -> Bool {
         // As a rule it is not there any more, as the request was sent where it is.
-        if !record.isMultiplexed, record.isIdle.load(ordering: .acquiring) { state.withLock { $0.removeIdle(record) } }
+        if !record.isMultiplexed, record.isIdle { state.withLock { $0.removeIdle(record) } }
         return record.begin(host())
     }
 
@@ -70,8 +78,10 @@ final class ConnectionWatch: Sendable {
     func ended(on record: ConnectionRecord) {
         guard let authority = record.end() else { return }
         state.withLock { state in
-            guard state.open[record.number] != nil, !record.isIdle.exchange(true, ordering: .acquiringAndReleasing) else { return }
-            state.idle[authority, default: []].append(record)
+            guard state.open[record.number] != nil, !record.isIdle else { return }
+            state.lastIdleTicket += 1
+            record.beginIdleness(ticket: state.lastIdleTicket)
+            state.idle[authority, default: IdleConnections()].append(record, ticket: state.lastIdleTicket)
         }
     }
 
@@ -86,7 +96,7 @@ final class ConnectionWatch: Sendable {
 
     /// The event loop of the connection that the client is most likely to use next; nil where none is known.
     func takeEventLoop(for authority: String) -> (any EventLoop)? {
-        state.withLock { $0.idle[authority]?.takeLast() }
+        state.withLock { $0.takeEventLoop(for: authority) }
     }
 
     func foundStreamWithoutGuard() { state.withLock { $0.isBlind = true } }
@@ -119,18 +129,6 @@ final class ConnectionWatch: Sendable {
     }
 }
 
-extension [ConnectionRecord] {
-    /// The event loop of the last one, which takes one more request: it goes, unless it takes several at once.
-    fileprivate mutating func takeLast() -> (any EventLoop)? {
-        guard let last else { return nil }
-        if !last.isMultiplexed {
-            removeLast()
-            last.isIdle.store(false, ordering: .releasing)
-        }
-        return last.eventLoop
-    }
-}
-
 /// One connection, and what goes on on it.
 final class ConnectionRecord: Sendable {
     private struct State {
@@ -142,13 +140,24 @@ final class ConnectionRecord: Sendable {
     let number: Int
     let isMultiplexed: Bool
     let eventLoop: any EventLoop
-    /// Whether it is in the list of connections that can take a request. Written under the lock of that list.
-    let isIdle = Atomic(false)
+    /// Its ticket in the list of connections that can take a request; 0 if it is not there. Written under the lock of that list.
+    private let idleTicket = Atomic(0)
     private let address: SocketAddress?
     private let state = Mutex(State())
 
     init(_ number: Int, _ address: SocketAddress?, isMultiplexed: Bool, eventLoop: any EventLoop) {
         (self.number, self.address, self.isMultiplexed, self.eventLoop) = (number, address, isMultiplexed, eventLoop)
+    }
+
+    /// Whether it is in the list of connections that can take a request.
+    var isIdle: Bool { idleTicket.load(ordering: .acquiring) != 0 }
+
+    func beginIdleness(ticket: Int) { idleTicket.store(ticket, ordering: .releasing) }
+
+    /// - Returns: its ticket; nil if it was not idle.
+    func endIdleness() -> Int? {
+        let ticket = idleTicket.exchange(0, ordering: .acquiringAndReleasing)
+        return ticket == 0 ? nil : ticket
     }
 
     /// Nil before the first request.

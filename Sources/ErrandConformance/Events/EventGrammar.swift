@@ -1,6 +1,6 @@
 public import ErrandCore
 
-/// Checks whether the events of one call are in the order that ``ExchangeEvent`` promises.
+/// Checks whether the events of one call are in the order that ``/ErrandCore/ExchangeEvent`` promises.
 ///
 /// ```swift
 /// #expect(EventGrammar.violations(recorder.events) == [])

@@ -111,7 +111,7 @@ public struct JSONCoding: Sendable {
 
     /// The JSON of a value.
     ///
-    /// A ``JSONValue`` keeps all digits of its numbers, and is written with the names of members sorted.
+    /// A ``/ErrandFormats/JSONValue`` keeps all digits of its numbers, and is written with the names of members sorted.
     ///
     /// - Throws: `EncodingError`.
     public func encode<Value: Encodable>(_ value: Value) throws -> Data {
@@ -121,7 +121,7 @@ public struct JSONCoding: Sendable {
 
     /// The value that `data` holds.
     ///
-    /// - Throws: `DecodingError`, also for text that nests deeper than 128 levels (64 for a ``JSONValue``), as recursive types need stack for each level; for
+    /// - Throws: `DecodingError`, also for text that nests deeper than 128 levels (64 for a ``/ErrandFormats/JSONValue``), as recursive types need stack for each level; for
     ///   a member's name that is longer than 256 bytes and not ASCII, as it is slow to compare; and for text that is not UTF-8
     ///   ([RFC 8259, section 8.1](https://www.rfc-editor.org/rfc/rfc8259#section-8.1)).
     public func decode<Value: Decodable>(_ type: Value.Type, from data: Data) throws -> Value {

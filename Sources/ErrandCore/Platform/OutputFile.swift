@@ -46,7 +46,7 @@ package final class OutputFile: Sendable {
         if lstat(path, &status) == 0, ![S_IFREG, S_IFLNK].contains(status.st_mode & S_IFMT) {
             throw FileWriteError(path: path, operation: "replace, as it is not a regular file,", code: EINVAL)
         }
-        if !options.overwrite, lstat(path, &status) == 0 { throw FileWriteError(path: path, operation: "write", code: EEXIST) }
+        if !options.replacesExistingFile, lstat(path, &status) == 0 { throw FileWriteError(path: path, operation: "write", code: EEXIST) }
         var temporary = ""
         var descriptor: Int32 = -1
         // A name that is taken is tried once more with another number.
@@ -91,13 +91,13 @@ package final class OutputFile: Sendable {
     /// Closes the file and gives it its name.
     package func commit() throws {
         guard let descriptor = state.withLock({ $0.descriptor.take() }) else { throw failure("write", EBADF) }
-        let isSynchronized = !options.synchronize || fsync(descriptor) == 0
+        let isSynchronized = !options.synchronizesToDisk || fsync(descriptor) == 0
         let code = errno
         // Some file systems report a full disk here.
         let isClosed = close(descriptor) == 0 || errno == EINTR
         guard isSynchronized else { throw failure("synchronize", code) }
         guard isClosed else { throw failure("close") }
-        if options.overwrite {
+        if options.replacesExistingFile {
             guard rename(temporaryPath, path) == 0 else { throw failure("move the finished file to") }
             state.withLock { $0.exists = false }
         } else {
@@ -105,7 +105,7 @@ package final class OutputFile: Sendable {
             guard link(temporaryPath, path) == 0 else { throw failure("write") }
             discard()
         }
-        if options.synchronize { try synchronizeFolder() }
+        if options.synchronizesToDisk { try synchronizeFolder() }
     }
 
     /// So that the new name outlives a loss of power as well.
@@ -144,38 +144,6 @@ package struct FileCalls: Sendable {
 private func systemWrite(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
     let count = write(descriptor, bytes.baseAddress, bytes.count)
     return count >= 0 ? count : -Int(errno)
-}
-
-/// How a response's body is written to a file.
-///
-/// ```swift
-/// try await response.body.write(to: url, options: FileWriteOptions(overwrite: false, permissions: 0o644))
-/// ```
-public struct FileWriteOptions: Sendable, Hashable {
-    /// Whether a file that exists is replaced; `true` by default. `false` throws a ``FileWriteError`` with the code `EEXIST`, before anything is
-    /// read, and also if another process creates the file in the meantime. The file system must support hard links for `false`.
-    public var overwrite: Bool
-    /// The permissions of the new file, exactly, whatever the process's umask is: `0o600` by default, which lets only the owner read and write
-    /// it. From 0 to `0o777`. The permissions of a file that is replaced do not matter.
-    public let permissions: UInt16
-    /// Whether the bytes and the name are forced to the disk before the call returns (`fsync`), so that they outlive a loss of power; `false` by
-    /// default.
-    public var synchronize: Bool
-    /// The most that is written, in bytes; `nil`, the default, is no limit. A longer body throws a ``TransportError`` with the code
-    /// `bodyTooLarge`; if its length is declared, before anything is read.
-    public var limitBytes: Int?
-
-    /// Creates options.
-    ///
-    /// - Precondition: `permissions` is from 0 to `0o777`, `limitBytes` at least 0.
-    public init(overwrite: Bool = true, permissions: UInt16 = 0o600, synchronize: Bool = false, limitBytes: Int? = nil) {
-        precondition(permissions <= 0o777, "permissions must be from 0 to 0o777 (is 0o\(String(permissions, radix: 8)))")
-        precondition(limitBytes ?? 0 >= 0, "limitBytes must be at least 0, or nil (is \(limitBytes ?? 0))")
-        (self.overwrite, self.permissions, self.synchronize, self.limitBytes) = (overwrite, permissions, synchronize, limitBytes)
-    }
-
-    /// Replaces what is there, for the owner alone, without a limit.
-    public static let standard = FileWriteOptions()
 }
 
 /// A response's body could not be written to a file.

@@ -129,7 +129,8 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible {
     /// Whether every request passes a middleware with this place.
     package func alwaysPasses(_ place: MiddlewarePlace) -> Bool { layers.contains { $0.place == place && !$0.isConditional } }
 
-    /// The pairs of layers whose order defeats one of them, each as a sentence; empty for a sound stack.
+    /// The pairs of layers whose order defeats one of them, and the places that must not occur twice, each as a sentence; empty for a sound
+    /// stack.
     ///
     /// The rules are ``HTTPMiddleware/neighbors`` of the layers. Of several layers with one place, the outermost counts. Rules that contradict one
     /// another, so that no order keeps them all, are reported as such.

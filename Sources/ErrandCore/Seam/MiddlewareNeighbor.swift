@@ -1,4 +1,5 @@
-/// A rule for the order of a stack: on which side of another place a middleware must be, and what goes wrong otherwise.
+/// A rule for the order of a stack: on which side of another place a middleware must be, or that its place must not occur twice, and what goes
+/// wrong otherwise.
 ///
 /// Declare a rule only if the other order makes one of the two useless, not if it is merely unusual.
 public struct MiddlewareNeighbor: Sendable, Hashable {
@@ -8,6 +9,8 @@ public struct MiddlewareNeighbor: Sendable, Hashable {
         case outside
         /// Inside: it sees the request after the neighbor does.
         case inside
+        /// On neither: no other middleware of ``MiddlewareNeighbor/place`` may be around it or inside it.
+        case neither
     }
 
     /// The side of ``place`` on which the middleware that declares this rule must be.
@@ -29,5 +32,13 @@ public struct MiddlewareNeighbor: Sendable, Hashable {
     /// - Parameter reason: what goes wrong otherwise, for the stack's description.
     public static func inside(_ place: MiddlewarePlace, because reason: String) -> MiddlewareNeighbor {
         MiddlewareNeighbor(side: .inside, place: place, reason: reason)
+    }
+
+    /// Requires the middleware to be the only one of `place`, which is its own. Middleware with a condition
+    /// (``HTTPSender/wrapped(by:when:)``) does not count, as two conditions may exclude each other.
+    ///
+    /// - Parameter reason: what goes wrong otherwise, for the stack's description.
+    public static func once(_ place: MiddlewarePlace, because reason: String) -> MiddlewareNeighbor {
+        MiddlewareNeighbor(side: .neither, place: place, reason: reason)
     }
 }

@@ -12,6 +12,8 @@ struct MiddlewareOrder {
     private let layers: [HTTPStack.Layer]
     /// Each pair once, by the layer that declares it, outermost first.
     private let rules: [Rule]
+    /// Each place that must occur once and does not, as a sentence.
+    private let repetitions: [String]
 
     /// - Parameter layers: outermost first.
     init(_ layers: [HTTPStack.Layer]) {
@@ -25,7 +27,7 @@ struct MiddlewareOrder {
         // valid.
         var declared: Set<MiddlewareRule> = []
         for (index, layer) in layers.enumerated() {
-            for neighbor in layer.neighbors {
+            for neighbor in layer.neighbors where neighbor.side != .neither {
                 guard neighbor.place != layer.place, let other = first[neighbor.place] else { continue }
                 if let place = layer.place, !declared.insert(MiddlewareRule(place: place, neighbor: neighbor)).inserted { continue }
                 let (outer, inner) = neighbor.side == .outside ? (index, other) : (other, index)
@@ -35,6 +37,18 @@ struct MiddlewareOrder {
             }
         }
         self.rules = rules
+        repetitions = Self.repetitions(layers)
+    }
+
+    private static func repetitions(_ layers: [HTTPStack.Layer]) -> [String] {
+        var reported: Set<MiddlewarePlace> = []
+        return layers.flatMap { layer -> [String] in
+            guard let place = layer.place, layers.count(where: { $0.place == place && !$0.isConditional }) > 1 else { return [] }
+            return layer.neighbors.compactMap { rule in
+                guard rule.side == .neither, rule.place == place, reported.insert(place).inserted else { return nil }
+                return "\(place) is outside another \(place): \(rule.reason)"
+            }
+        }
     }
 
     private struct MiddlewareRule: Hashable {
@@ -42,8 +56,10 @@ struct MiddlewareOrder {
         let neighbor: MiddlewareNeighbor
     }
 
-    /// Each rule that the order breaks, as a sentence. Rules that no order can satisfy together are reported as such, once.
-    var problems: [String] {
+    /// Each rule that the stack breaks, as a sentence. Rules that no order can satisfy together are reported as such, once.
+    var problems: [String] { repetitions + misorders }
+
+    private var misorders: [String] {
         var contradictions: Set<Set<Rule>> = []
         return rules.compactMap { rule in
             guard !rule.isKept else { return nil }

@@ -1,188 +1,164 @@
-internal import ErrandCore
+public import ErrandCore
+internal import Synchronization
 
-/// Decides when a circuit opens and closes: a pure state machine. It is notified when calls begin and end.
+/// The circuits of the origins that a stack sends to. Use it to read a circuit's state, and to open or close a circuit by hand.
 ///
-/// Closed, it counts calls within a window. It opens when there were at least ``CircuitPolicy/minimumCalls`` calls, and the share of failed
-/// or slow ones reaches its limit. Open, it refuses calls for ``CircuitPolicy/breakTime``, or for as long as the server asked. Half-open,
-/// it allows ``CircuitPolicy/probes`` probes: it closes when all of them succeed, and opens again when one fails. A probe without an
-/// outcome for ``CircuitPolicy/breakTime`` does not block the circuit: one more probe is allowed.
-package struct CircuitMachine: Sendable {
-    package enum State: Sendable, Hashable {
+/// It keeps at most 1,000 origins without a failure in the window, and 1,000 others. Beyond that, the least recently used origin of its
+/// kind is removed, and its count starts anew. An origin that is isolated by hand is never removed. Requests that have no origin yet,
+/// because `server` is further inside, share one circuit, whose changes are not reported.
+public final class CircuitBreaker: Sendable {
+    /// The state of a circuit.
+    public enum State: Sendable, Hashable {
+        /// Requests are allowed.
         case closed
-        case open(until: Duration)
-        case halfOpen(inFlight: Int, succeeded: Int)
+        /// Open: requests fail immediately for this remaining duration.
+        case open(for: Duration)
+        /// Half-open: a limited number of probe requests is allowed.
+        case halfOpen
         /// Opened by hand, until it is closed by hand.
         case isolated
     }
 
-    private struct Slot: Sendable {
-        var number: Int
-        var calls = 0
-        var failed = 0
-        var slow = 0
-        /// The latest instant until which a failed call was asked to wait.
-        var pausedUntil: Duration?
+    /// The number of origins that are kept of each kind: with a failure in the window, and without one.
+    private static let originLimit = 1_000
+
+    /// When circuits open and close.
+    public let policy: CircuitBreakerPolicy
+    private let elapsed: @Sendable () -> Duration
+    private let onChange: @Sendable (Origin, State) -> Void
+    private let machines = Mutex(
+        TieredTable<Origin?, CircuitBreakerMachine>(
+            limit: originLimit, isImportant: \.isTroubled, isPinned: { $0.state == .isolated }))
+    private let changes = Mutex(Changes())
+
+    /// The changes to report, in the order in which they happened.
+    private struct Changes: Sendable {
+        var untold: [(origin: Origin, state: State)] = []
+        /// Whether a thread is calling `onChange`; other threads only append.
+        var isTelling = false
     }
 
-    /// The number of parts that the window is divided into.
-    private static let slotCount = 10
-
-    let policy: CircuitPolicy
-    package private(set) var state = State.closed
-    /// The number of state changes. A call that began before a change does not count after it.
-    private(set) var generation = 0
-    private var slots: [Slot] = []
-    /// When the last probe began.
-    private var lastProbe = Duration.zero
-
-    /// Whether anything but successful calls is known.
-    var isTroubled: Bool { state != .closed || slots.contains { $0.failed > 0 || $0.slow > 0 } }
-
-    package init(_ policy: CircuitPolicy) { self.policy = policy }
-
-    package enum Entry: Sendable, Hashable {
-        case go(generation: Int)
-        /// Refused, and the remaining duration; `nil` if it is unknown.
-        case refused(for: Duration?)
+    /// Creates a breaker whose circuits are all closed.
+    ///
+    /// - Parameters:
+    ///   - policy: when circuits open and close; ``CircuitBreakerPolicy/standard`` by default.
+    ///   - clock: the clock that measures windows and breaks.
+    ///   - onChange: called when the circuit of an origin changes, with its new state. The calls come one at a time, in the order of the
+    ///     changes, and outside of any lock. It must return quickly.
+    public init(
+        _ policy: CircuitBreakerPolicy = .standard, clock: any Clock<Duration> = ContinuousClock(),
+        onChange: @escaping @Sendable (_ origin: Origin, _ state: State) -> Void = { _, _ in }
+    ) {
+        (self.policy, self.onChange) = (policy, onChange)
+        elapsed = stopwatch(clock)
     }
 
-    /// Whether a call may begin at the instant `now`, which is counted from any fixed instant.
-    package mutating func enter(at now: Duration) -> Entry {
-        switch state {
-        case .closed: return .go(generation: generation)
-        case .isolated: return .refused(for: nil)
-        case .open(let until):
-            guard now >= until else { return .refused(for: until - now) }
-            move(to: .halfOpen(inFlight: 1, succeeded: 0))
-            lastProbe = now
-            return .go(generation: generation)
-        case .halfOpen(let inFlight, let succeeded):
-            // Probes that hang, without a timeout inside, must not keep the circuit half-open.
-            guard inFlight + succeeded < policy.probes || now - lastProbe >= policy.breakTime else { return .refused(for: nil) }
-            lastProbe = now
-            state = .halfOpen(inFlight: inFlight + 1, succeeded: succeeded)
-            return .go(generation: generation)
+    /// Returns the state of an origin's circuit: `.closed` for an origin that is not known.
+    public func state(of origin: Origin) -> State {
+        let now = elapsed()
+        return machines.withLock { Self.shown($0[origin]?.state ?? .closed, at: now) }
+    }
+
+    /// Refuses all requests to an origin, until ``close(_:)`` is called.
+    ///
+    /// ```swift
+    /// breaker.isolate(try Origin("https://a.example"))
+    /// ```
+    public func isolate(_ origin: Origin) { change(origin) { machine, _ in machine.isolate() } }
+
+    /// Allows requests to an origin again, and resets its counts.
+    public func close(_ origin: Origin) { change(origin) { machine, _ in machine.close() } }
+
+    /// The number of origins that are kept.
+    package var originCount: Int { machines.withLock(\.count) }
+
+    var now: Duration { elapsed() }
+
+    func enter(_ origin: Origin?, _ request: Request) throws -> (generation: Int, began: Duration) {
+        switch change(origin, { machine, now in machine.enter(at: now) }) {
+        case .go(let generation): return (generation, elapsed())
+        case .refused(let rest): throw CircuitBreakerError(request: request, retryAfter: rest)
         }
     }
 
-    package enum Outcome: Sendable, Hashable {
-        case succeeded(after: Duration)
-        /// With the duration that the server asked to wait, if any.
-        case failed(retryAfter: Duration?)
-        /// Cancelled by the caller: it is no evidence about the server.
-        case cancelled
+    func leave(_ origin: Origin?, _ generation: Int, _ outcome: CircuitBreakerMachine.Outcome) {
+        change(origin) { machine, now in machine.leave(generation, outcome, at: now) }
     }
 
-    package mutating func leave(_ entered: Int, _ outcome: Outcome, at now: Duration) {
-        guard entered == generation else { return }
-        switch state {
-        case .closed: count(outcome, at: now)
-        case .halfOpen(let inFlight, let succeeded):
-            switch outcome {
-            case .cancelled: state = .halfOpen(inFlight: inFlight - 1, succeeded: succeeded)
-            case .failed(let retryAfter): open(at: now, for: retryAfter)
-            case .succeeded(let elapsed) where isSlow(elapsed): open(at: now, for: nil)
-            case .succeeded:
-                if succeeded + 1 >= policy.probes {
-                    move(to: .closed)
-                } else {
-                    state = .halfOpen(inFlight: inFlight - 1, succeeded: succeeded + 1)
-                }
+    @discardableResult
+    private func change<Result: Sendable>(_ origin: Origin?, _ body: (inout CircuitBreakerMachine, Duration) -> Result) -> Result {
+        let now = elapsed()
+        let (result, hasChanged) = machines.withLock { machines in
+            machines.update(origin, default: CircuitBreakerMachine(policy)) { machine -> (Result, Bool) in
+                let generation = machine.generation
+                let result = body(&machine, now)
+                guard machine.generation != generation, let origin else { return (result, false) }
+                // Under the lock, so that changes are reported in order.
+                let state = Self.shown(machine.state, at: now)
+                changes.withLock { $0.untold.append((origin, state)) }
+                return (result, true)
             }
-        case .open, .isolated: break
         }
+        if hasChanged { tellChanges() }
+        return result
     }
 
-    package mutating func isolate() { move(to: .isolated) }
-    package mutating func close() { move(to: .closed) }
-
-    private func isSlow(_ elapsed: Duration) -> Bool { policy.slowCall.map { elapsed >= $0 } ?? false }
-
-    private mutating func count(_ outcome: Outcome, at now: Duration) {
-        guard outcome != .cancelled else { return }
-        let number = Int(min(now / max(policy.window / Self.slotCount, .nanoseconds(1)), 1e15))
-        slots.removeAll { $0.number <= number - Self.slotCount }
-        if slots.last?.number != number { slots.append(Slot(number: number)) }
-        slots[slots.count - 1].calls += 1
-        switch outcome {
-        case .failed(let wait):
-            slots[slots.count - 1].failed += 1
-            if let wait {
-                slots[slots.count - 1].pausedUntil = max(slots[slots.count - 1].pausedUntil ?? .zero, now + wait.bounded)
+    private func tellChanges() {
+        guard
+            changes.withLock({ changes in
+                defer { changes.isTelling = true }
+                return !changes.isTelling
+            })
+        else { return }
+        while true {
+            let untold = changes.withLock { changes in
+                defer { changes.untold = [] }
+                if changes.untold.isEmpty { changes.isTelling = false }
+                return changes.untold
             }
-        case .succeeded(let elapsed) where isSlow(elapsed): slots[slots.count - 1].slow += 1
-        case .succeeded, .cancelled: break
-        }
-        let calls = slots.reduce(0) { $0 + $1.calls }
-        guard calls >= policy.minimumCalls else { return }
-        let failed = Double(slots.reduce(0) { $0 + $1.failed }) / Double(calls)
-        let slow = Double(slots.reduce(0) { $0 + $1.slow }) / Double(calls)
-        if failed >= policy.failureRatio || (policy.slowCall != nil && slow >= policy.slowRatio) {
-            open(at: now, for: slots.compactMap(\.pausedUntil).max().map { $0 - now })
+            guard !untold.isEmpty else { return }
+            for (origin, state) in untold { onChange(origin, state) }
         }
     }
 
-    private mutating func open(at now: Duration, for retryAfter: Duration?) {
-        move(to: .open(until: now + min(policy.longestBreak, max(policy.breakTime, retryAfter ?? .zero)).bounded))
-    }
-
-    private mutating func move(to state: State) {
-        self.state = state
-        generation += 1
-        slots = []
+    private static func shown(_ state: CircuitBreakerMachine.State, at now: Duration) -> State {
+        switch state {
+        case .closed: .closed
+        case .open(let until): now < until ? .open(for: until - now) : .halfOpen
+        case .halfOpen: .halfOpen
+        case .isolated: .isolated
+        }
     }
 }
 
-/// When a circuit breaker opens, how long it stays open, and when it closes.
-///
-/// ```swift
-/// let policy = CircuitPolicy(failureRatio: 0.3, minimumCalls: 50, breakTime: .seconds(10))
-/// let stack = transport.circuitBreaker(CircuitBreaker(policy))
-/// ```
-public struct CircuitPolicy: Sendable, Hashable, CustomStringConvertible {
-    /// The share of failed calls at which the circuit opens: from 0 to 1, 0.5 by default.
-    public var failureRatio: Double
-    /// The number of calls within the window below which the circuit stays closed: at least 1, 20 by default.
-    public var minimumCalls: Int
-    /// The period in which calls are counted: more than zero, 30 s by default.
-    public var window: Duration
-    /// How long the circuit stays open: more than zero, 5 s by default. A longer `Retry-After` of a failed call within the window replaces
-    /// it. While the circuit is half-open, one more probe is allowed when the last one has had no outcome for this duration.
-    public var breakTime: Duration
-    /// The longest `Retry-After` that is obeyed: at least ``breakTime``, 60 s by default.
-    public var longestBreak: Duration
-    /// The number of calls that must succeed, in sequence or concurrently, before a half-open circuit closes: at least 1, 3 by default.
-    public var probes: Int
-    /// The duration from which a call counts as slow; `nil`, the default: no call counts as slow.
-    public var slowCall: Duration?
-    /// The share of slow calls at which the circuit opens: from 0 to 1, 0.5 by default.
-    public var slowRatio: Double
+/// The error of a request that was refused because the circuit of its origin is open. The request was not sent.
+public struct CircuitBreakerError: RequestFailure {
+    /// The refused request.
+    public var request: Request?
+    /// The duration until a request may be sent; `nil` if it is unknown.
+    public let retryAfter: Duration?
+    /// The attempts before this one; empty without `retry`.
+    public var attempts: [AttemptRecord] = []
 
-    /// Creates a policy. For each parameter, see the property of the same name.
-    ///
-    /// - Precondition: `failureRatio` and `slowRatio` are from 0 to 1, `minimumCalls` and `probes` are at least 1, `window` and `breakTime`
-    ///   are more than zero, and `longestBreak` is at least `breakTime`.
-    public init(
-        failureRatio: Double = 0.5, minimumCalls: Int = 20, window: Duration = .seconds(30), breakTime: Duration = .seconds(5),
-        longestBreak: Duration = .seconds(60), probes: Int = 3, slowCall: Duration? = nil, slowRatio: Double = 0.5
-    ) {
-        precondition((0...1).contains(failureRatio), "failureRatio must be from 0 to 1 (is \(failureRatio))")
-        precondition(minimumCalls >= 1, "minimumCalls must be at least 1 (is \(minimumCalls))")
-        precondition(window > .zero, "window must be more than zero (is \(window))")
-        precondition(breakTime > .zero, "breakTime must be more than zero (is \(breakTime))")
-        precondition(longestBreak >= breakTime, "longestBreak must be at least breakTime, which is \(breakTime) (is \(longestBreak))")
-        precondition(probes >= 1, "probes must be at least 1 (is \(probes))")
-        precondition((0...1).contains(slowRatio), "slowRatio must be from 0 to 1 (is \(slowRatio))")
-        (self.failureRatio, self.minimumCalls, self.window, self.breakTime) = (failureRatio, minimumCalls, window, breakTime)
-        (self.longestBreak, self.probes, self.slowCall, self.slowRatio) = (longestBreak, probes, slowCall, slowRatio)
-    }
+    public var phase: ExchangePhase { .queue }
+    public var delivery: Delivery { attempts.delivery }
 
-    /// Opens for 5 s when half of at least 20 calls within 30 s fail, and closes after three successful probes.
-    public static let standard = CircuitPolicy()
+    init(request: Request, retryAfter: Duration?) { (self.request, self.retryAfter) = (request, retryAfter) }
 
-    /// When the circuit opens, and for how long: `opens at 50 % of 20 in 30 s, for 5 s`.
     public var description: String {
-        let slow = slowCall.map { " failed or \(slowRatio.inPercent) slower than \($0.inWords)" } ?? ""
-        return "opens at \(failureRatio.inPercent)\(slow) of \(minimumCalls) in \(window.inWords), for \(breakTime.inWords)"
+        "\(request.map { "\($0): " } ?? "")refused: "
+            + (retryAfter.map { "the circuit stays open for another \($0.formattedSeconds)" } ?? "the circuit is open")
+            + " (not sent)" + shownAttempts
     }
+
+    /// A sentence for people.
+    public var errorDescription: String? { "The request was not sent, because \(shownServer) did not work properly a moment ago." }
+    public var failureReason: String? {
+        (retryAfter.map { "the circuit stays open for another \($0.formattedSeconds)" } ?? "the circuit is open").asSentence
+    }
+    public var recoverySuggestion: String? { tryAgain(in: retryAfter) }
+}
+
+extension CircuitBreakerError: CustomReflectable {
+    public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
 }

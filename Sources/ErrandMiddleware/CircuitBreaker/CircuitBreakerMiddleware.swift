@@ -1,5 +1,4 @@
 public import ErrandCore
-internal import Synchronization
 
 /// Fails requests immediately while their origin is failing: the origin is paused, then probed.
 ///
@@ -10,7 +9,7 @@ internal import Synchronization
 /// ```
 ///
 /// **Place:** inside `retry`, so that it counts each attempt; outside the limits, so that a refused request takes no slot. A refused
-/// request fails with ``CircuitOpenError``: it was not sent, and it is not retried.
+/// request fails with ``CircuitBreakerError``: it was not sent, and it is not retried.
 ///
 /// A call fails if there is no response, or if the status is 429, 500, 502, 503 or 504. A call that its caller cancels is not counted, nor
 /// is a request that is invalid or that leaves a queue at its deadline: they are no evidence about the server.
@@ -55,7 +54,7 @@ public struct CircuitBreakerMiddleware: HTTPMiddleware {
         return response
     }
 
-    private static func outcome(of error: any Error, after elapsed: Duration) -> CircuitMachine.Outcome {
+    private static func outcome(of error: any Error, after elapsed: Duration) -> CircuitBreakerMachine.Outcome {
         if Task.isCancelled { return .cancelled }
         // A timeout while queued, under a limit inside, is no evidence about the server either.
         guard let error = error as? TransportError, error.code != .timedOut || error.phase != .queue else { return .cancelled }
@@ -64,168 +63,6 @@ public struct CircuitBreakerMiddleware: HTTPMiddleware {
         default: return .cancelled  // the request's own fault
         }
     }
-}
-
-/// The circuits of the origins that a stack sends to. Use it to read a circuit's state, and to open or close a circuit by hand.
-///
-/// It keeps at most 1,000 origins without a failure in the window, and 1,000 others. Beyond that, the least recently used origin of its
-/// kind is removed, and its count starts anew. An origin that is isolated by hand is never removed. Requests that have no origin yet,
-/// because `server` is further inside, share one circuit, whose changes are not reported.
-public final class CircuitBreaker: Sendable {
-    /// The state of a circuit.
-    public enum State: Sendable, Hashable {
-        /// Requests are allowed.
-        case closed
-        /// Open: requests fail immediately for this remaining duration.
-        case open(for: Duration)
-        /// Half-open: a limited number of probe requests is allowed.
-        case halfOpen
-        /// Opened by hand, until it is closed by hand.
-        case isolated
-    }
-
-    /// The number of origins that are kept of each kind: with a failure in the window, and without one.
-    private static let originLimit = 1_000
-
-    /// When circuits open and close.
-    public let policy: CircuitPolicy
-    private let elapsed: @Sendable () -> Duration
-    private let onChange: @Sendable (Origin, State) -> Void
-    private let machines = Mutex(
-        TieredTable<Origin?, CircuitMachine>(
-            limit: originLimit, isImportant: \.isTroubled, isPinned: { $0.state == .isolated }))
-    private let changes = Mutex(Changes())
-
-    /// The changes to report, in the order in which they happened.
-    private struct Changes: Sendable {
-        var untold: [(origin: Origin, state: State)] = []
-        /// Whether a thread is calling `onChange`; other threads only append.
-        var isTelling = false
-    }
-
-    /// Creates a breaker whose circuits are all closed.
-    ///
-    /// - Parameters:
-    ///   - policy: when circuits open and close; ``CircuitPolicy/standard`` by default.
-    ///   - clock: the clock that measures windows and breaks.
-    ///   - onChange: called when the circuit of an origin changes, with its new state. The calls come one at a time, in the order of the
-    ///     changes, and outside of any lock. It must return quickly.
-    public init(
-        _ policy: CircuitPolicy = .standard, clock: any Clock<Duration> = ContinuousClock(),
-        onChange: @escaping @Sendable (_ origin: Origin, _ state: State) -> Void = { _, _ in }
-    ) {
-        (self.policy, self.onChange) = (policy, onChange)
-        elapsed = stopwatch(clock)
-    }
-
-    /// Returns the state of an origin's circuit: `.closed` for an origin that is not known.
-    public func state(of origin: Origin) -> State {
-        let now = elapsed()
-        return machines.withLock { Self.shown($0[origin]?.state ?? .closed, at: now) }
-    }
-
-    /// Refuses all requests to an origin, until ``close(_:)`` is called.
-    ///
-    /// ```swift
-    /// breaker.isolate(try Origin("https://a.example"))
-    /// ```
-    public func isolate(_ origin: Origin) { change(origin) { machine, _ in machine.isolate() } }
-
-    /// Allows requests to an origin again, and resets its counts.
-    public func close(_ origin: Origin) { change(origin) { machine, _ in machine.close() } }
-
-    /// The number of origins that are kept.
-    package var originCount: Int { machines.withLock(\.count) }
-
-    var now: Duration { elapsed() }
-
-    func enter(_ origin: Origin?, _ request: Request) throws -> (generation: Int, began: Duration) {
-        switch change(origin, { machine, now in machine.enter(at: now) }) {
-        case .go(let generation): return (generation, elapsed())
-        case .refused(let rest): throw CircuitOpenError(request: request, retryAfter: rest)
-        }
-    }
-
-    func leave(_ origin: Origin?, _ generation: Int, _ outcome: CircuitMachine.Outcome) {
-        change(origin) { machine, now in machine.leave(generation, outcome, at: now) }
-    }
-
-    @discardableResult
-    private func change<Result: Sendable>(_ origin: Origin?, _ body: (inout CircuitMachine, Duration) -> Result) -> Result {
-        let now = elapsed()
-        let (result, hasChanged) = machines.withLock { machines in
-            machines.update(origin, default: CircuitMachine(policy)) { machine -> (Result, Bool) in
-                let generation = machine.generation
-                let result = body(&machine, now)
-                guard machine.generation != generation, let origin else { return (result, false) }
-                // Under the lock, so that changes are reported in order.
-                let state = Self.shown(machine.state, at: now)
-                changes.withLock { $0.untold.append((origin, state)) }
-                return (result, true)
-            }
-        }
-        if hasChanged { tellChanges() }
-        return result
-    }
-
-    private func tellChanges() {
-        guard
-            changes.withLock({ changes in
-                defer { changes.isTelling = true }
-                return !changes.isTelling
-            })
-        else { return }
-        while true {
-            let untold = changes.withLock { changes in
-                defer { changes.untold = [] }
-                if changes.untold.isEmpty { changes.isTelling = false }
-                return changes.untold
-            }
-            guard !untold.isEmpty else { return }
-            for (origin, state) in untold { onChange(origin, state) }
-        }
-    }
-
-    private static func shown(_ state: CircuitMachine.State, at now: Duration) -> State {
-        switch state {
-        case .closed: .closed
-        case .open(let until): now < until ? .open(for: until - now) : .halfOpen
-        case .halfOpen: .halfOpen
-        case .isolated: .isolated
-        }
-    }
-}
-
-/// The error of a request that was refused because the circuit of its origin is open. The request was not sent.
-public struct CircuitOpenError: RequestFailure {
-    /// The refused request.
-    public var request: Request?
-    /// The duration until a request may be sent; `nil` if it is unknown.
-    public let retryAfter: Duration?
-    /// The attempts before this one; empty without `retry`.
-    public var attempts: [AttemptRecord] = []
-
-    public var phase: ExchangePhase { .queue }
-    public var delivery: Delivery { attempts.delivery }
-
-    init(request: Request, retryAfter: Duration?) { (self.request, self.retryAfter) = (request, retryAfter) }
-
-    public var description: String {
-        "\(request.map { "\($0): " } ?? "")refused: "
-            + (retryAfter.map { "the circuit stays open for another \($0.formattedSeconds)" } ?? "the circuit is open")
-            + " (not sent)" + shownAttempts
-    }
-
-    /// A sentence for people.
-    public var errorDescription: String? { "The request was not sent, because \(shownServer) did not work properly a moment ago." }
-    public var failureReason: String? {
-        (retryAfter.map { "the circuit stays open for another \($0.formattedSeconds)" } ?? "the circuit is open").asSentence
-    }
-    public var recoverySuggestion: String? { tryAgain(in: retryAfter) }
-}
-
-extension CircuitOpenError: CustomReflectable {
-    public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
 }
 
 private enum CircuitBreakerKey: OptionKey {

@@ -52,7 +52,7 @@ extension CoalesceMiddleware {
     /// stack.coalesce(by: .all(but: [HTTPField.Name("X-Client-Time")!]))
     /// ```
     ///
-    /// These fields always count, whatever is chosen: sensitive fields (by the names in ``Sensitivity``, those declared on the request, and
+    /// These fields always count, whatever is chosen: sensitive fields (by the names in ``/ErrandCore/Sensitivity``, those declared on the request, and
     /// the never-index flag), so that no caller gets a response to another caller's credentials; `Range` and the conditional fields; and
     /// the `Content-Type` and `Content-Encoding` of a body.
     public struct Fields: Sendable, CustomStringConvertible {

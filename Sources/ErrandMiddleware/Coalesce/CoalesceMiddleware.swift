@@ -19,7 +19,7 @@ internal import Synchronization
 /// - method, URL and body;
 /// - the fields, including fallback fields (see ``Fields``; credentials always count);
 /// - the value that `also` returns;
-/// - the options, as each key defines it (``ErrandCore/OptionKey/identity(of:)``). Declared secret names, phase and attempt limits, delay,
+/// - the options, as each key defines it (``/ErrandCore/OptionKey/identity(of:)``). Declared secret names, phase and attempt limits, delay,
 ///   hedging, redirects, options of your own, and the middleware that is switched off count. A request with an option that can't be
 ///   compared is sent on its own. Deadline, timeout, retry policy, event sink, log, tags and URL template may differ.
 ///
@@ -35,7 +35,7 @@ internal import Synchronization
 /// independently, at the pace of the fastest. At most `viewLimitBytes` are buffered for a slower caller; beyond that, it fails with
 /// ``SlowReaderError``. A failure of the exchange reaches every caller.
 ///
-/// **Per request:** `request.options.coalesce = .off` sends the request on its own. ``ErrandCore/ResponseMetadata/coalescedInto`` is set on
+/// **Per request:** `request.options.coalesce = .off` sends the request on its own. ``/ErrandCore/ResponseMetadata/coalescedInto`` is set on
 /// the response of a caller that joined.
 public struct CoalesceMiddleware: HTTPMiddleware {
     /// The default limit of the buffer for one slow caller: 5 MiB.

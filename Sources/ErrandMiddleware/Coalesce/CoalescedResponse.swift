@@ -82,7 +82,7 @@ struct SharedSeat: Sendable {
         return own
     }
 
-    /// Returns the failure, with the caller's own request in it if it is a ``RequestFailure``.
+    /// Returns the failure, with the caller's own request in it if it is a ``/ErrandCore/RequestFailure``.
     fileprivate func own(_ error: any Error, _ request: Request) -> any Error {
         if error is CancellationError, !isFirst, !Task.isCancelled { return CancelledBelow() }
         guard var failure = error as? any RequestFailure else { return error }

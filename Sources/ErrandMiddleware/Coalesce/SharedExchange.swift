@@ -123,7 +123,7 @@ final class SharedExchange: Sendable {
 
     /// Returns the member's next chunk; `nil` at the end. A caller that gets an error must leave.
     ///
-    /// - Throws: the error that ended the body; ``SlowReaderError``; ``BodyAlreadyUsedError`` once the member has left; `CancellationError`
+    /// - Throws: the error that ended the body; ``SlowReaderError``; ``/ErrandCore/BodyAlreadyUsedError`` once the member has left; `CancellationError`
     ///   when the task is cancelled.
     func next(for member: Int) async throws -> Data? {
         while true {

@@ -1,6 +1,6 @@
 public import ErrandCore
 
-/// Limits how many exchanges are in progress. Other requests queue by ``RequestPriority``, then first in, first out; every tenth slot goes
+/// Limits how many exchanges are in progress. Other requests queue by ``/ErrandCore/RequestPriority``, then first in, first out; every tenth slot goes
 /// to the request that has queued longest, so that none queues forever.
 ///
 /// ```swift
@@ -79,20 +79,20 @@ public struct ConcurrencyLimitMiddleware: HTTPMiddleware {
         /// The exchanges in progress.
         public let inFlight: Int
         /// The queued requests.
-        public let waiting: Int
+        public let queued: Int
         /// The current limit, at most 10^15.
         public let limit: Int
 
-        package init(inFlight: Int, waiting: Int, limit: Int) { (self.inFlight, self.waiting, self.limit) = (inFlight, waiting, limit) }
+        package init(inFlight: Int, queued: Int, limit: Int) { (self.inFlight, self.queued, self.limit) = (inFlight, queued, limit) }
     }
 
-    /// Returns the current use of an origin's limit, for the scope ``ErrandCore/RequestScope/origin``. For gauges.
+    /// Returns the current use of an origin's limit, for the scope ``/ErrandCore/RequestScope/origin``. For gauges.
     public func state(of origin: Origin) -> State { limiter.state(of: .origin(origin)) }
 
     /// Returns the current use of a limit by its key, for a scope that is a closure. For gauges.
     public func state(ofKey key: String) -> State { limiter.state(of: .named(key)) }
 
-    /// The current use of the one limit of the scope ``ErrandCore/RequestScope/all``. For gauges.
+    /// The current use of the one limit of the scope ``/ErrandCore/RequestScope/all``. For gauges.
     public var state: State { limiter.state(of: .all) }
 
     /// The number of keys that are kept.

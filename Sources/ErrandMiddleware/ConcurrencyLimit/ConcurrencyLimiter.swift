@@ -30,14 +30,14 @@ final class ConcurrencyLimiter: Sendable {
 
     func state(of key: RequestScope.Key) -> ConcurrencyLimitMiddleware.State {
         lines.withLock { lines in
-            guard let line = lines[key] else { return .init(inFlight: 0, waiting: 0, limit: ConcurrencyLimit.slots(Double(limit.initial))) }
-            return .init(inFlight: line.inUse, waiting: line.queue.count, limit: ConcurrencyLimit.slots(line.limit))
+            guard let line = lines[key] else { return .init(inFlight: 0, queued: 0, limit: ConcurrencyLimit.slots(Double(limit.initial))) }
+            return .init(inFlight: line.inUse, queued: line.queue.count, limit: ConcurrencyLimit.slots(line.limit))
         }
     }
 
     /// Returns when the request has a slot.
     ///
-    /// - Throws: `CancellationError`; ``TransportError`` when the deadline passes first.
+    /// - Throws: `CancellationError`; ``/ErrandCore/TransportError`` when the deadline passes first.
     func acquire(_ key: RequestScope.Key, for request: Request) async throws {
         try Task.checkCancellation()
         if take(key) { return }

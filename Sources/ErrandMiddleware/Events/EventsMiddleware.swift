@@ -1,6 +1,6 @@
 public import ErrandCore
 
-/// Reports each step of a call to an event sink: an ``ExchangeEvent`` for each, in order, one at a time, from `callStart` to `callEnd`.
+/// Reports each step of a call to an event sink: an ``/ErrandCore/ExchangeEvent`` for each, in order, one at a time, from `callStart` to `callEnd`.
 ///
 /// ```swift
 /// let stack = transport.retry().events(to: sink).number()

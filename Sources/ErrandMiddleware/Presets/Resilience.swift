@@ -15,10 +15,10 @@ public struct Resilience: Sendable, CustomStringConvertible {
     public let attempt: Duration
     /// The retry policy: ``RetryPolicy/standard`` by default.
     public let retry: RetryPolicy
-    /// The circuit breaker's policy: ``CircuitPolicy/standard`` by default.
-    public let circuit: CircuitPolicy
+    /// The circuit breaker's policy: ``CircuitBreakerPolicy/standard`` by default.
+    public let circuitBreaker: CircuitBreakerPolicy
     /// The number of exchanges that may be in progress at each origin: 1,000 by default. Other requests queue.
-    public let concurrency: ConcurrencyLimit
+    public let concurrencyLimit: ConcurrencyLimit
     /// The hedging policy; `nil`, the default: nothing is hedged.
     public let hedge: HedgePolicy?
 
@@ -27,19 +27,19 @@ public struct Resilience: Sendable, CustomStringConvertible {
     /// - Throws: ``ResilienceError`` if they don't, with all problems.
     public init(
         total: Duration = .seconds(30), attempt: Duration = .seconds(10), retry: RetryPolicy = .standard,
-        circuit: CircuitPolicy = .standard, concurrency: ConcurrencyLimit = .fixed(1_000), hedge: HedgePolicy? = nil
+        circuitBreaker: CircuitBreakerPolicy = .standard, concurrencyLimit: ConcurrencyLimit = .fixed(1_000), hedge: HedgePolicy? = nil
     ) throws(ResilienceError) {
-        self.init(unchecked: total, attempt, retry, circuit, concurrency, hedge)
+        self.init(unchecked: total, attempt, retry, circuitBreaker, concurrencyLimit, hedge)
         let problems = problems
         guard problems.isEmpty else { throw ResilienceError(problems: problems) }
     }
 
     private init(
-        unchecked total: Duration, _ attempt: Duration, _ retry: RetryPolicy, _ circuit: CircuitPolicy, _ concurrency: ConcurrencyLimit,
-        _ hedge: HedgePolicy?
+        unchecked total: Duration, _ attempt: Duration, _ retry: RetryPolicy, _ circuitBreaker: CircuitBreakerPolicy,
+        _ concurrencyLimit: ConcurrencyLimit, _ hedge: HedgePolicy?
     ) {
         (self.total, self.attempt, self.retry) = (total, attempt, retry)
-        (self.circuit, self.concurrency, self.hedge) = (circuit, concurrency, hedge)
+        (self.circuitBreaker, self.concurrencyLimit, self.hedge) = (circuitBreaker, concurrencyLimit, hedge)
     }
 
     /// 30 s in total, 3 attempts of at most 10 s, the standard breaker, and 1,000 exchanges at each origin.
@@ -56,8 +56,8 @@ public struct Resilience: Sendable, CustomStringConvertible {
             attempt < total,
             "attempt must be less than total (are \(attempt.inWords) and \(total.inWords)): no time would be left for another attempt")
         expect(
-            circuit.window >= attempt * 2,
-            "circuit.window must be at least twice attempt (are \(circuit.window.inWords) and \(attempt.inWords)): "
+            circuitBreaker.window >= attempt * 2,
+            "circuitBreaker.window must be at least twice attempt (are \(circuitBreaker.window.inWords) and \(attempt.inWords)): "
                 + "the circuit breaker would forget one attempt before the next has failed")
         if retry.maxAttempts > 1 {
             let wait = retry.backoff.wait(afterAttempt: 1)
@@ -66,10 +66,11 @@ public struct Resilience: Sendable, CustomStringConvertible {
                 "the first wait of retry.backoff must be less than total (are \(wait.inWords) and \(total.inWords)): "
                     + "no further attempt would be made")
         }
-        if let slow = circuit.slowCall {
+        if let slow = circuitBreaker.slowCall {
             expect(
                 slow < attempt,
-                "circuit.slowCall must be less than attempt (are \(slow.inWords) and \(attempt.inWords)): no call would count as slow")
+                "circuitBreaker.slowCall must be less than attempt (are \(slow.inWords) and \(attempt.inWords)): no call would count as slow"
+            )
         }
         if case .fixed(let delay)? = hedge?.delay.kind {
             expect(
@@ -81,7 +82,8 @@ public struct Resilience: Sendable, CustomStringConvertible {
     }
 
     public var description: String {
-        "\(total.inWords) in total, \(attempt.inWords) for each attempt, retry: \(retry), circuit: \(circuit), concurrency: \(concurrency)"
+        "\(total.inWords) in total, \(attempt.inWords) for each attempt, retry: \(retry), "
+            + "circuitBreaker: \(circuitBreaker), concurrencyLimit: \(concurrencyLimit)"
             + (hedge.map { ", hedge: \($0)" } ?? "")
     }
 }
@@ -114,7 +116,7 @@ extension HTTPSender {
     ///   - resilience: the settings; ``Resilience/standard`` by default.
     ///   - budget: the budget that retry and hedging share; one of its own by default. With `nil`, retries are not limited by a budget, and
     ///     hedging has a budget of its own.
-    ///   - breaker: a breaker to share or to inspect. If it is set, its policy is used instead of `resilience.circuit`; `nil`, the default,
+    ///   - breaker: a breaker to share or to inspect. If it is set, its policy is used instead of `resilience.circuitBreaker`; `nil`, the default,
     ///     creates one.
     ///   - clock: the clock that measures all durations.
     public func standardResilience(
@@ -122,8 +124,8 @@ extension HTTPSender {
         clock: any Clock<Duration> = ContinuousClock()
     ) -> HTTPStack {
         let guarded = phaseTimeouts(attempt: resilience.attempt, clock: clock)
-            .concurrencyLimit(resilience.concurrency, per: .origin, clock: clock)
-            .circuitBreaker(breaker ?? CircuitBreaker(resilience.circuit, clock: clock))
+            .concurrencyLimit(resilience.concurrencyLimit, per: .origin, clock: clock)
+            .circuitBreaker(breaker ?? CircuitBreaker(resilience.circuitBreaker, clock: clock))
         let hedged = resilience.hedge.map { guarded.hedge($0, budget: budget, clock: clock) } ?? guarded
         return hedged.retry(resilience.retry, budget: budget, clock: clock).timeout(resilience.total, clock: clock)
     }

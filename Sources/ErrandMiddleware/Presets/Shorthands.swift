@@ -14,15 +14,6 @@ extension HTTPSender {
         retry(RetryPolicy(maxAttempts: maxAttempts), budget: budget)
     }
 
-    /// Sends requests again that failed temporarily, with this number of attempts in all. The same as ``retry(_:budget:)``.
-    ///
-    /// - Parameters:
-    ///   - maxAttempts: the first attempt included; at least 1.
-    ///   - budget: shared by all calls through this middleware; a budget of its own by default. `nil` retries without a budget.
-    public func retry(attempts maxAttempts: Int, budget: RetryBudget? = RetryBudget()) -> HTTPStack {
-        retry(RetryPolicy(maxAttempts: maxAttempts), budget: budget)
-    }
-
     /// Not available: a timeout has a unit, `timeout(.seconds(30))`.
     @available(*, unavailable, message: "use timeout(.seconds(30)): a timeout is a Duration")
     public func timeout(_ seconds: Int) -> HTTPStack { timeout(.seconds(seconds)) }

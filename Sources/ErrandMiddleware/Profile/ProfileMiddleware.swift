@@ -1,6 +1,6 @@
 public import ErrandCore
 
-/// Measures each layer inside it, and each phase of every exchange: a ``CallProfile``.
+/// Measures each layer inside it, and each phase of every exchange: a ``/ErrandCore/CallProfile``.
 ///
 /// ```swift
 /// let stack = transport.timeout(.seconds(30)).profile()
@@ -18,7 +18,7 @@ public import ErrandCore
 /// ```
 ///
 /// The call ends with its last exchange. A typed call ends when its value was decoded, or when decoding failed. See
-/// ``CallProfile/duration`` and ``CallProfile/result``.
+/// ``/ErrandCore/CallProfile/duration`` and ``/ErrandCore/CallProfile/result``.
 ///
 /// **Place:** outside the layers to measure. It costs a few microseconds for each layer; without it, layers cost nothing more.
 ///

@@ -47,7 +47,7 @@ public final class MemoryRateLimitStore: RateLimitStore {
     /// Removes a key's grants and the server's fields: its next request is sent immediately.
     ///
     /// Requests that wait for the server notice within a minute. A key is the text that the limit's scope makes of a request:
-    /// `https://a.example` for ``RequestScope/origin``, an empty text for ``RequestScope/all``.
+    /// `https://a.example` for ``/ErrandCore/RequestScope/origin``, an empty text for ``/ErrandCore/RequestScope/all``.
     public func forget(_ key: String) { machines.withLock { $0.removeValue(forKey: key) } }
 
     /// Returns how long the next request must wait, and why; `nil` if it may be sent now.

@@ -1,7 +1,7 @@
 public import ErrandCore
 internal import ErrandFormats
 
-/// Limits the request rate to `limit`, and to what the server's rate-limit fields allow. Excess requests queue by ``RequestPriority``, then
+/// Limits the request rate to `limit`, and to what the server's rate-limit fields allow. Excess requests queue by ``/ErrandCore/RequestPriority``, then
 /// first in, first out; every tenth grant goes to the request that has queued longest, so that none queues forever.
 ///
 /// ```swift
@@ -11,7 +11,7 @@ internal import ErrandFormats
 /// **Place:** inside `retry` (each attempt counts), the cache, `coalesce` and `circuitBreaker`; outside `concurrencyLimit`, so that no slot
 /// is held while a request queues.
 ///
-/// The rate-limit fields of every response are read (``RateLimitFields``). After a 429 or 503 with `Retry-After`, no request of that key is
+/// The rate-limit fields of every response are read (``/ErrandFormats/RateLimitFields``). After a 429 or 503 with `Retry-After`, no request of that key is
 /// sent until then, and no more requests are sent than a quota has left. Responses are returned unchanged.
 ///
 /// A queued request can be cancelled at any time. If its deadline passes, it fails with the code `timedOut`, in the phase `queue`. If the
@@ -98,29 +98,29 @@ public struct RateLimitMiddleware: HTTPMiddleware {
     /// The current use of the limit of one key.
     public struct State: Sendable, Hashable {
         /// The number of queued requests.
-        public let waiting: Int
+        public let queued: Int
         /// The number of requests that may be sent now; `nil` if nothing limits them, or if the store does not report it.
         public let available: Int?
 
-        package init(waiting: Int, available: Int?) { (self.waiting, self.available) = (waiting, available) }
+        package init(queued: Int, available: Int?) { (self.queued, self.available) = (queued, available) }
     }
 
-    /// Returns the current use of an origin's limit, for the scope ``ErrandCore/RequestScope/origin``. For gauges.
+    /// Returns the current use of an origin's limit, for the scope ``/ErrandCore/RequestScope/origin``. For gauges.
     public func state(of origin: Origin) async -> State { await state(of: .origin(origin)) }
 
     /// Returns the current use of a limit by its key, for a scope that is a closure. For gauges.
     public func state(ofKey key: String) async -> State { await state(of: .named(key)) }
 
-    /// The current use of the one limit of the scope ``ErrandCore/RequestScope/all``. For gauges.
+    /// The current use of the one limit of the scope ``/ErrandCore/RequestScope/all``. For gauges.
     public var state: State {
         get async { await state(of: .all) }
     }
 
     private func state(of key: RequestScope.Key) async -> State {
-        State(waiting: waiting(for: key.text), available: try? await limiter.available(key.text))
+        State(queued: queued(for: key.text), available: try? await limiter.available(key.text))
     }
 
-    package func waiting(for key: String) -> Int { limiter.waiting(for: key) }
+    package func queued(for key: String) -> Int { limiter.queued(for: key) }
 }
 
 /// The error of a request that was refused because it would have to queue too long. The request was not sent.

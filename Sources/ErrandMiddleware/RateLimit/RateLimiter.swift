@@ -47,7 +47,7 @@ final class RateLimiter: Sendable {
     }
 
     /// Returns the number of queued requests, including the leader.
-    func waiting(for key: String) -> Int {
+    func queued(for key: String) -> Int {
         keys.withLock { keys in keys.lines[key].map { $0.queue.count + ($0.leader == nil ? 0 : 1) } ?? 0 }
     }
 
@@ -57,7 +57,7 @@ final class RateLimiter: Sendable {
 
     /// Returns when the request may be sent.
     ///
-    /// - Throws: `CancellationError`; ``TransportError`` when the deadline passes; ``RateLimitError``; ``RateLimitStoreError``.
+    /// - Throws: `CancellationError`; ``/ErrandCore/TransportError`` when the deadline passes; ``RateLimitError``; ``RateLimitStoreError``.
     func acquire(_ key: String, for request: Request) async throws -> Permit {
         try Task.checkCancellation()
         let (isFree, isProbe) = try admit(key, request)

@@ -9,7 +9,7 @@ public import ErrandCore
 ///
 /// If the origin changes (scheme, host or port), these are removed, and stay removed on later hops: every sensitive field; `Origin`,
 /// `Referer`, `WWW-Authenticate` and `Host`; each default field that a ``ServerMiddleware`` with a base URL added; and each option that is
-/// bound to its origin (``ErrandCore/OptionKey/crossesOrigins``), which includes options of your own unless their key says otherwise.
+/// bound to its origin (``/ErrandCore/OptionKey/crossesOrigins``), which includes options of your own unless their key says otherwise.
 public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
     /// The largest number of redirects in one call: at least 0, 20 by default.
     public var maxHops: Int
@@ -90,7 +90,7 @@ public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
     /// Returns the target of a `Location`, resolved against the URL that was requested. It inherits that URL's fragment if it has none
     /// ([RFC 9110, section 10.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-10.2.2)).
     ///
-    /// - Throws: ``InvalidURLError``.
+    /// - Throws: ``/ErrandCore/InvalidURLError``.
     public static func target(of location: String, from url: URLReference) throws(InvalidURLError) -> URLReference {
         var target = try URLReference(location).resolved(against: url)
         if target.fragment == nil { target.fragment = url.fragment }

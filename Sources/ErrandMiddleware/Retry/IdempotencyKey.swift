@@ -49,7 +49,7 @@ extension RequestOptions {
     /// The key that retry attaches to this request, which may be sent again then; `nil` (the default) leaves it to the policy. A field that the
     /// request already has counts instead.
     ///
-    /// The stack must have `retry`: ``UnservedOptionError`` otherwise.
+    /// The stack must have `retry`: ``/ErrandCore/UnservedOptionError`` otherwise.
     public var idempotencyKey: IdempotencyKey? {
         get { self[IdempotencyKeyOption.self] }
         set { self[IdempotencyKeyOption.self] = newValue }

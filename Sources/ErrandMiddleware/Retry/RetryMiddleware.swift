@@ -9,7 +9,8 @@ internal import ErrandFormats
 /// ```
 ///
 /// **Place:** inside `validateStatus` and `timeout`, outside `authenticate`, so that each attempt goes through the whole inner stack
-/// again, with a fresh token. The waits obey the request's deadline: one that would pass it ends the retries at once.
+/// again, with a fresh token. The waits obey the request's deadline: one that would pass it ends the retries at once. A stack has one `retry`: with
+/// two, a call makes up to the product of their attempts, 9 for twice 3.
 ///
 /// A response that is returned is final: once its body can be read, nothing is sent again. When there is no further attempt, the last
 /// response is returned or the last error thrown, with the earlier ones in its `attempts`, those of a layer inside that sends again
@@ -54,6 +55,7 @@ public struct RetryMiddleware: HTTPMiddleware {
         let rules: [MiddlewareNeighbor] = [
             .inside(.fallback, because: "retry would never see what failed"),
             .outside(.authenticate, because: "a retried request would carry an expired token"),
+            .once(.retry, because: "the numbers of their attempts would be multiplied"),
         ]
         // A policy that looks for no status has nothing to miss.
         guard !policy.statuses.isEmpty else { return rules }
@@ -187,7 +189,7 @@ private enum RetryOptionKey: OptionKey {
 extension RequestOptions {
     /// Another policy for this request, or `.off`, which sends it once. `.inherited` (the default) leaves it to the stack.
     ///
-    /// The stack must have `retry`: ``UnservedOptionError`` otherwise.
+    /// The stack must have `retry`: ``/ErrandCore/UnservedOptionError`` otherwise.
     public var retry: OptionOverride<RetryPolicy> {
         get { self[RetryOptionKey.self] }
         set { self[RetryOptionKey.self] = newValue }

@@ -19,7 +19,7 @@ public import ErrandCore
 ///
 /// ```swift
 /// stack.retry()                                                       // 3 attempts
-/// stack.retry(RetryPolicy(maxAttempts: 5, base: .milliseconds(200)))
+/// stack.retry(RetryPolicy(maxAttempts: 5, backoff: .exponential(base: .milliseconds(200))))
 /// request.options.retry = .off
 /// ```
 ///
@@ -60,22 +60,6 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
         (self.retryAfterCap, self.statuses, self.keyedMethods) = (retryAfterCap, statuses, keyedMethods)
     }
 
-    /// A policy with an exponential backoff from `base` to `cap`.
-    ///
-    /// - Parameters:
-    ///   - maxAttempts: the number of attempts, the first included; at least 1.
-    ///   - base: the wait after the first attempt, doubled after each further one; at least zero.
-    ///   - cap: the longest wait; at least zero.
-    ///   - retryAfterCap: the longest `Retry-After` that is waited for; at least zero.
-    ///   - statuses: the statuses after which a request is sent again.
-    public init(
-        maxAttempts: Int = 3, base: Duration, cap: Duration = .seconds(20), retryAfterCap: Duration = .seconds(60),
-        statuses: Set<Int> = defaultStatuses
-    ) {
-        self.init(
-            maxAttempts: maxAttempts, backoff: .exponential(base: base, cap: cap), retryAfterCap: retryAfterCap, statuses: statuses)
-    }
-
     /// Three attempts, 100 ms doubling up to 20 s, full jitter, `Retry-After` up to 60 s.
     public static let standard = RetryPolicy()
 
@@ -89,10 +73,18 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
             + (choose == nil ? "" : ", a decision of its own")
     }
 
+    /// Whether there is a further attempt.
+    public enum Decision: Sendable, Hashable {
+        /// A further attempt, after this wait. An attempt that does not count needs no budget.
+        case again(after: Duration, counts: Bool)
+        /// No further attempt: the response or the failure stands.
+        case stop(RetryStop)
+    }
+
     // MARK: - The decision
 
     /// What came of an attempt, as far as the decision of the policy needs it.
-    public enum Outcome: Sendable, Hashable {
+    package enum Outcome: Sendable, Hashable {
         /// A response with this status, and the wait that its `Retry-After` asks for; `nil` where there is none.
         case status(Int, retryAfter: Duration?)
         /// Nothing of the request was sent.
@@ -106,34 +98,25 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
     }
 
     /// All that the decision of the policy looks at.
-    public struct Situation: Sendable {
+    package struct Situation: Sendable {
         /// The number of the attempt that has ended, from 1.
-        public var attempt: Int
+        package var attempt: Int
         /// How many of the attempts don't count.
-        public var uncounted: Int
+        package var uncounted: Int
         /// What came of the attempt.
-        public var outcome: Outcome
+        package var outcome: Outcome
         /// The method of the request.
-        public var method: HTTPRequest.Method
+        package var method: HTTPRequest.Method
         /// Whether the request carries an `Idempotency-Key`.
-        public var hasKey: Bool
+        package var hasKey: Bool
         /// Whether the body can be sent once more.
-        public var canReplay: Bool
+        package var canReplay: Bool
         /// The time until the deadline; `nil` where there is none.
-        public var remaining: Duration?
+        package var remaining: Duration?
         /// Whether the one attempt that does not count is used up.
-        public var hasUsedFreeAttempt: Bool
+        package var hasUsedFreeAttempt: Bool
 
-        /// - Parameters:
-        ///   - attempt: the number of the attempt that has ended, from 1.
-        ///   - uncounted: how many of the attempts don't count.
-        ///   - outcome: what came of the attempt.
-        ///   - method: the method of the request.
-        ///   - hasKey: whether the request carries an `Idempotency-Key`.
-        ///   - canReplay: whether the body can be sent once more.
-        ///   - remaining: the time until the deadline; `nil` where there is none.
-        ///   - hasUsedFreeAttempt: whether the one attempt that does not count is used up.
-        public init(
+        package init(
             attempt: Int, uncounted: Int = 0, outcome: Outcome, method: HTTPRequest.Method, hasKey: Bool = false, canReplay: Bool = true,
             remaining: Duration? = nil, hasUsedFreeAttempt: Bool = false
         ) {
@@ -145,20 +128,12 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
         fileprivate var mayBeSentAgain: Bool { method.mayBeSentAgain(hasKey: hasKey) }
     }
 
-    /// Whether there is a further attempt.
-    public enum Decision: Sendable, Hashable {
-        /// A further attempt, after this wait. An attempt that does not count needs no budget.
-        case again(after: Duration, counts: Bool)
-        /// No further attempt: the response or the failure stands.
-        case stop(RetryStop)
-    }
-
     /// Decides whether there is a further attempt. A decision of your own (``deciding(_:)``) is not asked.
     ///
     /// - Parameters:
     ///   - situation: the attempt that has ended.
     ///   - random: a number from 0 up to, but not including, 1; asked for only where there is a wait to be drawn.
-    public func decide(_ situation: Situation, random: @autoclosure () -> Double) -> Decision {
+    package func decide(_ situation: Situation, random: @autoclosure () -> Double) -> Decision {
         switch situation.outcome {
         case .permanent:
             return .stop(.final)

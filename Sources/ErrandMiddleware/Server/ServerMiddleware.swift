@@ -164,7 +164,7 @@ public struct ServerMiddleware: HTTPMiddleware {
 
     /// Sends the request with the base URL and the defaults.
     ///
-    /// - Throws: ``InvalidURLError`` if the base URL or the path is invalid, and what `next` throws.
+    /// - Throws: ``/ErrandCore/InvalidURLError`` if the base URL or the path is invalid, and what `next` throws.
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         guard !request.options.server.isOff else { return try await next.send(request) }
         return try await next.send(adapted(request))
@@ -172,7 +172,7 @@ public struct ServerMiddleware: HTTPMiddleware {
 
     /// The request as it goes on.
     ///
-    /// - Throws: ``InvalidURLError``.
+    /// - Throws: ``/ErrandCore/InvalidURLError``.
     func adapted(_ request: Request) throws(InvalidURLError) -> Request {
         var request = request
         if request.head.authority != nil {

@@ -1,6 +1,6 @@
 public import ErrandCore
 
-/// Limits the duration of each phase of every exchange, by ``PhaseTimeouts``, and of each attempt as a whole.
+/// Limits the duration of each phase of every exchange, by ``/ErrandCore/PhaseTimeouts``, and of each attempt as a whole.
 ///
 /// ```swift
 /// let stack = transport.phaseTimeouts(connect: .seconds(5), firstByte: .seconds(10), attempt: .seconds(20)).retry()
@@ -74,13 +74,13 @@ extension PhaseTimeouts {
 
 extension HTTPSender {
     /// Limits the duration of each phase of every exchange, and of each attempt as a whole. `nil`, the default: no limit. For what each
-    /// parameter limits, see ``PhaseTimeouts``; for the place in a stack, see ``PhaseTimeoutsMiddleware``.
+    /// parameter limits, see ``/ErrandCore/PhaseTimeouts``; for the place in a stack, see ``PhaseTimeoutsMiddleware``.
     ///
     /// ```swift
     /// transport.phaseTimeouts(connect: .seconds(5), firstByte: .seconds(10))
     /// ```
     ///
-    /// - Throws: (when sending) ``TransportError`` with the code `timedOut`, the phase, and how long it took.
+    /// - Throws: (when sending) ``/ErrandCore/TransportError`` with the code `timedOut`, the phase, and how long it took.
     public func phaseTimeouts(
         queue: Duration? = nil, connect: Duration? = nil, firstByte: Duration? = nil, idleRead: Duration? = nil,
         idleWrite: Duration? = nil, attempt: Duration? = nil, clock: any Clock<Duration> = ContinuousClock()

@@ -48,7 +48,7 @@ extension HTTPSender {
     /// - Parameters:
     ///   - duration: more than zero.
     ///   - clock: the clock of the deadline.
-    /// - Throws: (when sending) ``TransportError`` with the code `timedOut`, the phase, and how long it took.
+    /// - Throws: (when sending) ``/ErrandCore/TransportError`` with the code `timedOut`, the phase, and how long it took.
     public func timeout(_ duration: Duration, clock: any Clock<Duration> = ContinuousClock()) -> HTTPStack {
         wrapped(by: TimeoutMiddleware(duration, clock: clock))
     }

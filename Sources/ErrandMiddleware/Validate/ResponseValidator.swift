@@ -13,7 +13,7 @@ public import ErrandCore
 ///
 /// ## Refreshing a token
 ///
-/// Each call is judged by itself, so several calls that get a 401 at the same time would each refresh the token. A ``SingleFlight`` lets them share one
+/// Each call is judged by itself, so several calls that get a 401 at the same time would each refresh the token. A ``/ErrandCore/SingleFlight`` lets them share one
 /// refresh. A call whose 401 comes after the refresh finds a new token, and only sends its request again:
 ///
 /// ```swift
@@ -77,7 +77,7 @@ extension Response {
     /// Returns this response with its whole body in memory: `body.bufferedData` is the bytes, and the caller can still read them, once.
     ///
     /// - Parameter limitBytes: the largest size of the body; 64 MiB by default.
-    /// - Throws: what ``ResponseBody/collect(upTo:)`` throws.
+    /// - Throws: what ``/ErrandCore/ResponseBody/collect(upTo:)`` throws.
     public func buffered(upTo limitBytes: Int = ResponseBody.defaultCollectLimitBytes) async throws -> Response {
         var copy = self
         let data = try await body.collect(upTo: limitBytes)

@@ -1,6 +1,6 @@
 public import ErrandCore
 
-/// Throws ``StatusError`` for a response with an unwanted status: by default, any status but 2xx.
+/// Throws ``/ErrandCore/StatusError`` for a response with an unwanted status: by default, any status but 2xx.
 ///
 /// ```swift
 /// let stack = transport.retry().validateStatus()
@@ -58,7 +58,7 @@ public struct ValidateStatusMiddleware: HTTPMiddleware {
 }
 
 extension HTTPSender {
-    /// Throws ``StatusError`` for a response with an unwanted status. See ``ValidateStatusMiddleware``.
+    /// Throws ``/ErrandCore/StatusError`` for a response with an unwanted status. See ``ValidateStatusMiddleware``.
     ///
     /// ```swift
     /// stack.validateStatus(.statuses([200, 404]))

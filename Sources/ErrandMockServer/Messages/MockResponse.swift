@@ -117,7 +117,7 @@ public struct MockResponse: Sendable {
     ///
     /// A value that cannot be encoded is a mistake in the test: the response is a 500 then, with the error as its text.
     ///
-    /// - Parameter coding: ``JSONCoding/standard`` by default, as a client has: dates are ISO 8601. Pass the client's own if it has another.
+    /// - Parameter coding: ``/ErrandCore/JSONCoding/standard`` by default, as a client has: dates are ISO 8601. Pass the client's own if it has another.
     public static func json(
         _ value: some Encodable, status: HTTPResponse.Status = .ok, headers: HTTPFields = HTTPFields(), coding: JSONCoding = .standard
     ) -> MockResponse {

@@ -4,7 +4,7 @@ public import ErrandTesting
 internal import Synchronization
 
 extension MockServer {
-    /// Adds a dispatcher that responds with stubs, as ``ErrandTesting/StubTransport`` does without a socket.
+    /// Adds a dispatcher that responds with stubs, as ``/ErrandTesting/StubTransport`` does without a socket.
     ///
     /// ```swift
     /// let stubs = server.serve(Stub(.get, "/users/7").responds(.json(["id": 7])))

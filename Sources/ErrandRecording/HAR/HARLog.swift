@@ -296,13 +296,13 @@ public struct HARIncomplete: RawRepresentable, Codable, Sendable, Hashable, Cust
     }
 }
 
-/// The failure that a replay throws: the parts of a ``TransportError``.
+/// The failure that a replay throws: the parts of a ``/ErrandCore/TransportError``.
 public struct HARFailure: Codable, Sendable, Hashable {
-    /// The code, as in ``ErrandCore/TransportError``.
+    /// The code, as in ``/ErrandCore/TransportError``.
     public var code: String
-    /// The phase, as in ``ErrandCore/ExchangePhase``.
+    /// The phase, as in ``/ErrandCore/ExchangePhase``.
     public var phase: String
-    /// Whether the request was sent: the raw value of an ``ErrandCore/Delivery``.
+    /// Whether the request was sent: the raw value of an ``/ErrandCore/Delivery``.
     public var delivery: String
     /// Whether the server stated that it did not process the request
     /// ([RFC 9113, section 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)). In the file only if it is true.

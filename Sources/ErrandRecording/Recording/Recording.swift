@@ -13,7 +13,7 @@ internal import Synchronization
 /// ```
 ///
 /// **Secrets.** The file contains no values of sensitive fields, of query items, of JSON members, of form items, or of parts of multipart
-/// bodies with a sensitive name (``Sensitivity``, and the names that a request declares). The same values are replaced everywhere else in
+/// bodies with a sensitive name (``/ErrandCore/Sensitivity``, and the names that a request declares). The same values are replaced everywhere else in
 /// that exchange, if they are at least 8 bytes long. If a *registered* secret is left anywhere, ``save()`` fails. A replay returns a body
 /// with the replacements: `REDACTED` for a string, `0` for a number.
 ///

@@ -30,7 +30,7 @@ public import Logging
 /// the bytes that the caller has read; a body that nobody reads is logged as unread. The log reads nothing by itself and delays nothing. Bytes that
 /// are not text are named `binary`, and a multipart body is shown by the names of its parts.
 ///
-/// **Secrets** are decided by names: of header fields, query items, members of JSON, form items, and lines of text. See ``Sensitivity``.
+/// **Secrets** are decided by names: of header fields, query items, members of JSON, form items, and lines of text. See ``/ErrandCore/Sensitivity``.
 /// Control characters from outside are escaped: nothing that a server sends begins a line of the log.
 ///
 /// **Metadata** (``LogMetadata/all``): `http.request.method`, `url.full` (redacted), `http.response.status_code`, `http.response.body.size`,
@@ -68,8 +68,16 @@ public struct LogMiddleware: HTTPMiddleware {
         (carriesCURL, self.clock) = (curl, clock)
     }
 
-    /// ``ErrandCore/MiddlewarePlace/log``.
+    /// ``/ErrandCore/MiddlewarePlace/log``.
     public var place: MiddlewarePlace? { .log }
+    /// Inside `server` and `number`: a record has the URL and the number of the request as they are at the log.
+    public var neighbors: [MiddlewareNeighbor] {
+        [
+            .inside(.server, because: "the records would not contain the server"),
+            .inside(.number, because: "the records would not have the number"),
+        ]
+    }
+
     /// The level and the detail: `log(info, headers)`.
     public var label: String { detail == .basic ? "log(\(level))" : "log(\(level), \(detail))" }
 

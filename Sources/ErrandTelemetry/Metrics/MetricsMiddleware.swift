@@ -36,7 +36,7 @@ public import Metrics
 /// length is declared. A body that the transport itself decodes, and a request without a body, have no size.
 ///
 /// **`error.type`** is a status code that the request's own rule rejects (`validateStatus`, at any place); without a rule, a status code
-/// from 400 up. For a failure, it is `timeout`, another code of ``TransportError`` in snake case (`cannot_connect`, `connection_lost`), or
+/// from 400 up. For a failure, it is `timeout`, another code of ``/ErrandCore/TransportError`` in snake case (`cannot_connect`, `connection_lost`), or
 /// the name of the error's type. A call that its caller cancelled, or a response that was abandoned, has none.
 ///
 /// **Bounds:** backends keep each series forever, and servers choose names and statuses. After 1,000 sets of the common attributes, further

@@ -29,7 +29,7 @@ public import Tracing
 ///
 /// **Errors:** a status that the request's own rule rejects (`validateStatus`, at any place); without a rule, a status code from 400 up.
 /// Its `error.type` is the status code. A failure is an error too, also while the body is read or decoded. Its `error.type` is `timeout`,
-/// another code of ``TransportError`` in snake case (`cannot_connect`, `connection_lost`), or the name of its type. An attempt that its
+/// another code of ``/ErrandCore/TransportError`` in snake case (`cannot_connect`, `connection_lost`), or the name of its type. An attempt that its
 /// caller cancelled, or a response that was abandoned, is not an error.
 ///
 /// **Context:** the tracer adds the header fields that it defines, such as `traceparent`. They replace the caller's fields of the same

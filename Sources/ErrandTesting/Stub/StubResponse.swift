@@ -60,7 +60,7 @@ public struct StubResponse: Sendable {
     ///
     /// A value that cannot be encoded fails the request with the `EncodingError`.
     ///
-    /// - Parameter coding: ``JSONCoding/standard`` by default, as for a client: dates are ISO 8601. Pass the client's coding if it is another.
+    /// - Parameter coding: ``/ErrandCore/JSONCoding/standard`` by default, as for a client: dates are ISO 8601. Pass the client's coding if it is another.
     public static func json(
         _ value: some Encodable & Sendable, status: HTTPResponse.Status = .ok, headers: HTTPFields = HTTPFields(),
         coding: JSONCoding = .standard
@@ -72,7 +72,7 @@ public struct StubResponse: Sendable {
         }
     }
 
-    /// Responds with a file, which is read as the body is read. A file that can't be opened fails the request with a ``FileReadError``.
+    /// Responds with a file, which is read as the body is read. A file that can't be opened fails the request with a ``/ErrandCore/FileReadError``.
     public static func file(
         atPath path: String, contentType: String? = nil, status: HTTPResponse.Status = .ok, headers: HTTPFields = HTTPFields()
     ) -> StubResponse {
@@ -162,7 +162,7 @@ public struct StubResponse: Sendable {
 
     /// This response, whose body fails after its first `count` bytes; at least 0.
     ///
-    /// - Parameter failure: the error that reading further throws; `nil`, the default, stands for a ``TransportError`` with the code
+    /// - Parameter failure: the error that reading further throws; `nil`, the default, stands for a ``/ErrandCore/TransportError`` with the code
     ///   `connectionLost`.
     public func breaking(afterBytes count: Int, with failure: (any Error)? = nil) -> StubResponse {
         precondition(count >= 0, "afterBytes must be at least 0 (is \(count))")

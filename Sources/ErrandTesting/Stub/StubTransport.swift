@@ -25,7 +25,7 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
         case passesThrough(to: any HTTPSender)
     }
 
-    fileprivate struct State {
+    struct State {
         var stubs: [Stub]
         var uses: [Int]
         var requests: [RecordedRequest] = []
@@ -329,75 +329,4 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
 
     /// Refuses later requests.
     public func shutdown() async throws { state.withLock { $0.isShutDown = true } }
-}
-
-/// The error of a request without a matching stub.
-public struct UnmatchedRequestError: RequestFailure {
-    public var request: Request?
-    public var attempts: [AttemptRecord] = []
-    /// The stub that matched most criteria, and those that it did not match; `nil` if there are no stubs.
-    public let nearest: String?
-
-    public var phase: ExchangePhase { .request }
-    public var delivery: Delivery { attempts.delivery }
-
-    public var description: String {
-        "\(request.map { "\($0): " } ?? "")no stub matches; " + (nearest.map { "the nearest, \($0)" } ?? "there are none")
-    }
-
-    /// A sentence for people.
-    public var errorDescription: String? { "No stub responds to the request." }
-    public var failureReason: String? { (nearest.map { "the nearest stub, \($0)" } ?? "there are no stubs").asSentence }
-    public var recoverySuggestion: String? { "Add a stub that matches the request, or correct the request." }
-}
-
-extension UnmatchedRequestError {
-    fileprivate init(_ index: Int, in state: StubTransport.State) {
-        let recorded = state.requests[index]
-        request = recorded.request
-        let scored = zip(state.stubs, state.uses).map { (stub: $0, missed: $0.matcher.missed(by: recorded), used: $1) }
-        nearest = scored.min { ($0.missed.count, $1.stub.matcher.count) < ($1.missed.count, $0.stub.matcher.count) }
-            .map { nearest in
-                if nearest.missed.isEmpty {
-                    let why = nearest.stub.script.isEmpty ? "it has no response" : "its \(nearest.used) responses are used up"
-                    return "'\(nearest.stub)' matches, but \(why)"
-                }
-                return "'\(nearest.stub)' differs in \(nearest.missed.joined(separator: ", "))"
-            }
-    }
-}
-
-extension UnmatchedRequestError: CustomReflectable {
-    public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
-}
-
-// MARK: - For the mock server
-
-private enum RawAnswersKey: MetadataKey, OptionKey {
-    static var defaultValue: Bool { false }
-    static var crossesOrigins: Bool { true }
-}
-
-private enum StreamedAnswerKey: MetadataKey { static var defaultValue: Bool { false } }
-
-extension RequestOptions {
-    /// Whether the sender of the request can write raw bytes to a connection.
-    package var acceptsRawAnswers: Bool {
-        get { self[RawAnswersKey.self] }
-        set { self[RawAnswersKey.self] = newValue }
-    }
-}
-
-extension ResponseMetadata {
-    /// Whether the response was made before the request's body was read, and reads the body itself.
-    package var isStreamedAnswer: Bool {
-        get { self[StreamedAnswerKey.self] }
-        set { self[StreamedAnswerKey.self] = newValue }
-    }
-
-    /// Whether the body is a complete message, including its head.
-    package var isRawAnswer: Bool {
-        get { self[RawAnswersKey.self] }
-        set { self[RawAnswersKey.self] = newValue }
-    }
 }

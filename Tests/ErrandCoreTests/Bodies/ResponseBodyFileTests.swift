@@ -83,10 +83,12 @@ import Testing
     }
 
     @Test func optionsSetPermissionsAndSynchronize() async throws {
-        let options = FileWriteOptions(permissions: 0o644, synchronize: true)
+        let options = FileWriteOptions(permissions: 0o644, synchronizesToDisk: true)
         try await ResponseBody(Data("x".utf8)).write(to: target, options: options)
         #expect(try permissions() == 0o644)
-        #expect(FileWriteOptions.standard == FileWriteOptions(overwrite: true, permissions: 0o600, synchronize: false, limitBytes: nil))
+        #expect(
+            FileWriteOptions.standard
+                == FileWriteOptions(replacesExistingFile: true, permissions: 0o600, synchronizesToDisk: false, limitBytes: nil))
     }
 
     @Test func aFileIsReplacedOnlyWhenTheBodyIsWhole() async throws {
@@ -173,7 +175,7 @@ import Testing
     }
 
     @Test func aFileThatIsThereIsKeptWhereItMustNotBeReplaced() async throws {
-        let options = FileWriteOptions(overwrite: false)
+        let options = FileWriteOptions(replacesExistingFile: false)
         #expect(try await ResponseBody(Data("first".utf8)).write(to: target, options: options) == 5)
         let source = ScriptedBodySource(["second"])
         let error = await #expect(throws: FileWriteError.self) { try await body(source).write(to: target, options: options) }
@@ -191,7 +193,7 @@ import Testing
             }
         ])
         let error = await #expect(throws: FileWriteError.self) {
-            try await body(source).write(to: target, options: FileWriteOptions(overwrite: false))
+            try await body(source).write(to: target, options: FileWriteOptions(replacesExistingFile: false))
         }
         #expect(error?.code == EEXIST)
         #expect(try folder.read("a.bin") == Data("other".utf8))

@@ -254,13 +254,13 @@ import Testing
     @Test func whatMiddlewareRefuses() throws {
         check(
             Row(
-                CircuitOpenError(request: Self.get, retryAfter: .seconds(5)),
+                CircuitBreakerError(request: Self.get, retryAfter: .seconds(5)),
                 "GET https://a.example/x?token=REDACTED: refused: the circuit stays open for another 5.0 s (not sent)",
                 "The request was not sent, because the server a.example did not work properly a moment ago.",
                 "The circuit stays open for another 5.0 s.", "Try again in 5 seconds."))
         check(
             Row(
-                CircuitOpenError(request: Self.get, retryAfter: nil),
+                CircuitBreakerError(request: Self.get, retryAfter: nil),
                 "GET https://a.example/x?token=REDACTED: refused: the circuit is open (not sent)",
                 "The request was not sent, because the server a.example did not work properly a moment ago.", "The circuit is open.",
                 "Try again later."))

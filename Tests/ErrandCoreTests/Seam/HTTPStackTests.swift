@@ -79,10 +79,10 @@ import Testing
     }
 
     #if AsyncHTTPClient && Telemetry
-    @Test func observersOfEachExchangeBeginWithDecoding() {
-        let stack = HTTPStack.decoding.metrics().trace().redirect().retry().timeout(.seconds(30)).server("https://a.example")
+    @Test func observersOfEachExchangeBeginWithDecompressing() {
+        let stack = HTTPStack.decompressing.metrics().trace().redirect().retry().timeout(.seconds(30)).server("https://a.example")
         #expect(stack.orderProblems.isEmpty)
-        #expect(!HTTPStack.decoding.contains(.redirect) && HTTPStack.default.contains(.redirect))
+        #expect(!HTTPStack.decompressing.contains(.redirect) && HTTPStack.default.contains(.redirect))
         #expect(HTTPStack.default.metrics().orderProblems.count == 1, "there, they would see one exchange for all hops")
     }
     #endif

@@ -30,7 +30,7 @@ import Testing
         /// Ends when nobody shares anything, and no slot is taken.
         func areIdle() async throws {
             try await poll("the exchanges to be over", value: { (coalesce.state, limit.state) }) {
-                $0.inFlight == 0 && $0.callers == 0 && $1.inFlight == 0 && $1.waiting == 0
+                $0.inFlight == 0 && $0.callers == 0 && $1.inFlight == 0 && $1.queued == 0
             }
         }
     }

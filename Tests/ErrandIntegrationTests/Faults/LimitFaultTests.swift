@@ -72,7 +72,7 @@ import Testing
                 }
                 #expect(answer == Data("fine".utf8))
                 // Told on an event loop, which may be a moment behind the reader.
-                try await poll("the slot to be free", value: { middleware.state.inFlight + middleware.state.waiting }) {
+                try await poll("the slot to be free", value: { middleware.state.inFlight + middleware.state.queued }) {
                     $0 == 0
                 }
             }
@@ -85,14 +85,14 @@ import Testing
             server.dispatch { _ in isBroken.withLock { $0 } ? .text("x").fault(fault, at: .responseStart) : .text("fine") }
             try await withTransport(AsyncHTTPClientTransport()) { transport async throws in
                 let clock = ManualClock()
-                let stack = transport.circuitBreaker(CircuitBreaker(CircuitPolicy(minimumCalls: 5, probes: 1), clock: clock))
+                let stack = transport.circuitBreaker(CircuitBreaker(CircuitBreakerPolicy(minimumCalls: 5, probes: 1), clock: clock))
                 for _ in 0..<5 {
                     await #expect(throws: TransportError.self) { () async throws -> Void in
                         _ = try await stack.send(Request(.get, url: server.url("/x")))
                     }
                 }
                 let asked = server.requests.count
-                await #expect(throws: CircuitOpenError.self) { () async throws -> Void in
+                await #expect(throws: CircuitBreakerError.self) { () async throws -> Void in
                     _ = try await stack.send(Request(.get, url: server.url("/x")))
                 }
                 #expect(server.requests.count == asked)

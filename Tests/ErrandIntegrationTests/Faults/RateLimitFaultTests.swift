@@ -24,7 +24,7 @@ import Testing
                     }
                     for round in 1...4 {
                         try await poll(
-                            "the others to wait", value: { (server.requests.count, middleware.waiting(for: ""), clock.sleeperCount) }
+                            "the others to wait", value: { (server.requests.count, middleware.queued(for: ""), clock.sleeperCount) }
                         ) {
                             $0 == (round * 5, 20 - round * 5, round < 4 ? 1 : 0)
                         }
@@ -68,12 +68,12 @@ import Testing
                 }
                 if isRefused {
                     try await clock.sleepers(atLeast: 1)
-                    #expect(middleware.waiting(for: "") == 1 && clock.nextSleeper == .seconds(30))
+                    #expect(middleware.queued(for: "") == 1 && clock.nextSleeper == .seconds(30))
                     #expect(!server.requests.contains { $0.path == "/next" })
                     clock.advance(by: .seconds(30))
                 }
                 #expect(try await task.value == Data("fine".utf8))
-                #expect(middleware.waiting(for: "") == 0 && clock.sleeperCount == 0)
+                #expect(middleware.queued(for: "") == 0 && clock.sleeperCount == 0)
             }
         }
     }

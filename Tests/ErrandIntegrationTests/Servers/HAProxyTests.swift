@@ -31,7 +31,7 @@ struct HAProxyTests {
 
     @Test(.enabled(if: Stand.haproxy.isHere && Stand.haproxy.dropsSilently, "haproxy has not the privilege to drop silently"))
     func attemptsWithTimeoutsOfTheirOwnShareTheDeadlineOfTheCall() async throws {
-        let policy = RetryPolicy(maxAttempts: 50, base: .milliseconds(1), cap: .milliseconds(1))
+        let policy = RetryPolicy(maxAttempts: 50, backoff: .exponential(base: .milliseconds(1), cap: .milliseconds(1)))
         try await withClient(of: .haproxy, layers: { $0.timeout(.milliseconds(200)).retry(policy, budget: nil).timeout(.seconds(3)) }) {
             client in
             let error = try await timeout(after: .seconds(3)) { try await client.get("/drop", as: String.self) }
@@ -50,7 +50,7 @@ struct HAProxyTests {
 
     @Test(arguments: [(HTTPRequest.Method.get, 2), (.put, 2), (.post, 0), (.patch, 0)])
     func aLostConnectionIsTriedAgainWhereThatIsSafe(method: HTTPRequest.Method, retries: Int) async throws {
-        let policy = RetryPolicy(maxAttempts: 3, base: .milliseconds(1))
+        let policy = RetryPolicy(maxAttempts: 3, backoff: .exponential(base: .milliseconds(1)))
         try await withClient(of: .haproxy, layers: { $0.retry(policy, budget: nil).timeout(.seconds(20)) }) { client in
             let call = Endpoint<Void>(method, "/reject", decoding: .none)
             let error = try await failure(TransportError.self) { try await client.value(call) }
@@ -93,7 +93,7 @@ struct HAProxyTests {
 
     @Test(arguments: [429, 503])
     func retryWaitsAsLongAsItIsAskedTo(status: Int) async throws {
-        let policy = RetryPolicy(maxAttempts: 2, base: .milliseconds(1))
+        let policy = RetryPolicy(maxAttempts: 2, backoff: .exponential(base: .milliseconds(1)))
         try await withClient(of: .haproxy, layers: { $0.retry(policy, budget: nil).timeout(.seconds(20)) }) { client in
             let (error, took) = try await timed {
                 try await failure(StatusError.self) { try await client.get("/\(status)", as: String.self) }
@@ -128,7 +128,7 @@ struct HAProxyTests {
     // MARK: By chance
 
     /// So many that it fails by bad luck once in a thousand million times.
-    private static let patient = RetryPolicy(maxAttempts: 30, base: .milliseconds(1), cap: .milliseconds(5))
+    private static let patient = RetryPolicy(maxAttempts: 30, backoff: .exponential(base: .milliseconds(1), cap: .milliseconds(5)))
 
     @Test func retryReachesWhatWorksHalfOfTheTime() async throws {
         try await withClient(of: .haproxy, layers: { $0.retry(Self.patient, budget: nil).timeout(.seconds(20)) }) { client in
@@ -170,7 +170,7 @@ struct HAProxyTests {
     }
 
     @Test func aDeadBackEndIsTriedAgain() async throws {
-        let policy = RetryPolicy(maxAttempts: 3, base: .milliseconds(1))
+        let policy = RetryPolicy(maxAttempts: 3, backoff: .exponential(base: .milliseconds(1)))
         try await withClient(of: .haproxy, layers: { $0.retry(policy, budget: nil).timeout(.seconds(20)) }) { client in
             let error = try await failure(StatusError.self) { try await client.get("/dead", as: String.self) }
             #expect(error.status == .serviceUnavailable)

@@ -4,26 +4,26 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct CircuitMachineTests {
+@Suite(.timeLimit(.minutes(5))) struct CircuitBreakerMachineTests {
     enum Step: Sendable {
         /// So many calls that begin and end at this second.
-        case calls(Int, CircuitMachine.Outcome, at: Int)
+        case calls(Int, CircuitBreakerMachine.Outcome, at: Int)
         /// Whether a call may go.
         case enters(Bool, at: Int)
         case isolate, close
-        case state(CircuitMachine.State)
+        case state(CircuitBreakerMachine.State)
     }
 
     struct Row: Sendable, CustomTestStringConvertible {
         let name: String
-        var policy = CircuitPolicy(failureRatio: 0.5, minimumCalls: 4, window: .seconds(10), breakTime: .seconds(5), probes: 2)
+        var policy = CircuitBreakerPolicy(failureRatio: 0.5, minimumCalls: 4, window: .seconds(10), breakTime: .seconds(5), probes: 2)
         let steps: [Step]
         var testDescription: String { name }
     }
 
-    private static let fine = CircuitMachine.Outcome.succeeded(after: .zero)
-    private static let failed = CircuitMachine.Outcome.failed(retryAfter: nil)
-    private static let slowPolicy = CircuitPolicy(
+    private static let fine = CircuitBreakerMachine.Outcome.succeeded(after: .zero)
+    private static let failed = CircuitBreakerMachine.Outcome.failed(retryAfter: nil)
+    private static let slowPolicy = CircuitBreakerPolicy(
         minimumCalls: 4, window: .seconds(10), breakTime: .seconds(5), probes: 1, slowCall: .seconds(2), slowRatio: 0.5)
 
     static let rows: [Row] = [
@@ -83,11 +83,12 @@ import Testing
                 .state(.closed),
             ]),
         Row(
-            name: "a window without a length", policy: CircuitPolicy(minimumCalls: 4, window: .nanoseconds(1), breakTime: .seconds(5)),
+            name: "a window without a length",
+            policy: CircuitBreakerPolicy(minimumCalls: 4, window: .nanoseconds(1), breakTime: .seconds(5)),
             steps: [.calls(3, failed, at: Int(Int32.max)), .state(.closed)]),
         Row(
             name: "a break without an end",
-            policy: CircuitPolicy(minimumCalls: 4, breakTime: .seconds(Int64.max), longestBreak: .seconds(Int64.max)),
+            policy: CircuitBreakerPolicy(minimumCalls: 4, breakTime: .seconds(Int64.max), longestBreak: .seconds(Int64.max)),
             steps: [.calls(4, .failed(retryAfter: .seconds(Int64.max)), at: 1), .enters(false, at: Int(Int32.max))]),
         Row(
             name: "slow calls open it", policy: slowPolicy,
@@ -104,7 +105,7 @@ import Testing
     ]
 
     @Test(arguments: rows) func goesThroughItsStates(_ row: Row) {
-        var machine = CircuitMachine(row.policy)
+        var machine = CircuitBreakerMachine(row.policy)
         for (index, step) in row.steps.enumerated() {
             switch step {
             case .calls(let count, let outcome, let second):
@@ -126,7 +127,7 @@ import Testing
     }
 
     @Test func whatBeganBeforeAChangeDoesNotCountAfterIt() throws {
-        var machine = CircuitMachine(CircuitPolicy(minimumCalls: 2, probes: 1))
+        var machine = CircuitBreakerMachine(CircuitBreakerPolicy(minimumCalls: 2, probes: 1))
         guard case .go(let old) = machine.enter(at: .zero), case .go(let other) = machine.enter(at: .zero),
             case .go(let third) = machine.enter(at: .zero)
         else {
@@ -147,7 +148,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct CircuitBreakerTests {
     private let clock = ManualClock()
-    private let policy = CircuitPolicy(minimumCalls: 4, breakTime: .seconds(5), probes: 1)
+    private let policy = CircuitBreakerPolicy(minimumCalls: 4, breakTime: .seconds(5), probes: 1)
 
     private func call(_ host: String = "a.example") throws -> Request { try Request(.get, url: "https://\(host)/x") }
 
@@ -162,7 +163,7 @@ import Testing
         let stack = stub.circuitBreaker(breaker)
         for _ in 0..<4 { #expect(try await stack.send(call()).status == .serviceUnavailable) }
         #expect(breaker.state(of: "https://a.example") == .open(for: .seconds(5)))
-        let refused = await #expect(throws: CircuitOpenError.self) { try await stack.send(call()) }
+        let refused = await #expect(throws: CircuitBreakerError.self) { try await stack.send(call()) }
         #expect(refused?.retryAfter == .seconds(5) && refused?.delivery == .notSent && stub.requests.count == 4)
         #expect(refused?.description == "GET https://a.example/x: refused: the circuit stays open for another 5.0 s (not sent)")
         #expect(try await stack.send(call("b.example")).status == .ok, "another origin has a circuit of its own")
@@ -214,7 +215,7 @@ import Testing
         let stub = StubTransport(Stub().responds(.status(.ok)))
         let stack = stub.circuitBreaker(breaker)
         breaker.isolate("https://a.example")
-        let refused = await #expect(throws: CircuitOpenError.self) { try await stack.send(call()) }
+        let refused = await #expect(throws: CircuitBreakerError.self) { try await stack.send(call()) }
         #expect(refused?.retryAfter == nil && breaker.state(of: "https://a.example") == .isolated && stub.requests.isEmpty)
         var past = try call()
         past.options.circuitBreaker = .off
@@ -227,7 +228,7 @@ import Testing
         let breaker = CircuitBreaker(policy, clock: clock)
         let stub = StubTransport(Stub().responds(.status(.serviceUnavailable)))
         let stack = stub.circuitBreaker(breaker).retry(RetryPolicy(maxAttempts: 10, backoff: .immediate), budget: nil, clock: clock)
-        let refused = await #expect(throws: CircuitOpenError.self) { try await stack.send(call()) }
+        let refused = await #expect(throws: CircuitBreakerError.self) { try await stack.send(call()) }
         #expect(stub.requests.count == 4 && refused?.attempts.count == 4, "each attempt counts, and the refusal ends them")
         #expect(stack.orderProblems.isEmpty && !stub.retry().circuitBreaker().orderProblems.isEmpty)
     }
@@ -240,6 +241,22 @@ import Testing
         #expect(breaker.originCount == 1_000, "those without a failure")
         for number in 0..<1_500 { _ = try await stack.send(try Request(.get, url: "https://\(number).broken.example/broken")) }
         #expect((1_990...2_000).contains(breaker.originCount), "and as many with one")
+    }
+
+    @Test func theOriginThatWasUsedLeastRecentlyIsForgotten() async throws {
+        let breaker = CircuitBreaker(CircuitBreakerPolicy(minimumCalls: 2), clock: clock)
+        let stack = StubTransport(Stub().responds(.status(.serviceUnavailable))).circuitBreaker(breaker)
+        for number in 0..<1_000 { _ = try await stack.send(call("\(number).example")) }
+        // This one is not the oldest any more.
+        breaker.close("https://0.example")
+        _ = try await stack.send(call("0.example"))
+        _ = try await stack.send(call("new.example"))
+        for host in ["0", "new", "2", "999"] {
+            _ = try await stack.send(call("\(host).example"))
+            #expect(breaker.state(of: "https://\(host).example") == .open(for: .seconds(5)), "\(host): its first failure is known")
+        }
+        _ = try await stack.send(call("1.example"))
+        #expect(breaker.state(of: "https://1.example") == .closed, "forgotten: this is its first failure")
     }
 
     @Test func originsThatFailAreNotForgottenForThoseThatDoNot() async throws {
@@ -289,7 +306,7 @@ import Testing
         clock.advance(by: .seconds(5))
         let hanging = Task { try await stack.send(call()) }
         await eventually { stub.requests.count == 5 }
-        await #expect(throws: CircuitOpenError.self) { try await stack.send(call()) }
+        await #expect(throws: CircuitBreakerError.self) { try await stack.send(call()) }
         clock.advance(by: .seconds(5))
         #expect(try await stack.send(call()).status == .ok)
         #expect(breaker.state(of: "https://a.example") == .closed)

@@ -76,7 +76,7 @@ import Testing
             try await group.waitForAll()
         }
         #expect(gate.most <= limit && gate.order.count == 200)
-        #expect(middleware.state.inFlight == 0 && middleware.state.waiting == 0)
+        #expect(middleware.state.inFlight == 0 && middleware.state.queued == 0)
     }
 
     @Test func eachOriginHasALineOfItsOwn() async throws {
@@ -101,9 +101,9 @@ import Testing
     private func queued(
         _ request: Request, on stack: HTTPStack, _ middleware: ConcurrencyLimitMiddleware
     ) async -> Task<Response, any Error> {
-        let before = middleware.state(of: "https://a.example").waiting
+        let before = middleware.state(of: "https://a.example").queued
         let task = Task { try await stack.send(request) }
-        await eventually { middleware.state(of: "https://a.example").waiting != before }
+        await eventually { middleware.state(of: "https://a.example").queued != before }
         return task
     }
 
@@ -165,7 +165,7 @@ import Testing
         let middleware = ConcurrencyLimitMiddleware(limit, per: .all)
         let stack = StubTransport(Stub().responds(.status(.ok))).wrapped(by: middleware)
         for _ in 0..<3 { #expect(try await stack.send(call("/")).status == .ok) }
-        #expect(middleware.state == .init(inFlight: 0, waiting: 0, limit: 1_000_000_000_000_000))
+        #expect(middleware.state == .init(inFlight: 0, queued: 0, limit: 1_000_000_000_000_000))
     }
 
     @Test func aSlotIsFreedWhenTheExchangeEndsNotWhenItIsRead() async throws {
@@ -337,9 +337,27 @@ import Testing
         #expect(middleware.state.limit == 18)
     }
 
+    @Test func ofTheIdleKeysTheOneUsedLeastRecentlyIsForgottenAndNoneInUse() async throws {
+        let middleware = ConcurrencyLimitMiddleware(.adaptive(initial: 10))
+        let stub = StubTransport(Stub(.get, "/hangs").responds(.never), Stub().responds(.status(.serviceUnavailable)))
+        let stack = stub.wrapped(by: middleware)
+        func limit(of host: String) throws -> Int { middleware.state(of: try Origin("https://\(host)")).limit }
+        _ = try await stack.send(call("/busy", host: "used.example"))
+        let used = Task { try await stack.send(call("/hangs", host: "used.example")) }
+        await eventually { stub.requests.count == 2 }
+        for number in 0..<1_001 { _ = try await stack.send(call("/busy", host: "\(number).example")) }
+        #expect(middleware.keyCount == 1_001, "1,000 that are idle, and the one in use")
+        #expect(middleware.state(of: "https://used.example") == .init(inFlight: 1, queued: 0, limit: 9))
+        #expect(try limit(of: "0.example") == 10, "forgotten")
+        #expect(try limit(of: "1.example") == 9)
+        #expect(try limit(of: "1000.example") == 9)
+        used.cancel()
+        _ = await used.result
+    }
+
     private struct Broken: Error {}
 }
 
 extension ConcurrencyLimitMiddleware.State {
-    fileprivate var isIdle: Bool { inFlight == 0 && waiting == 0 }
+    fileprivate var isIdle: Bool { inFlight == 0 && queued == 0 }
 }

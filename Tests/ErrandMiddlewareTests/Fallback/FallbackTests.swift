@@ -45,7 +45,7 @@ import Testing
     @Test func aFirstWayThatHangsCountsAgainstItsServer() async throws {
         let clock = ManualClock()
         let (hanging, mirror) = (StubTransport(Stub().responds(.never)), StubTransport(Stub().responds(.status(.ok))))
-        let breaker = CircuitBreaker(CircuitPolicy(minimumCalls: 2), clock: clock)
+        let breaker = CircuitBreaker(CircuitBreakerPolicy(minimumCalls: 2), clock: clock)
         let stack = hanging.circuitBreaker(breaker).fallback(to: mirror)
         for _ in 0..<2 {
             let sent = try deadlined(.get, clock)

@@ -33,7 +33,7 @@ import Testing
         ("attempt", { try Resilience(total: .seconds(5), attempt: .seconds(5)) }, "attempt must be less than total (are 5 s and 5 s)"),
         (
             "window", { try Resilience(total: .seconds(90), attempt: .seconds(20)) },
-            "circuit.window must be at least twice attempt (are 30 s and 20 s)"
+            "circuitBreaker.window must be at least twice attempt (are 30 s and 20 s)"
         ),
         ("zero", { try Resilience(total: .zero) }, "total and attempt must be more than zero (are 0 s and 10 s)"),
         (
@@ -41,8 +41,8 @@ import Testing
             "the first wait of retry.backoff must be less than total (are 40 s and 30 s)"
         ),
         (
-            "slow", { try Resilience(circuit: CircuitPolicy(slowCall: .seconds(15))) },
-            "circuit.slowCall must be less than attempt (are 15 s and 10 s)"
+            "slow", { try Resilience(circuitBreaker: CircuitBreakerPolicy(slowCall: .seconds(15))) },
+            "circuitBreaker.slowCall must be less than attempt (are 15 s and 10 s)"
         ),
         (
             "hedge", { try Resilience(hedge: HedgePolicy(.fixed(.seconds(11)))) },
@@ -58,7 +58,7 @@ import Testing
 
     @Test func allThatIsWrongIsNamedAtOnce() {
         let error = #expect(throws: ResilienceError.self) {
-            try Resilience(total: .seconds(5), attempt: .seconds(20), circuit: CircuitPolicy(slowCall: .seconds(30)))
+            try Resilience(total: .seconds(5), attempt: .seconds(20), circuitBreaker: CircuitBreakerPolicy(slowCall: .seconds(30)))
         }
         #expect(error?.problems.count == 3)
     }
@@ -83,6 +83,6 @@ import Testing
         let breaker = CircuitBreaker()
         breaker.isolate("https://a.example")
         let stack = StubTransport().standardResilience(breaker: breaker)
-        await #expect(throws: CircuitOpenError.self) { try await stack.send(try request()) }
+        await #expect(throws: CircuitBreakerError.self) { try await stack.send(try request()) }
     }
 }

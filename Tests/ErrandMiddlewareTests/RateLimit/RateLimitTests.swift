@@ -19,9 +19,9 @@ import Testing
     private func queued(
         _ request: Request, on stack: HTTPStack, _ middleware: RateLimitMiddleware
     ) async -> Task<Response, any Error> {
-        let before = middleware.waiting(for: origin)
+        let before = middleware.queued(for: origin)
         let task = Task { try await stack.send(request) }
-        await eventually { middleware.waiting(for: origin) != before && clock.sleeperCount > 0 }
+        await eventually { middleware.queued(for: origin) != before && clock.sleeperCount > 0 }
         return task
     }
 
@@ -34,13 +34,13 @@ import Testing
         let middleware = RateLimitMiddleware(.perSecond(2), clock: clock)
         let stack = stub.wrapped(by: middleware)
         for _ in 0..<2 { _ = try await stack.send(call()) }
-        #expect(try await middleware.state(of: Origin(origin)) == .init(waiting: 0, available: 0))
+        #expect(try await middleware.state(of: Origin(origin)) == .init(queued: 0, available: 0))
         let third = await queued(try call(), on: stack, middleware)
-        #expect(try await middleware.state(of: Origin(origin)) == .init(waiting: 1, available: 0))
+        #expect(try await middleware.state(of: Origin(origin)) == .init(queued: 1, available: 0))
         #expect(clock.nextSleeper == .seconds(1) && stub.requests.count == 2)
         clock.advance(by: .seconds(1))
         #expect(try await third.value.status == .ok)
-        #expect(try await middleware.state(of: Origin(origin)) == .init(waiting: 0, available: 1))
+        #expect(try await middleware.state(of: Origin(origin)) == .init(queued: 0, available: 1))
     }
 
     @Test func eachOriginHasALimitOfItsOwnAndAKeyOfNoneHasNone() async throws {
@@ -84,12 +84,12 @@ import Testing
         defer { for task in tasks { task.cancel() } }
         await eventually { clock.sleeperCount == 1 }  // the first of them led
         try #require(clock.sleeperCount == 1, "somebody leads")
-        #expect(middleware.waiting(for: origin) == 2 && clock.nextSleeper == .seconds(1))
+        #expect(middleware.queued(for: origin) == 2 && clock.nextSleeper == .seconds(1))
         try await clock.advancingToSleepers {
             for number in 0..<3 where number != leaving { _ = try await tasks[number].value }
         }
         #expect(paths(stub) == ["/first"] + (0..<3).filter { $0 != leaving }.map { "/\($0)" })
-        #expect(middleware.waiting(for: origin) == 0 && clock.sleeperCount == 0)
+        #expect(middleware.queued(for: origin) == 0 && clock.sleeperCount == 0)
     }
 
     @Test func aGrantWhoseOwnerLeavesGoesToTheNext() async throws {
@@ -102,7 +102,7 @@ import Testing
         // Just before it is granted, another one comes into line, and its owner leaves.
         await store.whenAsked {
             other.withLock { $0 = Task { try await stack.send(try call("/next")) } }
-            await eventually { middleware.waiting(for: origin) >= 2 }
+            await eventually { middleware.queued(for: origin) >= 2 }
             task.withLock { $0?.cancel() }
         }
         task.withLock { $0 = Task { try await stack.send(try call("/leaving")) } }
@@ -110,7 +110,7 @@ import Testing
         let (leaving, next) = (try #require(task.withLock { $0 }), try #require(other.withLock { $0 }))
         await #expect(throws: CancellationError.self) { try await leaving.value }
         #expect(try await next.value.status == .ok)
-        #expect(paths(stub) == ["/next"] && middleware.waiting(for: origin) == 0 && store.asked == 1)
+        #expect(paths(stub) == ["/next"] && middleware.queued(for: origin) == 0 && store.asked == 1)
     }
 
     // MARK: Waits that are too long
@@ -155,7 +155,7 @@ import Testing
         let error = await #expect(throws: TransportError.self) { try await leaving.value }
         #expect(error?.code == .timedOut && error?.phase == .queue && error?.delivery == .notSent)
         try await clock.advancingToSleepers { for task in ahead { _ = try await task.value } }
-        #expect(!paths(stub).contains("/short") && middleware.waiting(for: origin) == 0 && clock.sleeperCount == 0)
+        #expect(!paths(stub).contains("/short") && middleware.queued(for: origin) == 0 && clock.sleeperCount == 0)
     }
 
     @Test func aWaitBeyondTheLongestFails() async throws {
@@ -179,7 +179,7 @@ import Testing
             // As it leads, it learns that it is too late.
             try await tasks[1].value
         }
-        #expect(late?.retryAfter == .seconds(1) && clock.sleeperCount == 0 && middleware.waiting(for: origin) == 0)
+        #expect(late?.retryAfter == .seconds(1) && clock.sleeperCount == 0 && middleware.queued(for: origin) == 0)
     }
 
     @Test func withoutAWaitNobodyIsInLine() async throws {
@@ -239,7 +239,7 @@ import Testing
             #expect(refused?.retryAfter == .seconds(3690) && refused?.cause == .server)
             #expect(refused?.description.contains("refused by the rate limit of the server") == true)
         }
-        #expect(stub.requests.isEmpty && clock.sleeperCount == 0 && middleware.waiting(for: origin) == 0)
+        #expect(stub.requests.isEmpty && clock.sleeperCount == 0 && middleware.queued(for: origin) == 0)
     }
 
     @Test func theServersQuotaIsNotExceededBeforeItsTime() async throws {
@@ -287,7 +287,7 @@ import Testing
         let third = Task { try await stack.send(bounded) }
         await answer(3, #""d";r=498;t=3000"#)
         _ = try await third.value
-        #expect(clock.sleeperCount == 0 && middleware.waiting(for: origin) == 0, "and the time stood still")
+        #expect(clock.sleeperCount == 0 && middleware.queued(for: origin) == 0, "and the time stood still")
     }
 
     @Test func newsInASharedStoreIsTakenWithinAMinute() async throws {
@@ -374,7 +374,7 @@ import Testing
         _ = try await stack.send(call())
         var tasks: [Task<Response, any Error>] = []
         for _ in 0..<50 { tasks.append(Task { try await stack.send(try call()) }) }
-        await eventually { middleware.waiting(for: origin) + tasks.count >= 51 && clock.sleeperCount > 0 }
+        await eventually { middleware.queued(for: origin) + tasks.count >= 51 && clock.sleeperCount > 0 }
         for task in tasks { task.cancel() }
         for task in tasks { _ = await task.result }
         #expect(clock.sleeperCount == 0)
@@ -410,8 +410,8 @@ import Testing
         clock.advance(by: .seconds(1))
         for task in tasks { #expect(try await task.value.status == .ok) }
         #expect(store.asked == 2, "one asks for all of them")
-        #expect(middleware.waiting(for: origin) == 0)
-        #expect(try await middleware.state(of: Origin(origin)) == .init(waiting: 0, available: nil))
+        #expect(middleware.queued(for: origin) == 0)
+        #expect(try await middleware.state(of: Origin(origin)) == .init(queued: 0, available: nil))
     }
 
     @Test func orItFailsThemWhereThatIsWanted() async throws {
@@ -447,7 +447,7 @@ import Testing
         let task = await queued(bounded, on: stack, middleware)
         clock.advance(by: .seconds(5))
         let error = await #expect(throws: TransportError.self) { try await task.value }
-        #expect(error?.code == .timedOut && error?.phase == .queue && middleware.waiting(for: origin) == 0)
+        #expect(error?.code == .timedOut && error?.phase == .queue && middleware.queued(for: origin) == 0)
     }
 
     @Test func whatOneStackIsToldHoldsForTheOtherWithTheSameStore() async throws {

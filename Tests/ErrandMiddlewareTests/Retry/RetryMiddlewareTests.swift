@@ -195,6 +195,24 @@ import Testing
         #expect(simulation.elapsed == .milliseconds(150), "half of 0.1 and of 0.2 s")
     }
 
+    @Test func theWaitsAreThoseOfThePolicyFromTheFirstAttemptOnInEveryCall() async throws {
+        let simulation = Simulation()
+        let clock = simulation.clock
+        let stub = StubTransport(Stub().responds(.status(.serviceUnavailable)))
+        let policy = RetryPolicy(maxAttempts: 5, backoff: .exponential(base: .seconds(1), cap: .seconds(3)), jitter: .none)
+        let stack = stub.retry(policy, budget: nil, clock: clock)
+        let task = simulation.begin { () -> [[Duration]] in
+            var delays: [[Duration]] = []
+            for _ in 0..<2 { delays.append(try await stack.send(request()).metadata.attempts.map(\.delay)) }
+            return delays
+        }
+        simulation.run()
+        let waits = [1, 2, 3, 3].map { Duration.seconds($0) }
+        #expect(try await task.value == [waits, waits], "the second call begins anew")
+        #expect(simulation.elapsed == .seconds(18))
+        #expect(stub.requests.map(\.request.options.resendCount) == [0, 1, 2, 3, 4, 0, 1, 2, 3, 4])
+    }
+
     @Test func whatNeverLeftTakesFromTheBudget() async throws {
         let clock = ManualClock()
         let budget = RetryBudget(reserve: 2, perSecond: 0, clock: clock)
@@ -246,6 +264,41 @@ import Testing
         #expect(try await stack.send(try request(.post, body: .text("x"))).status == .ok)
     }
 
+    /// Only a success gives back, and once, however many attempts it took.
+    @Test func theBudgetIsRefilledBySuccessesAlone() async throws {
+        let clock = ManualClock()
+        let unavailable = StubResponse.status(.serviceUnavailable)
+        let stub = StubTransport(
+            Stub(.get, "/recovers").responds(unavailable, unavailable, .status(.ok)),
+            Stub(.get, "/fails").responds(.failure(lost(.sent, .tls))),
+            Stub(.get, "/hangs").responds(.never), Stub(.get, "/fine").responds(.status(.ok)))
+        let budget = RetryBudget(perSecond: 0, clock: clock)
+        let stack = stub.retry(budget: budget, clock: clock, random: { 0 })
+        func send(_ path: String, _ retry: OptionOverride<RetryPolicy> = .inherited) async throws {
+            var request = try Request(.get, url: "https://a.example\(path)")
+            request.options.retry = retry
+            _ = try await stack.send(request)
+        }
+        func expectBalance(_ expected: Double, _ after: Comment) {
+            #expect(abs(budget.balance(of: "https://a.example") - expected) < 1e-9, after)
+        }
+        try await send("/recovers")
+        expectBalance(3.2, "two retries and one success")
+        await #expect(throws: TransportError.self) { try await send("/fails") }
+        expectBalance(3.2, "a failure")
+        let hanging = Task { try await stack.send(Request(.get, url: "https://a.example/hangs")) }
+        await eventually { stub.requests.count == 5 }
+        hanging.cancel()
+        await #expect(throws: CancellationError.self) { try await hanging.value }
+        expectBalance(3.2, "a cancelled call")
+        try await send("/fine", .off)
+        expectBalance(3.2, "a call without retry")
+        clock.advance(by: .seconds(1_000))
+        expectBalance(3.2, "time, with perSecond 0")
+        try await send("/fine")
+        expectBalance(3.4, "a success")
+    }
+
     @Test func aSpentBudgetEndsTheRetriesAtOnce() async throws {
         let clock = ManualClock()
         let budget = RetryBudget(reserve: 2, perSuccess: 0.5, perSecond: 0, clock: clock)
@@ -281,6 +334,17 @@ import Testing
             #expect(clock.advanceToNextSleeper() == .seconds(5), "\(value)")
             #expect(try await task.value.status == .ok)
         }
+    }
+
+    @Test(arguments: ["Sun, 06 Nov 1994 08:49:36 GMT", "Thu, 01 Jan 1970 00:00:00 GMT", "0"])
+    func aRetryAfterInThePastWaitsForTheBackoffAlone(_ value: String) async throws {
+        let fields: HTTPFields = [.retryAfter: value, .date: "Sun, 06 Nov 1994 08:49:37 GMT"]
+        let stub = StubTransport(Stub().responds(.status(.serviceUnavailable, headers: fields), .status(.ok)))
+        let clock = ManualClock()
+        let task = Task { try await stub.retry(clock: clock, random: { 0.5 }).send(try request()) }
+        try await clock.sleepers(atLeast: 1)
+        #expect(clock.advanceToNextSleeper() == .milliseconds(50))
+        #expect(try await task.value.status == .ok)
     }
 
     @Test func aRetryAfterThatPassesTheDeadlineFailsAtOnce() async throws {

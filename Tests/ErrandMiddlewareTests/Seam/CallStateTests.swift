@@ -77,7 +77,7 @@ import Testing
         let stack = layered(StubTransport(Stub().responds(.status(.ok))).circuitBreaker(breaker).coalesce())
         let requests = [try request(true), try request(true)]
         for request in requests {
-            let failure = await #expect(throws: CircuitOpenError.self) { try await stack.send(request) }
+            let failure = await #expect(throws: CircuitBreakerError.self) { try await stack.send(request) }
             #expect(failure?.request?.id == request.id)
             try expectNothingLeft(failure?.request)
         }

@@ -219,13 +219,13 @@ enum Tour {
         }
 
         step("An origin that keeps failing is left alone", "stack.circuitBreaker(breaker)")
-        let breaker = CircuitBreaker(CircuitPolicy(minimumCalls: 3))
+        let breaker = CircuitBreaker(CircuitBreakerPolicy(minimumCalls: 3))
         let broken = StubTransport(Stub().responds(.status(.serviceUnavailable))).circuitBreaker(breaker)
         for _ in 0..<3 { _ = try await broken.send(Request(.get, url: "https://a.example/")) }
         do {
             _ = try await broken.send(Request(.get, url: "https://a.example/"))
             try expect(false, "no error")
-        } catch let error as CircuitOpenError {
+        } catch let error as CircuitBreakerError {
             result("\(error)")
         }
 

@@ -1,0 +1,134 @@
+internal import ErrandCore
+
+/// Decides when a circuit opens and closes: a pure state machine. It is notified when calls begin and end.
+///
+/// Closed, it counts calls within a window. It opens when there were at least ``CircuitBreakerPolicy/minimumCalls`` calls, and the share of failed
+/// or slow ones reaches its limit. Open, it refuses calls for ``CircuitBreakerPolicy/breakTime``, or for as long as the server asked. Half-open,
+/// it allows ``CircuitBreakerPolicy/probes`` probes: it closes when all of them succeed, and opens again when one fails. A probe without an
+/// outcome for ``CircuitBreakerPolicy/breakTime`` does not block the circuit: one more probe is allowed.
+package struct CircuitBreakerMachine: Sendable {
+    package enum State: Sendable, Hashable {
+        case closed
+        case open(until: Duration)
+        case halfOpen(inFlight: Int, succeeded: Int)
+        /// Opened by hand, until it is closed by hand.
+        case isolated
+    }
+
+    private struct Slot: Sendable {
+        var number: Int
+        var calls = 0
+        var failed = 0
+        var slow = 0
+        /// The latest instant until which a failed call was asked to wait.
+        var pausedUntil: Duration?
+    }
+
+    /// The number of parts that the window is divided into.
+    private static let slotCount = 10
+
+    let policy: CircuitBreakerPolicy
+    package private(set) var state = State.closed
+    /// The number of state changes. A call that began before a change does not count after it.
+    private(set) var generation = 0
+    private var slots: [Slot] = []
+    /// When the last probe began.
+    private var lastProbe = Duration.zero
+
+    /// Whether anything but successful calls is known.
+    var isTroubled: Bool { state != .closed || slots.contains { $0.failed > 0 || $0.slow > 0 } }
+
+    package init(_ policy: CircuitBreakerPolicy) { self.policy = policy }
+
+    package enum Entry: Sendable, Hashable {
+        case go(generation: Int)
+        /// Refused, and the remaining duration; `nil` if it is unknown.
+        case refused(for: Duration?)
+    }
+
+    /// Whether a call may begin at the instant `now`, which is counted from any fixed instant.
+    package mutating func enter(at now: Duration) -> Entry {
+        switch state {
+        case .closed: return .go(generation: generation)
+        case .isolated: return .refused(for: nil)
+        case .open(let until):
+            guard now >= until else { return .refused(for: until - now) }
+            move(to: .halfOpen(inFlight: 1, succeeded: 0))
+            lastProbe = now
+            return .go(generation: generation)
+        case .halfOpen(let inFlight, let succeeded):
+            // Probes that hang, without a timeout inside, must not keep the circuit half-open.
+            guard inFlight + succeeded < policy.probes || now - lastProbe >= policy.breakTime else { return .refused(for: nil) }
+            lastProbe = now
+            state = .halfOpen(inFlight: inFlight + 1, succeeded: succeeded)
+            return .go(generation: generation)
+        }
+    }
+
+    package enum Outcome: Sendable, Hashable {
+        case succeeded(after: Duration)
+        /// With the duration that the server asked to wait, if any.
+        case failed(retryAfter: Duration?)
+        /// Cancelled by the caller: it is no evidence about the server.
+        case cancelled
+    }
+
+    package mutating func leave(_ entered: Int, _ outcome: Outcome, at now: Duration) {
+        guard entered == generation else { return }
+        switch state {
+        case .closed: count(outcome, at: now)
+        case .halfOpen(let inFlight, let succeeded):
+            switch outcome {
+            case .cancelled: state = .halfOpen(inFlight: inFlight - 1, succeeded: succeeded)
+            case .failed(let retryAfter): open(at: now, for: retryAfter)
+            case .succeeded(let elapsed) where isSlow(elapsed): open(at: now, for: nil)
+            case .succeeded:
+                if succeeded + 1 >= policy.probes {
+                    move(to: .closed)
+                } else {
+                    state = .halfOpen(inFlight: inFlight - 1, succeeded: succeeded + 1)
+                }
+            }
+        case .open, .isolated: break
+        }
+    }
+
+    package mutating func isolate() { move(to: .isolated) }
+    package mutating func close() { move(to: .closed) }
+
+    private func isSlow(_ elapsed: Duration) -> Bool { policy.slowCall.map { elapsed >= $0 } ?? false }
+
+    private mutating func count(_ outcome: Outcome, at now: Duration) {
+        guard outcome != .cancelled else { return }
+        let number = Int(min(now / max(policy.window / Self.slotCount, .nanoseconds(1)), 1e15))
+        slots.removeAll { $0.number <= number - Self.slotCount }
+        if slots.last?.number != number { slots.append(Slot(number: number)) }
+        slots[slots.count - 1].calls += 1
+        switch outcome {
+        case .failed(let wait):
+            slots[slots.count - 1].failed += 1
+            if let wait {
+                slots[slots.count - 1].pausedUntil = max(slots[slots.count - 1].pausedUntil ?? .zero, now + wait.bounded)
+            }
+        case .succeeded(let elapsed) where isSlow(elapsed): slots[slots.count - 1].slow += 1
+        case .succeeded, .cancelled: break
+        }
+        let calls = slots.reduce(0) { $0 + $1.calls }
+        guard calls >= policy.minimumCalls else { return }
+        let failed = Double(slots.reduce(0) { $0 + $1.failed }) / Double(calls)
+        let slow = Double(slots.reduce(0) { $0 + $1.slow }) / Double(calls)
+        if failed >= policy.failureRatio || (policy.slowCall != nil && slow >= policy.slowRatio) {
+            open(at: now, for: slots.compactMap(\.pausedUntil).max().map { $0 - now })
+        }
+    }
+
+    private mutating func open(at now: Duration, for retryAfter: Duration?) {
+        move(to: .open(until: now + min(policy.longestBreak, max(policy.breakTime, retryAfter ?? .zero)).bounded))
+    }
+
+    private mutating func move(to state: State) {
+        self.state = state
+        generation += 1
+        slots = []
+    }
+}

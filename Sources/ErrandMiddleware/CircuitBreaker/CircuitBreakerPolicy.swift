@@ -1,0 +1,55 @@
+internal import ErrandCore
+
+/// When a circuit breaker opens, how long it stays open, and when it closes.
+///
+/// ```swift
+/// let policy = CircuitBreakerPolicy(failureRatio: 0.3, minimumCalls: 50, breakTime: .seconds(10))
+/// let stack = transport.circuitBreaker(CircuitBreaker(policy))
+/// ```
+public struct CircuitBreakerPolicy: Sendable, Hashable, CustomStringConvertible {
+    /// The share of failed calls at which the circuit opens: from 0 to 1, 0.5 by default.
+    public var failureRatio: Double
+    /// The number of calls within the window below which the circuit stays closed: at least 1, 20 by default.
+    public var minimumCalls: Int
+    /// The period in which calls are counted: more than zero, 30 s by default.
+    public var window: Duration
+    /// How long the circuit stays open: more than zero, 5 s by default. A longer `Retry-After` of a failed call within the window replaces
+    /// it. While the circuit is half-open, one more probe is allowed when the last one has had no outcome for this duration.
+    public var breakTime: Duration
+    /// The longest `Retry-After` that is obeyed: at least ``breakTime``, 60 s by default.
+    public var longestBreak: Duration
+    /// The number of calls that must succeed, in sequence or concurrently, before a half-open circuit closes: at least 1, 3 by default.
+    public var probes: Int
+    /// The duration from which a call counts as slow; `nil`, the default: no call counts as slow.
+    public var slowCall: Duration?
+    /// The share of slow calls at which the circuit opens: from 0 to 1, 0.5 by default.
+    public var slowRatio: Double
+
+    /// Creates a policy. For each parameter, see the property of the same name.
+    ///
+    /// - Precondition: `failureRatio` and `slowRatio` are from 0 to 1, `minimumCalls` and `probes` are at least 1, `window` and `breakTime`
+    ///   are more than zero, and `longestBreak` is at least `breakTime`.
+    public init(
+        failureRatio: Double = 0.5, minimumCalls: Int = 20, window: Duration = .seconds(30), breakTime: Duration = .seconds(5),
+        longestBreak: Duration = .seconds(60), probes: Int = 3, slowCall: Duration? = nil, slowRatio: Double = 0.5
+    ) {
+        precondition((0...1).contains(failureRatio), "failureRatio must be from 0 to 1 (is \(failureRatio))")
+        precondition(minimumCalls >= 1, "minimumCalls must be at least 1 (is \(minimumCalls))")
+        precondition(window > .zero, "window must be more than zero (is \(window))")
+        precondition(breakTime > .zero, "breakTime must be more than zero (is \(breakTime))")
+        precondition(longestBreak >= breakTime, "longestBreak must be at least breakTime, which is \(breakTime) (is \(longestBreak))")
+        precondition(probes >= 1, "probes must be at least 1 (is \(probes))")
+        precondition((0...1).contains(slowRatio), "slowRatio must be from 0 to 1 (is \(slowRatio))")
+        (self.failureRatio, self.minimumCalls, self.window, self.breakTime) = (failureRatio, minimumCalls, window, breakTime)
+        (self.longestBreak, self.probes, self.slowCall, self.slowRatio) = (longestBreak, probes, slowCall, slowRatio)
+    }
+
+    /// Opens for 5 s when half of at least 20 calls within 30 s fail, and closes after three successful probes.
+    public static let standard = CircuitBreakerPolicy()
+
+    /// When the circuit opens, and for how long: `opens at 50 % of 20 in 30 s, for 5 s`.
+    public var description: String {
+        let slow = slowCall.map { " failed or \(slowRatio.inPercent) slower than \($0.inWords)" } ?? ""
+        return "opens at \(failureRatio.inPercent)\(slow) of \(minimumCalls) in \(window.inWords), for \(breakTime.inWords)"
+    }
+}

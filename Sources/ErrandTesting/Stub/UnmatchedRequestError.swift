@@ -1,0 +1,41 @@
+public import ErrandCore
+
+/// The error of a request without a matching stub.
+public struct UnmatchedRequestError: RequestFailure {
+    public var request: Request?
+    public var attempts: [AttemptRecord] = []
+    /// The stub that matched most criteria, and those that it did not match; `nil` if there are no stubs.
+    public let nearest: String?
+
+    public var phase: ExchangePhase { .request }
+    public var delivery: Delivery { attempts.delivery }
+
+    public var description: String {
+        "\(request.map { "\($0): " } ?? "")no stub matches; " + (nearest.map { "the nearest, \($0)" } ?? "there are none")
+    }
+
+    /// A sentence for people.
+    public var errorDescription: String? { "No stub responds to the request." }
+    public var failureReason: String? { (nearest.map { "the nearest stub, \($0)" } ?? "there are no stubs").asSentence }
+    public var recoverySuggestion: String? { "Add a stub that matches the request, or correct the request." }
+}
+
+extension UnmatchedRequestError {
+    init(_ index: Int, in state: StubTransport.State) {
+        let recorded = state.requests[index]
+        request = recorded.request
+        let scored = zip(state.stubs, state.uses).map { (stub: $0, missed: $0.matcher.missed(by: recorded), used: $1) }
+        nearest = scored.min { ($0.missed.count, $1.stub.matcher.count) < ($1.missed.count, $0.stub.matcher.count) }
+            .map { nearest in
+                if nearest.missed.isEmpty {
+                    let why = nearest.stub.script.isEmpty ? "it has no response" : "its \(nearest.used) responses are used up"
+                    return "'\(nearest.stub)' matches, but \(why)"
+                }
+                return "'\(nearest.stub)' differs in \(nearest.missed.joined(separator: ", "))"
+            }
+    }
+}
+
+extension UnmatchedRequestError: CustomReflectable {
+    public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
+}
