@@ -95,7 +95,7 @@ public struct StatusError: RequestFailure {
 
 extension StatusError {
     private var shownStatus: String {
-        "status \(head.status.code)" + (head.status.reasonPhrase.isEmpty ? "" : " \(head.status.reasonPhrase)")
+        "status \(head.status.code)" + (head.status.reasonPhrase.isEmpty ? "" : " \(head.status.reasonPhrase.shownSafely())")
     }
 
     /// A sentence for people, with the status: `The server a.example needs valid credentials (status 401).`

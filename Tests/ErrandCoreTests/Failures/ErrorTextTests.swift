@@ -157,6 +157,12 @@ import Testing
                 "The server a.example \(what) (status \(code)).", "The server responded with status \(code) \(phrase).", suggestion))
     }
 
+    @Test func aReasonPhraseIsShownSafely() async throws {
+        let error = try await Self.status(.init(code: 500, reasonPhrase: "a\u{202e}b\u{9b}c"))
+        #expect(error.description.hasSuffix(#"status 500 a\u{202e}b\u{9b}c"#))
+        #expect(error.failureReason == #"The server responded with status 500 a\u{202e}b\u{9b}c."#)
+    }
+
     @Test func aStatusWithAWaitAProblemAndAttempts() async throws {
         let waits = try await Self.status(.serviceUnavailable, [.retryAfter: "30"])
         check(
