@@ -37,7 +37,7 @@ import Testing
         let idleRead = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = PhaseTimeouts(connect: .seconds(1), idleRead: .zero)
         }
-        #expect(message(of: idleRead).contains("idleRead must be more than zero, or nil (is 0.0 seconds)"))
+        #expect(message(of: idleRead).contains("idleRead must be more than zero, or nil (is 0 s)"))
         let host = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = RequestCondition.host("a.example", "a b")
         }
@@ -52,7 +52,7 @@ import Testing
         let advance = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             ManualClock().advance(by: .seconds(-1))
         }
-        #expect(message(of: advance).contains("duration must be at least zero (is -1.0 seconds)"))
+        #expect(message(of: advance).contains("duration must be at least zero (is -1 s)"))
     }
 }
 #endif

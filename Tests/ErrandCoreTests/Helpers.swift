@@ -75,9 +75,9 @@ final class ScriptedBodySource: BodySource {
         (self.ending, sentTrailers) = (ending, trailers)
     }
 
-    init(chunks: [[UInt8]]) {
+    init(chunks: [[UInt8]], then ending: Ending = .end) {
         state = Mutex((chunks.filter { !$0.isEmpty }.map { Data($0) }, 0))
-        (ending, sentTrailers) = (.end, nil)
+        (self.ending, sentTrailers) = (ending, nil)
     }
 
     var abandonCount: Int { state.withLock(\.abandonCount) }
@@ -127,6 +127,16 @@ func chunks(of source: any BodySource) async throws -> [String] {
     var all: [String] = []
     while let chunk = try await source.next() { all.append(String(decoding: chunk, as: UTF8.self)) }
     return all
+}
+
+/// A count that several threads raise.
+final class Count: Sendable {
+    private let count = Atomic(0)
+
+    var value: Int { count.load(ordering: .sequentiallyConsistent) }
+
+    /// Returns the count after it.
+    @discardableResult func add(_ more: Int) -> Int { count.add(more, ordering: .sequentiallyConsistent).newValue }
 }
 
 /// A file that goes when this value does.

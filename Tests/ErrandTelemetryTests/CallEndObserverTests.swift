@@ -129,7 +129,7 @@ import Tracing
         let line = lines.all[1]
         #expect(line.level == .warning && line.text.contains("cannot decode Int"), "\(line)")
         #expect(line.metadata["error.type"] == "ResponseDecodingError" && line.metadata["http.response.status_code"] == "200")
-        #expect(line.metadata["errand.elapsed"] == Duration.seconds(3).formattedSeconds)
+        #expect(line.metadata["errand.elapsed"] == Duration.seconds(3).inWords)
         #expect(line.text.contains("body of 9 bytes") == (detail == .body()))
     }
 
@@ -138,7 +138,7 @@ import Tracing
         let (logger, lines) = recordingLogger()
         #expect(
             try await client(answer) { $0.log(to: logger, detail: detail, style: .oneLine, metadata: .all, clock: clock) }.value(slow) == 7)
-        let elapsed = Duration.seconds(3).formattedSeconds
+        let elapsed = Duration.seconds(3).inWords
         #expect(lines.all.map(\.level) == [.info, .info])
         let text = "GET https://a.example/x: 200 in \(elapsed)"
         #expect(lines.all.last?.text.hasPrefix(text) == true && lines.all.last?.metadata["errand.elapsed"] == elapsed)

@@ -80,7 +80,7 @@ func uploaded(_ url: URL, to api: APIClient) async throws -> Photo {
 
 func logged(_ stack: HTTPStack) -> HTTPStack {
     let logged = stack.log(to: Logger(label: "app"), curl: true).number()
-    // #1 GET https://api.example/notes/7: 200 in 0.021 s
+    // #1 GET https://api.example/notes/7: 200 in 21 ms
     return logged
 }
 

@@ -40,7 +40,7 @@ extension AsyncHTTPClientTransport.Configuration {
     func clientConfiguration(tls: TLSConfiguration, decompressing: Bool, _ watch: ConnectionWatch) -> HTTPClient.Configuration {
         precondition(maxDecompressionRatio > 0, "maxDecompressionRatio must be at least 1 (is \(maxDecompressionRatio))")
         precondition(maxConnectionsPerHost > 0, "maxConnectionsPerHost must be at least 1 (is \(maxConnectionsPerHost))")
-        precondition(connectTimeout > .zero, "connectTimeout must be more than zero (is \(connectTimeout))")
+        precondition(connectTimeout > .zero, "connectTimeout must be more than zero (is \(connectTimeout.inWords))")
         var settings = HTTPClient.Configuration()
         settings.redirectConfiguration = .disallow
         settings.decompression = decompressing ? .enabled(limit: .ratio(maxDecompressionRatio)) : .disabled

@@ -10,7 +10,7 @@ enum Patience {
 
     /// Runs `check`, which ends within twice `limit` even if an expected step never happens.
     static func bounded(_ name: String, _ limit: Duration, _ check: @escaping @Sendable () async throws -> Void) async throws {
-        precondition(limit > .zero, "patience must be more than zero (is \(limit))")
+        precondition(limit > .zero, "patience must be more than zero (is \(limit.inWords))")
         let limit = limit.bounded
         try await $forOne.withValue(limit) {
             try await withDeadline("the end of \(name)", within: (limit * 2).bounded) { try await check() }
@@ -22,7 +22,7 @@ enum Patience {
 struct ConformanceTimeout: Error, CustomStringConvertible {
     let what: String
     let limit: Duration
-    var description: String { "waited \(limit) for \(what)" }
+    var description: String { "waited \(limit.inWords) for \(what)" }
 }
 
 /// Returns the result of `operation`, which runs in its own task. An operation that ignores its cancellation is not waited for.

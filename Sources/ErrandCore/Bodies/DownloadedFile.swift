@@ -19,7 +19,7 @@ public struct DownloadedFile: Sendable {
 
 extension DownloadedFile: CustomStringConvertible, CustomReflectable {
     /// The path, the length, the status and the request, without secrets.
-    public var description: String { "\(url.path) (\(bytes) bytes), \(head.status.code) to \(request)" }
+    public var description: String { "\(url.path.shownSafely()) (\(bytes) bytes), \(head.status.code) to \(request)" }
 
     /// The description.
     public var customMirror: Mirror { Mirror(self, children: ["file": description]) }

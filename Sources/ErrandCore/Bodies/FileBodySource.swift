@@ -1,7 +1,10 @@
 internal import Synchronization
 
 /// A source of a file or a part of it. It reads 128 KiB at a time, and keeps no more in memory.
-final class FileBodySource: BodySource {
+///
+/// It does not read on Swift's cooperative threads. A read that the disk delays is not interrupted: a reader that is cancelled meanwhile
+/// gets its `CancellationError` after it.
+package final class FileBodySource: BodySource {
     static let chunkBytes = 128 * 1024
 
     private struct State {
@@ -11,15 +14,15 @@ final class FileBodySource: BodySource {
     }
 
     private let path: String
+    private let calls: FileCalls
     private let state: Mutex<State>
 
-    /// - Throws: ``FileReadError`` if the file can't be opened.
-    init(path: String, from offset: Int64, to end: Int64) throws {
-        self.path = path
-        state = Mutex(State(file: try ReadOnlyFile(path: path), offset: offset, end: end))
+    package init(_ file: ReadOnlyFile, path: String, from offset: Int64, to end: Int64, calls: FileCalls = .system) {
+        (self.path, self.calls) = (path, calls)
+        state = Mutex(State(file: file, offset: offset, end: end))
     }
 
-    func next() async throws -> Data? {
+    package func next() async throws -> Data? {
         try Task.checkCancellation()
         let (file, offset, count) = state.withLock { state in
             (state.file, state.offset, Int(min(Int64(Self.chunkBytes), state.end - state.offset)))
@@ -28,16 +31,17 @@ final class FileBodySource: BodySource {
             abandon()
             return nil
         }
-        let chunk = try file.read(count: count, at: offset, path: path)
+        let chunk = try await BlockingWork.run { [path, calls] in try file.read(count: count, at: offset, path: path, calls: calls) }
+        try Task.checkCancellation()
         guard !chunk.isEmpty else {
             // The length was declared to the server: a file that has become shorter can't be sent completely.
-            throw FileReadError(path: path, operation: "read (the file became shorter)", code: 5)
+            throw FileReadError(path: path, operation: "read", code: 5, reason: "it has become shorter since the request was made")
         }
         state.withLock { $0.offset += Int64(chunk.count) }
         return chunk
     }
 
-    func abandon() {
+    package func abandon() {
         let file = state.withLock { state in
             let file = state.file
             state.file = nil

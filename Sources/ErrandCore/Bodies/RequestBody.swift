@@ -72,7 +72,7 @@ public struct RequestBody: Sendable {
     /// Returns a body of text, encoded as UTF-8.
     public static func text(_ text: String) -> RequestBody { .data(Data(text.utf8)) }
 
-    /// Returns a body that reads a file, or a part of it, while it is sent.
+    /// Returns a body that reads a file, or a part of it, while it is sent: 128 KiB at a time, and not on Swift's cooperative threads.
     ///
     /// - Parameters:
     ///   - path: a regular file. Its length is read now. If the file is shorter when it is sent, the request fails.
@@ -83,7 +83,9 @@ public struct RequestBody: Sendable {
         let isWhole = range == nil
         let range = range ?? 0..<length
         guard range.lowerBound >= 0, range.upperBound <= length else {
-            throw FileReadError(path: path, operation: "read the bytes \(range) of its \(length)", code: 22)
+            throw FileReadError(
+                path: path, operation: "read", code: 22,
+                reason: "the range \(range.lowerBound)..<\(range.upperBound) is not within its \(length) bytes")
         }
         return RequestBody(
             .file(path: path, range: range, isWhole: isWhole), length: range.upperBound - range.lowerBound, replay: .seekable)
@@ -162,7 +164,8 @@ public struct RequestBody: Sendable {
         case .empty: return DataBodySource(Data())
         case .data(let data): return DataBodySource(data.dropFirst(Int(offset)))
         case .file(let path, let range, _):
-            return try FileBodySource(path: path, from: min(range.lowerBound + offset, range.upperBound), to: range.upperBound)
+            let file = try await BlockingWork.run { try ReadOnlyFile(path: path) }
+            return FileBodySource(file, path: path, from: min(range.lowerBound + offset, range.upperBound), to: range.upperBound)
         case .stream(let open): return try await open(offset)
         }
     }

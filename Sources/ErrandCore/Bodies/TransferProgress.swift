@@ -58,7 +58,7 @@ final class ProgressMeter: Sendable {
     init(
         total: Int64?, interval: Duration, clock: any Clock<Duration>, _ report: @escaping @Sendable (TransferProgress) -> Void
     ) {
-        precondition(interval >= .zero, "interval must be at least zero (is \(interval))")
+        precondition(interval >= .zero, "interval must be at least zero (is \(interval.inWords))")
         (self.total, self.interval, elapsed, self.report) = (total, interval, stopwatch(clock), report)
     }
 

@@ -10,8 +10,8 @@ extension CallProfile: CustomStringConvertible {
         let timings = timings
         var last = "\(timings.exchanges.count) \(timings.exchanges.count == 1 ? "request" : "requests")"
         if timings.redirectCount > 0 { last += ", \(timings.redirectCount) \(timings.redirectCount == 1 ? "redirect" : "redirects")" }
-        if let total = timings.total { last += ", \(total.formattedMilliseconds) from the first request to the last byte" }
-        if let duration, let result { last += ", \(duration.formattedMilliseconds) in all, \(result)" }
+        if let total = timings.total { last += ", \(total.inWords) from the first request to the last byte" }
+        if let duration, let result { last += ", \(duration.inWords) in all, \(result)" }
         return (rows.map { $0.laidOut(width) } + [last]).joined(separator: "\n")
     }
 
@@ -28,8 +28,8 @@ extension CallProfile: CustomStringConvertible {
         func laidOut(_ width: Int) -> String {
             guard let duration else { return name }
             let shown = name.count > width ? name.prefix(width - 1) + "…" : name + String(repeating: " ", count: width - name.count)
-            var line = shown + duration.leftPadded(12)
-            if let own { line += "  own " + own.leftPadded(12) }
+            var line = shown + duration.leftPadded(11)
+            if let own { line += "  own " + own.leftPadded(11) }
             if let result { line += "  \(result)" }
             return line
         }
@@ -38,8 +38,8 @@ extension CallProfile: CustomStringConvertible {
     private static func add(_ layer: Layer, depth: Int, to rows: inout [Row]) {
         rows.append(
             Row(
-                name: String(repeating: "  ", count: depth) + layer.name, duration: layer.duration?.formattedMilliseconds ?? "in progress",
-                own: layer.children.isEmpty ? nil : layer.own?.formattedMilliseconds, result: layer.result))
+                name: String(repeating: "  ", count: depth) + layer.name, duration: layer.duration?.inWords ?? "in progress",
+                own: layer.children.isEmpty ? nil : layer.own?.inWords, result: layer.result))
         if let exchange = layer.exchange {
             let indent = String(repeating: "  ", count: depth + 1)
             var what = "\(indent)\(exchange.method) \(exchange.url)"
@@ -49,7 +49,7 @@ extension CallProfile: CustomStringConvertible {
             }
             rows.append(Row(name: what))
             for phase in exchange.phases {
-                var row = Row(name: indent + phase.name, duration: phase.duration.formattedMilliseconds)
+                var row = Row(name: indent + phase.name, duration: phase.duration.inWords)
                 if phase.name == "send", exchange.sentBytes > 0 { row.result = "\(exchange.sentBytes) bytes" }
                 if phase.name == "receive", exchange.receivedBytes > 0 { row.result = "\(exchange.receivedBytes) bytes" }
                 rows.append(row)
@@ -61,13 +61,4 @@ extension CallProfile: CustomStringConvertible {
 
 extension String {
     fileprivate func leftPadded(_ width: Int) -> String { String(repeating: " ", count: max(0, width - count)) + self }
-}
-
-extension Duration {
-    /// `12.345 ms`.
-    fileprivate var formattedMilliseconds: String {
-        let microseconds = Int64(self / .microseconds(1))
-        let rest = "\(microseconds.magnitude % 1_000)"
-        return "\(microseconds / 1_000)." + String(repeating: "0", count: 3 - rest.count) + rest + " ms"
-    }
 }

@@ -9,15 +9,15 @@ internal import Synchronization
 /// ```
 ///
 /// ```
-/// timeout(30 s)                                                       21.504 ms  own     0.012 ms  200
-///   retry(3 attempts, 100 ms to 20 s, budget 5 + 20 % of successes)   21.492 ms  own     0.031 ms  200
-///     AsyncHTTPClientTransport                                        21.461 ms  200
+/// timeout(30 s)                                                          22 ms  own    0.012 ms  200
+///   retry(3 attempts, 100 ms to 20 s, budget 5 + 20 % of successes)      21 ms  own    0.031 ms  200
+///     AsyncHTTPClientTransport                                           21 ms  200
 ///       GET https://api.example/notes, HTTP/1.1, new connection 1
-///       connect                                                        8.120 ms
-///       send                                                           0.214 ms
-///       wait                                                          13.127 ms
-///       receive                                                        0.402 ms  2048 bytes
-/// 1 request, 21.863 ms from the first request to the last byte, 21.910 ms in all, 200
+///       connect                                                        8.12 ms
+///       send                                                          0.214 ms
+///       wait                                                             13 ms
+///       receive                                                       0.402 ms  2048 bytes
+/// 1 request, 22 ms from the first request to the last byte, 22 ms in all, 200
 /// ```
 ///
 /// The profile is complete when the last exchange is over: read it after the body. `profile()` creates one for each call, as

@@ -2,7 +2,7 @@
 ///
 /// ```swift
 /// let response = try await stack.send(request)
-/// for attempt in response.metadata.attempts { print(attempt) }    // attempt 1: 503, then waited 0.1 s
+/// for attempt in response.metadata.attempts { print(attempt) }    // attempt 1: 503, then waited 100 ms
 /// ```
 public struct AttemptRecord: Sendable, CustomStringConvertible {
     /// What came of an attempt.
@@ -30,7 +30,7 @@ public struct AttemptRecord: Sendable, CustomStringConvertible {
 
     /// Number, outcome and wait, without secrets.
     public var description: String {
-        "attempt \(number): \(outcome), then waited \(delay.formattedSeconds)"
+        "attempt \(number): \(outcome), then waited \(delay.inWords)"
     }
 }
 

@@ -85,6 +85,7 @@ package func shownError(_ error: any Error) -> String {
     switch error {
     case let failure as any RequestFailure: failure.description
     case let invalid as InvalidURLError: invalid.description
+    case let file as FileReadError: file.description
     case let file as FileWriteError: file.description
     default: "\(type(of: error))"
     }

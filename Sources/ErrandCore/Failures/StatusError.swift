@@ -5,7 +5,7 @@ public import ErrandFormats
 /// The description has the request, the status, the title of the problem, `Retry-After` and the earlier attempts:
 ///
 /// ```
-/// GET https://a.example/x: status 503 Service Unavailable; the server asks to wait for 30.0 s; attempt 1: 503, then waited 0.1 s
+/// GET https://a.example/x: status 503 Service Unavailable; the server asks to wait for 30 s; attempt 1: 503, then waited 100 ms
 /// ```
 public struct StatusError: RequestFailure {
     /// The most that an error keeps of the response's body: 64 KiB. The rest is abandoned.
@@ -88,14 +88,14 @@ public struct StatusError: RequestFailure {
         var text = request.map { "\($0): " } ?? ""
         text += shownStatus
         if let problem, !problem.description.isEmpty { text += " (\(problem.description.shownSafely()))" }
-        if let retryAfter { text += "; the server asks to wait for \(retryAfter.formattedSeconds)" }
+        if let retryAfter { text += "; the server asks to wait for \(retryAfter.inWords)" }
         return text + shownAttempts
     }
 }
 
 extension StatusError {
     private var shownStatus: String {
-        "status \(head.status.code)" + (head.status.reasonPhrase.isEmpty ? "" : " \(head.status.reasonPhrase)")
+        "status \(head.status.code)" + (head.status.reasonPhrase.isEmpty ? "" : " \(head.status.reasonPhrase.shownSafely())")
     }
 
     /// A sentence for people, with the status: `The server a.example needs valid credentials (status 401).`

@@ -66,7 +66,7 @@ extension TransportError {
         var text = code.description
         if !phaseIsKnown {
             text += " \(phase.activity)"
-            if let elapsed { text += " after \(elapsed.formattedSeconds)" }
+            if let elapsed { text += " after \(elapsed.inWords)" }
         }
         return message.isEmpty ? text : text + ": \(message)"
     }

@@ -4,7 +4,7 @@
 ///
 /// ```
 /// GET https://a.example/: cannot connect: connection refused (not sent)
-/// GET https://a.example/: timed out while waiting for the response after 0.211 s: the limit firstByte is 200 ms (may have been sent)
+/// GET https://a.example/: timed out while waiting for the response after 211 ms: the limit firstByte is 200 ms (may have been sent)
 /// GET https://a.example/: connection lost while reading the body after 2.3 s: connection reset by the server (sent)
 /// ```
 public struct TransportError: RequestFailure {
@@ -130,33 +130,6 @@ extension Delivery {
         case .sent: "sent"
         }
     }
-}
-
-extension Duration {
-    /// As seconds, to the millisecond.
-    package var formattedSeconds: String {
-        let milliseconds = (self / .milliseconds(1)).rounded()
-        return "\(milliseconds / 1000) s"
-    }
-
-    /// In words, for labels: `30 s`, `1.5 s`, `250 ms`, `0.2 ms`.
-    package var inWords: String {
-        let nanoseconds = self / .nanoseconds(1)
-        if nanoseconds == 0 { return "0 s" }
-        let (count, unit) = abs(nanoseconds) >= 1e9 ? (nanoseconds / 1e9, "s") : (nanoseconds / 1e6, "ms")
-        return "\(count.inWords) \(unit)"
-    }
-}
-
-extension Double {
-    /// With at most three digits after the point, and none where they are zeros.
-    package var inWords: String {
-        let rounded = (self * 1000).rounded() / 1000
-        return abs(rounded) < 1e15 && rounded == rounded.rounded() ? "\(Int64(rounded))" : "\(rounded)"
-    }
-
-    /// A share as a percentage: `50 %`, `99.9 %`.
-    package var inPercent: String { "\((self * 100).inWords) %" }
 }
 
 extension TransportError: CustomReflectable {

@@ -91,8 +91,8 @@ public struct Deadline: Sendable, CustomStringConvertible {
         }
     }
 
-    /// The remaining time as text, for example `in 2.5 seconds`.
-    public var description: String { "in \(remaining)" }
+    /// The remaining time as text, for example `in 2.5 s`.
+    public var description: String { "in \(remaining.inWords)" }
 }
 
 private protocol ClockInstant: AnyObject, Sendable {

@@ -38,13 +38,15 @@ package final class OutputFile: Sendable {
         (self.path, self.options, self.calls) = (path, options, calls)
         var status = stat()
         // The system would take what stands before it for the path.
-        if path.utf8.contains(0) { throw FileWriteError(path: path, operation: "write", code: EINVAL) }
+        if path.utf8.contains(0) {
+            throw FileWriteError(path: path, operation: "write", code: EINVAL, reason: "a path must not contain a NUL")
+        }
         if path.utf8.last == UInt8(ascii: "/") || (stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR) {
             throw FileWriteError(path: path, operation: "write", code: EISDIR)
         }
         // A rename would put a regular file in the place of a device or a pipe.
         if lstat(path, &status) == 0, ![S_IFREG, S_IFLNK].contains(status.st_mode & S_IFMT) {
-            throw FileWriteError(path: path, operation: "replace, as it is not a regular file,", code: EINVAL)
+            throw FileWriteError(path: path, operation: "replace", code: EINVAL, reason: "it is not a regular file")
         }
         if !options.replacesExistingFile, lstat(path, &status) == 0 { throw FileWriteError(path: path, operation: "write", code: EEXIST) }
         var temporary = ""
@@ -58,8 +60,8 @@ package final class OutputFile: Sendable {
         guard descriptor >= 0 else { throw FileWriteError(path: path, operation: "create a file beside", code: errno) }
         temporaryPath = temporary
         state = Mutex(State(descriptor: descriptor))
-        // Not for 0600, as a file system without permissions may refuse it.
-        if options.permissions != 0o600, fchmod(descriptor, mode_t(options.permissions)) != 0 {
+        // The umask may have taken some away. The default must not fail on a file system without permissions, which may refuse this.
+        if fchmod(descriptor, mode_t(options.permissions)) != 0, options.permissions != FileWriteOptions.standard.permissions {
             throw failure("set the permissions of")
         }
     }
@@ -91,11 +93,10 @@ package final class OutputFile: Sendable {
     /// Closes the file and gives it its name.
     package func commit() throws {
         guard let descriptor = state.withLock({ $0.descriptor.take() }) else { throw failure("write", EBADF) }
-        let isSynchronized = !options.synchronizesToDisk || fsync(descriptor) == 0
-        let code = errno
+        let code = options.synchronizesToDisk ? calls.synchronize(descriptor) : 0
         // Some file systems report a full disk here.
         let isClosed = close(descriptor) == 0 || errno == EINTR
-        guard isSynchronized else { throw failure("synchronize", code) }
+        guard code == 0 else { throw failure("synchronize", code) }
         guard isClosed else { throw failure("close") }
         if options.replacesExistingFile {
             guard rename(temporaryPath, path) == 0 else { throw failure("move the finished file to") }
@@ -112,9 +113,10 @@ package final class OutputFile: Sendable {
     private func synchronizeFolder() throws {
         let folder = Self.folder(of: path)
         let descriptor = open(folder.isEmpty ? "." : folder, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw failure("synchronize the folder of") }
+        guard descriptor >= 0 else { throw failure(FileWriteError.folderSynchronization) }
         defer { _ = close(descriptor) }
-        guard fsync(descriptor) == 0 else { throw failure("synchronize the folder of") }
+        let code = calls.synchronize(descriptor)
+        guard code == 0 else { throw failure(FileWriteError.folderSynchronization, code) }
     }
 
     /// Removes the temporary file; does nothing once there is none.
@@ -130,60 +132,28 @@ package final class OutputFile: Sendable {
     deinit { discard() }
 }
 
-/// The system's call that writes: a parameter, so that a test can let a disk be full.
+/// The system's calls in which a disk shows that it is slow, full or broken: a parameter, so that a test can have such a disk.
 package struct FileCalls: Sendable {
     /// Writes some of the bytes. Returns how many, or the negative error number.
-    package var write: @Sendable (_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int
-
-    package init(write: @escaping @Sendable (_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int) { self.write = write }
+    package var write: @Sendable (_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int = { descriptor, bytes in
+        let count = systemWrite(descriptor, bytes.baseAddress, bytes.count)
+        return count >= 0 ? count : -Int(errno)
+    }
+    /// Reads some bytes from an offset. Returns how many, 0 at the end, or the negative error number.
+    package var read: @Sendable (_ descriptor: Int32, _ bytes: UnsafeMutableRawBufferPointer, _ offset: Int64) -> Int = {
+        let count = pread($0, $1.baseAddress, $1.count, off_t($2))
+        return count >= 0 ? count : -Int(errno)
+    }
+    /// Forces a file or a folder to the disk. Returns 0, or the error number.
+    package var synchronize: @Sendable (_ descriptor: Int32) -> Int32 = { fsync($0) == 0 ? 0 : errno }
 
     /// The system's own.
-    package static let system = FileCalls { systemWrite($0, $1) }
+    package static let system = FileCalls()
+
+    private init() {}
+
+    package init(write: @escaping @Sendable (_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int) { self.write = write }
 }
 
-private func systemWrite(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
-    let count = write(descriptor, bytes.baseAddress, bytes.count)
-    return count >= 0 ? count : -Int(errno)
-}
-
-/// A response's body could not be written to a file.
-///
-/// Nothing is left behind: neither a part of the new file nor a temporary one, and a file that was there before is as it was. The exception is
-/// `synchronize the folder of`: then the new file is complete and has its name, but a loss of power may undo that.
-public struct FileWriteError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
-    /// The path of the file that was to be written.
-    public let path: String
-    /// What was tried: `write`, `create a file beside`, `close`, `move the finished file to`, `synchronize` and the like.
-    public let operation: String
-    /// The system's error number (`errno`): `ENOSPC` for a full disk, `ENOENT` for a missing folder, `EEXIST` for a file that must not be
-    /// replaced.
-    public let code: Int32
-
-    /// Creates an error.
-    public init(path: String, operation: String, code: Int32) {
-        (self.path, self.operation, self.code) = (path, operation, code)
-    }
-
-    /// The operation, the path and the system's error, in words and as a number: `cannot write '/data/a.zip': no space left on the disk
-    /// (errno 28)`.
-    public var description: String {
-        let words = systemErrorText(code)
-        return "cannot \(operation) '\(path.shownSafely())': \(words)" + (words.hasSuffix("(errno \(code))") ? "" : " (errno \(code))")
-    }
-
-    /// A sentence for people, with the path: what an alert shows as `localizedDescription`.
-    public var errorDescription: String? { "The file '\(path.shownSafely())' cannot be written." }
-    /// The system's error in words.
-    public var failureReason: String? { systemErrorText(code).asSentence }
-    /// What a person can do about a full disk, a missing folder, missing permission or an existing file; `nil` for other errors.
-    public var recoverySuggestion: String? {
-        switch code {
-        case ENOSPC, EDQUOT: "Free some space and try again."
-        case ENOENT: "Create the folder and try again."
-        case EACCES, EPERM, EROFS: "Choose a folder that this program may write to."
-        case EEXIST: "Choose another name, or allow the file to be replaced."
-        case EISDIR: "Choose the name of a file: this is a folder."
-        default: nil
-        }
-    }
-}
+/// Where `write` is the name of a member, it hides the function.
+private func systemWrite(_ descriptor: Int32, _ bytes: UnsafeRawPointer?, _ count: Int) -> Int { write(descriptor, bytes, count) }

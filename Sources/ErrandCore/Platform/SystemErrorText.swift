@@ -6,6 +6,18 @@ internal import Musl
 internal import Darwin
 #endif
 
+/// What a person can do about an error number of writing a file; `nil` for most.
+package func fileWriteAdvice(_ code: Int32) -> String? {
+    switch code {
+    case ENOSPC, EDQUOT: "Free some space and try again."
+    case ENOENT: "Create the folder and try again."
+    case EACCES, EPERM, EROFS: "Choose a folder that this program may write to."
+    case EEXIST: "Choose another name, or allow the file to be replaced."
+    case EISDIR: "Choose the name of a file: this is a folder."
+    default: nil
+    }
+}
+
 /// The words for an error number of the system (`errno`), such as `connection refused` for `ECONNREFUSED`.
 ///
 /// A number without words of its own has the system's text and the number: `level 2 not synchronized (errno 45)`.

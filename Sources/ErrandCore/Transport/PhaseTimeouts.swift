@@ -36,7 +36,7 @@ public struct PhaseTimeouts: Sendable {
             ("queue", queue), ("connect", connect), ("firstByte", firstByte), ("idleRead", idleRead), ("idleWrite", idleWrite),
         ]
         for (name, limit) in limits {
-            precondition(limit.map { $0 > .zero } ?? true, "\(name) must be more than zero, or nil (is \(limit ?? .zero))")
+            precondition(limit.map { $0 > .zero } ?? true, "\(name) must be more than zero, or nil (is \((limit ?? .zero).inWords))")
         }
         (self.queue, self.connect, self.firstByte) = (queue, connect, firstByte)
         (self.idleRead, self.idleWrite, self.clock) = (idleRead, idleWrite, clock)

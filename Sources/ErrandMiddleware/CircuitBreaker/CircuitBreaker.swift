@@ -147,14 +147,14 @@ public struct CircuitBreakerError: RequestFailure {
 
     public var description: String {
         "\(request.map { "\($0): " } ?? "")refused: "
-            + (retryAfter.map { "the circuit stays open for another \($0.formattedSeconds)" } ?? "the circuit is open")
+            + (retryAfter.map { "the circuit stays open for another \($0.inWords)" } ?? "the circuit is open")
             + " (not sent)" + shownAttempts
     }
 
     /// A sentence for people.
     public var errorDescription: String? { "The request was not sent, because \(shownServer) did not work properly a moment ago." }
     public var failureReason: String? {
-        (retryAfter.map { "the circuit stays open for another \($0.formattedSeconds)" } ?? "the circuit is open").asSentence
+        (retryAfter.map { "the circuit stays open for another \($0.inWords)" } ?? "the circuit is open").asSentence
     }
     public var recoverySuggestion: String? { tryAgain(in: retryAfter) }
 }

@@ -35,9 +35,11 @@ public struct CircuitBreakerPolicy: Sendable, Hashable, CustomStringConvertible 
     ) {
         precondition((0...1).contains(failureRatio), "failureRatio must be from 0 to 1 (is \(failureRatio))")
         precondition(minimumCalls >= 1, "minimumCalls must be at least 1 (is \(minimumCalls))")
-        precondition(window > .zero, "window must be more than zero (is \(window))")
-        precondition(breakTime > .zero, "breakTime must be more than zero (is \(breakTime))")
-        precondition(longestBreak >= breakTime, "longestBreak must be at least breakTime, which is \(breakTime) (is \(longestBreak))")
+        precondition(window > .zero, "window must be more than zero (is \(window.inWords))")
+        precondition(breakTime > .zero, "breakTime must be more than zero (is \(breakTime.inWords))")
+        precondition(
+            longestBreak >= breakTime, "longestBreak must be at least breakTime, which is \(breakTime.inWords) (is \(longestBreak.inWords))"
+        )
         precondition(probes >= 1, "probes must be at least 1 (is \(probes))")
         precondition((0...1).contains(slowRatio), "slowRatio must be from 0 to 1 (is \(slowRatio))")
         (self.failureRatio, self.minimumCalls, self.window, self.breakTime) = (failureRatio, minimumCalls, window, breakTime)

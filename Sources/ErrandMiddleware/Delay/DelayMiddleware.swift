@@ -20,7 +20,7 @@ public struct DelayMiddleware: HTTPMiddleware {
     ///   - delay: the time to wait before each request; at least zero.
     ///   - clock: the clock that measures it.
     public init(by delay: Duration, clock: any Clock<Duration> = ContinuousClock()) {
-        precondition(delay >= .zero, "delay must be at least zero (is \(delay))")
+        precondition(delay >= .zero, "delay must be at least zero (is \(delay.inWords))")
         (self.delay, self.clock) = (delay, clock)
     }
 
@@ -31,7 +31,8 @@ public struct DelayMiddleware: HTTPMiddleware {
         guard let delay = request.options.delay.resolved(delay), delay > .zero else { return try await next.send(request) }
         if let remaining = request.deadline?.remaining, delay >= remaining {
             throw TransportError(
-                .timedOut, phase: .queue, message: "a delay of \(delay) would pass the deadline", request: request, delivery: .notSent)
+                .timedOut, phase: .queue, message: "a delay of \(delay.inWords) would pass the deadline", request: request,
+                delivery: .notSent)
         }
         try await clock.sleep(for: delay.bounded)
         return try await next.send(request)

@@ -19,7 +19,7 @@ public struct HedgePolicy: Sendable, Hashable, CustomStringConvertible {
         ///
         /// - Precondition: `delay` is at least zero.
         public static func fixed(_ delay: Duration) -> Delay {
-            precondition(delay >= .zero, "delay must be at least zero (is \(delay))")
+            precondition(delay >= .zero, "delay must be at least zero (is \(delay.inWords))")
             return Delay(kind: .fixed(delay))
         }
 
@@ -34,8 +34,8 @@ public struct HedgePolicy: Sendable, Hashable, CustomStringConvertible {
             _ share: Double, window: Duration = .seconds(60), minimum: Duration = .milliseconds(1), samples: Int = 30
         ) -> Delay {
             precondition(share > 0 && share < 1, "share must be more than 0 and less than 1 (is \(share))")
-            precondition(window > .zero, "window must be more than zero (is \(window))")
-            precondition(minimum >= .zero, "minimum must be at least zero (is \(minimum))")
+            precondition(window > .zero, "window must be more than zero (is \(window.inWords))")
+            precondition(minimum >= .zero, "minimum must be at least zero (is \(minimum.inWords))")
             precondition(samples >= 1, "samples must be at least 1 (is \(samples))")
             return Delay(kind: .percentile(share, window: window, minimum: minimum, samples: samples))
         }

@@ -7,14 +7,14 @@ public import ErrandCore
 /// let response = try await stack.send(request)
 /// _ = try await response.body.collect()
 /// print(response.metadata.profile!)
-/// // timeout(30 s)                84.115 ms  own     0.013 ms  200
-/// //   AsyncHTTPClientTransport   84.102 ms  200
+/// // timeout(30 s)                   84 ms  own    0.013 ms  200
+/// //   AsyncHTTPClientTransport      84 ms  200
 /// //     GET https://a.example/, HTTP/2, new connection 1
-/// //     connect                  52.310 ms
-/// //     send                      0.041 ms
-/// //     wait                     31.200 ms
-/// //     receive                   0.540 ms  5120 bytes
-/// // 1 request, 84.091 ms from the first request to the last byte, 84.130 ms in all, 200
+/// //     connect                     52 ms
+/// //     send                     0.041 ms
+/// //     wait                        31 ms
+/// //     receive                   0.54 ms  5120 bytes
+/// // 1 request, 84 ms from the first request to the last byte, 84 ms in all, 200
 /// ```
 ///
 /// The call ends with its last exchange. A typed call ends when its value was decoded, or when decoding failed. See

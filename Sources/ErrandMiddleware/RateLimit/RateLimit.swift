@@ -25,7 +25,7 @@ public struct RateLimit: Sendable, Hashable, CustomStringConvertible {
     ///   - burst: the number of requests that may be sent at once: from 1 to `count`. `nil`, the default, is `count`.
     public init(_ count: Int, per window: Duration, burst: Int? = nil) {
         precondition((1...100_000).contains(count), "count must be from 1 to 100,000 (is \(count))")
-        precondition(window >= .milliseconds(1), "window must be at least a millisecond (is \(window))")
+        precondition(window >= .milliseconds(1), "window must be at least a millisecond (is \(window.inWords))")
         let burst = burst ?? count
         precondition((1...count).contains(burst), "burst must be from 1 to count, which is \(count) (is \(burst))")
         (self.count, self.window, self.burst) = (count, window.bounded, burst)

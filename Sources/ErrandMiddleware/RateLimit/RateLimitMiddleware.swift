@@ -55,8 +55,8 @@ public struct RateLimitMiddleware: HTTPMiddleware {
         obeysServer: Bool = true, longestServerWait: Duration = .seconds(3600), storeFailure: StoreFailure = .failOpen,
         clock: any Clock<Duration> = ContinuousClock()
     ) {
-        precondition(maxWait ?? .zero >= .zero, "maxWait must be at least zero, or nil (is \(maxWait ?? .zero))")
-        precondition(longestServerWait >= .zero, "longestServerWait must be at least zero (is \(longestServerWait))")
+        precondition(maxWait ?? .zero >= .zero, "maxWait must be at least zero, or nil (is \((maxWait ?? .zero).inWords))")
+        precondition(longestServerWait >= .zero, "longestServerWait must be at least zero (is \(longestServerWait.inWords))")
         (self.limit, self.scope, self.obeysServer) = (limit, scope, obeysServer)
         limiter = RateLimiter(
             RateLimiter.Settings(
@@ -143,7 +143,7 @@ public struct RateLimitError: RequestFailure {
 
     public var description: String {
         "\(request.map { "\($0): " } ?? "")refused by the rate limit\(cause == .server ? " of the server" : "")"
-            + (retryAfter.map { ": the next request may go in \($0.formattedSeconds)" } ?? "") + " (not sent)" + shownAttempts
+            + (retryAfter.map { ": the next request may go in \($0.inWords)" } ?? "") + " (not sent)" + shownAttempts
     }
 
     /// A sentence for people.

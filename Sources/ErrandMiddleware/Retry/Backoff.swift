@@ -24,7 +24,7 @@ public struct Backoff: Sendable, CustomStringConvertible {
 
     /// The same wait each time; at least zero.
     public static func constant(_ wait: Duration) -> Backoff {
-        precondition(wait >= .zero, "wait must be at least zero (is \(wait))")
+        precondition(wait >= .zero, "wait must be at least zero (is \(wait.inWords))")
         return Backoff(description: "constant \(wait.inWords)") { _ in wait }
     }
 
@@ -37,9 +37,9 @@ public struct Backoff: Sendable, CustomStringConvertible {
     public static func exponential(
         base: Duration = .milliseconds(100), factor: Double = 2, cap: Duration = .seconds(20)
     ) -> Backoff {
-        precondition(base >= .zero, "base must be at least zero (is \(base))")
+        precondition(base >= .zero, "base must be at least zero (is \(base.inWords))")
         precondition(factor >= 1, "factor must be at least 1 (is \(factor))")
-        precondition(cap >= .zero, "cap must be at least zero (is \(cap))")
+        precondition(cap >= .zero, "cap must be at least zero (is \(cap.inWords))")
         return Backoff(description: "\(base.inWords) to \(cap.inWords)") { attempt in
             // Beyond this the product is above any cap, and might not be a number any more.
             let power = (0..<min(attempt - 1, 64)).reduce(1.0) { power, _ in min(power * factor, 1e12) }
@@ -53,8 +53,8 @@ public struct Backoff: Sendable, CustomStringConvertible {
     ///   - unit: the wait after the first attempt; at least zero.
     ///   - cap: the longest wait; at least zero.
     public static func fibonacci(unit: Duration = .milliseconds(100), cap: Duration = .seconds(20)) -> Backoff {
-        precondition(unit >= .zero, "unit must be at least zero (is \(unit))")
-        precondition(cap >= .zero, "cap must be at least zero (is \(cap))")
+        precondition(unit >= .zero, "unit must be at least zero (is \(unit.inWords))")
+        precondition(cap >= .zero, "cap must be at least zero (is \(cap.inWords))")
         return Backoff(description: "fibonacci of \(unit.inWords) to \(cap.inWords)") { attempt in
             var (number, next) = (Int32(1), Int32(1))
             for _ in 1..<min(max(attempt, 1), 45) { (number, next) = (next, number + next) }

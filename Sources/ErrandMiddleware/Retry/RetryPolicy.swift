@@ -55,7 +55,7 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
         statuses: Set<Int> = defaultStatuses, keyedMethods: Set<HTTPRequest.Method> = []
     ) {
         precondition(maxAttempts >= 1, "maxAttempts must be at least 1 (is \(maxAttempts))")
-        precondition(retryAfterCap >= .zero, "retryAfterCap must be at least zero (is \(retryAfterCap))")
+        precondition(retryAfterCap >= .zero, "retryAfterCap must be at least zero (is \(retryAfterCap.inWords))")
         (self.maxAttempts, self.backoff, self.jitter) = (maxAttempts, backoff, jitter)
         (self.retryAfterCap, self.statuses, self.keyedMethods) = (retryAfterCap, statuses, keyedMethods)
     }

@@ -25,7 +25,7 @@ public struct PhaseTimeoutsMiddleware: HTTPMiddleware {
     ///   - limits: the limits of the phases.
     ///   - attempt: the limit of each attempt, including its body: more than zero. `nil`, the default: no limit.
     public init(_ limits: PhaseTimeouts, attempt: Duration? = nil) {
-        precondition(attempt.map { $0 > .zero } ?? true, "attempt must be more than zero, or nil (is \(attempt ?? .zero))")
+        precondition(attempt.map { $0 > .zero } ?? true, "attempt must be more than zero, or nil (is \((attempt ?? .zero).inWords))")
         (self.limits, self.attempt, shared) = (limits, attempt, StackLimits(limits))
     }
 

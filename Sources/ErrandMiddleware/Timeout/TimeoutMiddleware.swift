@@ -23,7 +23,7 @@ public struct TimeoutMiddleware: HTTPMiddleware {
     ///   - duration: the time from when the request passes this layer: more than zero.
     ///   - clock: the clock of the deadline.
     public init(_ duration: Duration, clock: any Clock<Duration> = ContinuousClock()) {
-        precondition(duration > .zero, "duration must be more than zero (is \(duration))")
+        precondition(duration > .zero, "duration must be more than zero (is \(duration.inWords))")
         (self.duration, self.clock) = (duration, clock)
     }
 

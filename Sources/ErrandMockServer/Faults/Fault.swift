@@ -78,7 +78,7 @@ public struct Fault: Sendable, Hashable, CustomStringConvertible {
     ///   - pause: the pause before each piece, on the server's clock; at least zero.
     public static func slowDrip(bytes: Int, every pause: Duration) -> Fault {
         precondition(bytes > 0, "bytes must be at least 1 (is \(bytes))")
-        precondition(pause >= .zero, "every must be at least zero (is \(pause))")
+        precondition(pause >= .zero, "every must be at least zero (is \(pause.inWords))")
         return Fault(kind: .slowDrip(bytes: bytes, every: pause), description: "slowDrip")
     }
 

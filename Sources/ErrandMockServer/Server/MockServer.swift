@@ -173,7 +173,7 @@ public final class MockServer: Sendable, CustomStringConvertible {
         public let counts: Counts
         /// The time and the counts, as text.
         public var description: String {
-            "waited \(limit); \(counts.requests) requests, \(counts.acceptedConnections) connections accepted, \(counts.openConnections) open"
+            "waited \(limit.inWords); \(counts.requests) requests, \(counts.acceptedConnections) connections accepted, \(counts.openConnections) open"
         }
     }
 }

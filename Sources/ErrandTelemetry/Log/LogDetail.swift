@@ -4,18 +4,18 @@
 /// The same call with each of them, as the style ``LogStyle/pretty`` shows it:
 ///
 /// ```
-/// #1 POST https://api.example/notes?draft=true: 201 in 0.073 s
+/// #1 POST https://api.example/notes?draft=true: 201 in 73 ms
 /// ```
 ///
 /// ```
-/// #1 POST https://api.example/notes?draft=true: 201 in 0.073 s
+/// #1 POST https://api.example/notes?draft=true: 201 in 73 ms
 ///   > Authorization: <redacted>
 ///   > Content-Type: application/json
 ///   < Location: /notes/7
 /// ```
 ///
 /// ```
-/// #1 POST https://api.example/notes?draft=true: 201 in 0.073 s
+/// #1 POST https://api.example/notes?draft=true: 201 in 73 ms
 ///   > Authorization: <redacted>
 ///   > Content-Type: application/json
 ///   > body of 33 bytes:
@@ -64,8 +64,8 @@ public enum LogStyle: Sendable, Hashable {
     /// line of its own: `>` marks what was sent, `<` what came back. JSON is indented. Only the first line begins at the margin.
     ///
     /// ```
-    /// #1 GET https://api.example/notes/7: 200 in 0.021 s
-    /// #2 GET https://api.example/notes/8: 500 in 0.005 s
+    /// #1 GET https://api.example/notes/7: 200 in 21 ms
+    /// #2 GET https://api.example/notes/8: 500 in 5 ms
     ///   curl -X GET --path-as-is --globoff 'https://api.example/notes/8' -H 'User-Agent:' -H 'Accept:'
     /// ```
     case pretty
@@ -74,7 +74,7 @@ public enum LogStyle: Sendable, Hashable {
     ///
     /// ```
     /// #1 POST https://api.example/notes | Content-Type: application/json | body of 16 bytes: {"title":"Milk"}
-    /// #1 POST https://api.example/notes: 201 in 0.073 s | Location: /notes/7 | body of 8 bytes: {"id":7}
+    /// #1 POST https://api.example/notes: 201 in 73 ms | Location: /notes/7 | body of 8 bytes: {"id":7}
     /// ```
     case oneLine
 }

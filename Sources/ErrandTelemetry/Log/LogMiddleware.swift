@@ -10,8 +10,8 @@ public import Logging
 /// ```
 ///
 /// ```
-/// #1 GET https://api.example/notes/7: 200 in 0.021 s
-/// #2 GET https://api.example/notes/8: 500 in 0.005 s
+/// #1 GET https://api.example/notes/7: 200 in 21 ms
+/// #2 GET https://api.example/notes/8: 500 in 5 ms
 ///   curl -X GET --path-as-is --globoff 'https://api.example/notes/8' -H 'User-Agent:' -H 'Accept:'
 /// ```
 ///
@@ -91,7 +91,7 @@ public struct LogMiddleware: HTTPMiddleware {
         let elapsed = stopwatch(clock)
         let log = ExchangeLog(
             logger: logger, level: level, detail: detail, style: style, carriedMetadata: metadata, carriesCURL: carriesCURL,
-            request: request, elapsed: { elapsed().formattedSeconds })
+            request: request, elapsed: { elapsed().inWords })
         log.logRequest()
         do {
             var response = try await next.send(request)

@@ -1,3 +1,4 @@
+internal import ErrandCore
 internal import Synchronization
 
 /// A clock whose time the test controls: a backoff of thirty minutes takes no time.
@@ -121,7 +122,7 @@ public final class ManualClock: Clock, Sendable {
 
     /// Advances the time by `duration`, which is at least zero, and wakes the sleepers that are due, the earliest first.
     public func advance(by duration: Duration) {
-        precondition(duration >= .zero, "duration must be at least zero (is \(duration))")
+        precondition(duration >= .zero, "duration must be at least zero (is \(duration.inWords))")
         wake { $0.now = $0.now.advanced(by: duration) }
     }
 

@@ -1,3 +1,5 @@
+internal import ErrandCore
+
 /// The latency and the throughput of a network that a stub or a mock server simulates.
 public struct NetworkConditions: Sendable, Hashable, CustomStringConvertible {
     /// The wait before the head of the response; at least zero.
@@ -9,7 +11,7 @@ public struct NetworkConditions: Sendable, Hashable, CustomStringConvertible {
 
     /// Creates conditions; by default, without latency and limits.
     public init(latency: Duration = .zero, downloadBytesPerSecond: Int? = nil, uploadBytesPerSecond: Int? = nil) {
-        precondition(latency >= .zero, "latency must be at least zero (is \(latency))")
+        precondition(latency >= .zero, "latency must be at least zero (is \(latency.inWords))")
         for (name, rate) in [("downloadBytesPerSecond", downloadBytesPerSecond), ("uploadBytesPerSecond", uploadBytesPerSecond)] {
             precondition(rate.map { $0 > 0 } ?? true, "\(name) must be more than 0, or nil (is \(rate ?? 0))")
         }

@@ -153,7 +153,7 @@ public struct StubResponse: Sendable {
 
     /// This response, with a delay before its head; at least zero. Delays add up.
     public func delayed(by delay: Duration) -> StubResponse {
-        precondition(delay >= .zero, "delay must be at least zero (is \(delay))")
+        precondition(delay >= .zero, "delay must be at least zero (is \(delay.inWords))")
         return changed { $0.delay = $0.delay.cappedSum(delay) }
     }
 

@@ -64,7 +64,7 @@ public struct CancellationTorture: Sendable {
         limit: Int = 2_000, hangLimit: Duration = .seconds(10), uncancelledRuns: Int = 2, leastCancelled: Int = 1, lateJobs: Int = 100
     ) {
         precondition(limit >= 1, "limit must be at least 1 (is \(limit))")
-        precondition(hangLimit > .zero, "hangLimit must be more than zero (is \(hangLimit))")
+        precondition(hangLimit > .zero, "hangLimit must be more than zero (is \(hangLimit.inWords))")
         precondition(uncancelledRuns >= 1, "uncancelledRuns must be at least 1 (is \(uncancelledRuns))")
         precondition(leastCancelled >= 0, "leastCancelled must be at least 0 (is \(leastCancelled))")
         precondition(lateJobs >= 0, "lateJobs must be at least 0 (is \(lateJobs))")
@@ -126,7 +126,7 @@ public struct CancellationTorture: Sendable {
         }
         let executor = CancellationTortureExecutor(k: k, moment: moment)
         guard let result = try await result(of: scenario, on: executor) else {
-            throw violation("the run did not end within \(hangLimit) (\(executor.jobs) jobs)")
+            throw violation("the run did not end within \(hangLimit.inWords) (\(executor.jobs) jobs)")
         }
         // Before the drain: the scenario does not wait for cleanup after its end.
         let late = executor.hasCancelled ? executor.jobs - k : nil

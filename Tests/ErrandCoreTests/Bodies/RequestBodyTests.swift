@@ -48,11 +48,18 @@ import Testing
     @Test func aFileThatCannotBeReadIsATypedError() throws {
         let file = try TemporaryFile("0123456789")
         let missing = #expect(throws: FileReadError.self) { try RequestBody.file(atPath: file.path + ".none") }
-        #expect(missing?.operation == "stat" && missing?.code == 2 && missing?.path == file.path + ".none")
+        #expect(missing?.operation == "read" && missing?.code == 2 && missing?.path == file.path + ".none")
+        #expect(missing?.description == "cannot read '\(file.path).none': no such file or folder (errno 2)")
         let folder = #expect(throws: FileReadError.self) { try RequestBody.file(atPath: "/tmp") }
-        #expect(folder?.operation == "stat (not a regular file)")
+        #expect(folder?.description == "cannot read '/tmp': it is a folder (errno 21)")
+        let device = #expect(throws: FileReadError.self) { try RequestBody.file(atPath: "/dev/null") }
+        #expect(device?.description == "cannot read '/dev/null': it is not a regular file")
+        #expect(device?.failureReason == "It is not a regular file.")
         for range: Range<Int64> in [0..<11, 11..<12, -1..<3] {
-            #expect(throws: FileReadError.self) { try RequestBody.file(atPath: file.path, range: range) }
+            let error = #expect(throws: FileReadError.self) { try RequestBody.file(atPath: file.path, range: range) }
+            #expect(
+                error?.description
+                    == "cannot read '\(file.path)': the range \(range.lowerBound)..<\(range.upperBound) is not within its 10 bytes")
         }
     }
 
@@ -85,7 +92,7 @@ import Testing
         let body = try RequestBody.file(atPath: file.path)
         try file.truncate(to: shrunkTo)
         let error = await #expect(throws: FileReadError.self) { try await chunks(of: body.open()) }
-        #expect(error?.operation == "read (the file became shorter)")
+        #expect(error?.description == "cannot read '\(file.path)': it has become shorter since the request was made")
     }
 
     @Test func aFileThatGrewIsSentAsFarAsItWasPromised() async throws {

@@ -20,12 +20,12 @@ import Testing
         let second = try exchange("https://a.example/y", from: .milliseconds(100), status: 200, end: .milliseconds(250))
         #expect(
             "\(CallTimings(exchanges: [first, second], redirectCount: 1))"
-                == "0.25 s, 1 redirect: GET https://a.example/x?token=REDACTED 302 in 0.05 s (send 0.02 s, wait 0.03 s); "
-                + "GET https://a.example/y 200 in 0.15 s (send 0.02 s, wait 0.03 s, receive 0.1 s)")
+                == "250 ms, 1 redirect: GET https://a.example/x?token=REDACTED 302 in 50 ms (send 20 ms, wait 30 ms); "
+                + "GET https://a.example/y 200 in 150 ms (send 20 ms, wait 30 ms, receive 100 ms)")
         let open = try exchange("https://a.example/y", from: .zero, status: nil, end: nil, isComplete: nil)
-        #expect("\(open)" == "GET https://a.example/y, in progress (send 0.02 s)")
+        #expect("\(open)" == "GET https://a.example/y, in progress (send 20 ms)")
         let failed = try exchange("https://a.example/y", from: .zero, status: nil, end: .milliseconds(30), isComplete: false)
-        #expect("\(failed)" == "GET https://a.example/y in 0.03 s, failed (send 0.02 s, wait 0.01 s)")
+        #expect("\(failed)" == "GET https://a.example/y in 30 ms, failed (send 20 ms, wait 10 ms)")
         #expect("\(CallTimings(exchanges: [open], redirectCount: 0))" == "in progress: \(open)")
         #expect("\(CallTimings(exchanges: [], redirectCount: 0))" == "nothing was sent")
     }

@@ -52,32 +52,32 @@ import Testing
             "Check the network connection and that the server is running, then try again."),
         Row(
             transport(.connectionLost, .body, "connection reset by the server", get, .sent),
-            "GET https://a.example/x?token=REDACTED: connection lost while reading the body after 0.211 s: connection reset by the server (sent)",
+            "GET https://a.example/x?token=REDACTED: connection lost while reading the body after 211 ms: connection reset by the server (sent)",
             "The connection to the server a.example was lost.",
-            "Connection lost while reading the body after 0.211 s: connection reset by the server.",
+            "Connection lost while reading the body after 211 ms: connection reset by the server.",
             "Check the network connection, then try again."),
         Row(
             transport(.connectionLost, .response, "connection closed by the server", post),
-            "POST https://a.example/x: connection lost while waiting for the response after 0.211 s: connection closed by the server "
+            "POST https://a.example/x: connection lost while waiting for the response after 211 ms: connection closed by the server "
                 + "(may have been sent)",
             "The connection to the server a.example was lost.",
-            "Connection lost while waiting for the response after 0.211 s: connection closed by the server.",
+            "Connection lost while waiting for the response after 211 ms: connection closed by the server.",
             "Check the network connection, then try again. The server may have processed the request already."),
         Row(
             transport(.timedOut, .connect, "the limit connect is 200 ms", get, .notSent),
-            "GET https://a.example/x?token=REDACTED: timed out while connecting after 0.211 s: the limit connect is 200 ms (not sent)",
-            "Connecting to the server a.example took too long.", "Timed out while connecting after 0.211 s: the limit connect is 200 ms.",
+            "GET https://a.example/x?token=REDACTED: timed out while connecting after 211 ms: the limit connect is 200 ms (not sent)",
+            "Connecting to the server a.example took too long.", "Timed out while connecting after 211 ms: the limit connect is 200 ms.",
             "Try again later, or allow more time."),
         Row(
             transport(.timedOut, .queue, TransportError.deadlinePassed, post, .notSent),
-            "POST https://a.example/x: timed out in the queue after 0.211 s: the deadline passed (not sent)",
-            "The request to the server a.example waited for too long.", "Timed out in the queue after 0.211 s: the deadline passed.",
+            "POST https://a.example/x: timed out in the queue after 211 ms: the deadline passed (not sent)",
+            "The request to the server a.example waited for too long.", "Timed out in the queue after 211 ms: the deadline passed.",
             "Try again later, or allow more time."),
         Row(
             transport(.timedOut, .response, "the limit firstByte is 200 ms", post),
-            "POST https://a.example/x: timed out while waiting for the response after 0.211 s: the limit firstByte is 200 ms (may have been sent)",
+            "POST https://a.example/x: timed out while waiting for the response after 211 ms: the limit firstByte is 200 ms (may have been sent)",
             "The server a.example did not respond in time.",
-            "Timed out while waiting for the response after 0.211 s: the limit firstByte is 200 ms.",
+            "Timed out while waiting for the response after 211 ms: the limit firstByte is 200 ms.",
             "Try again later, or allow more time. The server may have processed the request already."),
         Row(
             transport(.tls, .connect, "the certificate is for another host", get, .notSent),
@@ -157,11 +157,17 @@ import Testing
                 "The server a.example \(what) (status \(code)).", "The server responded with status \(code) \(phrase).", suggestion))
     }
 
+    @Test func aReasonPhraseIsShownSafely() async throws {
+        let error = try await Self.status(.init(code: 500, reasonPhrase: "a\u{202e}b\u{9b}c"))
+        #expect(error.description.hasSuffix(#"status 500 a\u{202e}b\u{9b}c"#))
+        #expect(error.failureReason == #"The server responded with status 500 a\u{202e}b\u{9b}c."#)
+    }
+
     @Test func aStatusWithAWaitAProblemAndAttempts() async throws {
         let waits = try await Self.status(.serviceUnavailable, [.retryAfter: "30"])
         check(
             Row(
-                waits, "GET https://a.example/x?token=REDACTED: status 503 Service Unavailable; the server asks to wait for 30.0 s",
+                waits, "GET https://a.example/x?token=REDACTED: status 503 Service Unavailable; the server asks to wait for 30 s",
                 "The server a.example could not process the request (status 503).",
                 "The server responded with status 503 Service Unavailable.",
                 "Try again in 30 seconds."))
@@ -171,7 +177,7 @@ import Testing
         check(
             Row(
                 problem,
-                "GET https://a.example/x?token=REDACTED: status 400 Bad Request (The amount is missing); attempt 1: 503, then waited 0.1 s",
+                "GET https://a.example/x?token=REDACTED: status 400 Bad Request (The amount is missing); attempt 1: 503, then waited 100 ms",
                 "The server a.example did not accept the request (status 400).",
                 "The server responded with status 400 Bad Request: The amount is missing.",
                 "Correct the request: sent again as it is, it fails in the same way."))
@@ -255,9 +261,9 @@ import Testing
         check(
             Row(
                 CircuitBreakerError(request: Self.get, retryAfter: .seconds(5)),
-                "GET https://a.example/x?token=REDACTED: refused: the circuit stays open for another 5.0 s (not sent)",
+                "GET https://a.example/x?token=REDACTED: refused: the circuit stays open for another 5 s (not sent)",
                 "The request was not sent, because the server a.example did not work properly a moment ago.",
-                "The circuit stays open for another 5.0 s.", "Try again in 5 seconds."))
+                "The circuit stays open for another 5 s.", "Try again in 5 seconds."))
         check(
             Row(
                 CircuitBreakerError(request: Self.get, retryAfter: nil),
@@ -267,7 +273,7 @@ import Testing
         check(
             Row(
                 RateLimitError(request: Self.get, retryAfter: .seconds(5), cause: .server),
-                "GET https://a.example/x?token=REDACTED: refused by the rate limit of the server: the next request may go in 5.0 s (not sent)",
+                "GET https://a.example/x?token=REDACTED: refused by the rate limit of the server: the next request may go in 5 s (not sent)",
                 "The request was not sent, because too many requests were sent to the server a.example.",
                 "The rate limit of the server is reached.", "Try again in 5 seconds."))
         check(

@@ -4,8 +4,12 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct NumbersInWordsTests {
     @Test(
         arguments: [
-            (.seconds(30), "30 s"), (.seconds(3600), "3600 s"), (.milliseconds(1500), "1.5 s"), (.milliseconds(250), "250 ms"),
-            (.microseconds(200), "0.2 ms"), (.zero, "0 s"), (.nanoseconds(1), "0 ms"), (.seconds(-2), "-2 s"),
+            (.seconds(30), "30 s"), (.seconds(60), "1 min"), (.seconds(90), "90 s"), (.seconds(120), "2 min"), (.seconds(3600), "1 h"),
+            (.seconds(5400), "90 min"), (.seconds(3601), "3601 s"), (.milliseconds(1500), "1.5 s"), (.microseconds(1_234_567), "1.235 s"),
+            (.milliseconds(250), "250 ms"), (.microseconds(12_345), "12 ms"), (.microseconds(2_345), "2.345 ms"),
+            (.microseconds(999_499), "999 ms"), (.microseconds(999_500), "1 s"), (.microseconds(59_999_600), "1 min"),
+            (.microseconds(9_999), "9.999 ms"), (.nanoseconds(9_999_900), "10 ms"), (.microseconds(200), "0.2 ms"), (.zero, "0 s"),
+            (.nanoseconds(1), "0 ms"), (.seconds(-2), "-2 s"), (.milliseconds(-20), "-20 ms"), (.seconds(-120), "-2 min"),
         ] as [(Duration, String)])
     func durations(_ duration: Duration, _ text: String) { #expect(duration.inWords == text) }
 

@@ -7,7 +7,7 @@ import Testing
         let clock = ManualClock()
         let deadline = Deadline(after: .seconds(10), clock: clock)
         #expect(deadline.remaining == .seconds(10) && !deadline.hasPassed && deadline.continuousInstant == nil)
-        #expect(deadline.description == "in 10.0 seconds")
+        #expect(deadline.description == "in 10 s")
         clock.advance(by: .seconds(4))
         #expect(deadline.remaining == .seconds(6))
         clock.advance(by: .seconds(6))

@@ -165,7 +165,7 @@ import Testing
         #expect(breaker.state(of: "https://a.example") == .open(for: .seconds(5)))
         let refused = await #expect(throws: CircuitBreakerError.self) { try await stack.send(call()) }
         #expect(refused?.retryAfter == .seconds(5) && refused?.delivery == .notSent && stub.requests.count == 4)
-        #expect(refused?.description == "GET https://a.example/x: refused: the circuit stays open for another 5.0 s (not sent)")
+        #expect(refused?.description == "GET https://a.example/x: refused: the circuit stays open for another 5 s (not sent)")
         #expect(try await stack.send(call("b.example")).status == .ok, "another origin has a circuit of its own")
         clock.advance(by: .seconds(5))
         #expect(breaker.state(of: "https://a.example") == .halfOpen)

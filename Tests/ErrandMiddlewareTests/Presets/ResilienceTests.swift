@@ -26,7 +26,7 @@ import Testing
         let stack = transport.standardResilience()
         let patient = try Resilience(total: .seconds(60), attempt: .seconds(15))
         let other = transport.standardResilience(patient)
-        #expect(stack.orderProblems.isEmpty && other.description.hasPrefix("timeout(60 s)"))
+        #expect(stack.orderProblems.isEmpty && other.description.hasPrefix("timeout(1 min)"))
     }
 
     static let unsound: [(what: String, build: @Sendable () throws -> Resilience, problem: String)] = [

@@ -192,7 +192,7 @@ import Testing
         simulation.run()
         let error = await #expect(throws: TransportError.self) { try await task.value }
         #expect(error?.attempts.count == 2 && stub.requests.count == 3)
-        #expect(simulation.elapsed == .milliseconds(150), "half of 0.1 and of 0.2 s")
+        #expect(simulation.elapsed == .milliseconds(150), "half of 100 ms and of 200 ms")
     }
 
     @Test func theWaitsAreThoseOfThePolicyFromTheFirstAttemptOnInEveryCall() async throws {

@@ -75,7 +75,7 @@ import Testing
         let steps: [ScriptedTransport.Step] = [.wait(.seconds(4)), .tell(.requestHeadSent), .wait(.seconds(30)), .tell(.requestSent)]
         let error = try await failure(of: steps, limits(connect: .seconds(5), firstByte: .seconds(3)))
         #expect(error?.phase == .response && error?.delivery == .unknown && error?.elapsed == .seconds(37))
-        #expect(error?.description.contains("timed out while waiting for the response after 37.0 s: the limit firstByte is 3 s") == true)
+        #expect(error?.description.contains("timed out while waiting for the response after 37 s: the limit firstByte is 3 s") == true)
     }
 
     @Test func aConnectionThatTakesNothingIsBoundedAndASlowBodyIsNot() async throws {
@@ -216,7 +216,7 @@ import Testing
         let stack = StubTransport().phaseTimeouts(connect: .seconds(5), idleRead: .seconds(30), attempt: .seconds(60))
         #expect(
             stack.description
-                == "phaseTimeouts(connect: 5 s, idleRead: 30 s, attempt: 60 s) > StubTransport")
+                == "phaseTimeouts(connect: 5 s, idleRead: 30 s, attempt: 1 min) > StubTransport")
     }
 
     // MARK: - Two of them

@@ -172,7 +172,7 @@ import Testing
         #expect(
             "\(error)"
                 == "GET https://a.example/x?token=REDACTED: status 503, refused by 'not busy' after 2 retries: its retries are used up; "
-                + "attempt 1: 503, then waited 0.0 s; attempt 2: 503, then waited 0.0 s")
+                + "attempt 1: 503, then waited 0 s; attempt 2: 503, then waited 0 s")
         var dumped = ""
         dump(error, to: &dumped)
         #expect(!dumped.contains("s3cr3t"))

@@ -40,7 +40,7 @@ import Testing
         #expect(
             texts == [
                 "GET https://a.example/x | Accept: text/plain | Authorization: <redacted> | Accept-Language: de",
-                "GET https://a.example/x: 200 in 0.0 s | Server: s | Set-Cookie: <redacted>",
+                "GET https://a.example/x: 200 in 0 s | Server: s | Set-Cookie: <redacted>",
             ])
     }
 
@@ -49,7 +49,7 @@ import Testing
         let texts = try await Self.texts(request, .status(.found, headers: [.location: "/y?token=t"]), detail: .headers, style: .pretty)
         #expect(
             texts == [
-                "GET https://a.example/x: 302 in 0.0 s\n  > Accept: text/plain\n  < Location: /y?token=REDACTED"
+                "GET https://a.example/x: 302 in 0 s\n  > Accept: text/plain\n  < Location: /y?token=REDACTED"
             ])
     }
 
@@ -60,8 +60,8 @@ import Testing
         #expect(
             try await Self.texts(request, answer, detail: .body()) == [
                 #"POST https://a.example/x | Content-Type: application/json | body of 27 bytes: {"a":1,"password":"REDACTED"}"#,
-                "POST https://a.example/x: 200 in 0.0 s",
-                #"POST https://a.example/x: 200 | body of 7 bytes in 0.0 s: one\ntwo"#,
+                "POST https://a.example/x: 200 in 0 s",
+                #"POST https://a.example/x: 200 | body of 7 bytes in 0 s: one\ntwo"#,
             ])
     }
 
@@ -72,7 +72,7 @@ import Testing
         #expect(
             texts == [
                 #"""
-                POST https://a.example/x: 200 in 0.0 s
+                POST https://a.example/x: 200 in 0 s
                   > Content-Type: application/json
                   > body of 45 bytes:
                     {
@@ -86,7 +86,7 @@ import Testing
                         "token": 0
                       }
                     }
-                  < body of 6 bytes in 0.0 s:
+                  < body of 6 bytes in 0 s:
                     1
                     	2
                 """#
@@ -101,7 +101,7 @@ import Testing
         #expect(try await response.body.collect() == Data("ab€cdef".utf8))
         #expect(stub.requests.first?.body == Data("123456".utf8))
         #expect(lines.all[0].text == "PUT https://a.example/x | body of 6 bytes, the first 4: 1234")
-        #expect(lines.all[2].text == "PUT https://a.example/x: 200 | body of 9 bytes in 0.0 s, the first 4: ab")
+        #expect(lines.all[2].text == "PUT https://a.example/x: 200 | body of 9 bytes in 0 s, the first 4: ab")
         #expect(lines.all[2].metadata["http.response.body.size"] == "9")
     }
 
@@ -109,7 +109,7 @@ import Testing
         let (logger, lines) = recordingLogger()
         let stack = BufferedSender().log(to: logger, detail: .body(), style: .oneLine, metadata: .all, clock: ManualClock())
         let response = try await stack.send(try request())
-        #expect(lines.all.map(\.text).last == "GET https://a.example/x: 200 in 0.0 s | body of 4 bytes: text")
+        #expect(lines.all.map(\.text).last == "GET https://a.example/x: 200 in 0 s | body of 4 bytes: text")
         #expect(response.body.bufferedData == Data("text".utf8))
         #expect(lines.all.count == 2)
     }
@@ -178,7 +178,7 @@ import Testing
             #expect(stub.openBodyCount == 1 && response.exchange.outcome == nil)
         }
         try await sendAndDrop()
-        #expect(lines.all.map(\.text).last == "GET https://a.example/x: 200 | body unread after 0.0 s")
+        #expect(lines.all.map(\.text).last == "GET https://a.example/x: 200 | body unread after 0 s")
         #expect(lines.all.count == 3)
         #expect(stub.openBodyCount == 0)
     }
@@ -189,7 +189,7 @@ import Testing
         let response = try await stub.log(to: logger, detail: .body(), style: .oneLine, metadata: .all, clock: ManualClock()).send(
             try request())
         for try await _ in response.body { break }
-        #expect(lines.all.map(\.text).last == "GET https://a.example/x: 200 | body given up after 3 bytes in 0.0 s: one")
+        #expect(lines.all.map(\.text).last == "GET https://a.example/x: 200 | body given up after 3 bytes in 0 s: one")
         response.body.abandon()
         #expect(lines.all.count == 3, "logged once")
         #expect(stub.openBodyCount == 0)
@@ -205,7 +205,7 @@ import Testing
         let stack = stub.log(to: logger, detail: .body(), style: .oneLine, metadata: .all, clock: ManualClock())
         await #expect(throws: Foreign.self) { try await stack.send(try request()).body.collect() }
         await #expect(throws: TransportError.self) { try await stack.send(try request()).body.collect() }
-        #expect(lines.all[2].text == "GET https://a.example/x: 200 | body broken off after 3 bytes in 0.0 s (Foreign): one")
+        #expect(lines.all[2].text == "GET https://a.example/x: 200 | body broken off after 3 bytes in 0 s (Foreign): one")
         #expect(lines.all[5].text.contains("(connection lost while reading the body"))
         #expect(lines.all.map(\.level) == [.info, .info, .warning, .info, .info, .warning])
         #expect(lines.all[2].metadata["error.type"] == "Foreign")
@@ -216,7 +216,7 @@ import Testing
         let stub = StubTransport(Stub().responds(.stream([Data("one".utf8)], failure: CancellationError())))
         let stack = stub.log(to: logger, detail: .body(), style: .oneLine, metadata: .all, clock: ManualClock())
         await #expect(throws: CancellationError.self) { try await stack.send(try request()).body.collect() }
-        #expect(lines.all.map(\.text).last == "GET https://a.example/x: 200 | body cancelled after 3 bytes in 0.0 s: one")
+        #expect(lines.all.map(\.text).last == "GET https://a.example/x: 200 | body cancelled after 3 bytes in 0 s: one")
         #expect(lines.all.map(\.level) == [.info, .info, .info])
     }
 

@@ -11,7 +11,7 @@ import Testing
         let stack = StubTransport(Stub().responds(.status(.ok))).log(to: logger, style: .oneLine, metadata: .all, clock: clock).number()
             .server("https://a.example")
         _ = try await stack.send(try Request(.get, "/users/\(7, "id")"))
-        #expect(lines.all.map(\.text) == ["#1 GET https://a.example/users/7", "#1 GET https://a.example/users/7: 200 in 0.0 s"])
+        #expect(lines.all.map(\.text) == ["#1 GET https://a.example/users/7", "#1 GET https://a.example/users/7: 200 in 0 s"])
         #expect(lines.all.map(\.level) == [.info, .info])
         let metadata = try #require(lines.all.last?.metadata)
         #expect(metadata["http.response.status_code"] == "200")

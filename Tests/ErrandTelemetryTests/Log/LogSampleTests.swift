@@ -34,11 +34,11 @@ import Testing
 
     @Test(
         arguments: [
-            (.basic, "#1 POST https://api.example/notes?draft=true: 201 in 0.073 s"),
+            (.basic, "#1 POST https://api.example/notes?draft=true: 201 in 73 ms"),
             (
                 .headers,
                 """
-                #1 POST https://api.example/notes?draft=true: 201 in 0.073 s
+                #1 POST https://api.example/notes?draft=true: 201 in 73 ms
                   > Authorization: <redacted>
                   > Content-Type: application/json
                   < Location: /notes/7
@@ -47,7 +47,7 @@ import Testing
             (
                 .body(),
                 """
-                #1 POST https://api.example/notes?draft=true: 201 in 0.073 s
+                #1 POST https://api.example/notes?draft=true: 201 in 73 ms
                   > Authorization: <redacted>
                   > Content-Type: application/json
                   > body of 33 bytes:
@@ -83,9 +83,9 @@ import Testing
         for id in [7, 8] { _ = try await stack.send(Request(.get, "/notes/\(id)")).body.collect() }
         #expect(
             lines.all.map(\.text) == [
-                "#1 GET https://api.example/notes/7: 200 in 0.021 s",
+                "#1 GET https://api.example/notes/7: 200 in 21 ms",
                 """
-                #2 GET https://api.example/notes/8: 500 in 0.005 s
+                #2 GET https://api.example/notes/8: 500 in 5 ms
                   curl -X GET --path-as-is --globoff 'https://api.example/notes/8' -H 'User-Agent:' -H 'Accept:'
                 """,
             ])
@@ -101,7 +101,7 @@ import Testing
         #expect(
             lines.all.map(\.text) == [
                 #"#1 POST https://api.example/notes | Content-Type: application/json | body of 16 bytes: {"title":"Milk"}"#,
-                #"#1 POST https://api.example/notes: 201 in 0.073 s | Location: /notes/7 | body of 8 bytes: {"id":7}"#,
+                #"#1 POST https://api.example/notes: 201 in 73 ms | Location: /notes/7 | body of 8 bytes: {"id":7}"#,
             ])
     }
 
@@ -136,7 +136,7 @@ import Testing
         _ = try await response.body.collect()
         #expect(
             lines.all.map(\.text) == [
-                "GET https://a.example/x: 200 in 1.0 s\n  < Server: s\n  < body of 11 bytes in 3.0 s:\n    onetwothree"
+                "GET https://a.example/x: 200 in 1 s\n  < Server: s\n  < body of 11 bytes in 3 s:\n    onetwothree"
             ])
     }
 
@@ -153,9 +153,9 @@ import Testing
         try await stack.send(try request()).body.abandon()
         #expect(
             lines.all.map(\.text) == [
-                "POST https://a.example/x: Foreign\n  > body of 4 bytes:\n    sent", "GET https://a.example/x: cancelled after 0.0 s",
-                "GET https://a.example/x: 200 in 0.0 s\n  < body broken off after 3 bytes in 0.0 s (Foreign):\n    one",
-                "GET https://a.example/x: 200 in 0.0 s\n  < body unread after 0.0 s",
+                "POST https://a.example/x: Foreign\n  > body of 4 bytes:\n    sent", "GET https://a.example/x: cancelled after 0 s",
+                "GET https://a.example/x: 200 in 0 s\n  < body broken off after 3 bytes in 0 s (Foreign):\n    one",
+                "GET https://a.example/x: 200 in 0 s\n  < body unread after 0 s",
             ])
         #expect(lines.all.map(\.level) == [.warning, .info, .warning, .info])
     }

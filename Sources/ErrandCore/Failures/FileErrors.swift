@@ -1,0 +1,89 @@
+/// A file could not be read, such as one to be sent as a request's body.
+///
+/// The description names the path and the reason: `cannot read '/tmp/report.pdf': no such file or folder (errno 2)`.
+public struct FileReadError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
+    /// The file's path.
+    public let path: String
+    /// What was tried, as a verb: `open` or `read`.
+    public let operation: String
+    /// The system's error number (`errno`); of a file that is refused before the system is asked, the number that fits best.
+    public let code: Int32
+    private let reason: String?
+
+    /// - Parameters:
+    ///   - path: the file's path.
+    ///   - operation: what was tried, as a verb.
+    ///   - code: the system's error number (`errno`).
+    public init(path: String, operation: String, code: Int32) {
+        self.init(path: path, operation: operation, code: code, reason: nil)
+    }
+
+    /// - Parameter reason: what is wrong, where the system's own words for `code` would not say it.
+    package init(path: String, operation: String, code: Int32, reason: String?) {
+        (self.path, self.operation, self.code, self.reason) = (path, operation, code, reason)
+    }
+
+    /// The operation, the path and the reason; the system's error in words and as a number.
+    public var description: String { shownFileFailure(operation, path, code, reason) }
+
+    /// A sentence for people, with the path.
+    public var errorDescription: String? { "The file '\(path.shownSafely())' cannot be read." }
+    /// The reason; the system's error in words.
+    public var failureReason: String? { (reason ?? systemErrorText(code)).asSentence }
+    /// What may help.
+    public var recoverySuggestion: String? { "Check that the file exists and may be read." }
+}
+
+/// A response's body could not be written to a file.
+///
+/// Nothing is left behind: neither a part of the new file nor a temporary one, and a file that was there before is as it was. The exception is
+/// `synchronize the folder of`: then the new file is complete and has its name, but a loss of power may undo that. The description says so.
+public struct FileWriteError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
+    /// The path of the file that was to be written.
+    public let path: String
+    /// What was tried: `write`, `replace`, `create a file beside`, `close`, `move the finished file to`, `synchronize` and the like.
+    public let operation: String
+    /// The system's error number (`errno`): `ENOSPC` for a full disk, `ENOENT` for a missing folder, `EEXIST` for a file that must not be
+    /// replaced. Of a path that is refused before the system is asked, the number that fits best.
+    public let code: Int32
+    private let reason: String?
+
+    /// Creates an error.
+    public init(path: String, operation: String, code: Int32) {
+        self.init(path: path, operation: operation, code: code, reason: nil)
+    }
+
+    /// - Parameter reason: what is wrong, where the system's own words for `code` would not say it.
+    package init(path: String, operation: String, code: Int32, reason: String?) {
+        (self.path, self.operation, self.code, self.reason) = (path, operation, code, reason)
+    }
+
+    /// The operation whose failure leaves the new file in its place.
+    package static let folderSynchronization = "synchronize the folder of"
+
+    private var isInPlace: Bool { operation == Self.folderSynchronization }
+
+    /// The operation, the path and the reason; the system's error in words and as a number: `cannot write '/data/a.zip': no space left on the
+    /// disk (errno 28)`.
+    public var description: String {
+        shownFileFailure(operation, path, code, reason) + (isInPlace ? "; the file is complete and has its name" : "")
+    }
+
+    /// A sentence for people, with the path: what an alert shows as `localizedDescription`.
+    public var errorDescription: String? {
+        let path = path.shownSafely()
+        return isInPlace ? "The file '\(path)' is complete, but a loss of power may remove it." : "The file '\(path)' cannot be written."
+    }
+
+    /// The reason; the system's error in words.
+    public var failureReason: String? { (reason ?? systemErrorText(code)).asSentence }
+    /// What a person can do about a full disk, a missing folder, missing permission or an existing file; `nil` for other errors.
+    public var recoverySuggestion: String? { fileWriteAdvice(code) }
+}
+
+/// `cannot write '/data/a.zip': no space left on the disk (errno 28)`.
+private func shownFileFailure(_ operation: String, _ path: String, _ code: Int32, _ reason: String?) -> String {
+    let words = reason ?? systemErrorText(code)
+    let isNumbered = reason != nil || words.hasSuffix("(errno \(code))")
+    return "cannot \(operation) '\(path.shownSafely())': \(words)" + (isNumbered ? "" : " (errno \(code))")
+}
