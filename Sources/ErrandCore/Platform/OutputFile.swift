@@ -219,3 +219,5 @@ public struct FileWriteError: LocalizedError, Sendable, Hashable, CustomStringCo
         }
     }
 }
+
+extension FileWriteError: SafelyDescribedError {}

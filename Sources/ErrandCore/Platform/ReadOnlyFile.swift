@@ -99,3 +99,5 @@ public struct FileReadError: LocalizedError, Sendable, Hashable, CustomStringCon
     /// What may help.
     public var recoverySuggestion: String? { "Check that the file exists and may be read." }
 }
+
+extension FileReadError: SafelyDescribedError {}
