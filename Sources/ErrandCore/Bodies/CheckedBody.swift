@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// A body that others may read before its reader: whoever reads all of it leaves the same bytes, in memory, to the next one.
+/// A body that others may read before its reader: if one of them reads all of it, the next one gets the same bytes, from memory.
 package struct CheckedBody: Sendable {
     /// The body for the first to read it. It takes the place of the one from which this was made.
     package let body: ResponseBody

@@ -9,7 +9,7 @@ public import ErrandCore
 /// let stack = transport.validate(ready)
 /// ```
 ///
-/// A validator may read the whole body, of at most 64 MiB: whoever reads it next gets the same bytes, from memory. If a validator reads only a
+/// A validator may read the whole body, of at most 64 MiB: the next reader gets the same bytes, from memory. If a validator reads only a
 /// part of it, or more than that, the next reader gets a ``BodyAlreadyUsedError``. To return a body with other bytes, set it on the response, and
 /// return that by `.accept(response)`.
 ///
