@@ -45,6 +45,11 @@ public struct ResponseDecodingError: RequestFailure {
     ///   - body: the body; its first ``bodyLimitBytes`` bytes are kept.
     ///   - response: the response that has the body.
     public init(_ type: Any.Type, underlying: any Error, body: Data, of response: Response) {
+        self.init(type, underlying: underlying, body: body, of: response, coding: response.request.options.call.json ?? .standard)
+    }
+
+    /// - Parameter coding: that of the decoder.
+    init(_ type: Any.Type, underlying: any Error, body: Data, of response: Response, coding: JSONCoding) {
         request = response.request
         head = response.head
         attempts = response.metadata.attempts
@@ -52,7 +57,7 @@ public struct ResponseDecodingError: RequestFailure {
         self.underlying = underlying
         bodyPrefix = Data(body.prefix(Self.bodyLimitBytes))
         let keys = Self.context(of: underlying)?.codingPath ?? []
-        codingPath = Self.text(keys, named: Self.names(of: keys, in: body, underlying)).shownSafely()
+        codingPath = Self.text(keys, named: Self.names(of: keys, in: body, underlying, coding)).shownSafely()
         problem = Self.problem(underlying, in: body, head)
     }
 
@@ -77,14 +82,14 @@ public struct ResponseDecodingError: RequestFailure {
         }
     }
 
-    /// The names of the keys as the body has them: a key strategy converts `created_at` to `createdAt`. A key that is not found keeps its name.
-    private static func names(of path: [any CodingKey], in body: Data, _ error: any Error) -> [String] {
+    /// The names of the keys as the body has them: a key strategy converts `created_at` to `createdAt`. A key that is not found has the name that
+    /// the coding writes for it.
+    private static func names(of path: [any CodingKey], in body: Data, _ error: any Error, _ coding: JSONCoding) -> [String] {
         var names = path.map(\.stringValue)
-        // The decoder says what it has looked for: `…("createdAt"), converted to created_at.`
-        if case .keyNotFound(_, let context) = error as? DecodingError,
-            let converted = context.debugDescription.firstMatch(of: #/converted to ([A-Za-z0-9_]+)/#)
+        if case .keyNotFound(let key, _) = error as? DecodingError, let written = try? coding.encode(Member(key)),
+            case .object(let members)? = try? JSONValue(parsing: written), let name = members.keys.first
         {
-            names[names.endIndex - 1] = String(converted.output.1)
+            names[names.endIndex - 1] = name
         }
         func plain(_ name: String) -> String { name.filter { $0 != "_" && $0 != "-" }.lowercased() }
         guard body.count <= inspectionLimitBytes, path.contains(where: { $0.intValue == nil }), var value = try? JSONValue(parsing: body)
@@ -106,6 +111,25 @@ public struct ResponseDecodingError: RequestFailure {
             }
         }
         return names
+    }
+
+    /// An object with one member.
+    private struct Member: Encodable {
+        private struct Key: CodingKey {
+            let stringValue: String
+            var intValue: Int? { nil }
+            init(stringValue: String) { self.stringValue = stringValue }
+            init?(intValue: Int) { nil }
+        }
+
+        private let key: Key
+
+        init(_ key: any CodingKey) { self.key = Key(stringValue: key.stringValue) }
+
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.container(keyedBy: Key.self)
+            try container.encode(true, forKey: key)
+        }
     }
 
     /// Whether a key is text of the body, which may be a secret: one of a dictionary, or of a type that takes any key. Keys that a type declares are

@@ -132,6 +132,8 @@ private struct User: Decodable, Sendable {
     @Test(arguments: [
         (#"{"created_at":"yesterday","all_tags":[{"tag_id":1}]}"#, "created_at: not an ISO 8601 date, such as 2026-11-21T12:36:00Z"),
         (#"{"created_at":"2026-11-21T12:36:00Z","all_tags":[{"tag_id":"x"}]}"#, "all_tags[0].tag_id: expected an Int, found a string"),
+        (#"{"all_tags":[]}"#, "created_at: no such key"),
+        (#"{"created_at":"2026-11-21T12:36:00Z","all_tags":[{}]}"#, "all_tags[0].tag_id: no such key"),
     ])
     func aKeyHasTheNameThatTheBodyHas(_ body: String, _ problem: String) async throws {
         struct Tag: Decodable { var tagId: Int }
