@@ -33,6 +33,26 @@ private enum Users {
         return (APIClient(transport.server("https://a.example/v1"), json: json), transport)
     }
 
+    private struct Refusal: Error, Decodable, Equatable { var errorCode: Int }
+
+    @Test func aFailureThatTheAPIDescribesIsTheAppsOwnError() async throws {
+        let stub = StubTransport(
+            Stub(.get, "/coded").responds(.data(Data(#"{"error_code":7}"#.utf8), status: .conflict)),
+            Stub(.get, "/page").responds(.status(.badGateway, text: "<html>")),
+            Stub(.get, "/fine").responds(.data(Data(#"{"error_code":7}"#.utf8))))
+        let client = APIClient(stub.server("https://a.example"), json: JSONCoding(keys: .snakeCase), failure: Refusal.self)
+        await #expect(throws: Refusal(errorCode: 7)) { let _: Void = try await client.get("/coded") }
+        await #expect(throws: Refusal(errorCode: 7)) { try await client.data(Endpoint<Void>.get("/coded")) }
+        await #expect(throws: Refusal(errorCode: 7)) { try await client.send(Endpoint<Void>.get("/coded")) }
+        await #expect(throws: Refusal(errorCode: 7)) { try await client.send(Request(.get, "/coded")) }
+        let other = await #expect(throws: StatusError.self) { let _: Void = try await client.get("/page") }
+        #expect(other?.status == .badGateway, "not what the API describes")
+        let _: Void = try await client.get("/fine")
+        #expect(stub.openBodyCount == 0)
+        let plain = APIClient(stub.server("https://a.example"))
+        await #expect(throws: StatusError.self) { let _: Void = try await plain.get("/coded") }
+    }
+
     @Test func givesTheValueOfACall() async throws {
         let (client, stub) = client(Stub(.get, "/v1/users/{id}").query("expand", "teams").responds(.json(ada)))
         #expect(try await client.value(Users.one("a/../b?c")) == ada)

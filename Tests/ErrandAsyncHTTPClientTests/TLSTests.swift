@@ -100,7 +100,7 @@ extension AsyncHTTPClientTransportTests {
             defer { server.stop() }
             try await withAHC { transport in
                 let failure = try await expectRefusal(by: transport, url: server.url(scheme: "https"))
-                #expect(failure.message == "the other side does not speak TLS")
+                #expect(failure.message == "the other side does not speak TLS; the URL of a plain port begins with http://")
             }
         }
 

@@ -104,7 +104,7 @@ struct Scenario: Sendable, CustomTestStringConvertible {
             $0.stub.validate(
                 again(
                     on: .unauthorized,
-                    .retryAfter {
+                    .retryAfterRunning {
                         for _ in 0..<3 { await Task.yield() }
                         try Task.checkCancellation()
                     }))
@@ -112,7 +112,8 @@ struct Scenario: Sendable, CustomTestStringConvertible {
         Scenario(
             name: "validate, retry after work under a deadline", stub: Stub().responds(pieces(.unauthorized), pieces()), lateJobs: 40
         ) {
-            $0.stub.validate(again(on: .unauthorized, .retryAfter { await Task.yield() })).timeout(.seconds(60), clock: $0.stillClock)
+            $0.stub.validate(again(on: .unauthorized, .retryAfterRunning { await Task.yield() })).timeout(
+                .seconds(60), clock: $0.stillClock)
         },
         Scenario(name: "validate, retry after another request", stub: Stub().responds(pieces(.unauthorized), pieces(), pieces())) {
             let wake = Request(head: HTTPRequest(method: .get, scheme: "https", authority: "a.example", path: "/wake"))

@@ -195,7 +195,7 @@ struct RecordingMatchingTests {
                 The nearest recorded exchange, entry 1 (GET http://a.example/x?page=1&token=REDACTED), differs in the query (recorded page=1, \
                 asked page=2).
                 """)
-        #expect(error?.recoverySuggestion == "Record the exchange, or correct the request.")
+        #expect(error?.recoverySuggestion == nil)
         _ = try await replay.send(request(.post, "http://b.example/y"))
         let played = await #expect(throws: NoRecordedExchangeError.self) { try await replay.send(request(.post, "http://b.example/y")) }
         #expect(played?.nearest == "entry 2 (POST http://b.example/y), matches, but was already replayed")

@@ -39,3 +39,16 @@ func reason(of error: StatusError) -> String {
     if let title = error.problem?.title { return title }
     return (try? error.decode(ServerMessage.self))?.reason ?? error.localizedDescription
 }
+
+nonisolated struct APIProblem: Error, Decodable { var reason: String }
+
+func client(of stack: HTTPStack) -> APIClient { APIClient(stack, failure: APIProblem.self) }
+
+func rename(_ id: Int, with api: APIClient) async throws -> String {
+    do {
+        try await api.patch("/notes/\(id, "id")")
+        return "Renamed."
+    } catch let problem as APIProblem {
+        return problem.reason
+    }
+}

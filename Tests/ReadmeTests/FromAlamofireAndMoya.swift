@@ -61,7 +61,7 @@ func signedIn(_ transport: some HTTPSender, with session: Session) -> HTTPStack 
     let refreshed = ResponseValidator("signed in") { request, response, retries in
         guard response.status == .unauthorized, retries == 0 else { return .next }
         let rejected = request.headers[.authorization]
-        return .retryAfter {
+        return .retryAfterRunning {
             try await refreshes.run("token", mustFinish: true) {
                 guard await "Bearer \(session.token)" == rejected else { return }
                 try await session.refresh()

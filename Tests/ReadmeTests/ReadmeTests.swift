@@ -246,7 +246,8 @@ import Testing
         for _ in 0..<4 {
             let error = try #require(await Self.failure { try await api.get("/notes", as: [Note].self) })
             let suggestion = (error as? any LocalizedError)?.recoverySuggestion ?? ""
-            #expect(message(for: error) == "\(error.localizedDescription) \(suggestion)")
+            #expect(
+                message(for: error) == (suggestion.isEmpty ? error.localizedDescription : "\(error.localizedDescription) \(suggestion)"))
             isShown("| \(error.localizedDescription) | \(suggestion) |")
         }
         let last = try #require(await Self.failure { try await api.get("/notes", as: [Note].self) })
@@ -277,6 +278,11 @@ import Testing
             reasons.append(reason(of: try #require(error as? StatusError)))
         }
         #expect(reasons == ["full", "closed", "The server a.example did not accept the request (status 409)."])
+        let refusing = StubTransport(
+            Stub(.patch, "/notes/{id}").responds(.data(Data(#"{"reason":"taken"}"#.utf8), status: .conflict), .status(.ok)))
+        let own = client(of: refusing.server("https://a.example"))
+        #expect(try await rename(1, with: own) == "taken")
+        #expect(try await rename(1, with: own) == "Renamed.")
     }
 
     @Test func theConsoleShowsWhatTheArticleSays() async throws {

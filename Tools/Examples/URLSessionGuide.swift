@@ -147,7 +147,7 @@ enum URLSessionGuide {
         let session = Session(client(server))
         let signedIn = ResponseValidator("signed in") { request, response, _ in
             let rejected = request.headers[.authorization]
-            return response.status == .unauthorized ? .retryAfter { try await session.renew(insteadOf: rejected) } : .next
+            return response.status == .unauthorized ? .retryAfterRunning { try await session.renew(insteadOf: rejected) } : .next
         }
         let client = APIClient(
             .default

@@ -12,6 +12,22 @@ internal import ErrandMiddleware
 /// Every status but 2xx is an error unless the stack, or the call's options, say otherwise: a stack without `validateStatus`
 /// gets one around it. It judges what no conditional `validateStatus` inside has judged.
 ///
+/// ## Errors of the API
+///
+/// If the API describes its failures in JSON, give their type as `failure:`. A body that has it is thrown as that error in place of the
+/// `StatusError`; log, metrics and spans show the call with its status all the same:
+///
+/// ```swift
+/// struct APIProblem: Error, Decodable { var reason: String }
+///
+/// let client = APIClient(stack, failure: APIProblem.self)
+/// do {
+///     try await client.post("/orders", body: .json(order))
+/// } catch let problem as APIProblem {
+///     show(problem.reason)
+/// }
+/// ```
+///
 /// The three steps of a call are also available one by one: ``request(for:)``, ``send(_:)-(Endpoint<_>)``,
 /// ``decode(_:as:)``. No step runs on the caller's actor.
 ///
@@ -24,6 +40,8 @@ public struct APIClient: Sendable {
     public let json: JSONCoding
     /// The size in bytes above which a body that is decoded is refused.
     public let bodyLimitBytes: Int
+    /// The error of the app's own that the body of an unwanted status is decoded as; `nil` where it stays a `StatusError`.
+    public let failure: (any (Error & Decodable).Type)?
     private let validated: HTTPStack
 
     /// A client over a stack.
@@ -31,12 +49,15 @@ public struct APIClient: Sendable {
     /// - Parameters:
     ///   - stack: with a base URL by `server`, unless the paths of all calls are whole URLs.
     ///   - json: ISO 8601 dates, and members named as the properties, by default.
-    ///   - bodyLimitBytes: at least 0, 64 MiB by default. A longer body is a ``/ErrandCore/TransportError`` with the code `bodyTooLarge`.
+    ///   - bodyLimitBytes: at least 0, 64 MiB by default. A longer body is a ``TransportError`` with the code `bodyTooLarge`.
+    ///   - failure: the error type that the bodies of failures hold, decoded by `json`. A body that is not one of these is a `StatusError`, as
+    ///     all are with `nil`, the default.
     public init(
-        _ stack: HTTPStack, json: JSONCoding = .standard, bodyLimitBytes: Int = ResponseBody.defaultCollectLimitBytes
+        _ stack: HTTPStack, json: JSONCoding = .standard, bodyLimitBytes: Int = ResponseBody.defaultCollectLimitBytes,
+        failure: (any (Error & Decodable).Type)? = nil
     ) {
         precondition(bodyLimitBytes >= 0, "bodyLimitBytes must be at least 0 (is \(bodyLimitBytes))")
-        (self.stack, self.json, self.bodyLimitBytes) = (stack, json, bodyLimitBytes)
+        (self.stack, self.json, self.bodyLimitBytes, self.failure) = (stack, json, bodyLimitBytes, failure)
         validated = stack.alwaysPasses(.validateStatus) ? stack : stack.wrapped(by: ValidateStatusMiddleware.unlessJudged)
     }
 
@@ -45,20 +66,23 @@ public struct APIClient: Sendable {
     /// - Parameters:
     ///   - sender: gets the requests.
     ///   - json: ISO 8601 dates, and members named as the properties, by default.
-    ///   - bodyLimitBytes: at least 0, 64 MiB by default. A longer body is a ``/ErrandCore/TransportError`` with the code `bodyTooLarge`.
+    ///   - bodyLimitBytes: at least 0, 64 MiB by default. A longer body is a ``TransportError`` with the code `bodyTooLarge`.
+    ///   - failure: the error type that the bodies of failures hold; `nil` by default.
     public init(
-        _ sender: some HTTPSender, json: JSONCoding = .standard, bodyLimitBytes: Int = ResponseBody.defaultCollectLimitBytes
+        _ sender: some HTTPSender, json: JSONCoding = .standard, bodyLimitBytes: Int = ResponseBody.defaultCollectLimitBytes,
+        failure: (any (Error & Decodable).Type)? = nil
     ) {
-        self.init(HTTPStack(sender), json: json, bodyLimitBytes: bodyLimitBytes)
+        self.init(HTTPStack(sender), json: json, bodyLimitBytes: bodyLimitBytes, failure: failure)
     }
 
     // MARK: Typed calls
 
     /// Makes a call and returns its value.
     ///
-    /// - Throws: `StatusError` for any status but 2xx; ``ResponseDecodingError`` for a body that does not have the declared type; the error of a decoding of
-    ///   your own; ``/ErrandCore/TransportError`` and the failures of middleware; `CancellationError`. Before anything is sent: ``/ErrandCore/InvalidURLError``;
-    ///   `EncodingError`; ``/ErrandCore/FileReadError`` if the file of a body can't be opened; ``/ErrandCore/UnservedOptionError`` for an option without its middleware.
+    /// - Throws: `StatusError`, or the error of the app's own (``failure``), for any status but 2xx; ``ResponseDecodingError`` for a body that does
+    ///   not have the declared type; the error of a decoding of your own; ``TransportError`` and the failures of middleware;
+    ///   `CancellationError`. Before anything is sent: ``InvalidURLError``; `EncodingError`; ``FileReadError`` if the file of a body can't be
+    ///   opened; ``UnservedOptionError`` for an option without its middleware.
     @concurrent public func value<Output>(_ endpoint: Endpoint<Output>) async throws -> Output {
         try await response(endpoint).value
     }
@@ -95,7 +119,7 @@ public struct APIClient: Sendable {
         do {
             response = try await validated.send(decoded)
         } catch {
-            throw error.restoringCall(of: request)
+            throw ownFailure(error.restoringCall(of: request))
         }
         response.restoreCall(of: request)
         let end = response.metadata.callEnd
@@ -133,16 +157,29 @@ public struct APIClient: Sendable {
     ///
     /// - Throws: what ``value(_:)`` throws, except for decoding.
     @concurrent public func send<Output>(_ endpoint: Endpoint<Output>) async throws -> Response {
-        try await validated.send(try request(for: endpoint))
+        try await send(try request(for: endpoint))
     }
 
     /// The response to any request, with its body unread. Its status is checked as that of a typed call.
     ///
-    /// - Throws: `StatusError` for any status but 2xx, and what else the stack throws.
+    /// - Throws: `StatusError`, or the error of the app's own (``failure``), for any status but 2xx, and what else the stack throws.
     @concurrent public func send(_ request: Request) async throws -> Response {
         var request = request
         request.options.call.json = json
-        return try await validated.send(request)
+        do {
+            return try await validated.send(request)
+        } catch {
+            throw ownFailure(error)
+        }
+    }
+
+    /// The app's own error, where the body of a refused response is one.
+    private func ownFailure(_ error: any Error) -> any Error {
+        func decoded(_ type: (some Error & Decodable).Type, _ refused: StatusError) -> (any Error)? {
+            try? refused.decode(type, with: json)
+        }
+        guard let failure, let refused = error as? StatusError else { return error }
+        return decoded(failure, refused) ?? error
     }
 
     /// The value of a response. Reads its body.

@@ -51,10 +51,11 @@ extension Response {
         as decoding: ResponseDecoding<Output>, coding: JSONCoding? = nil, upTo limitBytes: Int = ResponseBody.defaultCollectLimitBytes
     ) async throws -> Output {
         let data = decoding.wantsBody ? try await body.collect(upTo: limitBytes) : try await body.drain()
+        let coding = coding ?? request.options.call.json ?? .standard
         do {
-            return try decoding.value(from: data, head: head, json: coding ?? request.options.call.json ?? .standard)
+            return try decoding.value(from: data, head: head, json: coding)
         } catch let error as DecodingError {
-            throw ResponseDecodingError(Output.self, underlying: error, body: data, of: self)
+            throw ResponseDecodingError(Output.self, underlying: error, body: data, of: self, coding: coding)
         }
     }
 }

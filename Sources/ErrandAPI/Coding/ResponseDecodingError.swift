@@ -22,6 +22,7 @@ public struct ResponseDecodingError: RequestFailure {
     /// The declared type as it is written, such as `[User]`.
     public let typeName: String
     /// The place in the value where it went wrong, such as `user.addresses[2].street`, at most 200 characters; empty for the value itself.
+    /// Its members have the names that the body has, where a key strategy converts them: `created_at`, not `createdAt`.
     /// Keys of a dictionary are text of the body, and show as `[…]`.
     public let codingPath: String
     /// The error of the decoder. It may hold values from the body.
@@ -44,13 +45,19 @@ public struct ResponseDecodingError: RequestFailure {
     ///   - body: the body; its first ``bodyLimitBytes`` bytes are kept.
     ///   - response: the response that has the body.
     public init(_ type: Any.Type, underlying: any Error, body: Data, of response: Response) {
+        self.init(type, underlying: underlying, body: body, of: response, coding: response.request.options.call.json ?? .standard)
+    }
+
+    /// - Parameter coding: that of the decoder.
+    init(_ type: Any.Type, underlying: any Error, body: Data, of response: Response, coding: JSONCoding) {
         request = response.request
         head = response.head
         attempts = response.metadata.attempts
         typeName = ErrandAPI.typeName(type)
         self.underlying = underlying
         bodyPrefix = Data(body.prefix(Self.bodyLimitBytes))
-        codingPath = Self.context(of: underlying).map { Self.text($0.codingPath).shownSafely() } ?? ""
+        let keys = Self.context(of: underlying)?.codingPath ?? []
+        codingPath = Self.text(keys, named: Self.names(of: keys, in: body, underlying, coding)).shownSafely()
         problem = Self.problem(underlying, in: body, head)
     }
 
@@ -63,15 +70,65 @@ public struct ResponseDecodingError: RequestFailure {
         }
     }
 
-    private static func text(_ path: [any CodingKey]) -> String {
-        path.reduce(into: "") { text, key in
-            if isOfTheBody(key) {
+    private static func text(_ path: [any CodingKey], named names: [String]) -> String {
+        zip(path, names).reduce(into: "") { text, step in
+            if isOfTheBody(step.0) {
                 text += "[…]"
-            } else if let index = key.intValue {
+            } else if let index = step.0.intValue {
                 text += "[\(index)]"
             } else {
-                text += text.isEmpty ? key.stringValue : "." + key.stringValue
+                text += text.isEmpty ? step.1 : "." + step.1
             }
+        }
+    }
+
+    /// The names of the keys as the body has them: a key strategy converts `created_at` to `createdAt`. A key that is not found has the name that
+    /// the coding writes for it.
+    private static func names(of path: [any CodingKey], in body: Data, _ error: any Error, _ coding: JSONCoding) -> [String] {
+        var names = path.map(\.stringValue)
+        if case .keyNotFound(let key, _) = error as? DecodingError, let written = try? coding.encode(Member(key)),
+            case .object(let members)? = try? JSONValue(parsing: written), let name = members.keys.first
+        {
+            names[names.endIndex - 1] = name
+        }
+        func plain(_ name: String) -> String { name.filter { $0 != "_" && $0 != "-" }.lowercased() }
+        guard body.count <= inspectionLimitBytes, path.contains(where: { $0.intValue == nil }), var value = try? JSONValue(parsing: body)
+        else { return names }
+        for (index, key) in path.enumerated() {
+            switch value {
+            case .array(let elements):
+                guard let place = key.intValue, elements.indices.contains(place) else { return names }
+                value = elements[place]
+            case .object(let members):
+                if let member = members[key.stringValue] {
+                    value = member
+                } else if let (name, member) = members.first(where: { plain($0.key) == plain(key.stringValue) }) {
+                    (names[index], value) = (name, member)
+                } else {
+                    return names
+                }
+            default: return names
+            }
+        }
+        return names
+    }
+
+    /// An object with one member.
+    private struct Member: Encodable {
+        private struct Key: CodingKey {
+            let stringValue: String
+            var intValue: Int? { nil }
+            init(stringValue: String) { self.stringValue = stringValue }
+            init?(intValue: Int) { nil }
+        }
+
+        private let key: Key
+
+        init(_ key: any CodingKey) { self.key = Key(stringValue: key.stringValue) }
+
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.container(keyedBy: Key.self)
+            try container.encode(true, forKey: key)
         }
     }
 
@@ -87,7 +144,9 @@ public struct ResponseDecodingError: RequestFailure {
     private var happened: String { "cannot decode \(typeName)\(codingPath.isEmpty ? "" : " at \(codingPath)"): \(problem)" }
 
     /// Request, type, path, what is wrong there, and the status: nothing of the body.
-    public var description: String { "\(request.map { "\($0): " } ?? "")\(happened) (status \(head.status.code))" }
+    public var description: String {
+        "\(request.map { "\($0): " } ?? "")\(happened) (status \(head.status.code))\(head.shownRemarks)\(shownAttempts)"
+    }
 
     /// A sentence for people.
     public var errorDescription: String? { "The response of \(shownServer) could not be read." }

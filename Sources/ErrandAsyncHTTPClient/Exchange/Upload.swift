@@ -150,7 +150,7 @@ struct WriteFailed: Error {
 }
 
 /// A stream was not as long as its body declared.
-struct RequestBodyLengthError: Error, CustomStringConvertible {
+struct RequestBodyLengthError: SafelyDescribedError {
     let declared: Int64
     let atLeast: Int64
     var description: String { "the body has \(atLeast) bytes, but \(declared) were declared" }

@@ -1,4 +1,5 @@
 #if AsyncHTTPClient
+internal import ErrandCore
 internal import NIOCore
 internal import NIOHTTP2
 
@@ -148,7 +149,7 @@ final class HTTP2ConnectionGuard: ChannelInboundHandler {
 }
 
 /// An error: a server's first settings allow no streams.
-struct NoStreamsAllowed: Error, CustomStringConvertible {
+struct NoStreamsAllowed: SafelyDescribedError {
     var description: String { "the server allows no streams (SETTINGS_MAX_CONCURRENT_STREAMS is 0)" }
 }
 #endif

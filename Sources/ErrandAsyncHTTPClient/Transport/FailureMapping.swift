@@ -106,7 +106,7 @@ struct FailureMapping {
     }
 
     private func deadlinePassed(_ error: any Error) -> TransportError {
-        made(.timedOut, message: TransportError.deadlinePassed, underlying: error)
+        made(.timedOut, message: request.deadline?.passedMessage ?? "the deadline passed", underlying: error)
     }
 
     private func lost(_ error: any Error) -> any Error {
@@ -121,15 +121,12 @@ struct FailureMapping {
         case let error as HTTPClientError: text(of: error)
         case let error as ChannelError: text(of: error)
         case let error as IOError: systemErrorText(error.errnoCode)
-        case let error as HTTPParserError: String(reflecting: error)
-        case let error as any RequestFailure: error.description
-        case let error as FileReadError: error.description
-        case is RequestBodyLengthError, is NoStreamsAllowed: "\(error)"
+        case let error as HTTPParserError: text(of: error)
         case is SocketAddressError: "\(error)"
         case let error as NIOHTTPDecompression.DecompressionError:
             Self.isLimit(error) ? "the decompressed body is longer than its limit" : "the compressed body is damaged"
         case let error as NIOHTTP2Errors.StreamClosed: "the server closed the stream (HTTP/2 error \(error.errorCode.networkCode))"
-        default: "\(type(of: error))"
+        default: shownError(error)
         }
     }
 
@@ -150,6 +147,15 @@ struct FailureMapping {
         case .invalidProxyResponse: "the response of the proxy is not valid"
         case .bodyLengthMismatch: "the body does not have the length that was declared"
         default: "\(error.shortDescription.prefix(1).lowercased())\(error.shortDescription.dropFirst())"
+        }
+    }
+
+    /// The parser's own words are those of its code where the other side speaks something else.
+    private static func text(of error: HTTPParserError) -> String {
+        switch error {
+        case .invalidConstant, .strictModeAssertion, .invalidInternalState, .paused, .unknown:
+            "the other side does not speak HTTP as it should"
+        default: String(reflecting: error)
         }
     }
 
@@ -177,7 +183,7 @@ struct FailureMapping {
         let reasons = [
             ("failedToValidateHostname", "the certificate is for another host"),
             ("CERTIFICATE_VERIFY_FAILED", "the certificate is not trusted, or not valid now"),
-            ("WRONG_VERSION_NUMBER", "the other side does not speak TLS"),
+            ("WRONG_VERSION_NUMBER", "the other side does not speak TLS; the URL of a plain port begins with http://"),
             ("CERTIFICATE_REQUIRED", "the server wants a client certificate"),
             ("UNSUPPORTED_PROTOCOL", "no version of TLS in common"),
             ("eofDuringHandshake", "the server closed the connection during the handshake"),

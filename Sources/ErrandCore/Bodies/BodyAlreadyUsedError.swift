@@ -3,9 +3,10 @@
 public struct BodyAlreadyUsedError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
     /// Creates the error. For body sources of your own.
     public init() {}
-    public var description: String { "the body can be read once only, and was read or abandoned before" }
+    public var description: String { "the body can be read once only, and was read or abandoned before; keep what the first reader gets" }
     /// A sentence for people.
     public var errorDescription: String? { "The content cannot be read a second time." }
-    public var failureReason: String? { description.asSentence }
-    public var recoverySuggestion: String? { "Keep the content when it is read first, or send the request again." }
+    public var failureReason: String? { "It can be read once only, and was read or abandoned before." }
 }
+
+extension BodyAlreadyUsedError: SafelyDescribedError {}

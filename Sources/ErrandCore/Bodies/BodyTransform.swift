@@ -56,3 +56,5 @@ public struct UnconsumedInputError: LocalizedError, Sendable, Hashable, CustomSt
     }
     public var errorDescription: String? { description }
 }
+
+extension UnconsumedInputError: SafelyDescribedError {}

@@ -215,7 +215,7 @@ final class StreamReader: Sendable, BodyInput {
     func checkLimits() throws {
         try Task.checkCancellation()
         guard let request = owner.request, let deadline = request.deadline, deadline.hasPassed else { return }
-        throw TransportError(.timedOut, phase: .body, message: TransportError.deadlinePassed, request: request, delivery: .sent)
+        throw TransportError.timedOut(.body, after: nil, request: request, delivery: .sent)
     }
 
     /// Returns false if another copy of the iterator has read since.

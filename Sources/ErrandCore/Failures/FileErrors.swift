@@ -87,3 +87,6 @@ private func shownFileFailure(_ operation: String, _ path: String, _ code: Int32
     let isNumbered = reason != nil || words.hasSuffix("(errno \(code))")
     return "cannot \(operation) '\(path.shownSafely())': \(words)" + (isNumbered ? "" : " (errno \(code))")
 }
+
+extension FileReadError: SafelyDescribedError {}
+extension FileWriteError: SafelyDescribedError {}

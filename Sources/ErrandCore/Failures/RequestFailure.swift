@@ -12,8 +12,9 @@
 /// ```
 ///
 /// Each failure has two texts. ``description`` is for developers: request, phase, reason and attempts on one line. `errorDescription`,
-/// which is `localizedDescription`, is a sentence for people; `failureReason` and `recoverySuggestion` say why, and what may help. All are
-/// in English, and none holds a secret or a body. As an `NSError`, a failure has its type's name as the domain and the code 1.
+/// which is `localizedDescription`, is a sentence for people. `failureReason` says why, and `recoverySuggestion` what a person who uses the
+/// app can do; it is `nil` where only a developer can help. All are in English, and none holds a secret or a body. As an `NSError`, a failure
+/// has its type's name as the domain and the code 1.
 ///
 /// Cancellation is never a failure: it stays `CancellationError`.
 public protocol RequestFailure: LocalizedError, CustomStringConvertible {
@@ -30,8 +31,8 @@ public protocol RequestFailure: LocalizedError, CustomStringConvertible {
     var bodyPrefix: Data { get }
     /// The attempts before this one, oldest first; retry adds them.
     var attempts: [AttemptRecord] { get set }
-    /// Why retry made no further attempt, though the policy called for one; `nil` where it did not. Retry sets it; a type without a
-    /// property of this name ignores it.
+    /// Why there was no further attempt, though one was called for; `nil` where none was. Retry sets it; a type without a property of this
+    /// name ignores it.
     var retryStop: RetryStop? { get set }
     /// Whether a server got the request, in any attempt of the call: `notSent` only if nothing left in this attempt and in all of ``attempts``.
     var delivery: Delivery { get }
@@ -50,12 +51,17 @@ extension RequestFailure {
     public var failureReason: String? { description }
 
     /// The earlier attempts, and why there is no further one, as text to end a description with; empty if retry did nothing.
-    package var shownAttempts: String {
-        attempts.map { "; \($0)" }.joined() + (retryStop.map { "; no further attempt: \($0.words)" } ?? "")
-    }
+    package var shownAttempts: String { attempts.shown(until: retryStop) }
 
     /// `the server a.example`; `the server` where the host is not known.
     package var shownServer: String { "the server" + (request?.origin.map { " \($0.host.shownSafely(limit: 80))" } ?? "") }
+}
+
+extension [AttemptRecord] {
+    /// The attempts, and why there is no further one, as text to end a message with; empty if there is nothing to say.
+    package func shown(until stop: RetryStop?) -> String {
+        map { "; \($0)" }.joined() + (stop.map { "; no further attempt: \($0.words)" } ?? "")
+    }
 }
 
 extension StringProtocol {
@@ -79,14 +85,16 @@ package func tryAgain(in wait: Duration?) -> String {
     return "Try again in \(count) \(unit)\(count == 1 ? "" : "s")."
 }
 
-/// What of an error may stand in a message: the description of a failure of this library. Of an error that is not ours, only the type is known
-/// to be without secrets.
+/// An error of this library that is not a ``RequestFailure``, and whose description may stand in any message: it holds no secret and nothing of
+/// a body.
+package protocol SafelyDescribedError: Error, CustomStringConvertible {}
+
+/// What of an error may stand in a message: the description of an error of this library. Of any other error, only the type is known to be
+/// without secrets.
 package func shownError(_ error: any Error) -> String {
     switch error {
     case let failure as any RequestFailure: failure.description
-    case let invalid as InvalidURLError: invalid.description
-    case let file as FileReadError: file.description
-    case let file as FileWriteError: file.description
+    case let error as any SafelyDescribedError: error.description
     default: "\(type(of: error))"
     }
 }

@@ -1,16 +1,20 @@
-/// Why retry makes no further attempt.
+/// Why there is no further attempt: what `retry` and response validators note.
 ///
 /// A failure and a response carry it where another attempt was called for and could not be made:
 ///
 /// ```swift
-/// catch let error as StatusError where error.retryStop == .budgetSpent {
+/// catch let error as StatusError where error.retryStop == .budgetUsedUp {
 ///     // The server fails for many calls: wait before calling again.
 /// }
 /// ```
 public enum RetryStop: String, Sendable, Hashable {
-    /// The attempt succeeded, or failed in a way that a further attempt does not change, or might be processed twice.
+    /// The attempt succeeded, or failed in a way that a further attempt does not change, or the app decided so.
     case final
-    /// As many attempts were made as the policy allows.
+    /// The request may have been processed, and its method is not idempotent
+    /// ([RFC 9110, section 9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)): a further attempt might do it twice. An
+    /// idempotency key (`request.options.idempotencyKey`) permits it.
+    case notIdempotent
+    /// As many attempts were made as the policy or the validator allows.
     case attemptsUsedUp
     /// The body of the request is a stream that can be read once only.
     case bodyCannotBeReplayed
@@ -19,17 +23,19 @@ public enum RetryStop: String, Sendable, Hashable {
     /// The wait before the next attempt would pass the deadline.
     case deadlineTooNear
     /// The retry budget of the origin is used up.
-    case budgetSpent
+    case budgetUsedUp
 
     /// The reason in words.
-    var words: String {
+    package var words: String {
         switch self {
-        case .final: "it would not help, or might be processed twice"
+        case .final: "it would not help"
+        case .notIdempotent:
+            "the method is not idempotent, and the request may have been processed; an idempotency key would permit it"
         case .attemptsUsedUp: "all attempts are used up"
         case .bodyCannotBeReplayed: "the body of the request can be read once only"
         case .retryAfterTooLong: "the server asks for a longer wait than the policy allows"
-        case .deadlineTooNear: "the wait would pass the deadline"
-        case .budgetSpent: "the retry budget of this origin is used up"
+        case .deadlineTooNear: "the wait before it would pass the deadline"
+        case .budgetUsedUp: "the retry budget of this origin is used up"
         }
     }
 }

@@ -7,6 +7,8 @@ public import ErrandFormats
 /// ```
 /// GET https://a.example/x: status 503 Service Unavailable; the server asks to wait for 30 s; attempt 1: 503, then waited 100 ms
 /// ```
+///
+/// To catch an error type of the API's own in its place, give it to the client: `APIClient(stack, failure: APIProblem.self)`.
 public struct StatusError: RequestFailure {
     /// The most that an error keeps of the response's body: 64 KiB. The rest is abandoned.
     public static let bodyLimitBytes = 64 * 1024
@@ -87,9 +89,24 @@ public struct StatusError: RequestFailure {
     public var description: String {
         var text = request.map { "\($0): " } ?? ""
         text += shownStatus
-        if let problem, !problem.description.isEmpty { text += " (\(problem.description.shownSafely()))" }
-        if let retryAfter { text += "; the server asks to wait for \(retryAfter.inWords)" }
-        return text + shownAttempts
+        text += shownProblem
+        return text + head.shownRemarks + shownAttempts
+    }
+
+    /// The title of the problem in parentheses; empty where the server does not describe it.
+    package var shownProblem: String {
+        guard let problem, !problem.description.isEmpty else { return "" }
+        return " (\(problem.description.shownSafely()))"
+    }
+}
+
+extension HTTPResponse {
+    /// What the head says of a failure, as text to follow the status in a message: the wait that the server asks for (`Retry-After`), and a
+    /// redirect that was not followed; empty where it says neither.
+    package var shownRemarks: String {
+        (headerFields.retryAfter.map { "; the server asks to wait for \($0.inWords)" } ?? "")
+            + ([301, 302, 303, 307, 308].contains(status.code) && headerFields.contains(.location)
+                ? "; the redirect was not followed: add .redirect() to the stack, or allow it" : "")
     }
 }
 
@@ -121,15 +138,13 @@ extension StatusError {
         return "The server responded with \(shownStatus): \(problem.description.shownSafely())".asSentence
     }
 
-    /// What may help, with the wait that the server asks for.
+    /// What a person can do, with the wait that the server asks for; `nil` where only a developer can help.
     public var recoverySuggestion: String? {
         switch head.status.code {
         case 401: return "Sign in again, then try again."
         case 403: return "Check the permissions of the account."
-        case 404, 410: return "Check the address."
         case 408, 425, 429, 500...599:
             return tryAgain(in: retryAfter)
-        case 400...499: return "Correct the request: sent again as it is, it fails in the same way."
         default: return nil
         }
     }

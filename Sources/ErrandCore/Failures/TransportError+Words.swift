@@ -26,22 +26,17 @@ extension TransportError {
     /// What happened, in which phase and why: `Cannot connect: connection refused.`
     public var failureReason: String? { happened.asSentence }
 
-    /// What may help. Where the server may have processed the request, it says so.
+    /// What a person can do; `nil` where only a developer can help. Where the server may have processed the request, it says so.
     public var recoverySuggestion: String? {
         switch code {
-        case .cannotFindHost: return "Check the name of the server and the network connection, then try again."
-        case .cannotConnect: return "Check the network connection and that the server is running, then try again."
+        case .cannotFindHost: return "Check the network connection, then try again."
+        case .cannotConnect: return "Check the network connection, or try again later."
         case .connectionLost: return "Check the network connection, then try again.\(caution)"
-        case .timedOut: return "Try again later, or allow more time.\(caution)"
-        case .tls: return "Check the certificate of the server, and date and time of this device."
-        case .invalidResponse:
-            return "Check that the address is that of an HTTP server; if it is, its operator has to correct the response."
-        case .bodyTooLarge: return "Raise the limit for the body, or read the body as a stream."
-        case .requestBody: return "Check the file or the stream that is sent."
-        case .invalidRequest: return "Correct the request: sent again as it is, it fails in the same way."
+        case .timedOut: return "Try again later.\(caution)"
+        case .tls: return "Check the network connection, and the date and time of this device."
+        case .invalidResponse: return "Try again later."
+        case .requestBody: return (underlying as? FileReadError)?.recoverySuggestion
         case .proxy: return "Check the address and the credentials of the proxy."
-        case .unsupported: return "Leave out what is not supported, or use another transport."
-        case .shutDown: return "Send the request with a client that is not shut down."
         default: return nil
         }
     }

@@ -4,7 +4,7 @@
 ///
 /// ```
 /// GET https://a.example/: cannot connect: connection refused (not sent)
-/// GET https://a.example/: timed out while waiting for the response after 211 ms: the limit firstByte is 200 ms (may have been sent)
+/// GET https://a.example/: timed out while waiting for the response after 30 s: the limit timeout is 30 s, set by .timeout (may have been sent)
 /// GET https://a.example/: connection lost while reading the body after 2.3 s: connection reset by the server (sent)
 /// ```
 public struct TransportError: RequestFailure {
@@ -84,17 +84,15 @@ public struct TransportError: RequestFailure {
         (self.request, self.response, sentInThisAttempt, self.isUnprocessed) = (request, response, delivery, isUnprocessed)
     }
 
-    /// - Parameter message: which limit passed.
+    /// - Parameter message: which limit passed; `nil` for the deadline of the request.
     package static func timedOut(
-        _ phase: ExchangePhase, after elapsed: Duration, _ message: String = deadlinePassed, request: Request?,
-        response: HTTPResponse? = nil, delivery: Delivery
+        _ phase: ExchangePhase, after elapsed: Duration?, _ message: String? = nil, request: Request?, response: HTTPResponse? = nil,
+        delivery: Delivery
     ) -> TransportError {
         TransportError(
-            .timedOut, phase: phase, message: message, elapsed: elapsed, request: request, response: response, delivery: delivery)
+            .timedOut, phase: phase, message: message ?? request?.deadline?.passedMessage ?? "the deadline passed", elapsed: elapsed,
+            request: request, response: response, delivery: delivery)
     }
-
-    /// The message of a timeout where the limit was the request's deadline, no matter which layer set it.
-    package static let deadlinePassed = "the deadline passed"
 
     package static func bodyTooLarge(limitBytes: Int, request: Request?) -> TransportError {
         TransportError(.bodyTooLarge, phase: .body, message: "more than \(limitBytes) bytes", request: request, delivery: .sent)
@@ -106,19 +104,6 @@ public struct TransportError: RequestFailure {
         text += happened
         text += " (\(sentInThisAttempt.phrase)\(isUnprocessed ? ", not processed" : ""))"
         return text + shownAttempts
-    }
-}
-
-extension Error {
-    /// This error, where a deadline passed that was set for one attempt: its message names that limit.
-    ///
-    /// - Parameter outer: the deadline of the call, which stands beside that of the attempt.
-    package func naming(attemptTimeout limit: Duration, within outer: Deadline?) -> any Error {
-        guard var failure = self as? TransportError, failure.code == .timedOut, failure.message == TransportError.deadlinePassed,
-            outer?.hasPassed != true
-        else { return self }
-        failure.message = PhaseTimeouts.message([("attempt", limit)])
-        return failure
     }
 }
 

@@ -40,8 +40,6 @@ public struct UnservedOptionError: RequestFailure {
     public var errorDescription: String? { "The request cannot be sent." }
     /// The option, and the middleware that it needs.
     public var failureReason: String? { "The option '\(option)' needs the middleware '\(missing)', which the stack does not have." }
-    /// The middleware to add, for a developer.
-    public var recoverySuggestion: String? { "\(remedy) to the stack, or do not set the option".asSentence }
 
     private var remedy: String {
         // The place of a third party's middleware is not the name of a modifier.

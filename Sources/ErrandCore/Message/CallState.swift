@@ -1,3 +1,5 @@
+internal import Synchronization
+
 /// The notes of a call's layers for one another, which its request carries.
 ///
 /// A layer may change a note, the deadline or the event sink for the layers inside it. It restores them on the way out: on the request of
@@ -23,7 +25,29 @@ package struct CallState: Sendable {
     /// How the client of the call reads and writes JSON, to decode its response or its failure later; `nil` without a client.
     package var json: JSONCoding?
 
+    /// Where a middleware notes the response because of which it throws an error of the app's own; `nil` without an observer that asks.
+    package var refusal: RefusalNote?
+
     init() {}
+}
+
+/// The head of the response because of which a call fails, for an observer outside the middleware that throws: an error of the app's own does not
+/// say it.
+package final class RefusalNote: Sendable {
+    private let noted = Mutex<(head: HTTPResponse, error: any Error.Type)?>(nil)
+
+    package init() {}
+
+    package func note(_ head: HTTPResponse, _ error: any Error) { noted.withLock { $0 = (head, type(of: error)) } }
+
+    /// Before the request is sent again: what was noted then was not the end.
+    package func clear() { noted.withLock { $0 = nil } }
+
+    /// The head of the response because of which `error` was thrown; `nil` where it is not known, and where the error has it.
+    package func head(of error: any Error) -> HTTPResponse? {
+        if error is any RequestFailure { return nil }
+        return noted.withLock { noted in noted.flatMap { $0.error == type(of: error) ? $0.head : nil } }
+    }
 }
 
 /// The limits that apply to each exchange of a stack, unless its request has its own.

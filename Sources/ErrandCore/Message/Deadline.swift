@@ -17,7 +17,14 @@ public struct Deadline: Sendable, CustomStringConvertible {
     /// An instant of this process.
     private static let base = ContinuousClock.now
 
+    /// What has set a deadline.
+    package enum Setter: UInt8, Sendable {
+        case timeout, timeoutOption, attempt, attemptOption
+    }
+
     private let kind: Kind
+    /// The limit that set it, for messages; `nil` for a deadline of the app's own.
+    private var limit: (duration: Duration, setter: Setter)?
 
     private init(kind: Kind) { self.kind = kind }
 
@@ -44,6 +51,25 @@ public struct Deadline: Sendable, CustomStringConvertible {
             }
             self.init(kind: .other(make(clock)))
         }
+    }
+
+    /// Creates the deadline that a limit sets from now on: `clock` is the continuous clock by default.
+    package init(by setter: Setter, after duration: Duration, clock: any Clock<Duration> = ContinuousClock()) {
+        self.init(after: duration, clock: clock)
+        limit = (duration, setter)
+    }
+
+    /// That this deadline has passed, with the limit that set it: `the limit timeout is 30 s, set by .timeout`.
+    package var passedMessage: String {
+        guard let limit else { return "the deadline of the request passed" }
+        let (name, origin) =
+            switch limit.setter {
+            case .timeout: ("timeout", ".timeout")
+            case .timeoutOption: ("timeout", "request.options.timeout")
+            case .attempt: ("attempt", ".phaseTimeouts")
+            case .attemptOption: ("attempt", "request.options.attemptTimeout")
+            }
+        return PhaseTimeouts.message([(name, limit.duration)], setBy: origin)
     }
 
     /// The remaining time; zero or negative once the deadline has passed.
@@ -75,10 +101,13 @@ public struct Deadline: Sendable, CustomStringConvertible {
 
     /// Returns a deadline that is earlier by `duration`.
     package func earlier(by duration: Duration) -> Deadline {
-        switch kind {
-        case .continuous(let sinceBase): Deadline(Self.base.advanced(by: sinceBase - duration))
-        case .other(let box): Deadline(kind: .other(box.earlier(by: duration)))
-        }
+        var earlier =
+            switch kind {
+            case .continuous(let sinceBase): Deadline(Self.base.advanced(by: sinceBase - duration))
+            case .other(let box): Deadline(kind: .other(box.earlier(by: duration)))
+            }
+        earlier.limit = limit
+        return earlier
     }
 
     /// Returns when the deadline has passed.

@@ -111,7 +111,7 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible {
         var request = request
         request.options.call.hasEntered = true
         if !obeysTimeout, case .use(let timeout) = request.options.timeout {
-            request.deadline = .earlier(request.deadline, Deadline(after: timeout))
+            request.deadline = .earlier(request.deadline, Deadline(by: .timeoutOption, after: timeout))
         }
         return request
     }

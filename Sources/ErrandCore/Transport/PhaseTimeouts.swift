@@ -24,6 +24,8 @@ public struct PhaseTimeouts: Sendable {
     public var idleWrite: Duration?
     /// The clock that measures them.
     public var clock: any Clock<Duration>
+    /// What has set them, for messages.
+    var setter = ".phaseTimeouts"
 
     /// Creates limits. For each parameter, see the property of the same name; `nil`, the default: no limit.
     ///

@@ -13,20 +13,20 @@ final class PhaseWatch: EventSink {
     }
 
     private let limits: PhaseTimeouts
-    private let told: (any EventSink)?
+    private let sink: (any EventSink)?
     private let elapsed: @Sendable () -> Duration
     private let state: Mutex<State>
 
     /// - Parameters:
-    ///   - tellsPhases: whether the transport reports when the request's head and its end were sent.
+    ///   - reportsPhases: whether the transport reports when the request's head and its end were sent.
     ///   - sink: another sink, which gets the same events.
-    init(_ limits: PhaseTimeouts, tellsPhases: Bool, sink: (any EventSink)?) {
+    init(_ limits: PhaseTimeouts, reportsPhases: Bool, sink: (any EventSink)?) {
         let limits = limits.bounded
         self.limits = limits
-        told = sink
+        self.sink = sink
         elapsed = stopwatch(limits.clock)
         var state = State(since: .zero)
-        if tellsPhases {
+        if reportsPhases {
             state.phase = limits.connect == nil ? .queue : .connect
             state.limit = Self.sum(limits.queue, limits.connect)
         } else {
@@ -53,7 +53,7 @@ final class PhaseWatch: EventSink {
             move(to: .response, limit: limits.firstByte)
         default: break
         }
-        told?.record(event)
+        sink?.record(event)
     }
 
     /// The transport has a chunk of the body, and has not asked for the next one.
@@ -134,12 +134,12 @@ extension PhaseTimeouts {
             case .response: [("firstByte", firstByte)]
             default: [("queue", queue), ("connect", connect)]
             }
-        return Self.message(named.compactMap { name, limit in limit.map { (name, $0) } })
+        return Self.message(named.compactMap { name, limit in limit.map { (name, $0) } }, setBy: setter)
     }
 
-    /// Which limits passed: `the limit firstByte is 200 ms`.
-    static func message(_ limits: [(name: String, limit: Duration)]) -> String {
-        limits.map { "the limit \($0.name) is \($0.limit.inWords)" }.joined(separator: ", ")
+    /// Which limits passed: `the limit firstByte is 200 ms, set by .phaseTimeouts`.
+    static func message(_ limits: [(name: String, limit: Duration)], setBy setter: String) -> String {
+        limits.map { "the limit \($0.name) is \($0.limit.inWords)" }.joined(separator: ", ") + ", set by \(setter)"
     }
 }
 

@@ -33,9 +33,11 @@ extension RequestOptions {
     /// The effective limits of the phases: the request's own, or those of its stack.
     var effectivePhaseTimeouts: PhaseTimeouts? {
         switch phaseTimeouts {
-        case .inherited: call.phaseLimits?.limits
-        case .off: nil
-        case .use(let limits): limits
+        case .inherited: return call.phaseLimits?.limits
+        case .off: return nil
+        case .use(var limits):
+            limits.setter = "request.options.phaseTimeouts"
+            return limits
         }
     }
 

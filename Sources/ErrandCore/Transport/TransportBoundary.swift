@@ -30,13 +30,13 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
 
     private func attempted(_ request: Request, within timeout: Duration) async throws -> Response {
         var attempt = request
-        attempt.deadline = .earlier(request.deadline, Deadline(after: timeout))
+        attempt.deadline = .earlier(request.deadline, Deadline(by: .attemptOption, after: timeout))
         do {
             var response = try await profiled(attempt)
             response.restoreCall(of: request)
             return response
         } catch {
-            throw error.restoringCall(of: request).naming(attemptTimeout: timeout, within: request.deadline)
+            throw error.restoringCall(of: request)
         }
     }
 
@@ -86,7 +86,7 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
 
     /// Returns the transport's response, with a limit for each phase.
     private func watched(_ request: Request, by limits: PhaseTimeouts) async throws -> Response {
-        let watch = PhaseWatch(limits, tellsPhases: transport.capabilities.contains(.phaseEvents), sink: request.options.eventSink)
+        let watch = PhaseWatch(limits, reportsPhases: transport.capabilities.contains(.phaseEvents), sink: request.options.eventSink)
         var watched = request
         watched.options.eventSink = watch
         if limits.idleWrite != nil { watched.body = request.body.watched(by: watch) }
@@ -102,7 +102,8 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
             RacedBodySource(source, of: exchange) {
                 try await limits.clock.sleep(for: limit)
                 return .timedOut(
-                    .body, after: limit, PhaseTimeouts.message([("idleRead", limit)]), request: request, response: head, delivery: .sent)
+                    .body, after: limit, PhaseTimeouts.message([("idleRead", limit)], setBy: limits.setter), request: request,
+                    response: head, delivery: .sent)
             }
         }
         return response

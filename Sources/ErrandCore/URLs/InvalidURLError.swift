@@ -20,6 +20,8 @@ public struct InvalidURLError: LocalizedError, Sendable, Hashable, CustomStringC
         public static func == (first: Reason, second: Reason) -> Bool { first.description == second.description }
         public func hash(into hasher: inout Hasher) { hasher.combine(description) }
 
+        /// There is no text at all.
+        public static let empty = Reason("it is empty; write http:// or https:// and a host")
         /// There is no scheme: `a.example/x`.
         public static let missingScheme = Reason("it has no scheme; write http:// or https://")
         /// There is no host, and no `server` in the stack that gives one: `/users`.
@@ -48,6 +50,11 @@ public struct InvalidURLError: LocalizedError, Sendable, Hashable, CustomStringC
         }
         /// An octet stands in a component where it must be percent-encoded.
         public static func invalidOctet(_ octet: UInt8, component: String) -> Reason {
+            if octet >= 0x80 {
+                return Reason(
+                    "its \(component) holds text that is not ASCII, which must be percent-encoded; "
+                        + #"put the text in as a value, "/\(name)", or use HTTPURL(pasted:)"#)
+            }
             let hex = String(octet, radix: 16, uppercase: true)
             return Reason("its \(component) holds the octet 0x\(hex), which must be percent-encoded")
         }
@@ -85,11 +92,13 @@ public struct InvalidURLError: LocalizedError, Sendable, Hashable, CustomStringC
     public var description: String { "invalid URL '\(text)': \(reason)" }
     /// A sentence for people, with the text without secrets.
     public var errorDescription: String? { "The address '\(text)' is not valid." }
-    /// What is wrong.
-    public var failureReason: String? { reason.description.asSentence }
-    /// What to do; for a developer where the app left out the host.
+    /// What is wrong, without what a developer can do about it.
+    public var failureReason: String? { reason.description.prefix { $0 != ";" }.asSentence }
+    /// What a person can do who typed the address; `nil` where the app has put it together wrongly.
     public var recoverySuggestion: String? {
-        reason == .missingHost
-            ? #"Give a whole URL, or add .server("https://…") to the stack."# : "Correct the address, then try again."
+        let ofTheApp: [Reason] = [.missingHost, .emptySegment, .dotSegment, .absolute, .notAnOrigin, .invalidTarget]
+        return ofTheApp.contains(reason) ? nil : "Correct the address, then try again."
     }
 }
+
+extension InvalidURLError: SafelyDescribedError {}

@@ -99,7 +99,7 @@ private final class PairStorage {
 
     func failNested(at path: [any CodingKey]) {
         let name = path.map(\.stringValue).joined(separator: ".")
-        fail("'\(name)' is nested: queries and forms hold plain values and arrays of them", at: path)
+        fail("'\(name)' is nested: queries and forms hold plain values and arrays of them; flatten it, or send it as JSON", at: path)
     }
 }
 

@@ -99,11 +99,11 @@ public final class CircuitBreaker: Sendable {
                 return (result, true)
             }
         }
-        if hasChanged { tellChanges() }
+        if hasChanged { reportChanges() }
         return result
     }
 
-    private func tellChanges() {
+    private func reportChanges() {
         guard
             changes.withLock({ changes in
                 defer { changes.isTelling = true }

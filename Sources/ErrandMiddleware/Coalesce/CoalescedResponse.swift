@@ -148,7 +148,8 @@ public struct SlowReaderError: RequestFailure {
     }
 
     public var description: String {
-        "\(request.map { "\($0): " } ?? "")another caller reads the shared body so fast that more than \(limitBytes) bytes were to be kept (sent)"
+        "\(request.map { "\($0): " } ?? "")another caller reads the shared body so fast that more than \(limitBytes) bytes were to be kept; "
+            + "read the body without pauses, or set request.options.coalesce to off (sent)" + shownAttempts
     }
 
     /// A sentence for people.
@@ -156,7 +157,7 @@ public struct SlowReaderError: RequestFailure {
     public var failureReason: String? {
         "Another caller reads the shared body faster: more than \(limitBytes) bytes would have to be kept."
     }
-    public var recoverySuggestion: String? { "Read the body without pauses, or set request.options.coalesce to off." }
+    public var recoverySuggestion: String? { "Try again." }
 }
 
 extension SlowReaderError: CustomReflectable {

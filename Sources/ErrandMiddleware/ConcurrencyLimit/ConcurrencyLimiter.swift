@@ -41,8 +41,8 @@ final class ConcurrencyLimiter: Sendable {
     func acquire(_ key: RequestScope.Key, for request: Request) async throws {
         try Task.checkCancellation()
         if take(key) { return }
-        request.tell(.queueStart)
-        defer { request.tell(.queueEnd) }
+        request.report(.queueStart)
+        defer { request.report(.queueEnd) }
         guard let deadline = request.deadline else { return try await wait(key, for: request) }
         let before = deadline.remaining
         try await racing(

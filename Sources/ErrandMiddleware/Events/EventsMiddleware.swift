@@ -54,10 +54,10 @@ public struct EventsMiddleware: HTTPMiddleware {
         let log = CallEventLog(
             EventSinks.together(request.options.eventSink, own), request: request.id, number: request.options.requestNumber,
             tags: request.shownTags)
-        var told = request
-        told.options.eventSink = log
+        var observed = request
+        observed.options.eventSink = log
         do {
-            var response = try await next.send(told)
+            var response = try await next.send(observed)
             response.restoreCall(of: request)
             response.onCallEnd(of: request, mark: {}) { log.end($0.failure) }
             return response

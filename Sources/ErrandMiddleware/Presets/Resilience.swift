@@ -98,8 +98,9 @@ public struct ResilienceError: LocalizedError, Sendable, Hashable, CustomStringC
     /// A sentence for people.
     public var errorDescription: String? { "The settings for retries and timeouts do not fit each other." }
     public var failureReason: String? { description.asSentence }
-    public var recoverySuggestion: String? { "Change the settings that are named." }
 }
+
+extension ResilienceError: SafelyDescribedError {}
 
 extension HTTPSender {
     /// Adds retry, a circuit breaker, a concurrency limit and both timeouts around this sender, in the canonical order.

@@ -65,8 +65,8 @@ final class RateLimiter: Sendable {
         if let memory, isFree, case .granted(let grant) = memory.take(key, limit: settings.limit) {
             return Permit(grant: grant, isProbe: isProbe)
         }
-        request.tell(.queueStart)
-        defer { request.tell(.queueEnd) }
+        request.report(.queueStart)
+        defer { request.report(.queueEnd) }
         let call = Call(request: request, arrived: elapsed(), isProbe: isProbe)
         do {
             guard let expiry = expiry(of: call) else { return Permit(grant: try await turn(key, call), isProbe: isProbe) }

@@ -68,18 +68,18 @@ public struct RedirectMiddleware: HTTPMiddleware {
             do {
                 decision = try policy.decision(for: response.head, to: request, hops: way.count)
             } catch {
-                request.tell(.redirectDecision, decision: .init(continues: false, "\(response.status.code), refused"))
+                request.report(.redirectDecision, decision: .init(continues: false, "\(response.status.code), refused"))
                 response.discard()
                 throw error.restoringCall(of: first)
             }
             guard case .follow(let following) = decision else {
                 if RedirectPolicy.isRedirect(response.head) {
-                    request.tell(.redirectDecision, decision: .init(continues: false, "\(response.status.code), returned"))
+                    request.report(.redirectDecision, decision: .init(continues: false, "\(response.status.code), returned"))
                 }
                 if !way.isEmpty { response.metadata.redirects = way }
                 return response
             }
-            request.tell(
+            request.report(
                 .redirectDecision, decision: .init(continues: true, "\(response.status.code) to \(following.redactedURL)"))
             way.append(RedirectRecord(status: response.head.status, from: request.redactedURL))
             try await response.body.drain(within: Self.courtesy, on: clock)

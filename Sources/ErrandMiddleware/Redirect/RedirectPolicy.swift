@@ -158,13 +158,13 @@ public struct RedirectError: RequestFailure {
     }
 
     public var description: String {
-        "\(request.map { "\($0): " } ?? "")the redirect (status \(head.status.code)) can't be followed: \(reason)"
+        "\(request.map { "\($0): " } ?? "")the redirect (status \(head.status.code)) can't be followed: \(reason)" + shownAttempts
     }
 
     /// A sentence for people.
     public var errorDescription: String? { "A redirect of \(shownServer) cannot be followed." }
     public var failureReason: String? { reason.description.asSentence }
-    public var recoverySuggestion: String? { "Check the address; if it is right, the operator of the server has to correct the redirect." }
+    public var recoverySuggestion: String? { "Try again later." }
 }
 
 extension RedirectError: CustomReflectable {

@@ -97,14 +97,15 @@ public struct RetryMiddleware: HTTPMiddleware {
                     remaining: request.deadline?.remaining, hasUsedFreeAttempt: hasUsedFreeAttempt),
                 of: request, result, random: shared?.random(random) ?? random())
             guard case .again(let delay, let counts) = decision, !counts || hasToken(for: request, shared) else {
-                // A POST that is refused is final as well, and no success. Of a shared success, only the caller whose request was sent deposits.
+                // A status that the policy would retry is no success, even if the app's own decision makes it final. Of a shared success, only the
+                // caller whose request was sent deposits.
                 if decision == .stop(.final), case .success(let response) = result, !policy.statuses.contains(response.head.status.code),
                     response.metadata.coalescedInto == nil
                 {
                     budget?.deposit(request.origin)
                 }
-                let stop = if case .stop(let reason) = decision { reason } else { RetryStop.budgetSpent }
-                request.tell(.retryDecision, decision: Self.told(.stop(stop), outcome))
+                let stop = if case .stop(let reason) = decision { reason } else { RetryStop.budgetUsedUp }
+                request.report(.retryDecision, decision: Self.reported(.stop(stop), outcome))
                 return try Self.final(result, after: attempts, stop)
             }
             if !counts {
@@ -114,10 +115,10 @@ public struct RetryMiddleware: HTTPMiddleware {
             if case .success(let response) = result { response.discard() }
             attempts = attempts.followed(by: Self.attempts(within: result))
             attempts.append(AttemptRecord(number: attempts.count + 1, outcome: outcome, delay: delay))
-            request.tell(.retryDecision, decision: Self.told(decision, outcome))
+            request.report(.retryDecision, decision: Self.reported(decision, outcome))
             if delay > .zero {
-                request.tell(.waitStart)
-                defer { request.tell(.waitEnd) }
+                request.report(.waitStart)
+                defer { request.report(.waitEnd) }
                 try await clock.sleep(for: delay.bounded)
             }
             request.options.resendCount = request.resendCount(after: result)
@@ -137,7 +138,7 @@ public struct RetryMiddleware: HTTPMiddleware {
         }
     }
 
-    private static func told(_ decision: RetryPolicy.Decision, _ outcome: AttemptRecord.Outcome) -> ExchangeEvent.Decision {
+    private static func reported(_ decision: RetryPolicy.Decision, _ outcome: AttemptRecord.Outcome) -> ExchangeEvent.Decision {
         let what =
             switch outcome {
             case .status(let status): "\(status.code)"
@@ -161,7 +162,9 @@ public struct RetryMiddleware: HTTPMiddleware {
         case .failure(let error):
             guard !attempts.isEmpty || stop != .final, var failure = error as? any RequestFailure else { throw error }
             if !attempts.isEmpty { failure.attempts = attempts.followed(by: failure.attempts) }
-            if stop != .final { failure.retryStop = stop }
+            // A failure because the deadline has passed says so already.
+            let isTooLate = stop == .deadlineTooNear && error.isTimeout && failure.request?.deadline?.hasPassed == true
+            if stop != .final, !isTooLate { failure.retryStop = stop }
             throw failure
         }
     }

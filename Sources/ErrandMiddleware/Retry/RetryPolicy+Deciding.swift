@@ -56,7 +56,7 @@ extension RetryPolicy {
     /// ```swift
     /// stack.retry(.standard.deciding { attempt in
     ///     switch attempt.result {
-    ///     case .success(let response) where response.status == .accepted: .retry(after: .seconds(1))   // not ready yet
+    ///     case .success(let response) where response.status.code == 423: .retry(after: .seconds(1))   // another user writes
     ///     case .failure(let error as TransportError) where error.code == .tls: .stop
     ///     default: .byPolicy
     ///     }
@@ -66,6 +66,9 @@ extension RetryPolicy {
     /// It is asked after each attempt, also after one that succeeded, and never after a cancellation. It must be quick, as the call waits
     /// for it. A request that is not idempotent ([RFC 9110, section 9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)) may be
     /// processed twice where it says ``Choice/retry``: ``Attempt/decision`` is what the policy, which knows that, would do.
+    ///
+    /// It takes part in the retry budget and the attempts of the policy. To wait for a result that is not ready, such as after a 202, use a
+    /// response validator with `.retry(_:atMost:)`, which counts for itself and takes nothing from the budget.
     ///
     /// Where `retry` stands outside `validateStatus`, a status that is not accepted arrives as a `StatusError`.
     ///

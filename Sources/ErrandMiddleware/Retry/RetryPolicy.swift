@@ -144,12 +144,12 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
         case .neverSent:
             return waiting(situation, counts: true, random)
         case .lost:
-            guard situation.mayBeSentAgain else { return .stop(.final) }
+            guard situation.mayBeSentAgain else { return .stop(.notIdempotent) }
             return waiting(situation, counts: true, random)
         case .status(let code, let retryAfter):
             // 409: another request with this key is in progress.
-            guard statuses.contains(code) || (code == 409 && situation.hasKey), situation.mayBeSentAgain
-            else { return .stop(.final) }
+            guard statuses.contains(code) || (code == 409 && situation.hasKey) else { return .stop(.final) }
+            guard situation.mayBeSentAgain else { return .stop(.notIdempotent) }
             return waiting(situation, counts: true, atLeast: retryAfter ?? .zero, random)
         }
     }

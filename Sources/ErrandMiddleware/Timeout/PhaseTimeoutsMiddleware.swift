@@ -44,19 +44,15 @@ public struct PhaseTimeoutsMiddleware: HTTPMiddleware {
             bounded.options.call.phaseLimits =
                 request.options.call.phaseLimits.map { StackLimits(limits.tightened(by: $0.limits)) } ?? shared
         }
-        let attempt: Duration? =
+        let (attempt, setter): (Duration?, Deadline.Setter) =
             switch request.options.attemptTimeout {
-            case .inherited: attempt
-            case .off: nil
-            case .use(let limit): limit
+            case .inherited: (self.attempt, .attempt)
+            case .off: (nil, .attempt)
+            case .use(let limit): (limit, .attemptOption)
             }
-        if case .use = request.options.attemptTimeout { bounded.options.call.hasAttemptDeadline = true }
-        if let attempt { bounded.deadline = .earlier(request.deadline, Deadline(after: attempt.bounded, clock: limits.clock)) }
-        do {
-            return try await next.send(bounded, inCallOf: request)
-        } catch {
-            throw attempt.map { error.naming(attemptTimeout: $0, within: request.deadline) } ?? error
-        }
+        if setter == .attemptOption { bounded.options.call.hasAttemptDeadline = true }
+        if let attempt { bounded.deadline = .earlier(request.deadline, Deadline(by: setter, after: attempt, clock: limits.clock)) }
+        return try await next.send(bounded, inCallOf: request)
     }
 }
 

@@ -9,7 +9,15 @@ public import ErrandCore
 /// let stack = transport.validate(ready)
 /// ```
 ///
-/// A validator that reads the body must replace it: `let response = try await response.buffered()`, then `.accept(response)`.
+/// A validator may read the whole body, of at most 64 MiB: the next reader gets the same bytes, from memory. If a validator reads only a
+/// part of it, or more than that, the next reader gets a ``BodyAlreadyUsedError``. To return a body with other bytes, set it on the response, and
+/// return that by `.accept(response)`.
+///
+/// ## Which one repeats a request
+///
+/// `.retry(_:atMost:)` is for a response that is fine and not ready yet, such as a 202: it repeats any method, counts for itself, and takes
+/// nothing from a retry budget. Failures of the server and of the network are for `retry` (``RetryMiddleware``), which knows what is safe to
+/// repeat, obeys `Retry-After`, and has a budget.
 ///
 /// ## Refreshing a token
 ///
@@ -21,7 +29,7 @@ public import ErrandCore
 /// let signedIn = ResponseValidator("signed in") { request, response, _ in
 ///     guard response.status == .unauthorized else { return .next }
 ///     let rejected = request.head.headerFields[.authorization]
-///     return .retryAfter {
+///     return .retryAfterRunning {
 ///         try await refreshes.run("token", mustFinish: true) {
 ///             guard await session.authorization == rejected else { return }
 ///             try await session.refresh()
@@ -61,7 +69,7 @@ public struct ResponseValidator: Sendable {
         /// The call fails with this error.
         case fail(any Error)
         /// The request is sent again after a wait, at most `atMost` times by this validator; then the call fails with
-        /// ``ResponseValidationError``.
+        /// ``ResponseValidationError``. The wait is that of the backoff: the field `Retry-After` is not looked at.
         case retry(Backoff, atMost: Int)
         /// The request is sent again after a response to another request, whatever its status: to renew a session, for example. The other
         /// request passes the inner layers. Its response is discarded, and if it fails, the call fails with its error. At most once by this
@@ -69,7 +77,7 @@ public struct ResponseValidator: Sendable {
         case retryAfterSending(Request)
         /// The request is sent again after some work, which is cancelled when the call is cancelled or its deadline passes. At most once by
         /// this validator.
-        case retryAfter(@Sendable () async throws -> Void)
+        case retryAfterRunning(@Sendable () async throws -> Void)
     }
 }
 
@@ -92,8 +100,9 @@ public struct ResponseValidationError: RequestFailure {
     public let name: String
     /// The number of times that it had the call sent again.
     public let retries: Int
-    /// Why the request is not sent again.
-    public let reason: Reason
+    /// Why the request is not sent again: ``RetryStop/attemptsUsedUp`` for the validator's own retries, ``RetryStop/bodyCannotBeReplayed`` or
+    /// ``RetryStop/deadlineTooNear``.
+    public var retryStop: RetryStop?
     /// The request as it was sent.
     public var request: Request?
     /// The head of the response that the validator rejected.
@@ -101,37 +110,24 @@ public struct ResponseValidationError: RequestFailure {
     /// The attempts of the call so far.
     public var attempts: [AttemptRecord] = []
 
-    /// Why a request is not sent again.
-    public enum Reason: String, Sendable, Hashable {
-        /// The validator's retries are used up.
-        case retriesUsedUp = "its retries are used up"
-        /// The body can be sent only once.
-        case bodyCannotBeReplayed = "the body can't be sent again"
-        /// The wait would pass the deadline.
-        case deadlineTooNear = "the wait would pass the deadline"
-    }
-
     public var phase: ExchangePhase { .response }
     public var delivery: Delivery { .sent }
 
-    init(name: String, retries: Int, reason: Reason, of response: Response) {
-        (self.name, self.retries, self.reason) = (name, retries, reason)
+    init(name: String, retries: Int, retryStop: RetryStop, of response: Response) {
+        (self.name, self.retries, self.retryStop) = (name, retries, retryStop)
         (request, self.response) = (response.request, response.head)
     }
 
-    public var description: String {
-        var text = request.map { "\($0): " } ?? ""
-        if let response { text += "status \(response.status.code), " }
-        text += "refused by '\(name)' after \(retries == 1 ? "1 retry" : "\(retries) retries"): \(reason.rawValue)"
-        return text + shownAttempts
+    public var description: String { "\(request.map { "\($0): " } ?? "")\(happened)\(shownAttempts)" }
+
+    private var happened: String {
+        let status = response.map { "status \($0.status.code), " } ?? ""
+        return "\(status)refused by '\(name)' after \(retries == 1 ? "1 retry" : "\(retries) retries")"
     }
 
     /// A sentence for people.
     public var errorDescription: String? { "The response of \(shownServer) was not accepted." }
-    public var failureReason: String? {
-        let status = response.map { "status \($0.status.code), " } ?? ""
-        return "\(status)refused by '\(name)' after \(retries == 1 ? "1 retry" : "\(retries) retries"): \(reason.rawValue)".asSentence
-    }
+    public var failureReason: String? { (happened + (retryStop.map { ": \($0.words)" } ?? "")).asSentence }
     public var recoverySuggestion: String? { response?.status.code == 401 ? "Sign in again, then try again." : "Try again later." }
 }
 

@@ -38,9 +38,10 @@ public struct ValidateMiddleware: HTTPMiddleware {
         while true {
             var response: Response
             do {
+                request.options.call.refusal?.clear()
                 response = try await next.send(request)
             } catch {
-                throw Self.telling(attempts, in: error)
+                throw Self.adding(attempts, to: error)
             }
             if !attempts.isEmpty { response.metadata.attempts = attempts.followed(by: response.metadata.attempts) }
             let ruling: (index: Int, delay: Duration)?
@@ -50,7 +51,8 @@ public struct ValidateMiddleware: HTTPMiddleware {
                 response.discard()
                 // Whatever a validator throws, a cancelled call ends as cancelled.
                 try Task.checkCancellation()
-                throw Self.telling(response.metadata.attempts, in: error)
+                request.options.call.refusal?.note(response.head, error)
+                throw Self.adding(response.metadata.attempts, to: error)
             }
             guard let (index, delay) = ruling else { return response }
             response.discard()
@@ -62,7 +64,7 @@ public struct ValidateMiddleware: HTTPMiddleware {
         }
     }
 
-    private static func telling(_ attempts: [AttemptRecord], in error: any Error) -> any Error {
+    private static func adding(_ attempts: [AttemptRecord], to error: any Error) -> any Error {
         guard !attempts.isEmpty, var failure = error as? any RequestFailure else { return error }
         failure.attempts = attempts.followed(by: failure.attempts)
         return failure
@@ -73,24 +75,33 @@ public struct ValidateMiddleware: HTTPMiddleware {
     private func rule(
         on response: inout Response, request: Request, by chain: [ResponseValidator], retries: [Int], next: some HTTPSender
     ) async throws -> (index: Int, delay: Duration)? {
+        var checked = CheckedBody(response.body)
+        response.body = checked.body
+        defer { checked.stop() }
         for (index, validator) in chain.enumerated() {
             let limit: Int
             var delay = Duration.zero
             let verdict = try await validator.check(response.request, response, retries[index])
+            if case .next = verdict {
+                let next = checked.next(after: response.body)
+                if response.body.bufferedData == nil, next.bufferedData != nil { checked = CheckedBody(next) }
+                response.body = next
+            }
             switch verdict {
             case .next: continue
             case .accept(var accepted):
+                accepted.body = checked.next(after: accepted.body)
                 if accepted.metadata.attempts.isEmpty { accepted.metadata.attempts = response.metadata.attempts }
                 response = accepted
                 return nil
             case .fail(let error): throw error
             case .retry(let backoff, let atMost): (limit, delay) = (atMost, backoff.wait(afterAttempt: retries[index] + 1))
-            case .retryAfterSending, .retryAfter: limit = 1
+            case .retryAfterSending, .retryAfterRunning: limit = 1
             }
-            func refuse(_ reason: ResponseValidationError.Reason) -> ResponseValidationError {
-                ResponseValidationError(name: validator.name, retries: retries[index], reason: reason, of: response)
+            func refuse(_ stop: RetryStop) -> ResponseValidationError {
+                ResponseValidationError(name: validator.name, retries: retries[index], retryStop: stop, of: response)
             }
-            guard retries[index] < limit else { throw refuse(.retriesUsedUp) }
+            guard retries[index] < limit else { throw refuse(.attemptsUsedUp) }
             guard request.body.canBeSent else { throw refuse(.bodyCannotBeReplayed) }
             if let remaining = request.deadline?.remaining, delay >= remaining { throw refuse(.deadlineTooNear) }
             // Now: the next request may need the connection or the slot that this response holds.
@@ -99,7 +110,7 @@ public struct ValidateMiddleware: HTTPMiddleware {
                 other.deadline = .earlier(other.deadline, request.deadline)
                 try await next.withResponse(to: other) { _ = try await $0.body.drain() }
             }
-            if case .retryAfter(let work) = verdict { try await perform(work, for: response.request, until: request.deadline) }
+            if case .retryAfterRunning(let work) = verdict { try await perform(work, for: response.request, until: request.deadline) }
             return (index, delay)
         }
         return nil
@@ -114,8 +125,8 @@ public struct ValidateMiddleware: HTTPMiddleware {
             deadline,
             onTimeout: {
                 TransportError(
-                    .timedOut, phase: .backoff, message: "the work before a retry", elapsed: before - deadline.remaining, request: request,
-                    delivery: .sent)
+                    .timedOut, phase: .backoff, message: "\(deadline.passedMessage), during the work before it",
+                    elapsed: before - deadline.remaining, request: request, delivery: .sent)
             }, discard: { _ in }, operation: work)
     }
 }

@@ -16,10 +16,11 @@ public struct SecretFoundError: LocalizedError, Sendable, Hashable, CustomString
     /// A sentence for people.
     public var errorDescription: String? { "The recording was not written, because it would hold a secret." }
     public var failureReason: String? { description.asSentence }
-    public var recoverySuggestion: String? { "Have the secret replaced at the place that is named, or do not record it." }
 
     public var description: String {
         let exchange = exchange.isEmpty ? "" : " (\(exchange))"
         return "a registered secret was found in the \(place)\(entry.map { " of entry \($0)" } ?? "")\(exchange); nothing was written"
     }
 }
+
+extension SecretFoundError: SafelyDescribedError {}

@@ -17,7 +17,7 @@ public struct NoRecordedExchangeError: RequestFailure {
 
     public var description: String {
         "\(request.map { "\($0): " } ?? "")no exchange recorded in '\(path)' answers it; "
-            + (nearest.map { "the nearest, \($0)" } ?? "there are none")
+            + (nearest.map { "the nearest, \($0)" } ?? "there are none") + shownAttempts
     }
 
     /// A sentence for people, with the path.
@@ -25,7 +25,6 @@ public struct NoRecordedExchangeError: RequestFailure {
     public var failureReason: String? {
         (nearest.map { "the nearest recorded exchange, \($0)" } ?? "the recording has no exchanges").asSentence
     }
-    public var recoverySuggestion: String? { "Record the exchange, or correct the request." }
 }
 
 extension NoRecordedExchangeError: CustomReflectable {
@@ -45,5 +44,6 @@ public struct InvalidRecordingError: LocalizedError, Sendable, Hashable, CustomS
     /// A sentence for people, with the path.
     public var errorDescription: String? { "The file '\(path)' is not a recording." }
     public var failureReason: String? { reason.asSentence }
-    public var recoverySuggestion: String? { "Record it again." }
 }
+
+extension InvalidRecordingError: SafelyDescribedError {}

@@ -63,8 +63,8 @@ struct ExchangeLog: Sendable {
     /// A status that `validateStatus`, inside this log, has refused: written as if it stood outside.
     func logRefusal(_ error: StatusError) {
         var refused = error.refused
-        refused.metadata.attempts = error.attempts
-        let received = Received(refused, isRefused: true, by: request)
+        (refused.metadata.attempts, refused.metadata.retryStop) = (error.attempts, error.retryStop)
+        let received = Received(refused, isRefused: true, problem: error.shownProblem, by: request)
         guard wants(received) else { return }
         let end = refused.exchange.outcome ?? (error.bodyIsWhole ? .complete : .abandoned)
         let read = BodyRecord.Read(front: error.bodyPrefix, count: error.bodyPrefix.count)
@@ -82,15 +82,22 @@ struct ExchangeLog: Sendable {
         let response: Response
         /// Whether the status is a failure.
         let isRefused: Bool
+        /// What the server says of a failure, in parentheses; empty where it is not known.
+        let problem: String
         let sensitivity: Sensitivity
 
-        init(_ response: Response, isRefused: Bool, by request: Request) {
+        init(_ response: Response, isRefused: Bool, problem: String = "", by request: Request) {
             // Neither the body nor what the end of the call hangs on.
             var head = Response(head: response.head, body: ResponseBody(), request: response.request, exchange: response.exchange)
-            head.metadata.attempts = response.metadata.attempts
+            (head.metadata.attempts, head.metadata.retryStop) = (response.metadata.attempts, response.metadata.retryStop)
             var sensitivity = request.options.sensitivity
             sensitivity.formUnion(response.request.options.sensitivity)
-            (self.response, self.isRefused, self.sensitivity) = (head, isRefused, sensitivity)
+            (self.response, self.isRefused, self.problem, self.sensitivity) = (head, isRefused, problem, sensitivity)
+        }
+
+        /// What the error says after the status.
+        var reasons: String {
+            problem + response.head.shownRemarks + response.metadata.attempts.shown(until: response.metadata.retryStop)
         }
 
         var code: Int { response.head.status.code }
@@ -110,9 +117,7 @@ struct ExchangeLog: Sendable {
 
     private func responseText(_ received: Received, elapsed: String, body: LogText.Note? = nil) -> LogText {
         var headline = "\(name): \(received.code) in \(elapsed)"
-        if received.isRefused {
-            headline += received.response.metadata.attempts.map { "; \($0.description.onOneLine)" }.joined()
-        }
+        if received.isRefused { headline += received.reasons.onOneLine }
         var text = LogText(headline: headline, notes: isOneRecord ? requestNotes : [])
         text.notes += notes(received.response.headers, of: .response, sensitivity: received.sensitivity)
         if let body { text.notes.append(body) }
@@ -192,13 +197,17 @@ struct ExchangeLog: Sendable {
             side: .response, sensitivity: received.sensitivity)
     }
 
-    func logFailure(_ error: any Error) {
+    /// - Parameter head: that of the response because of which the call has failed, where the error does not say it.
+    func logFailure(_ error: any Error, after head: HTTPResponse?) {
         let elapsed = elapsed()
-        logFailure(error, metadata.merging(["errand.elapsed": "\(elapsed)"]) { $1 }, elapsed: elapsed, notes: [])
+        var metadata = metadata.merging(["errand.elapsed": "\(elapsed)"]) { $1 }
+        if let head { metadata["http.response.status_code"] = "\(head.status.code)" }
+        logFailure(error, metadata, elapsed: elapsed, status: head?.status, notes: [])
     }
 
     private func logFailure(
-        _ error: any Error, _ metadata: @autoclosure () -> Logger.Metadata, elapsed: String, notes: @autoclosure () -> [LogText.Note]
+        _ error: any Error, _ metadata: @autoclosure () -> Logger.Metadata, elapsed: String, status: HTTPResponse.Status? = nil,
+        notes: @autoclosure () -> [LogText.Note]
     ) {
         if error is CancellationError {
             guard wantsAll else { return }
@@ -208,7 +217,7 @@ struct ExchangeLog: Sendable {
         guard wantsFailures else { return }
         var metadata = metadata()
         metadata["error.type"] = "\(Conventions.errorType(of: error))"
-        var text = LogText(headline: number + Self.described(error, of: request), notes: (isOneRecord ? requestNotes : []) + notes())
+        var text = LogText(headline: number + described(error, status), notes: (isOneRecord ? requestNotes : []) + notes())
         // As far as it came: with the base URL, and what else was added on the way.
         if carriesCURL, let command = try? ((error as? any RequestFailure)?.request ?? request).curl() {
             text.notes.append(LogText.Note(title: command.onOneLine))
@@ -287,9 +296,10 @@ struct ExchangeLog: Sendable {
     }
 
     /// A failure of this library describes itself without secrets; of any other, only the type is known to be safe.
-    private static func described(_ error: any Error, of request: Request) -> String {
+    private func described(_ error: any Error, _ status: HTTPResponse.Status?) -> String {
         let isComplete = (error as? any RequestFailure)?.request != nil
-        return (isComplete ? shownError(error) : "\(request): \(shownError(error))").onOneLine
+        let status = status.map { "status \($0.code), " } ?? ""
+        return (isComplete ? shownError(error) : "\(request): \(status)\(shownError(error))").onOneLine
     }
 }
 #endif

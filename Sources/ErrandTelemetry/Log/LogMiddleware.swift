@@ -93,15 +93,18 @@ public struct LogMiddleware: HTTPMiddleware {
             logger: logger, level: level, detail: detail, style: style, carriedMetadata: metadata, carriesCURL: carriesCURL,
             request: request, elapsed: { elapsed().inWords })
         log.logRequest()
+        var noted = request
+        let refusal = request.options.call.refusal ?? RefusalNote()
+        noted.options.call.refusal = refusal
         do {
-            var response = try await next.send(request)
+            var response = try await next.send(noted, inCallOf: request)
             log.observe(&response)
             return response
         } catch let error as StatusError {
             log.logRefusal(error)
             throw error
         } catch {
-            log.logFailure(error)
+            log.logFailure(error, after: refusal.head(of: error))
             throw error
         }
     }

@@ -44,7 +44,7 @@ final class RequestSpan: Sendable {
             }
             throw error
         } catch {
-            if !Conventions.isCancellation(error) { tell(error) }
+            if !Conventions.isCancellation(error) { record(error) }
             span.end()
             throw error
         }
@@ -70,14 +70,14 @@ final class RequestSpan: Sendable {
         guard span.isRecording else { return }
         span.updateAttributes { add(head, report.sizes, isComplete: report.exchange.isComplete, to: &$0) }
         if let failure = report.failure, !(failure is CancellationError) {
-            tell(failure)
+            record(failure)
         } else if head.errorType != nil {
             span.setStatus(SpanStatus(code: .error))
         }
     }
 
     /// Records a failure. Descriptions of this library's failures contain no secrets; of any other error, only the type is safe to record.
-    private func tell(_ error: any Error) {
+    private func record(_ error: any Error) {
         guard span.isRecording else { return }
         span.updateAttributes { $0.set("error.type", value: .string(Conventions.errorType(of: error))) }
         span.setStatus(SpanStatus(code: .error, message: (error as? any RequestFailure)?.description))

@@ -23,7 +23,7 @@ final class StubExchange: Sendable {
 
     var sentBytes: Int64 { state.withLock(\.sentBytes) }
 
-    func tell(_ kind: ExchangeEvent.Kind, bytes: Int64? = nil, head: HTTPResponse? = nil, failure: (any Error)? = nil) {
+    func report(_ kind: ExchangeEvent.Kind, bytes: Int64? = nil, head: HTTPResponse? = nil, failure: (any Error)? = nil) {
         guard let events, !state.withLock(\.isPassedOn) || kind == .end else { return }
         events.record(kind, bytes: bytes, response: head, failure: failure)
     }
@@ -33,7 +33,7 @@ final class StubExchange: Sendable {
             state.sentBytes += Int64(count)
             return state.sentBytes
         }
-        tell(.requestBytesSent, bytes: sent)
+        report(.requestBytesSent, bytes: sent)
     }
 
     func received(_ count: Int) {
@@ -42,7 +42,7 @@ final class StubExchange: Sendable {
             state.receivedBytes += Int64(count)
             return state.receivedBytes
         }
-        tell(.responseBytesReceived, bytes: received)
+        report(.responseBytesReceived, bytes: received)
     }
 
     /// - Parameter declared: the declared length of the body; `nil` if it is known to be correct.
@@ -51,7 +51,7 @@ final class StubExchange: Sendable {
             defer { state.isSent = true }
             return !state.isSent && (declared == nil || declared == state.sentBytes)
         }
-        if isSent { tell(.requestSent) }
+        if isSent { report(.requestSent) }
     }
 
     /// Ends the reporting: another sender reports the rest.
@@ -70,9 +70,9 @@ final class StubExchange: Sendable {
         }
         guard isFirst else { return }
         switch end {
-        case .complete: tell(.end)
-        case .failed(let error): tell(.end, failure: error)
-        case .abandoned: tell(.end, failure: CancellationError())
+        case .complete: report(.end)
+        case .failed(let error): report(.end, failure: error)
+        case .abandoned: report(.end, failure: CancellationError())
         }
         lifetime.end(end, sizes: sizes)
     }

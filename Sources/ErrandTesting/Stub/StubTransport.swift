@@ -172,8 +172,8 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
             return state.requests.count - 1
         }
         guard let index else { throw TransportError(.shutDown, phase: .request, request: exchange.request, delivery: .notSent) }
-        exchange.tell(.start)
-        exchange.tell(.requestHeadSent)
+        exchange.report(.start)
+        exchange.report(.requestHeadSent)
         return index
     }
 
@@ -258,7 +258,7 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
         reading body: (any BodySource)? = nil
     ) throws -> Response {
         let request = exchange.request
-        for head in answer.informational { exchange.tell(.informationalResponse, head: head) }
+        for head in answer.informational { exchange.report(.informationalResponse, head: head) }
         var source: any BodySource
         switch made.content {
         case .raw(let bytes):
@@ -272,7 +272,7 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
             response.metadata.isRawAnswer = true
             return response
         case .data(let data):
-            exchange.tell(.responseHead, head: made.head)
+            exchange.report(.responseHead, head: made.head)
             if answer.breaking == nil, conditions?.downloadBytesPerSecond == nil {
                 exchange.received(data.count)
                 exchange.end(.complete)
@@ -281,7 +281,7 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
             }
             source = ChunksBodySource([data])
         case .source(let body):
-            exchange.tell(.responseHead, head: made.head)
+            exchange.report(.responseHead, head: made.head)
             source = body
         }
         source = StubbedBodySource(source, trailers: answer.trailers)

@@ -11,13 +11,12 @@ public struct UnmatchedRequestError: RequestFailure {
     public var delivery: Delivery { attempts.delivery }
 
     public var description: String {
-        "\(request.map { "\($0): " } ?? "")no stub matches; " + (nearest.map { "the nearest, \($0)" } ?? "there are none")
+        "\(request.map { "\($0): " } ?? "")no stub matches; " + (nearest.map { "the nearest, \($0)" } ?? "there are none") + shownAttempts
     }
 
     /// A sentence for people.
     public var errorDescription: String? { "No stub responds to the request." }
     public var failureReason: String? { (nearest.map { "the nearest stub, \($0)" } ?? "there are no stubs").asSentence }
-    public var recoverySuggestion: String? { "Add a stub that matches the request, or correct the request." }
 }
 
 extension UnmatchedRequestError {

@@ -129,6 +129,33 @@ private struct User: Decodable, Sendable {
 
     // MARK: Types
 
+    @Test(arguments: [
+        (#"{"created_at":"yesterday","all_tags":[{"tag_id":1}]}"#, "created_at: not an ISO 8601 date, such as 2026-11-21T12:36:00Z"),
+        (#"{"created_at":"2026-11-21T12:36:00Z","all_tags":[{"tag_id":"x"}]}"#, "all_tags[0].tag_id: expected an Int, found a string"),
+        (#"{"all_tags":[]}"#, "created_at: no such key"),
+        (#"{"created_at":"2026-11-21T12:36:00Z","all_tags":[{}]}"#, "all_tags[0].tag_id: no such key"),
+    ])
+    func aKeyHasTheNameThatTheBodyHas(_ body: String, _ problem: String) async throws {
+        struct Tag: Decodable { var tagId: Int }
+        struct Note: Decodable { var createdAt: Date, allTags: [Tag] }
+        let stub = StubTransport(Stub().responds(.data(Data(body.utf8))))
+        let client = APIClient(stub.server("https://a.example"), json: JSONCoding(keys: .snakeCase))
+        let error = await #expect(throws: ResponseDecodingError.self) { _ = try await client.get("/x", as: Note.self) }
+        #expect(error?.description == "GET https://a.example/x: cannot decode Note at \(problem) (status 200)")
+    }
+
+    @Test func attemptsAndARedirectThatWasNotFollowedAreInTheDescription() async throws {
+        let stub = StubTransport(Stub().responds(.status(.serviceUnavailable), .redirect(to: "/y")))
+        let client = APIClient(
+            stub.retry(clock: ManualClock(), random: { 0 }).validateStatus(.successfulOrRedirection).server("https://a.example"))
+        let error = await #expect(throws: ResponseDecodingError.self) { _ = try await client.get("/x", as: Int.self) }
+        #expect(
+            error?.description.hasSuffix(
+                " (status 302); the redirect was not followed: add .redirect() to the stack, or allow it; attempt 1: 503, then waited 0 s"
+            )
+                == true, "\(error?.description ?? "")")
+    }
+
     @Test func typesAreNamedAsTheyAreWritten() {
         struct Local: Decodable { struct Inner {} }
         let names: [(any Any.Type, String)] = [

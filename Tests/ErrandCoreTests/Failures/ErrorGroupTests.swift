@@ -50,7 +50,7 @@ import Testing
     @Test func aStatusThatAValidatorRefusedCountsAndOneOfABrokenExchangeDoesNot() {
         let head = HTTPResponse(status: .unauthorized)
         let refused: any Error = ResponseValidationError(
-            name: "token", retries: 1, reason: .retriesUsedUp, of: Response(head: head, request: .sample()))
+            name: "token", retries: 1, retryStop: .attemptsUsedUp, of: Response(head: head, request: .sample()))
         #expect(refused.isClientError && !refused.isServerError)
         let broken: any Error = TransportError(.connectionLost, phase: .response, request: .sample(), response: head, delivery: .sent)
         #expect(!broken.isClientError && broken.isConnectivityError)

@@ -96,7 +96,7 @@ import Testing
         }
         #expect(Failing().response == nil && Failing().bodyPrefix.isEmpty)
         var failing = Failing()
-        failing.retryStop = .budgetSpent
+        failing.retryStop = .budgetUsedUp
         #expect(failing.retryStop == nil)
         #expect(failing.localizedDescription == "failing" && failing.failureReason == "failing" && failing.recoverySuggestion == nil)
         #expect(ExchangePhase("mine").description == "mine" && ExchangePhase.backoff != .queue)

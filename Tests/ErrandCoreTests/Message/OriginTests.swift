@@ -32,7 +32,7 @@ import Testing
         ("https://a.example/", InvalidURLError.Reason.notAnOrigin), ("https://a.example/x", .notAnOrigin),
         ("https://a.example?", .notAnOrigin),
         ("https://a.example#x", .fragment), ("a.example", .missingScheme), ("a.example:443", .unsupportedScheme("a.example")),
-        ("", .missingScheme), ("https://", .missingHost), ("ftp://a.example", .unsupportedScheme("ftp")),
+        ("", .empty), ("https://", .missingHost), ("ftp://a.example", .unsupportedScheme("ftp")),
         ("https://u:p@a.example", .credentials), ("https://a.example:0", .invalidPort("0")), ("https://:443", .missingHost),
     ])
     func aTextThatIsNoOriginIsRefusedWithItsReason(_ text: String, _ reason: InvalidURLError.Reason) {

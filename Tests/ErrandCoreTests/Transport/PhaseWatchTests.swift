@@ -30,7 +30,7 @@ import Testing
             watch?.record(ExchangeEvent(.requestHeadSent, request: request.id))
         }
         let watch = PhaseWatch(
-            PhaseTimeouts(connect: .seconds(60), idleWrite: .seconds(1), clock: clock), tellsPhases: true, sink: nil)
+            PhaseTimeouts(connect: .seconds(60), idleWrite: .seconds(1), clock: clock), reportsPhases: true, sink: nil)
         watching.change { $0 = watch }
         let expiry = simulation.begin { try await watch.expiry(of: request) }
         simulation.run()

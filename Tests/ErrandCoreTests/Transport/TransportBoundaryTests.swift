@@ -190,7 +190,7 @@ import Testing
         } catch let error as TransportError {
             #expect(
                 error.description
-                    == "GET https://a.example/x: timed out while waiting for the response after 30 s: the deadline passed (may have been sent)"
+                    == "GET https://a.example/x: timed out while waiting for the response after 30 s: the deadline of the request passed (may have been sent)"
             )
             #expect(error.phase == .response && error.elapsed == .seconds(30))
         }

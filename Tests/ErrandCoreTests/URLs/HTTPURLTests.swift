@@ -47,7 +47,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ("a.example/x", InvalidURLError.Reason.missingScheme), ("//a.example/x", .missingScheme), ("", .missingScheme),
+        ("a.example/x", InvalidURLError.Reason.missingScheme), ("//a.example/x", .missingScheme), ("", .empty),
         ("ftp://a.example", .unsupportedScheme("ftp")), ("file:///etc/passwd", .unsupportedScheme("file")),
         ("https://", .missingHost), ("https:///x", .missingHost), ("http:g", .missingHost), ("https://:80/", .missingHost),
         ("https://user:pw@a.example", .credentials), ("https://@a.example", .credentials), ("https://a.example/#f", .fragment),
@@ -116,7 +116,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ("a.example/x", InvalidURLError.Reason.missingScheme), ("hello world", .missingScheme), ("", .missingScheme), (" ", .missingScheme),
+        ("a.example/x", InvalidURLError.Reason.missingScheme), ("hello world", .missingScheme), ("", .empty), (" ", .empty),
         ("ftp://a.example/ä", .unsupportedScheme("ftp")), ("javascript:alert(1)", .unsupportedScheme("javascript")),
         ("https://", .missingHost), ("https:// a.example", .invalidOctet(0x20, component: "authority")),
         ("https://joe:pw@a.example/", .credentials), ("https://a.example\\@b.example/", .credentials),

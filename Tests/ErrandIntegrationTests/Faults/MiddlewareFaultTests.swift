@@ -261,7 +261,7 @@ import Testing
             let url = server.url("/token")
             let signIn = ResponseValidator("signed in") { _, response, _ in
                 guard response.status == .unauthorized else { return .next }
-                return .retryAfter {
+                return .retryAfterRunning {
                     let fresh = try await transport.send(Request(.get, url: url)).body.collect()
                     token.withLock { $0 = String(decoding: fresh, as: UTF8.self) }
                 }

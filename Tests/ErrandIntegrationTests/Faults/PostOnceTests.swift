@@ -55,11 +55,11 @@ import Testing
                             group.addTask {
                                 do {
                                     let response = try await stack.send(request)
-                                    seen.tell("\(response.metadata.attempts)", of: "/\(number)")
+                                    seen.report("\(response.metadata.attempts)", of: "/\(number)")
                                     _ = try await response.body.collect()
                                     return true
                                 } catch let error as TransportError {
-                                    seen.tell("\(error)", of: "/\(number)")
+                                    seen.report("\(error)", of: "/\(number)")
                                     return false
                                 }
                             }
@@ -81,7 +81,7 @@ private final class Seen: Sendable {
 
     var counts: [String: Int] { state.withLock { $0.counts } }
     func note(_ path: String) { state.withLock { $0.counts[path, default: 0] += 1 } }
-    func tell(_ text: String, of path: String) { state.withLock { $0.told[path, default: ""] += " " + text } }
+    func report(_ text: String, of path: String) { state.withLock { $0.told[path, default: ""] += " " + text } }
     func told(of path: String) -> String { state.withLock { $0.told[path] ?? "" } }
 }
 

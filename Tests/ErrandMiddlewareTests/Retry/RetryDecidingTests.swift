@@ -52,7 +52,7 @@ import Testing
         let used = try await stack(stub) { _ in .retry }.send(try request())
         #expect(used.metadata.retryStop == .attemptsUsedUp && stub.requests.count == 3)
         let spent = try await stack(stub, budget: RetryBudget(reserve: 1, clock: ManualClock())) { _ in .retry }.send(try request())
-        #expect(spent.metadata.retryStop == .budgetSpent && spent.metadata.attempts.count == 1)
+        #expect(spent.metadata.retryStop == .budgetUsedUp && spent.metadata.attempts.count == 1)
         let clock = ManualClock()
         var hurried = try request()
         hurried.deadline = Deadline(after: .seconds(1), clock: clock)

@@ -20,7 +20,7 @@ import Testing
                 == "GET https://a.example/x: status 503 Service Unavailable; attempt 1: 503, then waited 0 s; attempt 2: 503, then waited 0 s; "
                 + "no further attempt: all attempts are used up")
         let second = try await failure(StatusError.self) { try await stack.send(try request()) }
-        #expect(second.attempts.isEmpty && second.retryStop == .budgetSpent)
+        #expect(second.attempts.isEmpty && second.retryStop == .budgetUsedUp)
         #expect(
             second.description
                 == "GET https://a.example/x: status 503 Service Unavailable; no further attempt: the retry budget of this origin is used up"
@@ -32,7 +32,7 @@ import Testing
             .cannotConnect, phase: .connect, message: "connection refused", request: try request(), delivery: .notSent)
         let stub = StubTransport(Stub().responds(.failure(refused)))
         let error = try await transportError { try await stack(stub, budget: RetryBudget(reserve: 0)).send(try request()) }
-        #expect(error.retryStop == .budgetSpent && error.attempts.isEmpty)
+        #expect(error.retryStop == .budgetUsedUp && error.attempts.isEmpty)
         #expect(
             error.description
                 == "GET https://a.example/x: cannot connect: connection refused (not sent); no further attempt: the retry budget of this origin is "
@@ -54,12 +54,38 @@ import Testing
     @Test func whatNobodyWouldSendAgainHasNoReason() async throws {
         let stub = StubTransport(Stub(.get).responds(.status(.ok)), Stub(.post).responds(.status(.serviceUnavailable)))
         #expect(try await stack(stub).send(try request()).metadata.retryStop == nil)
-        #expect(try await stack(stub).send(try request(.post)).metadata.retryStop == nil)
+        #expect(try await stack(StubTransport(Stub().responds(.status(.notFound)))).send(try request(.post)).metadata.retryStop == nil)
         let lost = TransportError(.tls, phase: .connect, request: nil, delivery: .notSent)
         let error = try await transportError {
             try await stack(StubTransport(Stub().responds(.failure(lost)))).send(try request())
         }
         #expect(error.retryStop == nil && error.description == "TLS failure (not sent)")
+    }
+
+    @Test func aPostSaysWhyItIsNotSentAgainAndWhatWouldPermitIt() async throws {
+        let error = try await failure(StatusError.self) { try await stack(busy).validateStatus().send(try request(.post)) }
+        #expect(error.retryStop == .notIdempotent && error.attempts.isEmpty)
+        #expect(
+            error.description
+                == "POST https://a.example/x: status 503 Service Unavailable; no further attempt: the method is not idempotent, and the request may "
+                + "have been processed; an idempotency key would permit it")
+        let lost = TransportError(.connectionLost, phase: .response, request: try request(.post), delivery: .unknown)
+        let stub = StubTransport(Stub().responds(.failure(lost)))
+        #expect(try await transportError { try await stack(stub).send(try request(.post)) }.retryStop == .notIdempotent)
+        var keyed = try request(.post)
+        keyed.options.idempotencyKey = .attached
+        #expect(try await stack(busy).send(keyed).metadata.retryStop == .attemptsUsedUp)
+    }
+
+    @Test func aTimeoutHasNoReasonAfterIt() async throws {
+        let clock = ManualClock()
+        let stack = StubTransport(Stub().responds(.never)).retry(budget: nil, clock: clock).timeout(.seconds(30), clock: clock)
+        let error = try await transportError { try await clock.advancingToSleepers { try await stack.send(try request()) } }
+        #expect(error.retryStop == nil)
+        #expect(
+            error.description
+                == "GET https://a.example/x: timed out while waiting for the response after 30 s: the limit timeout is 30 s, set by .timeout "
+                + "(may have been sent)")
     }
 
     @Test func theStackShowsTheBudget() {

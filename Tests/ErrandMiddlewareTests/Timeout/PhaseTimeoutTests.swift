@@ -10,7 +10,7 @@ import Testing
     /// A transport that does what its script says, and then nothing.
     private struct ScriptedTransport: HTTPTransport {
         enum Step: Sendable {
-            case tell(ExchangeEvent.Kind)
+            case report(ExchangeEvent.Kind)
             case wait(Duration)
             /// Takes so many pieces of the request's body.
             case take(Int)
@@ -26,7 +26,7 @@ import Testing
             defer { source.abandon() }
             for step in steps {
                 switch step {
-                case .tell(let kind): request.options.eventSink?.record(ExchangeEvent(kind, request: request.id))
+                case .report(let kind): request.options.eventSink?.record(ExchangeEvent(kind, request: request.id))
                 case .wait(let duration): try await clock.sleep(for: duration)
                 case .take(let count): for _ in 0..<count { _ = try await source.next() }
                 case .answer: return Response(head: HTTPResponse(status: .ok), request: request)
@@ -58,21 +58,21 @@ import Testing
     }
 
     @Test func connectingIsBounded() async throws {
-        let error = try await failure(of: [.tell(.start)], limits(connect: .seconds(5), firstByte: .seconds(1)))
+        let error = try await failure(of: [.report(.start)], limits(connect: .seconds(5), firstByte: .seconds(1)))
         #expect(error?.phase == .connect && error?.delivery == .unknown && error?.elapsed == .seconds(5))
-        #expect(error?.message == "the limit connect is 5 s")
+        #expect(error?.message == "the limit connect is 5 s, set by .phaseTimeouts")
     }
 
     @Test func aTurnAndAConnectionShareTheirTime() async throws {
-        let error = try await failure(of: [.tell(.start)], limits(queue: .seconds(2), connect: .seconds(5)))
+        let error = try await failure(of: [.report(.start)], limits(queue: .seconds(2), connect: .seconds(5)))
         #expect(error?.phase == .connect && error?.elapsed == .seconds(7))
-        #expect(error?.message == "the limit queue is 2 s, the limit connect is 5 s")
-        let queue = try await failure(of: [.tell(.start)], limits(queue: .seconds(2)))
+        #expect(error?.message == "the limit queue is 2 s, the limit connect is 5 s, set by .phaseTimeouts")
+        let queue = try await failure(of: [.report(.start)], limits(queue: .seconds(2)))
         #expect(queue?.phase == .queue && queue?.delivery == .unknown && queue?.elapsed == .seconds(2))
     }
 
     @Test func theFirstByteIsBoundedFromTheEndOfTheRequest() async throws {
-        let steps: [ScriptedTransport.Step] = [.wait(.seconds(4)), .tell(.requestHeadSent), .wait(.seconds(30)), .tell(.requestSent)]
+        let steps: [ScriptedTransport.Step] = [.wait(.seconds(4)), .report(.requestHeadSent), .wait(.seconds(30)), .report(.requestSent)]
         let error = try await failure(of: steps, limits(connect: .seconds(5), firstByte: .seconds(3)))
         #expect(error?.phase == .response && error?.delivery == .unknown && error?.elapsed == .seconds(37))
         #expect(error?.description.contains("timed out while waiting for the response after 37 s: the limit firstByte is 3 s") == true)
@@ -84,7 +84,7 @@ import Testing
             PacedSource(pieces: 5) { try await clock.sleep(for: .seconds(100)) }
         }
         // The body takes its time for each piece; the connection takes three of them, and then no more.
-        let error = try await failure(of: [.tell(.requestHeadSent), .take(3)], body: slow, limits(idleWrite: .seconds(10)))
+        let error = try await failure(of: [.report(.requestHeadSent), .take(3)], body: slow, limits(idleWrite: .seconds(10)))
         #expect(error?.phase == .send && error?.delivery == .unknown && error?.elapsed == .seconds(310))
     }
 
@@ -95,8 +95,8 @@ import Testing
 
     @Test func whatIsInTimeIsAnswered() async throws {
         let steps: [ScriptedTransport.Step] = [
-            .tell(.start), .wait(.milliseconds(900)), .tell(.requestHeadSent), .wait(.milliseconds(900)), .tell(.requestSent),
-            .wait(.milliseconds(900)), .tell(.responseHead), .answer,
+            .report(.start), .wait(.milliseconds(900)), .report(.requestHeadSent), .wait(.milliseconds(900)), .report(.requestSent),
+            .wait(.milliseconds(900)), .report(.responseHead), .answer,
         ]
         let sink = RecordingEventSink()
         var call = try request()
@@ -132,7 +132,7 @@ import Testing
         #expect(count == 3, "27 seconds in all, nine for each")
         let failure = error as? TransportError
         #expect(failure?.code == .timedOut && failure?.phase == .body && failure?.delivery == .sent && failure?.elapsed == .seconds(10))
-        #expect(failure?.message == "the limit idleRead is 10 s")
+        #expect(failure?.message == "the limit idleRead is 10 s, set by .phaseTimeouts")
         #expect(stub.openBodyCount == 0 && clock.sleeperCount == 0)
     }
 
@@ -140,17 +140,49 @@ import Testing
         let stub = StubTransport(Stub().responds(.never))
         let stack = stub.phaseTimeouts(attempt: .seconds(2), clock: clock)
         let attempt = try await transportError { try await clock.advancingToSleepers { try await stack.send(try request()) } }
-        #expect(attempt.message == "the limit attempt is 2 s" && attempt.elapsed == .seconds(2))
+        #expect(attempt.message == "the limit attempt is 2 s, set by .phaseTimeouts" && attempt.elapsed == .seconds(2))
         var hurried = try request()
         hurried.deadline = Deadline(after: .seconds(1), clock: clock)
         let sent = hurried
         let call = try await transportError { try await clock.advancingToSleepers { try await stack.send(sent) } }
-        #expect(call.message == "the deadline passed" && call.elapsed == .seconds(1))
+        #expect(call.message == "the deadline of the request passed" && call.elapsed == .seconds(1))
         var own = try request()
         own.options.attemptTimeout = .use(.milliseconds(1))
         let option = own
         let optional = try await transportError { try await HTTPStack(stub).send(option) }
-        #expect(optional.message == "the limit attempt is 1 ms")
+        #expect(optional.message == "the limit attempt is 1 ms, set by request.options.attemptTimeout")
+    }
+
+    @Test func aTimeoutNamesTheLimitThatPassedAndWhatSetIt() async throws {
+        let stack = StubTransport(Stub().responds(.never)).phaseTimeouts(attempt: .seconds(5), clock: clock).timeout(
+            .seconds(30), clock: clock)
+        func message(_ change: (inout RequestOptions) -> Void = { _ in }) async throws -> String {
+            var request = try request()
+            change(&request.options)
+            let sent = request
+            return try await transportError { try await clock.advancingToSleepers { try await stack.send(sent) } }.message
+        }
+        #expect(try await message() == "the limit attempt is 5 s, set by .phaseTimeouts")
+        #expect(try await message { $0.attemptTimeout = .off } == "the limit timeout is 30 s, set by .timeout")
+        #expect(try await message { $0.timeout = .use(.seconds(2)) } == "the limit timeout is 2 s, set by request.options.timeout")
+        #expect(
+            try await message { $0.attemptTimeout = .use(.seconds(3)) } == "the limit attempt is 3 s, set by request.options.attemptTimeout"
+        )
+        let own = PhaseTimeouts(firstByte: .seconds(1), clock: clock)
+        #expect(
+            try await message { $0.phaseTimeouts = .use(own) } == "the limit firstByte is 1 s, set by request.options.phaseTimeouts")
+    }
+
+    @Test func aBodyThatTakesTooLongNamesTheTimeoutToo() async throws {
+        let clock = clock
+        let stub = StubTransport(
+            Stub().responds(
+                .streaming { _, _ in
+                    (HTTPResponse(status: .ok), PacedSource(pieces: 3, hangsThen: true) { try await clock.sleep(for: .seconds(1)) })
+                }))
+        let response = try await stub.timeout(.seconds(30), clock: clock).send(try request())
+        let error = try await transportError { try await clock.advancingToSleepers { try await response.body.collect() } }
+        #expect(error.phase == .body && error.message == "the limit timeout is 30 s, set by .timeout")
     }
 
     @Test func nobodyWhoReadsIsNotBounded() async throws {

@@ -34,7 +34,7 @@ import Testing
         let signedIn = ResponseValidator("signed in") { request, response, _ in
             guard response.status == .unauthorized else { return .next }
             let rejected = request.head.headerFields[.authorization]
-            return .retryAfter {
+            return .retryAfterRunning {
                 await session.wasRejected()
                 try await refreshes.run("token", mustFinish: true) {
                     guard await session.authorization == rejected else { return }

@@ -16,7 +16,7 @@ import Testing
             .validate(
                 again(
                     on: .unauthorized,
-                    .retryAfter {
+                    .retryAfterRunning {
                         #expect(stub.openBodyCount == 0, "the refused answer holds nothing that the work may need")
                         token.withLock { $0 = "new" }
                     }))
@@ -29,17 +29,17 @@ import Testing
         let passage = Passage()
         let stub = StubTransport(Stub().responds(.status(.unauthorized)))
         let error = await #expect(throws: ResponseValidationError.self) {
-            try await stub.validate(again(on: .unauthorized, .retryAfter { passage.note("work") })).send(try request())
+            try await stub.validate(again(on: .unauthorized, .retryAfterRunning { passage.note("work") })).send(try request())
         }
-        #expect(error?.reason == .retriesUsedUp && error?.retries == 1)
+        #expect(error?.retryStop == .attemptsUsedUp && error?.retries == 1)
         #expect(passage.all == ["work"] && stub.requests.count == 2)
-        #expect("\(try #require(error))".contains("after 1 retry:"))
+        #expect("\(try #require(error))".contains("after 1 retry; "))
     }
 
     @Test func workThatFailsFailsTheCall() async throws {
         let stub = StubTransport(Stub().responds(.stream(streamed, status: .unauthorized)))
         await #expect(throws: Refused(why: "work")) {
-            try await stub.validate(again(on: .unauthorized, .retryAfter { throw Refused(why: "work") })).send(try request())
+            try await stub.validate(again(on: .unauthorized, .retryAfterRunning { throw Refused(why: "work") })).send(try request())
         }
         #expect(stub.requests.count == 1 && stub.openBodyCount == 0)
     }
@@ -47,7 +47,7 @@ import Testing
     @Test func workEndsWithTheDeadline() async throws {
         let (clock, deadlines) = (ManualClock(), ManualClock())
         let stub = StubTransport(Stub().responds(.status(.unauthorized)))
-        let stack = stub.validate(again(on: .unauthorized, .retryAfter { try await clock.sleep(for: .seconds(3_600)) }))
+        let stack = stub.validate(again(on: .unauthorized, .retryAfterRunning { try await clock.sleep(for: .seconds(3_600)) }))
         let task = Task {
             var request = try request()
             request.deadline = Deadline(after: .seconds(2), clock: deadlines)
@@ -150,7 +150,7 @@ import Testing
             }
         }
         let validators = [
-            again(on: .unauthorized, .retry(.constant(.seconds(60)), atMost: 1)), again(on: .unauthorized, .retryAfter(slow)),
+            again(on: .unauthorized, .retry(.constant(.seconds(60)), atMost: 1)), again(on: .unauthorized, .retryAfterRunning(slow)),
             ResponseValidator("slow") { _, _, _ in
                 try await slow()
                 return .next

@@ -114,6 +114,48 @@ import Testing
         #expect(stub.requests.count == 2)
     }
 
+    // MARK: Reading
+
+    @Test(arguments: [StubResponse.stream(streamed, headers: [.server: "s"]), .data(Data("onetwothree".utf8))])
+    func whatOneValidatorHasReadTheNextAndTheCallerReadAgain(_ responds: StubResponse) async throws {
+        let passage = Passage()
+        let stub = StubTransport(Stub().responds(responds))
+        func reading(_ name: String, _ read: @escaping @Sendable (Response) async throws -> Data) -> ResponseValidator {
+            ResponseValidator(name) { _, response, _ in
+                passage.note("\(name) \(String(decoding: try await read(response), as: UTF8.self))")
+                return .next
+            }
+        }
+        let stack = stub.validate(
+            reading("a") { try await $0.buffered().body.collect() }, reading("b") { _ in Data() },
+            reading("c") { try await $0.body.collect() })
+        let response = try await stack.send(try request())
+        #expect(passage.all == ["a onetwothree", "b ", "c onetwothree"])
+        #expect(try await response.body.collect() == Data("onetwothree".utf8))
+        await #expect(throws: BodyAlreadyUsedError.self) { try await response.body.collect() }
+        #expect(stub.openBodyCount == 0)
+    }
+
+    @Test func anAcceptedResponseMayHaveBeenReadToo() async throws {
+        let stub = StubTransport(Stub().responds(.stream(streamed)))
+        let accepting = ResponseValidator("a") { _, response, _ in
+            _ = try await response.body.collect()
+            return .accept(response)
+        }
+        #expect(try await stub.validate(accepting).send(try request()).body.collect() == Data("onetwothree".utf8))
+    }
+
+    @Test func ofABodyThatWasReadInPartTheNextReaderGetsAnError() async throws {
+        let stub = StubTransport(Stub().responds(.stream(streamed)))
+        let peeking = ResponseValidator("a") { _, response, _ in
+            _ = try await response.body.prefix(upTo: 4)
+            return .next
+        }
+        let response = try await stub.validate(peeking).send(try request())
+        await #expect(throws: BodyAlreadyUsedError.self) { try await response.body.collect() }
+        #expect(stub.openBodyCount == 0)
+    }
+
     // MARK: Retry
 
     @Test(arguments: [
@@ -165,14 +207,14 @@ import Testing
         request.head.headerFields[.authorization] = "Bearer s3cr3t"
         let sent = request
         let error = try #require(await #expect(throws: ResponseValidationError.self) { try await stack.send(sent) })
-        #expect(error.name == "not busy" && error.retries == 2 && error.reason == .retriesUsedUp)
+        #expect(error.name == "not busy" && error.retries == 2 && error.retryStop == .attemptsUsedUp)
         #expect(error.response?.status == .serviceUnavailable && error.response?.headerFields[.retryAfter] == "9")
         #expect(error.request?.id == request.id && error.phase == .response && error.delivery == .sent && error.bodyPrefix.isEmpty)
         #expect(error.attempts.map(\.number) == [1, 2])
         #expect(
             "\(error)"
-                == "GET https://a.example/x?token=REDACTED: status 503, refused by 'not busy' after 2 retries: its retries are used up; "
-                + "attempt 1: 503, then waited 0 s; attempt 2: 503, then waited 0 s")
+                == "GET https://a.example/x?token=REDACTED: status 503, refused by 'not busy' after 2 retries; "
+                + "attempt 1: 503, then waited 0 s; attempt 2: 503, then waited 0 s; no further attempt: all attempts are used up")
         var dumped = ""
         dump(error, to: &dumped)
         #expect(!dumped.contains("s3cr3t"))
@@ -185,7 +227,9 @@ import Testing
             try await stub.validate(again(on: .serviceUnavailable, .retry(.immediate, atMost: 0))).send(try request())
         }
         #expect(error?.retries == 0 && error?.attempts.isEmpty == true && stub.requests.count == 1)
-        #expect("\(try #require(error))".hasSuffix("status 503, refused by 'again' after 0 retries: its retries are used up"))
+        #expect(
+            "\(try #require(error))".hasSuffix(
+                "status 503, refused by 'again' after 0 retries; no further attempt: all attempts are used up"))
     }
 
     @Test func aBodyThatCanBeReadOnceIsSentOnce() async throws {
@@ -194,13 +238,13 @@ import Testing
             $0.yield(Data("x".utf8)); $0.finish()
         }
         for verdict: ResponseValidator.Verdict in [
-            .retry(.immediate, atMost: 3), .retryAfter { Issue.record("nothing to be done") }, .retryAfterSending(try request()),
+            .retry(.immediate, atMost: 3), .retryAfterRunning { Issue.record("nothing to be done") }, .retryAfterSending(try request()),
         ] {
             let before = stub.requests.count
             let error = await #expect(throws: ResponseValidationError.self) {
                 try await stub.validate(again(on: .serviceUnavailable, verdict)).send(try request(.put, body: .stream(chunks)))
             }
-            #expect(error?.reason == .bodyCannotBeReplayed && error?.retries == 0)
+            #expect(error?.retryStop == .bodyCannotBeReplayed && error?.retries == 0)
             #expect(stub.requests.count == before + 1 && stub.openBodyCount == 0)
         }
     }
@@ -221,7 +265,7 @@ import Testing
                 waits.advanceToNextSleeper()
             }
             let error = await #expect(throws: ResponseValidationError.self) { try await task.value }
-            #expect(error?.reason == .deadlineTooNear && error?.retries == sent - 1 && stub.requests.count == sent)
+            #expect(error?.retryStop == .deadlineTooNear && error?.retries == sent - 1 && stub.requests.count == sent)
             #expect(stub.openBodyCount == 0 && waits.sleeperCount == 0)
         }
     }

@@ -94,6 +94,15 @@ import Testing
         #expect(lines.all.allSatisfy { $0.metadata.keys.sorted() == ["errand.request.id"] })
     }
 
+    @Test func withoutSettingsARecordHasNoNumberAndNoCommand() async throws {
+        let (logger, lines) = recordingLogger()
+        let stub = StubTransport(Stub(.get, "/notes/7").responds(.status(.ok)), Stub(.get, "/notes/8").responds(.status(.notFound)))
+        let stack = stub.log(to: logger, clock: clock).server("https://api.example")
+        for id in [7, 8] { _ = try await stack.send(Request(.get, "/notes/\(id)")).body.collect() }
+        #expect(
+            lines.all.map(\.text) == ["GET https://api.example/notes/7: 200 in 0 s", "GET https://api.example/notes/8: 404 in 0 s"])
+    }
+
     @Test func oneLineIsALineForEachEvent() async throws {
         let (logger, lines) = recordingLogger()
         let stack = notes { $0.log(to: logger, detail: .body(), style: .oneLine, clock: clock) }
@@ -180,6 +189,46 @@ import Testing
         #expect(lines.all.count == 1 && line.level == .warning)
         #expect(line.text.hasPrefix("GET https://a.example/x: 500 in ") && line.text.contains("\n  curl -X GET"), "\(line.text)")
         #expect(line.metadata["error.type"] == "500" && line.metadata["http.response.status_code"] == "500")
+    }
+
+    /// Thrown as it is to the app, while the log has the status: in the client, and in a validator inside the log.
+    @Test func anErrorOfTheAppIsLoggedWithTheStatus() async throws {
+        struct Refusal: Error, Decodable {}
+        let (logger, lines) = recordingLogger()
+        let stub = StubTransport(Stub().responds(.status(.conflict, text: "{}")))
+        for stack in [
+            stub.log(to: logger, metadata: .all, clock: clock), stub.validateStatus().log(to: logger, metadata: .all, clock: clock),
+        ] {
+            await #expect(throws: Refusal.self) {
+                let _: Void = try await APIClient(stack.server("https://a.example"), failure: Refusal.self).get("/x")
+            }
+        }
+        let validated = stub.validate(ResponseValidator("refusal") { _, _, _ in .fail(Refusal()) })
+            .log(to: logger, metadata: .all, clock: clock)
+        await #expect(throws: Refusal.self) { try await validated.send(try get("/x")) }
+        #expect(
+            lines.all.map(\.text) == [
+                "GET https://a.example/x: 409 in 0 s", "GET https://a.example/x: 409 in 0 s",
+                "GET https://a.example/x: status 409, Refusal",
+            ])
+        #expect(lines.all.allSatisfy { $0.level == .warning && $0.metadata["http.response.status_code"] == "409" })
+    }
+
+    /// Wherever `validateStatus` stands.
+    @Test func aFailureIsLoggedWithAllThatItsErrorSays() async throws {
+        let (logger, lines) = recordingLogger()
+        let stub = StubTransport(Stub().responds(.status(.serviceUnavailable, headers: [.retryAfter: "99"])))
+        let retrying = stub.retry(budget: nil, clock: clock)
+        _ = try await retrying.log(to: logger, clock: clock).send(try get("/x"))
+        await #expect(throws: StatusError.self) { try await retrying.validateStatus().log(to: logger, clock: clock).send(try get("/x")) }
+        let tail =
+            "503 in 0 s; the server asks to wait for 99 s; no further attempt: the server asks for a longer wait than the policy allows"
+        #expect(lines.all.map(\.text) == [String](repeating: "GET https://a.example/x: \(tail)", count: 2))
+        let problem = StubTransport(
+            Stub().responds(
+                .data(Data(#"{"title":"no"}"#.utf8), status: .badRequest, headers: [.contentType: "application/problem+json"])))
+        await #expect(throws: StatusError.self) { try await problem.validateStatus().log(to: logger, clock: clock).send(try get("/x")) }
+        #expect(lines.all.last?.text == "GET https://a.example/x: 400 in 0 s (no)")
     }
 
     @Test func aDecodingFailureIsOneWarning() async throws {
