@@ -32,7 +32,7 @@ public struct MockRequest: Sendable, CustomStringConvertible {
     /// The method.
     public var method: HTTPRequest.Method { head.method }
     /// The path, percent-encoded, without the query.
-    public var path: String { String((head.path ?? "").prefix { $0 != "?" }) }
+    public var path: String { head.pathWithoutQuery }
     /// The header fields.
     public var headers: HTTPFields { head.headerFields }
 

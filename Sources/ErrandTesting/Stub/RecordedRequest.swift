@@ -27,7 +27,7 @@ public struct RecordedRequest: Sendable, CustomStringConvertible {
     public var method: HTTPRequest.Method { request.method }
 
     /// The path, percent-encoded, without the query.
-    public var path: String { String((request.head.path ?? "").prefix { $0 != "?" }) }
+    public var path: String { request.path }
 
     /// The header fields.
     public var headers: HTTPFields { request.head.headerFields }
