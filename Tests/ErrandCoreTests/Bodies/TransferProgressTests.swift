@@ -66,7 +66,7 @@ import Testing
 
     @Test func anEmptyRequestBodyReportsNothing() async throws {
         let body = RequestBody.empty.reportingProgress(clock: clock, reports.record)
-        #expect(body.bytes == Data() && reports.all.isEmpty)
+        #expect(body.bufferedData == Data() && reports.all.isEmpty)
     }
 
     @Test(

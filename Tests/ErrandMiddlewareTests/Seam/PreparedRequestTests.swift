@@ -23,7 +23,7 @@ import Logging
         original.options.fallbackHeaders = [.acceptLanguage: "de"]
         original.options.priority = .high
         let prepared = try await stack.prepared(original)
-        #expect(prepared.id == original.id && prepared.method == .post && prepared.body.bytes == Data("x".utf8))
+        #expect(prepared.id == original.id && prepared.method == .post && prepared.body.bufferedData == Data("x".utf8))
         #expect(prepared.url?.description == "https://a.example/v1/users/a%20b?token=hunter2")
         #expect(prepared.headers[.custom("X-Tenant")] == "blue" && prepared.headers[.userAgent] == "errand")
         #expect(prepared.headers[.acceptLanguage] == "de" && prepared.headers[.custom("Priority")] == "u=1")
