@@ -21,7 +21,7 @@ private struct Order: Codable, Sendable, Equatable {
         #expect(try await client.post("/orders", body: .json(order), as: Order.self) == order)
         let seen = try #require(stub.requests.first)
         #expect(seen.text.contains("2026-11-21T12:36:00Z"))
-        #expect(try seen.json(Order.self) == order && seen.json(JSONValue.self)["itemName"].stringValue == "tea")
+        #expect(try seen.json(as: Order.self) == order && seen.json(as: JSONValue.self)["itemName"].stringValue == "tea")
     }
 
     @Test func aStubTakesTheCodingOfTheClient() async throws {
@@ -48,17 +48,17 @@ private struct Order: Codable, Sendable, Equatable {
         ] {
             let client = APIClient(stack, json: snakeCase)
             let error = try #require(await #expect(throws: StatusError.self) { try await client.get("/x", as: Order.self) })
-            #expect(try error.decode(Problem.self) == problem)
+            #expect(try error.json(as: Problem.self) == problem)
             let sent = try #require(await #expect(throws: StatusError.self) { try await client.send(try Request(.get, "/x")) })
-            #expect(try sent.decode(Problem.self) == problem)
-            #expect(throws: DecodingError.self) { try error.decode(Problem.self, with: .standard) }
+            #expect(try sent.json(as: Problem.self) == problem)
+            #expect(throws: DecodingError.self) { try error.json(as: Problem.self, coding: .standard) }
         }
         let alone = try #require(
             await #expect(throws: StatusError.self) {
                 try await stub.validateStatus().server("https://a.example").send(Request(.get, "/x"))
             })
-        #expect(throws: DecodingError.self) { try alone.decode(Problem.self) }
-        #expect(try alone.decode(Problem.self, with: snakeCase) == problem)
+        #expect(throws: DecodingError.self) { try alone.json(as: Problem.self) }
+        #expect(try alone.json(as: Problem.self, coding: snakeCase) == problem)
     }
 
     // MARK: Responses

@@ -37,5 +37,5 @@ nonisolated struct ServerMessage: Decodable { var reason: String }
 
 func reason(of error: StatusError) -> String {
     if let title = error.problem?.title { return title }
-    return (try? error.decode(ServerMessage.self))?.reason ?? error.localizedDescription
+    return (try? error.json(as: ServerMessage.self))?.reason ?? error.localizedDescription
 }

@@ -145,18 +145,12 @@ public struct APIClient: Sendable {
         return try await validated.send(request)
     }
 
-    /// The value of a response. Reads its body.
+    /// The value of a response, by the coding and the limit of this client. Reads its body. For JSON, `response.json(as: User.self)` is shorter, and has
+    /// the coding of the client that sent the request.
     ///
     /// - Throws: ``ResponseDecodingError``, any other error of the decoding as it is, and what reading the body throws.
     @concurrent public func decode<Output>(_ response: Response, as decoding: ResponseDecoding<Output>) async throws -> Output {
         try await response.decoded(as: decoding, coding: json, upTo: bodyLimitBytes)
-    }
-
-    /// The value of a response, from JSON. Reads its body.
-    ///
-    /// - Throws: ``ResponseDecodingError``, and what reading the body throws.
-    @concurrent public func decode<Output: Decodable & Sendable>(_ response: Response, as type: Output.Type) async throws -> Output {
-        try await decode(response, as: .json)
     }
 }
 

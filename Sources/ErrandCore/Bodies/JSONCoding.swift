@@ -6,8 +6,8 @@ internal import ErrandFormats
 /// let client = APIClient(stack, json: JSONCoding(dates: .secondsSince1970, keys: .snakeCase))
 /// ```
 ///
-/// One coding serves everything around a client: the bodies of its calls, `StatusError.decode(_:with:)`, `response.json(as:)`, and the stubs and mock
-/// servers of its tests. They all use ``standard`` by default.
+/// One coding serves everything around a client: the bodies of its calls, `error.json(as:)` of a ``StatusError``, `response.json(as:)`, and the
+/// stubs and mock servers of its tests. They all use ``standard`` by default.
 public struct JSONCoding: Sendable {
     /// How a `Date` is written and read.
     public enum Dates: Sendable {

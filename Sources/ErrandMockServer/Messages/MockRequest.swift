@@ -42,7 +42,7 @@ public struct MockRequest: Sendable, CustomStringConvertible {
     ///   - type: `JSONValue.self` for a body of any shape.
     ///   - coding: ``JSONCoding/standard`` by default, as a client has. Pass the client's own if it has another.
     /// - Throws: `DecodingError`.
-    public func json<Value: Decodable>(_ type: Value.Type = Value.self, coding: JSONCoding = .standard) throws -> Value {
+    public func json<Value: Decodable>(as type: Value.Type = Value.self, coding: JSONCoding = .standard) throws -> Value {
         try coding.decode(type, from: body)
     }
 
