@@ -33,6 +33,64 @@ private struct Order: Codable, Sendable, Equatable {
         #expect(try seen.json(coding: snakeCase) == order)
     }
 
+    // MARK: Forms and queries
+
+    private struct Login: Encodable {
+        var userName = "joe"
+        var signedInAt = Date(timeIntervalSince1970: 1_795_264_560)
+        var lastSeen: [Date?] = [Date(timeIntervalSince1970: 0.5), nil]
+        var photo = Data("hi?".utf8)
+    }
+
+    @Test func aFormHasTheNamesAndDatesOfItsClient() async throws {
+        let coding = JSONCoding(dates: .secondsSince1970, keys: .snakeCase)
+        let stub = StubTransport(Stub().responds(.status(.noContent), repeatingLast: true))
+        try await APIClient(stub.server("https://a.example"), json: coding).post("/login", body: .form(Login(), arrays: .brackets))
+        #expect(stub.requests.last?.text == "user_name=joe&signed_in_at=1795264560&last_seen%5B%5D=0.5&photo=aGk%2F")
+        try await APIClient(stub.server("https://a.example")).post("/login", body: .form(Login()))
+        #expect(
+            stub.requests.last?.text
+                == "userName=joe&signedInAt=2026-11-21T12%3A36%3A00Z&lastSeen=1970-01-01T00%3A00%3A00Z&photo=aGk%2F")
+        #expect(try URLQuery(encoding: Login(), coding: coding).items.map(\.name) == ["user_name", "signed_in_at", "last_seen", "photo"])
+    }
+
+    @Test func anEncoderOfTheAppWritesTheNamesAndDatesOfAForm() throws {
+        struct Name: CodingKey {
+            var stringValue: String
+            var intValue: Int? { nil }
+            init(stringValue: String) { self.stringValue = stringValue }
+            init?(intValue: Int) { nil }
+        }
+        func coding(_ encodeDate: @escaping @Sendable (Date, any Encoder) throws -> Void) -> JSONCoding {
+            JSONCoding(
+                encoder: {
+                    let encoder = JSONEncoder()
+                    encoder.keyEncodingStrategy = .custom { Name(stringValue: "x-" + ($0.last?.stringValue ?? "")) }
+                    encoder.dateEncodingStrategy = .custom(encodeDate)
+                    return encoder
+                }, decoder: { JSONDecoder() })
+        }
+        let order = Order(itemName: "tea", placedAt: Date(timeIntervalSince1970: 86_400))
+        let days = coding { date, encoder in
+            var container = encoder.singleValueContainer()
+            try container.encode("day \(Int(date.timeIntervalSince1970 / 86_400))")
+        }
+        #expect(try FormURLEncoded.encode(order, coding: days) == "x-itemName=tea&x-placedAt=day+1")
+        let nested = coding { date, encoder in
+            var container = encoder.unkeyedContainer()
+            try container.encode(1)
+        }
+        #expect(throws: EncodingError.self) { try FormURLEncoded.encode(order, coding: nested) }
+        #expect(throws: CancellationError.self) { try FormURLEncoded.encode(order, coding: coding { _, _ in throw CancellationError() }) }
+    }
+
+    @Test func equalValuesHaveEqualBytes() throws {
+        struct Many: Encodable { var b = 1, c = ["z": 1, "y": 2], a = 3 }
+        for coding in [JSONCoding.standard, JSONCoding(dates: .secondsSince2001, keys: .snakeCase)] {
+            #expect(String(decoding: try coding.encode(Many()), as: UTF8.self) == #"{"a":3,"b":1,"c":{"y":2,"z":1}}"#)
+        }
+    }
+
     // MARK: Errors
 
     @Test func anErrorIsDecodedByTheCodingOfItsClient() async throws {
