@@ -193,14 +193,14 @@ extension TypedResponse: CustomStringConvertible, CustomReflectable {
     /// The status, the type of the value and the request, without secrets: `200, User, to GET https://a.example/users/7`.
     ///
     /// The value is the body, and is not shown.
-    public var description: String { "\(head.status.code), \(Value.self), to \(request)" }
+    public var description: String { "\(head.status.code), \(typeName(Value.self)), to \(request)" }
 
     /// The description's parts and the header fields, without secrets.
     public var customMirror: Mirror {
         Mirror(
             self,
             children: [
-                "value": "\(Value.self)", "status": head.status.code,
+                "value": typeName(Value.self), "status": head.status.code,
                 "headers": request.options.sensitivity.shown(head.headerFields).map { "\($0.name): \($0.value)" }, "request": request,
             ] as KeyValuePairs<String, Any>)
     }

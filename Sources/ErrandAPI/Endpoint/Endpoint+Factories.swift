@@ -147,7 +147,7 @@ extension ResponseDecoding {
     /// For factories that cannot be called.
     fileprivate static var undecodable: Self {
         Self { _, _, _ in
-            throw DecodingError.dataCorrupted(.init(codingPath: [], debugDescription: "\(Output.self) is not Decodable"))
+            throw DecodingError.dataCorrupted(.init(codingPath: [], debugDescription: "\(typeName(Output.self)) is not Decodable"))
         }
     }
 }

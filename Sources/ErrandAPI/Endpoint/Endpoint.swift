@@ -118,7 +118,7 @@ extension Endpoint: CustomStringConvertible, CustomReflectable {
             self,
             children: [
                 "call": description, "headers": options.sensitivity.shown(headers).map { "\($0.name): \($0.value)" },
-                "output": "\(Output.self)", "options": options.description,
+                "output": typeName(Output.self), "options": options.description,
             ] as KeyValuePairs<String, Any>)
     }
 }
