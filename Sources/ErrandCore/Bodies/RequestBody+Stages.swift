@@ -11,7 +11,9 @@ extension RequestBody {
     ///   - length: the length of the new body, in bytes; `nil`, the default, if it is unknown. Bytes in memory have the length of the output,
     ///     whatever `length` says. A stream of another length fails the request.
     public func transformed(by transform: some BodyTransform, length: Int64? = nil) -> RequestBody {
-        if let bufferedData, let output = transform.output(of: bufferedData, upTo: ResponseBody.transformedInMemoryLimitBytes) { return .data(output) }
+        if let data = bufferedData, let output = transform.output(of: data, upTo: ResponseBody.transformedInMemoryLimitBytes) {
+            return .data(output)
+        }
         return replacingSource(length: length, replay: replay.canRestart ? .restartable : .oneShot) { source, _ in
             StagedBodySource(source, [.transform(transform)], observer: nil)
         }
