@@ -235,7 +235,7 @@ let package = Package(
         .testTarget(
             name: "MainActorSamplesTests",
             dependencies: [
-                "Errand", "ErrandConformance", "ErrandTesting",
+                "Errand", "ErrandConformance", "ErrandMockServer", "ErrandTesting",
                 .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Telemetry"])),
             ],
             swiftSettings: [.defaultIsolation(MainActor.self)]
@@ -243,7 +243,7 @@ let package = Package(
         .testTarget(
             name: "ReadmeTests",
             dependencies: [
-                "Errand", "ErrandConformance", "ErrandTesting", "TestSupport",
+                "Errand", "ErrandConformance", "ErrandMockServer", "ErrandTesting", "TestSupport",
                 .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Telemetry"])),
             ]
         ),

@@ -130,7 +130,7 @@ private struct CURLText {
             guard let range = file.range else { return Body(option: "--data-binary " + Shell.quoted("@" + path)) }
             return Body(source: "tail -c +\(range.lowerBound + 1) \(Shell.quoted(path)) | head -c \(range.count) | ")
         }
-        guard let data = request.body.bytes, data.count <= bodyLimitBytes else { return Self.placeholder }
+        guard let data = request.body.bufferedData, data.count <= bodyLimitBytes else { return Self.placeholder }
         var bytes = Array(data)
         if !showsSecrets {
             let type = request.completedFields[.contentType].flatMap { MediaType($0) }

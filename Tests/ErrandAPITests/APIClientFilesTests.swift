@@ -115,6 +115,26 @@ import Testing
         #expect(stub.requests.first?.body.count == 300_000)
     }
 
+    @Test func aPathIsDownloadedAndUploadedLikeAnEndpoint() async throws {
+        let (client, stub) = client(
+            Stub(.get, "/archives/7").query("v", "2").responds(.stream(streamed)),
+            Stub(.put, "/photos/1").responds(.status(.ok, text: "7"), .status(.noContent)),
+            Stub(.post, "/photos").responds(.status(.ok, text: "8")))
+        let file = try await client.download(
+            "/archives/\(7, "id")", to: target, query: ["v": 2], headers: [.eTag: "x"], timeout: .seconds(900), progress: reports.record)
+        #expect(file.bytes == 11 && reports.all.last?.bytes == 11)
+        let sent = try #require(stub.requests.last?.request)
+        #expect(sent.headers[.eTag] == "x" && sent.options.timeout == .use(.seconds(900)) && sent.options.urlTemplate == "/archives/{id}")
+        let bytes = EndpointBody.data(Data(count: 5), contentType: "image/png")
+        let number: Int = try await client.upload("/photos/1", method: .put, body: bytes, progress: reports.record)
+        try await client.upload("/photos/1", method: .put, query: ["a": 1], body: bytes, timeout: .seconds(800)) { _ in }
+        #expect(
+            stub.requests.last?.request.options.timeout == .use(.seconds(800)) && stub.requests.last?.request.head.path == "/photos/1?a=1")
+        #expect(try await client.upload("/photos", body: bytes, as: Int.self) { _ in } == 8)
+        #expect(number == 7 && reports.all.last == TransferProgress(bytes: 5, total: 5))
+        #expect(stub.requests.last?.headers[.contentType] == "image/png" && stub.requests.last?.body.count == 5)
+    }
+
     /// As the doc comment of `TransferProgress` has it.
     @Test func reportsAreASequence() async throws {
         let (client, _) = client(Stub().responds(.stream(streamed, headers: [.contentLength: "11"])))

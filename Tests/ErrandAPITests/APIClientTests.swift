@@ -118,7 +118,7 @@ private enum Users {
         let (client, stub) = client(Stub().responds(.status(.ok, text: text)), json: JSONCoding(keys: .snakeCase))
         let order = Order(itemName: "tea", placedAt: Date(timeIntervalSince1970: 1_795_264_560))
         #expect(try await client.post("/orders", body: .json(order), as: Order.self) == order)
-        #expect(try stub.requests.first?.json([String: String].self) == ["item_name": "tea", "placed_at": "2026-11-21T12:36:00Z"])
+        #expect(try stub.requests.first?.json(as: [String: String].self) == ["item_name": "tea", "placed_at": "2026-11-21T12:36:00Z"])
     }
 
     @Test(arguments: [
@@ -154,7 +154,7 @@ private enum Users {
     @Test func anUnwantedStatusIsAnErrorWithoutAMiddleware() async throws {
         let (client, _) = client(Stub().responds(.json(["reason": "no such user"], status: .notFound)))
         let error = await #expect(throws: StatusError.self) { try await client.value(Users.one("7")) }
-        #expect(try error?.decode([String: String].self)["reason"] == "no such user")
+        #expect(try error?.json(as: [String: String].self)["reason"] == "no such user")
     }
 
     @Test func aStackWithARuleOfItsOwnKeepsIt() async throws {

@@ -21,7 +21,7 @@ private struct Order: Codable, Sendable, Equatable {
         #expect(try await client.post("/orders", body: .json(order), as: Order.self) == order)
         let seen = try #require(stub.requests.first)
         #expect(seen.text.contains("2026-11-21T12:36:00Z"))
-        #expect(try seen.json(Order.self) == order && seen.json(JSONValue.self)["itemName"].stringValue == "tea")
+        #expect(try seen.json(as: Order.self) == order && seen.json(as: JSONValue.self)["itemName"].stringValue == "tea")
     }
 
     @Test func aStubTakesTheCodingOfTheClient() async throws {
@@ -31,6 +31,64 @@ private struct Order: Codable, Sendable, Equatable {
         let seen = try #require(stub.requests.first)
         #expect(seen.text.contains(#""item_name":"tea""#))
         #expect(try seen.json(coding: snakeCase) == order)
+    }
+
+    // MARK: Forms and queries
+
+    private struct Login: Encodable {
+        var userName = "joe"
+        var signedInAt = Date(timeIntervalSince1970: 1_795_264_560)
+        var lastSeen: [Date?] = [Date(timeIntervalSince1970: 0.5), nil]
+        var photo = Data("hi?".utf8)
+    }
+
+    @Test func aFormHasTheNamesAndDatesOfItsClient() async throws {
+        let coding = JSONCoding(dates: .secondsSince1970, keys: .snakeCase)
+        let stub = StubTransport(Stub().responds(.status(.noContent), repeatingLast: true))
+        try await APIClient(stub.server("https://a.example"), json: coding).post("/login", body: .form(Login(), arrays: .brackets))
+        #expect(stub.requests.last?.text == "user_name=joe&signed_in_at=1795264560&last_seen%5B%5D=0.5&photo=aGk%2F")
+        try await APIClient(stub.server("https://a.example")).post("/login", body: .form(Login()))
+        #expect(
+            stub.requests.last?.text
+                == "userName=joe&signedInAt=2026-11-21T12%3A36%3A00Z&lastSeen=1970-01-01T00%3A00%3A00Z&photo=aGk%2F")
+        #expect(try URLQuery(encoding: Login(), coding: coding).items.map(\.name) == ["user_name", "signed_in_at", "last_seen", "photo"])
+    }
+
+    @Test func anEncoderOfTheAppWritesTheNamesAndDatesOfAForm() throws {
+        struct Name: CodingKey {
+            var stringValue: String
+            var intValue: Int? { nil }
+            init(stringValue: String) { self.stringValue = stringValue }
+            init?(intValue: Int) { nil }
+        }
+        func coding(_ encodeDate: @escaping @Sendable (Date, any Encoder) throws -> Void) -> JSONCoding {
+            JSONCoding(
+                encoder: {
+                    let encoder = JSONEncoder()
+                    encoder.keyEncodingStrategy = .custom { Name(stringValue: "x-" + ($0.last?.stringValue ?? "")) }
+                    encoder.dateEncodingStrategy = .custom(encodeDate)
+                    return encoder
+                }, decoder: { JSONDecoder() })
+        }
+        let order = Order(itemName: "tea", placedAt: Date(timeIntervalSince1970: 86_400))
+        let days = coding { date, encoder in
+            var container = encoder.singleValueContainer()
+            try container.encode("day \(Int(date.timeIntervalSince1970 / 86_400))")
+        }
+        #expect(try FormURLEncoded.encode(order, coding: days) == "x-itemName=tea&x-placedAt=day+1")
+        let nested = coding { date, encoder in
+            var container = encoder.unkeyedContainer()
+            try container.encode(1)
+        }
+        #expect(throws: EncodingError.self) { try FormURLEncoded.encode(order, coding: nested) }
+        #expect(throws: CancellationError.self) { try FormURLEncoded.encode(order, coding: coding { _, _ in throw CancellationError() }) }
+    }
+
+    @Test func equalValuesHaveEqualBytes() throws {
+        struct Many: Encodable { var b = 1, c = ["z": 1, "y": 2], a = 3 }
+        for coding in [JSONCoding.standard, JSONCoding(dates: .secondsSince2001, keys: .snakeCase)] {
+            #expect(String(decoding: try coding.encode(Many()), as: UTF8.self) == #"{"a":3,"b":1,"c":{"y":2,"z":1}}"#)
+        }
     }
 
     // MARK: Errors
@@ -48,17 +106,17 @@ private struct Order: Codable, Sendable, Equatable {
         ] {
             let client = APIClient(stack, json: snakeCase)
             let error = try #require(await #expect(throws: StatusError.self) { try await client.get("/x", as: Order.self) })
-            #expect(try error.decode(Problem.self) == problem)
+            #expect(try error.json(as: Problem.self) == problem)
             let sent = try #require(await #expect(throws: StatusError.self) { try await client.send(try Request(.get, "/x")) })
-            #expect(try sent.decode(Problem.self) == problem)
-            #expect(throws: DecodingError.self) { try error.decode(Problem.self, with: .standard) }
+            #expect(try sent.json(as: Problem.self) == problem)
+            #expect(throws: DecodingError.self) { try error.json(as: Problem.self, coding: .standard) }
         }
         let alone = try #require(
             await #expect(throws: StatusError.self) {
                 try await stub.validateStatus().server("https://a.example").send(Request(.get, "/x"))
             })
-        #expect(throws: DecodingError.self) { try alone.decode(Problem.self) }
-        #expect(try alone.decode(Problem.self, with: snakeCase) == problem)
+        #expect(throws: DecodingError.self) { try alone.json(as: Problem.self) }
+        #expect(try alone.json(as: Problem.self, coding: snakeCase) == problem)
     }
 
     // MARK: Responses

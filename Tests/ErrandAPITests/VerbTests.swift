@@ -59,7 +59,8 @@ private struct User: Codable, Sendable, Equatable {
         #expect(try await client.response(.get("/x", as: User.self)).value == ada)
         #expect(try await client.value(.post("/x", body: .json(ada), as: User.self)) == ada)
         let typed: Endpoint<User> = .get("/x")
-        #expect(try await client.value(typed.with { $0.timeout = .use(.seconds(1)) }) == ada)
+        #expect(try await client.value(typed.with { $0.timeout = .seconds(1) }) == ada)
+        #expect(try await client.value(typed.with(\.timeout, .seconds(1))) == ada)
     }
 
     @Test func aCallIsShownBeforeItIsSent() async throws {

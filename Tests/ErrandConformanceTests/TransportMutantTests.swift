@@ -191,7 +191,7 @@ struct TransportMutant: Sendable {
             "drops the trailers of the request", ["TrailerWrite"],
             request: {
                 let body = $0.body
-                guard body.bytes == nil else { return }
+                guard body.bufferedData == nil else { return }
                 $0.body = .stream(length: body.length) { _ in
                     let source = try await body.open()
                     return Source {
@@ -388,7 +388,7 @@ struct TransportMutant: Sendable {
             "never lets go of an upload", ["CancelInUpload"], patience: soon,
             request: {
                 let body = $0.body
-                guard body.bytes == nil else { return }
+                guard body.bufferedData == nil else { return }
                 $0.body = .stream(length: body.length) { _ in
                     let source = try await body.open()
                     return Source { try await source.next() }

@@ -36,7 +36,7 @@ import Testing
         },
         MiddlewareUnderTest("a body that is observed", switchOff: { $0.options.transform = .off }) {
             $0.transformResponse { $0.body = $0.body.observed { _ in } }.transformRequest { request in
-                if request.body.bytes == nil { request.body = request.body.observed { _ in } }
+                if request.body.bufferedData == nil { request.body = request.body.observed { _ in } }
             }
         },
         MiddlewareUnderTest("a body that passes a transform", switchOff: { $0.options.transform = .off }) {

@@ -109,7 +109,7 @@ import Testing
         func send(_ request: Request) async throws -> Response {
             let fields = request.head.headerFields.map { "\($0.name): \($0.value)" }.sorted()
             let limits: [Duration?] = if case .use(let limits) = request.options.phaseTimeouts { limits.durations } else { [] }
-            let body = request.body.bytes?.count ?? -1
+            let body = request.body.bufferedData?.count ?? -1
             passage.note(
                 "\(request.method) \(request.head.path ?? "") \(fields) \(body) deadline \(request.deadline != nil) \(limits) \(alsoNotes())"
             )

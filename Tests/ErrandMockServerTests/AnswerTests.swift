@@ -44,8 +44,8 @@ extension MockServerTests {
                     #expect(try JSONCoding.standard.decode(Order.self, from: first.body) == order)
                     let second = try await transport.whole(Request(.post, url: server.url("/b"), body: .data(snakeCase.encode(order))))
                     #expect(try snakeCase.decode(Order.self, from: second.body) == order)
-                    #expect(try server.requests[0].json(Order.self) == order)
-                    #expect(try server.requests[0].json(JSONValue.self)["placedAt"].stringValue == "2026-11-21T12:36:00Z")
+                    #expect(try server.requests[0].json(as: Order.self) == order)
+                    #expect(try server.requests[0].json(as: JSONValue.self)["placedAt"].stringValue == "2026-11-21T12:36:00Z")
                     #expect(try server.requests[1].json(coding: snakeCase) == order)
                 }
             }

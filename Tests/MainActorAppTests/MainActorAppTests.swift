@@ -116,7 +116,7 @@ final class ArticleEditor {
         try await editor.edit(1)
         #expect(editor.title == "OneOneOne")
         #expect(stub.requests.first?.request.options.tenant == "blue")
-        #expect(try stub.requests[1].json(Article.self) == Article(id: 1, title: "One!"))
+        #expect(try stub.requests[1].json(as: Article.self) == Article(id: 1, title: "One!"))
         let articles = ArticlesClient.live(api)
         #expect(try await articles.all().count == 1)
         #expect(try await articles.add("Two").id == 2)

@@ -37,7 +37,7 @@ nonisolated struct ServerMessage: Decodable { var reason: String }
 
 func reason(of error: StatusError) -> String {
     if let title = error.problem?.title { return title }
-    return (try? error.decode(ServerMessage.self))?.reason ?? error.localizedDescription
+    return (try? error.json(as: ServerMessage.self))?.reason ?? error.localizedDescription
 }
 
 nonisolated struct APIProblem: Error, Decodable { var reason: String }

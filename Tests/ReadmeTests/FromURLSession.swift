@@ -17,14 +17,23 @@ func draft(_ url: URL) throws -> Request {
     var request = try Request(.put, url: url, headers: [.contentType: "application/json"], body: .text(#"{"text":"Buy tea"}"#))
     request.headers[.custom("X-Tenant")] = "blue"
     request.query["draft"] = "true"
-    request.options.timeout = .use(.seconds(10))
+    request.options.timeout = .seconds(10)
     return request
 }
 
+struct Filter: Encodable {
+    var tags: [String]
+    var page = 1
+}
+
+func search(_ pasted: String, _ filter: Filter) throws -> Request {
+    // https://notes.example/straße: https://notes.example/stra%C3%9Fe?tags=a&tags=b&page=1
+    try Request(.get, url: HTTPURL(pasted: pasted), query: URLQuery(encoding: filter))
+}
+
 func backUp(_ file: URL, from api: APIClient, to copy: URL) async throws {
-    let archive = Endpoint<Void>.put("/archive", body: .file(file, contentType: "application/zip"))
-    try await api.upload(archive) { print($0) }
-    try await api.download(Endpoint<Void>.get("/archive"), to: copy) { print($0) }
+    try await api.upload("/archive", method: .put, body: .file(file, contentType: "application/zip")) { print($0) }
+    try await api.download("/archive", to: copy) { print($0) }
 }
 
 func follow(_ stack: HTTPStack, each line: (String) -> Void) async throws {

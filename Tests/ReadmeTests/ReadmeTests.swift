@@ -130,6 +130,12 @@ import Testing
 
     @Test func theSamplesDoWhatTheySay() async throws {
         try await stubbed()
+        #if MockServer
+        try await served(by: HTTPStack.bare)
+        #endif
+        #expect(
+            try search("\u{FEFF}https://notes.example/straße ", Filter(tags: ["a", "b"])).url?.description
+                == "https://notes.example/stra%C3%9Fe?tags=a&tags=b&page=1")
         let bytes = Data(repeating: 7, count: 5)
         let stub = StubTransport(
             Stub(.get, "/lines").query("follow", "true").responds(.status(.ok, text: "a\n\nb\n"), repeatingLast: true),

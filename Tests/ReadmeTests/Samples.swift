@@ -1,4 +1,5 @@
 import Errand
+import ErrandMockServer
 import ErrandTesting
 import Foundation
 import Logging
@@ -104,6 +105,17 @@ func stubbed() async throws {
     let user: [String: String] = try await client.get("/users/7")
     assert(user == ["name": "Ada"] && stub.requests.map(\.path) == ["/users/7"])
 }
+
+#if MockServer
+func served(by transport: some HTTPSender) async throws {
+    let stub = Stub(.get, "/users/{id}").responds(.json(["name": "Ada"]))
+    let name = try await withMockServer(serving: [stub]) { server in
+        let client = APIClient(transport.server(server.url()))
+        return try await client.get("/users/7", as: [String: String].self)["name"]
+    }
+    assert(name == "Ada")
+}
+#endif
 
 func named(_ stack: HTTPStack) -> HTTPStack {
     struct UserAgent: HTTPMiddleware {

@@ -54,7 +54,7 @@ enum RealHTTPStyle {
         var request = try request()
         request.query.set("draft", false)
         request.query.append("tag", ["a", "b"])
-        return try await client.decode(client.send(request), as: Echo.self)
+        return try await client.send(request).json(as: Echo.self)
     }
 
     // MARK: - Bodies
@@ -99,7 +99,7 @@ enum RealHTTPStyle {
     static func stepByStep(_ server: URL) async throws -> (HTTPResponse.Status, [Note]) {
         let client = client(server)
         let response = try await client.send(Request(.get, "/notes"))
-        return (response.status, try await client.decode(response, as: [Note].self))
+        return (response.status, try await response.json(as: [Note].self))
     }
 
     // The same without the client: the response decodes itself

@@ -240,7 +240,7 @@ enum URLSessionGuide {
             let _: Note = try await client(server).get("/notes/999")
             return []
         } catch let error as StatusError {
-            return [error.problem?.title, try error.decode(Problem.self).title]
+            return [error.problem?.title, try error.json(as: Problem.self).title]
         }
     }
 

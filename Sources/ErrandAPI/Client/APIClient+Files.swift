@@ -6,7 +6,7 @@ extension APIClient {
     /// Sends a call and writes the body of its response to a file, as it arrives, whatever the call declares.
     ///
     /// ```swift
-    /// let archive = Endpoint<Void>.get("/archives/\(id)")
+    /// let archive = Endpoint<Void>.get("/archives/\(id, "id")")
     /// let file = try await client.download(archive, to: folder.appending(path: "archive.zip")) { progress in
     ///     print(progress)                          // 1048576 of 4194304 bytes (25 %)
     /// }
@@ -37,6 +37,27 @@ extension APIClient {
         try await call(endpoint) { try await $0.downloaded(to: url, options: options, progress: progress) }
     }
 
+    /// Gets a resource and writes its body to a file, as it arrives.
+    ///
+    /// ```swift
+    /// let file = try await client.download("/archives/\(id, "id")", to: folder.appending(path: "archive.zip"))
+    /// ```
+    ///
+    /// The other parameters are those of ``get(_:query:headers:timeout:as:options:)`` and of ``download(_:to:options:progress:)``, which has further
+    /// details. For further options of the call, or another method, download an ``Endpoint``.
+    ///
+    /// - Parameter path: a template; its values are escaped.
+    /// - Throws: what ``download(_:to:options:progress:)`` throws.
+    /// - Precondition: `url` is a file URL.
+    @discardableResult
+    @concurrent public func download(
+        _ path: PathTemplate, to url: URL, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), timeout: Duration? = nil,
+        options: FileWriteOptions = .standard, progress: (@Sendable (TransferProgress) -> Void)? = nil
+    ) async throws -> DownloadedFile {
+        let endpoint = Endpoint<Void>.get(path, query: query, headers: headers).with(timeout: timeout) { _ in }
+        return try await download(endpoint, to: url, options: options, progress: progress)
+    }
+
     /// Sends a call, reports how much of its body has been sent, and returns the value of the response.
     ///
     /// ```swift
@@ -58,5 +79,38 @@ extension APIClient {
         reported.body = .raw(
             try endpoint.body.requestBody(json).reportingProgress(progress), contentType: endpoint.body.contentType)
         return try await value(reported)
+    }
+
+    /// Sends a body, reports how much of it has been sent, and returns the value of the response.
+    ///
+    /// ```swift
+    /// let photo = try await client.upload("/photos", body: .file(url, contentType: "image/jpeg"), as: Photo.self) { print($0) }
+    /// ```
+    ///
+    /// The other parameters are those of ``post(_:query:headers:body:timeout:as:options:)`` and of ``upload(_:progress:)``.
+    ///
+    /// - Parameters:
+    ///   - path: a template; its values are escaped.
+    ///   - method: POST by default.
+    /// - Throws: what ``value(_:)`` throws.
+    @concurrent public func upload<Value: Decodable & Sendable>(
+        _ path: PathTemplate, method: HTTPRequest.Method = .post, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(),
+        body: EndpointBody, timeout: Duration? = nil, as type: Value.Type = Value.self,
+        progress: @escaping @Sendable (TransferProgress) -> Void
+    ) async throws -> Value {
+        let endpoint = Endpoint<Value>(method, path, query: query, headers: headers, body: body, decoding: .json)
+        return try await upload(endpoint.with(timeout: timeout) { _ in }, progress: progress)
+    }
+
+    /// Sends a body, whose response is of no interest, and reports how much of it has been sent. The parameters are those of
+    /// ``upload(_:method:query:headers:body:timeout:as:progress:)``.
+    ///
+    /// - Throws: `StatusError` for any status but 2xx, and what else ``value(_:)`` throws.
+    @concurrent public func upload(
+        _ path: PathTemplate, method: HTTPRequest.Method = .post, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(),
+        body: EndpointBody, timeout: Duration? = nil, progress: @escaping @Sendable (TransferProgress) -> Void
+    ) async throws {
+        let endpoint = Endpoint<Void>(method, path, query: query, headers: headers, body: body, decoding: .none)
+        try await upload(endpoint.with(timeout: timeout) { _ in }, progress: progress)
     }
 }

@@ -182,18 +182,12 @@ public struct APIClient: Sendable {
         return decoded(failure, refused) ?? error
     }
 
-    /// The value of a response. Reads its body.
+    /// The value of a response, by the coding and the limit of this client. Reads its body. For JSON, `response.json(as: User.self)` is shorter, and has
+    /// the coding of the client that sent the request.
     ///
     /// - Throws: ``ResponseDecodingError``, any other error of the decoding as it is, and what reading the body throws.
     @concurrent public func decode<Output>(_ response: Response, as decoding: ResponseDecoding<Output>) async throws -> Output {
         try await response.decoded(as: decoding, coding: json, upTo: bodyLimitBytes)
-    }
-
-    /// The value of a response, from JSON. Reads its body.
-    ///
-    /// - Throws: ``ResponseDecodingError``, and what reading the body throws.
-    @concurrent public func decode<Output: Decodable & Sendable>(_ response: Response, as type: Output.Type) async throws -> Output {
-        try await decode(response, as: .json)
     }
 }
 
@@ -236,14 +230,14 @@ extension TypedResponse: CustomStringConvertible, CustomReflectable {
     /// The status, the type of the value and the request, without secrets: `200, User, to GET https://a.example/users/7`.
     ///
     /// The value is the body, and is not shown.
-    public var description: String { "\(head.status.code), \(Value.self), to \(request)" }
+    public var description: String { "\(head.status.code), \(typeName(Value.self)), to \(request)" }
 
     /// The description's parts and the header fields, without secrets.
     public var customMirror: Mirror {
         Mirror(
             self,
             children: [
-                "value": "\(Value.self)", "status": head.status.code,
+                "value": typeName(Value.self), "status": head.status.code,
                 "headers": request.options.sensitivity.shown(head.headerFields).map { "\($0.name): \($0.value)" }, "request": request,
             ] as KeyValuePairs<String, Any>)
     }

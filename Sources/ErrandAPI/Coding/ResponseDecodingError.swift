@@ -195,6 +195,7 @@ extension ResponseDecodingError {
         let known = [
             ("Invalid URL string", "not a URL"), ("Attempted to decode UUID", "not a UUID"),
             ("Encountered Data is not valid Base64", "not base64"),
+            ("a number out of the range of Double", "a number out of the range of Double"),
         ]
         return known.first { text.hasPrefix($0.0) }?.1 ?? "invalid value"
     }

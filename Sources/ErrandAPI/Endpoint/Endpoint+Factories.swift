@@ -145,9 +145,9 @@ extension Endpoint {
 
 extension ResponseDecoding {
     /// For factories that cannot be called.
-    fileprivate static var undecodable: Self {
+    static var undecodable: Self {
         Self { _, _, _ in
-            throw DecodingError.dataCorrupted(.init(codingPath: [], debugDescription: "\(Output.self) is not Decodable"))
+            throw DecodingError.dataCorrupted(.init(codingPath: [], debugDescription: "\(typeName(Output.self)) is not Decodable"))
         }
     }
 }

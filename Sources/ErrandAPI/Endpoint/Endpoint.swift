@@ -66,12 +66,12 @@ public struct Endpoint<Output: Sendable>: Sendable {
         (self.body, self.decoding) = (body, decoding)
     }
 
-    /// The same call with another option: `.list(of: "apple").with(\.timeout, .use(.seconds(2)))`.
+    /// The same call with another option: `.list(of: "apple").with(\.timeout, .seconds(2))`. The first choice for one option.
     public func with<Value>(_ option: WritableKeyPath<RequestOptions, Value>, _ value: Value) -> Self {
         with { $0[keyPath: option] = value }
     }
 
-    /// The same call with other options: `.list(of: "apple").with { $0.timeout = .use(.seconds(2)) }`.
+    /// The same call with several other options: `.list(of: "apple").with { $0.timeout = .seconds(2); $0.retry = .off }`.
     public func with(_ change: (inout RequestOptions) -> Void) -> Self {
         var copy = self
         change(&copy.options)
@@ -118,7 +118,7 @@ extension Endpoint: CustomStringConvertible, CustomReflectable {
             self,
             children: [
                 "call": description, "headers": options.sensitivity.shown(headers).map { "\($0.name): \($0.value)" },
-                "output": "\(Output.self)", "options": options.description,
+                "output": typeName(Output.self), "options": options.description,
             ] as KeyValuePairs<String, Any>)
     }
 }

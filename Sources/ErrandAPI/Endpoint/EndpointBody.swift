@@ -38,10 +38,15 @@ public struct EndpointBody: Sendable {
     /// try await client.post("/login", body: .form(Login(user: "joe", remember: true)))     // user=joe&remember=true
     /// ```
     ///
-    /// The value has named members that are not nested: see `FormURLEncoded.encode(_:)`. Otherwise building the request throws an `EncodingError`.
+    /// Names of properties, dates and data are written by the client's ``JSONCoding``. The value has named members that are not nested: see
+    /// `FormURLEncoded.encode(_:)`. Otherwise building the request throws an `EncodingError`.
+    ///
+    /// - Parameters:
+    ///   - value: a structure or a dictionary whose members are plain values, or arrays of them.
+    ///   - arrays: how an array is written; by default its name comes once for each element.
     @_disfavoredOverload
-    public static func form(_ value: some Encodable & Sendable) -> EndpointBody {
-        EndpointBody(contentType: FormURLEncoded.mediaType) { _ in .text(try FormURLEncoded.encode(value)) }
+    public static func form(_ value: some Encodable & Sendable, arrays: URLQuery.ArrayStyle = .repeated) -> EndpointBody {
+        EndpointBody(contentType: FormURLEncoded.mediaType) { .text(try FormURLEncoded.encode(value, arrays: arrays, coding: $0)) }
     }
 
     private static func form(pairs: [(name: String, value: String)]) -> EndpointBody {

@@ -8,7 +8,7 @@ internal import Synchronization
 extension Exchange {
     func clientBody(on group: any EventLoopGroup) -> HTTPClient.Body? {
         guard !request.body.isEmpty else { return nil }
-        if let bytes = request.body.bytes, bytes.count <= Machine.readAheadBytes { return .byteBuffer(ByteBuffer(data: bytes)) }
+        if let bytes = request.body.bufferedData, bytes.count <= Machine.readAheadBytes { return .byteBuffer(ByteBuffer(data: bytes)) }
         return .stream(contentLength: request.body.length) { writer in self.startUpload(to: writer, on: group.any()) }
     }
 

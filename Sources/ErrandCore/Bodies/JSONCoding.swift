@@ -6,8 +6,8 @@ internal import ErrandFormats
 /// let client = APIClient(stack, json: JSONCoding(dates: .secondsSince1970, keys: .snakeCase))
 /// ```
 ///
-/// One coding serves everything around a client: the bodies of its calls, `StatusError.decode(_:with:)`, `response.json(as:)`, and the stubs and mock
-/// servers of its tests. They all use ``standard`` by default.
+/// One coding serves everything around a client: the bodies of its calls, `error.json(as:)` of a ``StatusError``, `response.json(as:)`, and the
+/// stubs and mock servers of its tests. They all use ``standard`` by default.
 public struct JSONCoding: Sendable {
     /// How a `Date` is written and read.
     public enum Dates: Sendable {
@@ -46,7 +46,8 @@ public struct JSONCoding: Sendable {
 
     private let storage: Storage
 
-    private var encoder: JSONEncoder {
+    /// An encoder with the settings of this coding. It must not be changed: all values share it.
+    var encoder: JSONEncoder {
         switch storage.coders {
         case .shared(let encoder, _): encoder
         case .made(let make, _): make()
@@ -64,11 +65,14 @@ public struct JSONCoding: Sendable {
 
     /// A coding with one encoder and one decoder for all values.
     ///
+    /// The names of members are written in sorted order, so equal values have equal bytes.
+    ///
     /// - Parameters:
     ///   - dates: ISO 8601 by default.
     ///   - keys: the names of the properties by default.
     public init(dates: Dates = .iso8601, keys: Keys = .asDeclared) {
         let encoder = JSONEncoder()
+        encoder.outputFormatting = .sortedKeys
         if case .snakeCase = keys { encoder.keyEncodingStrategy = .convertToSnakeCase }
         encoder.dateEncodingStrategy =
             switch dates {
@@ -109,9 +113,9 @@ public struct JSONCoding: Sendable {
     /// ISO 8601 dates, and members named as the properties.
     public static let standard = JSONCoding()
 
-    /// The JSON of a value.
+    /// The JSON of a value, with the names of members sorted, unless the encoder is your own.
     ///
-    /// A ``/ErrandFormats/JSONValue`` keeps all digits of its numbers, and is written with the names of members sorted.
+    /// Equal values have equal bytes. Recordings, `coalesce` and `curl` commands depend on that. A ``/ErrandFormats/JSONValue`` keeps all digits of its numbers.
     ///
     /// - Throws: `EncodingError`.
     public func encode<Value: Encodable>(_ value: Value) throws -> Data {

@@ -11,7 +11,9 @@ extension RequestBody {
     ///   - length: the length of the new body, in bytes; `nil`, the default, if it is unknown. Bytes in memory have the length of the output,
     ///     whatever `length` says. A stream of another length fails the request.
     public func transformed(by transform: some BodyTransform, length: Int64? = nil) -> RequestBody {
-        if let bytes, let output = transform.output(of: bytes, upTo: ResponseBody.transformedInMemoryLimitBytes) { return .data(output) }
+        if let data = bufferedData, let output = transform.output(of: data, upTo: ResponseBody.transformedInMemoryLimitBytes) {
+            return .data(output)
+        }
         return replacingSource(length: length, replay: replay.canRestart ? .restartable : .oneShot) { source, _ in
             StagedBodySource(source, [.transform(transform)], observer: nil)
         }
@@ -33,9 +35,14 @@ extension RequestBody {
     /// a request. If a request is sent twice at once, by `hedge` or by two calls, the events of both openings mix.
     ///
     /// - Parameter observe: called in the task that sends the body. It must not block.
-    public func observed(_ observe: @escaping @Sendable (BodyEvent) -> Void) -> RequestBody {
+    public func observed(_ observe: @escaping @Sendable (BodyEvent) -> Void) -> RequestBody { observed(byEach: { observe }) }
+
+    /// Returns this body, with an observer of its own for each time that it is opened.
+    func observed(
+        byEach makeObserver: @escaping @Sendable () -> @Sendable (BodyEvent) -> Void
+    ) -> RequestBody {
         replacingSource(length: length, replay: replay) { source, offset in
-            let observer = BodyObserver(observe)
+            let observer = BodyObserver(makeObserver())
             observer.opened(at: offset)
             // One chunk for all bytes in memory would be a progress from 0 to 1.
             return StagedBodySource((source as? DataBodySource)?.inChunks() ?? source, [.observe(observer)], observer: observer)

@@ -126,8 +126,8 @@ public struct RequestBody: Sendable {
     /// Whether there is nothing to send: true if the length is zero.
     public var isEmpty: Bool { length == 0 }
 
-    /// The bytes, if they are in memory; `nil` for files and streams.
-    public var bytes: Data? {
+    /// The whole body, if it is in memory; `nil` for files and streams.
+    public var bufferedData: Data? {
         switch storage {
         case .empty: Data()
         case .data(let data): data
@@ -143,7 +143,7 @@ public struct RequestBody: Sendable {
     /// Returns this body, whose sources report to `watch` when they are read and when a chunk is being sent. Bytes in memory are returned
     /// unchanged.
     func watched(by watch: PhaseWatch) -> RequestBody {
-        guard bytes == nil else { return self }
+        guard bufferedData == nil else { return self }
         let body = self
         return RequestBody(
             .stream { WatchedBodySource(base: try await body.open(from: $0), watch: watch) }, length: length, replay: replay)

@@ -140,6 +140,7 @@ extension RequestBody {
     ///
     /// Each time that the body is sent, the reports begin anew with the offset that it is sent from: a retry or a redirect starts at 0 again. The
     /// last report comes at the end, also where the request breaks off, and others at most once in `interval`. An empty body reports nothing.
+    /// Where the body is sent twice at once, by `hedge` or by two calls, each counts its own bytes, and `report` gets the reports of both.
     /// A request with such a body is not shared by `coalesce`.
     ///
     /// - Parameters:
@@ -151,7 +152,11 @@ extension RequestBody {
         every interval: Duration = .milliseconds(100), clock: any Clock<Duration> = ContinuousClock(),
         _ report: @escaping @Sendable (TransferProgress) -> Void
     ) -> RequestBody {
-        let meter = ProgressMeter(total: length, interval: interval, clock: clock, report)
-        return isEmpty ? self : observed { meter.record($0) }
+        precondition(interval >= .zero, "interval must be at least zero (is \(interval))")
+        guard !isEmpty else { return self }
+        return observed(byEach: { [length] in
+            let meter = ProgressMeter(total: length, interval: interval, clock: clock, report)
+            return { meter.record($0) }
+        })
     }
 }

@@ -75,13 +75,13 @@ public struct StatusError: RequestFailure {
     ///
     /// ```swift
     /// catch let error as StatusError where error.status == .conflict {
-    ///     let reason = try error.decode(APIProblem.self).reason
+    ///     let reason = try error.json(as: APIProblem.self).reason
     /// }
     /// ```
     ///
     /// - Parameter coding: `nil`, the default, takes the coding of the client whose call it was; without a client, ``JSONCoding/standard``.
     /// - Throws: `DecodingError`, also if the body was longer than ``bodyLimitBytes``, and for all that ``JSONCoding/decode(_:from:)`` refuses.
-    public func decode<Value: Decodable>(_ type: Value.Type = Value.self, with coding: JSONCoding? = nil) throws -> Value {
+    public func json<Value: Decodable>(as type: Value.Type = Value.self, coding: JSONCoding? = nil) throws -> Value {
         try (coding ?? refused.request.options.call.json ?? .standard).decode(type, from: bodyPrefix)
     }
 

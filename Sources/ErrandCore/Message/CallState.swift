@@ -12,7 +12,7 @@ package struct CallState: Sendable {
     package var hasAttemptDeadline = false
     /// Whether the response will be decoded, so that the call ends later than its exchange: see ``CallEnd``.
     package var awaitsDecoding = false
-    /// Whether the request passes the layers to be looked at, and is not sent: see ``HTTPStack/prepared(_:)``.
+    /// Whether a request of this call passes the layers to be looked at, and is not sent: see ``Request/isPreparing``.
     package var isPreparing = false
     /// Whether an outer layer may follow a redirect that a response asks for.
     package var mayFollowRedirects = false

@@ -1,7 +1,7 @@
 /// A request's own choice for a setting of a middleware.
 ///
 /// ```swift
-/// request.options.timeout = .use(.seconds(2))
+/// request.options.timeout = .seconds(2)                // the same as .use(.seconds(2))
 /// request.options.retry = .off
 /// ```
 public enum OptionOverride<Value: Sendable>: Sendable {
@@ -27,6 +27,17 @@ public enum OptionOverride<Value: Sendable>: Sendable {
     public var isOff: Bool {
         if case .off = self { true } else { false }
     }
+}
+
+extension OptionOverride where Value == Duration {
+    /// This number of seconds replaces the stack's setting: `request.options.timeout = .seconds(5)`.
+    public static func seconds(_ seconds: some BinaryInteger) -> Self { .use(.seconds(seconds)) }
+
+    /// This number of seconds replaces the stack's setting: `request.options.timeout = .seconds(0.5)`.
+    public static func seconds(_ seconds: Double) -> Self { .use(.seconds(seconds)) }
+
+    /// This number of milliseconds replaces the stack's setting: `request.options.attemptTimeout = .milliseconds(500)`.
+    public static func milliseconds(_ milliseconds: some BinaryInteger) -> Self { .use(.milliseconds(milliseconds)) }
 }
 
 /// An ``OptionOverride`` of any value.

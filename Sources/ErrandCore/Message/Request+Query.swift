@@ -2,7 +2,7 @@ extension Request {
     /// The path of the request, percent-encoded, without its query; empty where there is none.
     ///
     /// Before `server` has added its base URL, it is the path below that.
-    public var path: String { String(RequestTarget.parts(of: head.path ?? "").path) }
+    public var path: String { head.pathWithoutQuery }
 
     /// The query of the request. Change it at any time, in a middleware, for example:
     ///

@@ -95,12 +95,36 @@ public struct Request: Sendable {
         _ method: HTTPRequest.Method, url: HTTPURL, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(),
         body: RequestBody = .empty
     ) {
-        let whole = RequestTarget.joinedQuery(url.query, query.isEmpty ? nil : query.encoded)
+        let added = query.encoded
+        let whole = RequestTarget.joinedQuery(url.query, query.isEmpty ? nil : added)
         let target = (url.path.isEmpty ? "/" : url.path) + (whole.map { "?" + $0 } ?? "")
         self.init(
             head: HTTPRequest(method: method, scheme: url.scheme, authority: url.authority, path: target, headerFields: headers),
             body: body)
-        knownTarget = RequestTarget(url.origin, checkedPath: target)
+        // A query that was given percent-encoded may be invalid: then the request is checked just before the transport.
+        if PercentEncoding.firstInvalidByte(in: added, allowing: .query) == nil {
+            knownTarget = RequestTarget(url.origin, checkedPath: target)
+        }
+    }
+
+    /// Not available: a path in a variable is `PathTemplate(verbatim: path)`.
+    @available(*, unavailable, message: "write PathTemplate(verbatim: path) for a path in a variable, or url: for a whole URL")
+    @_disfavoredOverload
+    public init(
+        _ method: HTTPRequest.Method, _ path: String, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(),
+        body: RequestBody = .empty
+    ) throws(InvalidURLError) {
+        try self.init(method, PathTemplate(verbatim: path), query: query, headers: headers, body: body)
+    }
+
+    /// Not available: a path has no label, `Request(.get, path)`.
+    @available(*, unavailable, message: "write Request(.get, path) without a label: a path is completed by the server of the stack")
+    @_disfavoredOverload
+    public init(
+        _ method: HTTPRequest.Method, url path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(),
+        body: RequestBody = .empty
+    ) throws(InvalidURLError) {
+        try self.init(method, path, query: query, headers: headers, body: body)
     }
 
     /// A request with a head of your own. The head is checked just before the transport, which throws ``InvalidURLError``.

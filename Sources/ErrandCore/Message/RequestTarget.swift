@@ -73,7 +73,7 @@ package struct RequestTarget: Sendable {
     // MARK: - Paths before a base URL is known
 
     /// The path before the first question mark of `text`, and the query after it.
-    static func parts(of text: String) -> (path: Substring, query: Substring?) {
+    package static func parts(of text: String) -> (path: Substring, query: Substring?) {
         guard let mark = text.utf8.firstIndex(of: UInt8(ascii: "?")) else { return (text[...], nil) }
         return (text[..<mark], text[text.utf8.index(after: mark)...])
     }
@@ -195,4 +195,9 @@ extension Request {
         guard let text = request.knownTarget?.urlText else { throw InvalidURLError(head.path ?? "", .invalidTarget) }
         return text
     }
+}
+
+extension HTTPRequest {
+    /// The path, percent-encoded, without its query; empty where there is none.
+    package var pathWithoutQuery: String { String(RequestTarget.parts(of: path ?? "").path) }
 }

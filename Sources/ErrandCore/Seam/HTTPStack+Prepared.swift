@@ -17,7 +17,9 @@ extension HTTPStack {
     /// return false for ``HTTPMiddleware/takesPartInPreparing``. They record nothing, and nothing is taken from a limit. So a field that such a layer
     /// adds, the `traceparent` of `trace`, is missing, and so is what the transport adds by itself, such as `Host`.
     ///
-    /// To a middleware, the exchange looks as if the call had been cancelled after the request left. The body of the request is not read.
+    /// To a middleware, the exchange looks as if the call had been cancelled after the request left. The body of the request is not read. Another
+    /// request that a middleware makes and sends, to get a token, for example, is sent. A copy of the request is the request: the first that reaches
+    /// the transport is returned.
     ///
     /// To send the call afterwards, send the original request: the layers would change a prepared one twice. The prepared request has the deadline
     /// and the event sink of the original.
@@ -27,7 +29,7 @@ extension HTTPStack {
     ///   own instead of passing the request on; `CancellationError`; and what a middleware throws.
     @concurrent public func prepared(_ request: Request) async throws -> Request {
         try Task.checkCancellation()
-        let preparation = Preparation()
+        let preparation = Preparation(of: request.id)
         var entered = try entering(request)
         entered.options.eventSink = nil
         entered.options.call.isPreparing = true
@@ -74,9 +76,11 @@ extension PreparationError: CustomReflectable {
 
 /// Keeps the request that reaches the end of a stack while it is prepared.
 package final class Preparation: Sendable {
+    /// The identity of the request that is prepared: a middleware may send others with the same options.
+    let id: RequestID
     private let kept = Mutex<Request?>(nil)
 
-    package init() {}
+    init(of id: RequestID) { self.id = id }
 
     /// The first request that was kept; `nil` before that.
     var request: Request? { kept.withLock { $0 } }
@@ -102,10 +106,19 @@ extension RequestOptions {
 }
 
 extension Request {
-    /// Keeps the request, and returns the error that ends its way: layers neither repair nor record a call that was cancelled.
-    func keptForPreparation() -> CancellationError {
-        options.preparation?.keep(self)
-        return CancellationError()
+    /// Whether the request passes the layers to be looked at, and is not sent. A request that a middleware sends in between is sent.
+    var isPreparing: Bool { options.call.isPreparing && options.preparation?.id == id }
+
+    /// Keeps the request that is prepared, at the end of its way; any other goes on as if nothing were prepared.
+    ///
+    /// - Throws: `CancellationError` for the request that is prepared: layers neither repair nor record a call that was cancelled.
+    mutating func endPreparation() throws(CancellationError) {
+        if isPreparing {
+            options.preparation?.keep(self)
+            throw CancellationError()
+        }
+        options.call.isPreparing = false
+        options.preparation = nil
     }
 }
 
@@ -132,7 +145,9 @@ struct PreparationBoundary<Sender: HTTPSender>: HTTPSender {
     let sender: Sender
 
     func send(_ request: Request) async throws -> Response {
-        if request.options.call.isPreparing { throw request.keptForPreparation() }
-        return try await sender.send(request)
+        guard request.options.call.isPreparing else { return try await sender.send(request) }
+        var other = request
+        try other.endPreparation()
+        return try await sender.send(other)
     }
 }

@@ -159,7 +159,7 @@ private struct Wrapped<Middleware: HTTPMiddleware, Next: HTTPSender>: HTTPSender
     let next: Next
 
     func send(_ request: Request) async throws -> Response {
-        if request.options.call.isPreparing, !middleware.takesPartInPreparing { return try await next.send(request) }
+        if request.isPreparing, !middleware.takesPartInPreparing { return try await next.send(request) }
         guard let position = request.options.call.profilePosition else { return try await middleware.send(request, to: next) }
         return try await position.within(middleware.label, request) { try await middleware.send($0, to: next) }
     }

@@ -43,7 +43,7 @@ public struct RequestCondition: Sendable, CustomStringConvertible {
     public static func path(_ pattern: String) -> RequestCondition {
         let path = PathPattern(pattern)
         return RequestCondition(description: "path \(pattern)") { request in
-            path.values(in: String((request.head.path ?? "").prefix { $0 != "?" })) != nil
+            path.values(in: request.path) != nil
         }
     }
 

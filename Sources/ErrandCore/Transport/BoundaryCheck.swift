@@ -12,8 +12,9 @@ extension HTTPRequest {
                 "\(scheme)://\(authority)", octet == UInt8(ascii: "@") ? .credentials : .invalidOctet(octet, component: "authority"))
         }
         let target = path ?? ""
-        if let octet = target.utf8.first(where: { $0 <= 0x20 || $0 >= 0x7F || $0 == UInt8(ascii: "#") }) {
-            throw InvalidURLError(target, .invalidOctet(octet, component: "path"))
+        if let index = target.utf8.firstIndex(where: { $0 <= 0x20 || $0 >= 0x7F || $0 == UInt8(ascii: "#") }) {
+            let component = target.utf8[..<index].contains(UInt8(ascii: "?")) ? "query" : "path"
+            throw InvalidURLError(target, .invalidOctet(target.utf8[index], component: component))
         }
         guard hasTargetOfItsOwn else { throw InvalidURLError(target, .invalidTarget) }
     }

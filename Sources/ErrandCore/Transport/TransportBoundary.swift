@@ -11,7 +11,7 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
         let addsPriority = request.options.priority != .normal && !request.headers.contains(.priority)
         if request.options.hasFallbackHeaders { request.headers = request.completedFields }
         if addsPriority { request.headers[.priority] = request.options.priority.description }
-        if request.options.call.isPreparing { throw request.keptForPreparation() }
+        if request.options.call.isPreparing { try request.endPreparation() }
         // Decided here, because each further function takes its share of a call's time: most requests need nothing of what follows.
         if isPlain(request) { return try await transport.send(request) }
         guard case .use(let timeout) = request.options.attemptTimeout, !request.options.call.hasAttemptDeadline else {

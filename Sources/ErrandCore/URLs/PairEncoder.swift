@@ -1,7 +1,9 @@
+internal import ErrandFormats
+
 /// The names and texts of an `Encodable` value, in the order in which the value encodes its members: for queries and forms, which have no nesting.
 ///
-/// A member that is `nil` is left out. Dates are texts as in ISO 8601, in UTC and without fractions of a second; data is Base64. The members of a
-/// dictionary are sorted by name.
+/// A member that is `nil` is left out. Names of properties, dates and data are written as a ``JSONCoding`` writes them, and everything else as a
+/// ``QueryValue``. The members of a dictionary are sorted by name.
 struct EncodedPair: Sendable, Hashable {
     let name: String
     /// One for a plain value, one for each element of an array.
@@ -11,8 +13,8 @@ struct EncodedPair: Sendable, Hashable {
     /// The members of `value`.
     ///
     /// - Throws: `EncodingError` if `value` has no named members, if a member is nested, and what `value` itself throws.
-    static func pairs(of value: some Encodable) throws -> [EncodedPair] {
-        let storage = PairStorage()
+    static func pairs(of value: some Encodable, coding: JSONCoding) throws -> [EncodedPair] {
+        let storage = PairStorage(encoder: coding.encoder)
         if let dictionary = value as? any StringKeyedDictionary {
             // A dictionary has another order in each process.
             for (name, member) in dictionary.members.sorted(by: { $0.name < $1.name }) {
@@ -44,12 +46,18 @@ private final class PairStorage {
     }
 
     var pairs: [EncodedPair] = []
+    /// Says how the names of properties, dates and data are written.
+    private let encoder: JSONEncoder
     /// The first thing that can't be encoded: the functions that make containers can't throw.
     private var failure: EncodingError?
 
+    init(encoder: JSONEncoder) { self.encoder = encoder }
+
     func encode(_ value: some Encodable, at position: Position, path: [any CodingKey]) throws {
         if let failure { throw failure }
-        if let text = Self.text(of: value) {
+        if value is Date || value is Data {
+            if let text = try encoder.text(of: value) { write(text, at: position, path: path) } else { failNested(at: path) }
+        } else if let text = Self.text(of: value) {
             write(text, at: position, path: path)
         } else {
             try value.encode(to: PairEncoder(storage: self, position: position, codingPath: path))
@@ -60,16 +68,20 @@ private final class PairStorage {
     /// The text of a plain value. Foundation encodes some of these types as numbers or as nested values.
     private static func text(of value: some Encodable) -> String? {
         switch value {
-        case let value as String: value
-        case let value as Bool: String(value)
-        case let value as Date: value.formattedISO8601
-        case let value as Decimal: value.description
-        case let value as URL: value.absoluteString
-        case let value as Data: value.base64EncodedString()
-        case let value as Double: String(value)
-        case let value as Float: String(value)
         case let value as any FixedWidthInteger: value.description
+        case is String, is Bool, is Decimal, is URL, is Double, is Float: (value as? any QueryValue)?.queryValues.first
         default: nil
+        }
+    }
+
+    /// The position of a property: `userName` may be sent as `user_name`.
+    func member(_ key: any CodingKey, path: [any CodingKey]) -> Position {
+        if case .useDefaultKeys = encoder.keyEncodingStrategy { return .member(key.stringValue) }
+        do {
+            return .member(try encoder.name(of: key))
+        } catch {
+            fail("the name '\(key.stringValue)' cannot be written by the JSON encoder", at: path)
+            return .member(key.stringValue)
         }
     }
 
@@ -130,17 +142,18 @@ private struct PairMembers<Key: CodingKey>: KeyedEncodingContainerProtocol {
     mutating func encodeNil(forKey key: Key) {}
 
     mutating func encode<Value: Encodable>(_ value: Value, forKey key: Key) throws {
-        try storage.encode(value, at: .member(key.stringValue), path: codingPath + [key])
+        try storage.encode(value, at: storage.member(key, path: codingPath), path: codingPath + [key])
     }
 
     mutating func nestedContainer<NestedKey: CodingKey>(
         keyedBy type: NestedKey.Type, forKey key: Key
     ) -> KeyedEncodingContainer<NestedKey> {
-        PairEncoder(storage: storage, position: .member(key.stringValue), codingPath: codingPath + [key]).container(keyedBy: type)
+        PairEncoder(storage: storage, position: storage.member(key, path: codingPath), codingPath: codingPath + [key])
+            .container(keyedBy: type)
     }
 
     mutating func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedEncodingContainer {
-        PairEncoder(storage: storage, position: .member(key.stringValue), codingPath: codingPath + [key]).unkeyedContainer()
+        PairEncoder(storage: storage, position: storage.member(key, path: codingPath), codingPath: codingPath + [key]).unkeyedContainer()
     }
 
     mutating func superEncoder() -> any Encoder { nested(PairKey("super")) }
@@ -205,4 +218,31 @@ private struct PairKey: CodingKey {
     init(_ index: Int) { (stringValue, intValue) = (String(index), index) }
     init?(stringValue: String) { self.init(stringValue) }
     init?(intValue: Int) { self.init(intValue) }
+}
+
+/// An object with one member, to see how an encoder writes its name.
+private struct OneMember: Encodable {
+    let key: any CodingKey
+
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: PairKey.self)
+        try container.encode(true, forKey: PairKey(key.stringValue))
+    }
+}
+
+extension JSONEncoder {
+    /// The text that the encoder writes for a value, without quotation marks; `nil` for a value that it writes as an object or an array.
+    fileprivate func text(of value: some Encodable) throws -> String? {
+        // Within an array, as encoders may refuse a plain value alone.
+        switch try JSONValue(parsing: encode([value]))[0] {
+        case .string(let text): text
+        case .number(let number): number.description
+        default: nil
+        }
+    }
+
+    /// The name that the encoder writes for a property.
+    fileprivate func name(of key: any CodingKey) throws -> String {
+        try JSONValue(parsing: encode(OneMember(key: key))).objectValue?.keys.first ?? key.stringValue
+    }
 }

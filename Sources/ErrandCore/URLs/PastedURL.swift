@@ -4,7 +4,7 @@ enum PastedURL {
     private static let path = URLCharacterSet("-._~!$&'()*+,;=:@/\\")
     private static let query = URLCharacterSet.query
 
-    /// `text` without white space around it and without its fragment, with its path and its query percent-encoded.
+    /// `text` without white space and byte order marks around it and without its fragment, with its path and its query percent-encoded.
     ///
     /// - Throws: ``InvalidURLError`` for a control character within the text.
     static func encoded(_ text: String) throws(InvalidURLError) -> String {
@@ -61,8 +61,9 @@ extension UInt8 {
 
 extension String.UnicodeScalarView {
     fileprivate var trimmingWhiteSpace: Substring {
-        guard let first = firstIndex(where: { !$0.properties.isWhitespace }), let last = lastIndex(where: { !$0.properties.isWhitespace })
-        else { return "" }
+        // U+FEFF is the byte order mark with which some files and some copied texts begin.
+        func isText(_ scalar: Unicode.Scalar) -> Bool { !scalar.properties.isWhitespace && scalar != "\u{FEFF}" }
+        guard let first = firstIndex(where: isText), let last = lastIndex(where: isText) else { return "" }
         return Substring(self[first...last])
     }
 }

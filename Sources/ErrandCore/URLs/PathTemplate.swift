@@ -61,7 +61,8 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
     /// Fills in the values, percent-encoded, and appends `query` to the query of the path.
     ///
     /// - Throws: ``InvalidURLError`` if a segment is empty, `.` or `..`; if a literal part holds an octet that must be percent-encoded, names an
-    ///   authority, or has a fragment; and if the path begins with an interpolated value that begins with a slash.
+    ///   authority, or has a fragment; if the path begins with an interpolated value that begins with a slash; and if `query` was given
+    ///   percent-encoded and is invalid.
     public func resolved(query: URLQuery = URLQuery()) throws(InvalidURLError) -> Resolved {
         if case .value(let value, _)? = parts.first, value.utf8.first == UInt8(ascii: "/") {
             throw InvalidURLError(description, .interpolatedPath)
@@ -96,7 +97,12 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
         let isWhole = first == nil || first == UInt8(ascii: "/") || first == UInt8(ascii: "?")
         if isWhole, query.isEmpty { return Resolved(target: text, template: template) }
         let (path, ownQuery) = RequestTarget.parts(of: text)
-        let whole = RequestTarget.joinedQuery(ownQuery.map(String.init), query.isEmpty ? nil : query.encoded)
+        let added = query.encoded
+        // A query that is percent-encoded already may be invalid.
+        if let bad = PercentEncoding.firstInvalidByte(in: added, allowing: .query) {
+            throw InvalidURLError(description, .invalidOctet(bad.byte, component: "query"))
+        }
+        let whole = RequestTarget.joinedQuery(ownQuery.map(String.init), query.isEmpty ? nil : added)
         return Resolved(target: (isWhole ? "" : "/") + path + (whole.map { "?" + $0 } ?? ""), template: template)
     }
 

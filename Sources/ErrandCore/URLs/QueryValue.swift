@@ -1,4 +1,4 @@
-/// A value in a ``URLQuery``: text, numbers, truth values, dates, optionals and arrays.
+/// A value in a ``URLQuery``: text, numbers, truth values, dates, URLs, data, optionals and arrays.
 ///
 /// `nil` leaves the name out. An array repeats the name for each element (see ``URLQuery/ArrayStyle``). A date is text as in ISO 8601, in UTC and
 /// without fractions of a second: `2026-11-21T12:36:00Z`.
@@ -42,6 +42,10 @@ extension Bool: QueryValue { public var queryValues: [String] { [String(self)] }
 extension UUID: QueryValue { public var queryValues: [String] { [uuidString] } }
 /// ISO 8601 in UTC, without fractions of a second: `2026-11-21T12:36:00Z`.
 extension Date: QueryValue { public var queryValues: [String] { [formattedISO8601] } }
+/// The URL as it is written, with its base where it has one.
+extension URL: QueryValue { public var queryValues: [String] { [absoluteString] } }
+/// Base64 with padding, as JSON has it.
+extension Data: QueryValue { public var queryValues: [String] { [base64EncodedString()] } }
 /// The wrapped value; `nil` leaves the name out.
 extension Optional: QueryValue where Wrapped: QueryValue {
     public var queryValues: [String] { self?.queryValues ?? [] }

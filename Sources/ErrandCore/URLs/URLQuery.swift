@@ -124,14 +124,16 @@ public struct URLQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral, Cust
     /// let query = try URLQuery(encoding: Filter(q: "swift", tags: ["a", "b"]))    // q=swift&page=1&tags=a&tags=b
     /// ```
     ///
-    /// A member that is `nil` is left out. Dates are texts as in ISO 8601, data is Base64.
+    /// A member that is `nil` is left out.
     ///
     /// - Parameters:
     ///   - value: its members must be plain values, or arrays of them.
     ///   - arrays: how an array is written.
+    ///   - coding: how names of properties, dates and data are written. By default, names stay as they are, dates are texts as in ISO 8601, and
+    ///     data is Base64. Pass `client.json` for the coding of a client, which a query does not know.
     /// - Throws: `EncodingError` if a member is nested, or if `value` has no named members; also what `value` throws.
-    public init(encoding value: some Encodable, arrays: ArrayStyle = .repeated) throws {
-        items = try EncodedPair.pairs(of: value).flatMap { pair in
+    public init(encoding value: some Encodable, arrays: ArrayStyle = .repeated, coding: JSONCoding = .standard) throws {
+        items = try EncodedPair.pairs(of: value, coding: coding).flatMap { pair in
             pair.isArray ? arrays.items(pair.name, pair.texts) : pair.texts.map { Item(name: pair.name, value: $0) }
         }
     }
@@ -140,7 +142,8 @@ public struct URLQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral, Cust
     ///
     /// Each item that is not changed keeps its octets, an empty one (`a&&b`) included. A `+` is a plus sign, as in
     /// [RFC 3986](https://www.rfc-editor.org/rfc/rfc3986#section-3.4); servers that read forms take it for a space. A name or value with a broken
-    /// escape, or whose octets are not UTF-8, is shown with its escapes.
+    /// escape, or whose octets are not UTF-8, is shown with its escapes. Text that is invalid in a query, such as a space, is refused as an
+    /// ``InvalidURLError`` when the request is built or sent.
     public init(percentEncoded text: some StringProtocol) {
         // By octets: a combining character after a separator must not hide it.
         let text = Substring(text)
@@ -225,8 +228,8 @@ public struct URLQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral, Cust
         items.map(\.encoded).joined(separator: "&")
     }
 
-    /// The encoded query, with the values of sensitive names replaced.
-    public var description: String { Sensitivity.standard.redactedQuery(encoded) }
+    /// The encoded query, with the values of sensitive names replaced, and control characters shown as `\u{a}`.
+    public var description: String { Sensitivity.standard.redactedQuery(encoded).shownSafely(limit: .max) }
 }
 
 extension URLQuery: CustomReflectable {
@@ -235,8 +238,8 @@ extension URLQuery: CustomReflectable {
 }
 
 extension URLQuery.Item: CustomStringConvertible, CustomReflectable {
-    /// Name and value, percent-encoded; the value of a sensitive name is replaced.
-    public var description: String { Sensitivity.standard.redactedQuery(encoded) }
+    /// Name and value, percent-encoded; the value of a sensitive name is replaced, and control characters are shown as `\u{a}`.
+    public var description: String { Sensitivity.standard.redactedQuery(encoded).shownSafely(limit: .max) }
     /// The description alone: the value may be secret.
     public var customMirror: Mirror { Mirror(self, children: ["item": description]) }
 }

@@ -9,7 +9,8 @@
 /// Numbers are equal if their values are equal: 1, 1.0 and 10e-1 are one number, and all three print as `1`.
 ///
 /// Swift's own coders know no number with more digits than `Int64`, `UInt64` and `Double` hold. A ``JSONValue`` inside another `Codable` type therefore
-/// keeps whole numbers of 64 bits and about 16 digits of any other number. A `JSONValue` that is the whole body keeps all digits.
+/// keeps whole numbers of 64 bits and about 16 digits of any other number. A `JSONValue` that is the whole body keeps all digits. They also know no
+/// number beyond the range of `Double` at either end: `1e400` and `1e-400` inside a `Codable` type are a `DecodingError`.
 public struct JSONNumber: Sendable, Hashable {
     /// One representation for each value, so that equal numbers have equal representations.
     private enum Storage: Sendable, Hashable {
@@ -76,6 +77,37 @@ public struct JSONNumber: Sendable, Hashable {
 
     /// The value as an `Int`; `nil` for a fraction and for a number out of its range. See also ``Swift/FixedWidthInteger/init(exactly:)-(JSONNumber)``.
     public var intValue: Int? { Int(exactly: self) }
+
+    /// The number as text with at most `limit` digits that count, halves rounded away from zero.
+    package func text(roundedTo limit: Int) -> String {
+        let text = description
+        let exponent = text.utf8.firstIndex(of: UInt8(ascii: "e")) ?? text.utf8.endIndex
+        let zero = UInt8(ascii: "0")
+        var digits = text.utf8[..<exponent].filter { (zero...UInt8(ascii: "9")).contains($0) }.drop { $0 == zero }.map { $0 - zero }
+        guard digits.count > limit else { return text }
+        // The value of the last digit is ten to the power of this.
+        let point = text.utf8[..<exponent].firstIndex(of: UInt8(ascii: "."))
+        var power = point.map { -text.utf8.distance(from: $0, to: exponent) + 1 } ?? 0
+        power += Int(text[exponent...].dropFirst()) ?? 0
+        power += digits.count - limit
+        let roundsUp = digits[limit] >= 5
+        digits.removeLast(digits.count - limit)
+        if roundsUp {
+            // From the last digit on, nines become zeros.
+            var index = limit - 1
+            while index >= 0, digits[index] == 9 {
+                digits[index] = 0
+                index -= 1
+            }
+            if index >= 0 { digits[index] += 1 } else { digits.insert(1, at: 0) }
+        }
+        // Without the zeros at the end: one more digit may not fit.
+        while digits.last == 0 {
+            digits.removeLast()
+            power += 1
+        }
+        return (text.hasPrefix("-") ? "-" : "") + digits.map { String($0) }.joined() + "e\(power)"
+    }
 
     /// The nearest `Double`; 0 for a number that is too small for one.
     public var doubleValue: Double {

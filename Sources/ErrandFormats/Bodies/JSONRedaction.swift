@@ -229,7 +229,11 @@ private struct JSONScanner {
                 if !text.isEmpty { values.append(text) }
                 return text.isEmpty ? nil : quoted(placeholder)
             }
-            if let other = rewrite(text), other != text { edits.append(ByteEdit(start..<index, Self.encoded(other))) }
+            if let other = rewrite(text), other != text {
+                var replacement: [UInt8] = []
+                replacement.appendJSONString(other)
+                edits.append(ByteEdit(start..<index, replacement))
+            }
             return nil
         case UInt8(ascii: "t"): try literal("true")
         case UInt8(ascii: "f"): try literal("false")
@@ -314,18 +318,5 @@ private struct JSONScanner {
             }
         }
         return text
-    }
-
-    /// Returns `text` as a JSON string, with quotation marks.
-    private static func encoded(_ text: String) -> [UInt8] {
-        var bytes = [UInt8(ascii: "\"")]
-        for byte in text.utf8 {
-            switch byte {
-            case UInt8(ascii: "\""), UInt8(ascii: "\\"): bytes += [UInt8(ascii: "\\"), byte]
-            case ..<0x20: bytes += "\\u00\(byte < 16 ? "0" : "")\(String(byte, radix: 16))".utf8
-            default: bytes.append(byte)
-            }
-        }
-        return bytes + [UInt8(ascii: "\"")]
     }
 }

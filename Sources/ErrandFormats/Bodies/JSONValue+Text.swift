@@ -66,23 +66,26 @@ private struct JSONWriter {
         bytes += repeatElement(0x20, count: depth * 2)
     }
 
-    /// A string with the escapes that JSON requires (RFC 8259, 7).
-    private mutating func write(_ text: String) {
-        bytes.append(UInt8(ascii: "\""))
+    private mutating func write(_ text: String) { bytes.appendJSONString(text) }
+}
+
+extension [UInt8] {
+    /// Appends `text` as a JSON string, with quotation marks and the escapes that JSON requires
+    /// ([RFC 8259, section 7](https://www.rfc-editor.org/rfc/rfc8259#section-7)).
+    package mutating func appendJSONString(_ text: String) {
+        append(UInt8(ascii: "\""))
         for byte in text.utf8 {
             switch byte {
-            case UInt8(ascii: "\""), UInt8(ascii: "\\"): bytes += [UInt8(ascii: "\\"), byte]
-            case 0x08: bytes += "\\b".utf8
-            case 0x0C: bytes += "\\f".utf8
-            case 0x0A: bytes += "\\n".utf8
-            case 0x0D: bytes += "\\r".utf8
-            case 0x09: bytes += "\\t".utf8
-            case 0..<0x20:
-                let digits = String(byte, radix: 16)
-                bytes += ("\\u" + String(repeating: "0", count: 4 - digits.count) + digits).utf8
-            default: bytes.append(byte)
+            case UInt8(ascii: "\""), UInt8(ascii: "\\"): self += [UInt8(ascii: "\\"), byte]
+            case 0x08: self += "\\b".utf8
+            case 0x0C: self += "\\f".utf8
+            case 0x0A: self += "\\n".utf8
+            case 0x0D: self += "\\r".utf8
+            case 0x09: self += "\\t".utf8
+            case 0..<0x20: self += "\\u00\(byte < 16 ? "0" : "")\(String(byte, radix: 16))".utf8
+            default: append(byte)
             }
         }
-        bytes.append(UInt8(ascii: "\""))
+        append(UInt8(ascii: "\""))
     }
 }

@@ -30,6 +30,9 @@ public enum JSONValue: Sendable, Hashable, Codable {
     /// An array.
     case array([JSONValue])
     /// An object. Its members have no order; of several members with one name, the last counts.
+    ///
+    /// Names are compared as Swift compares texts: an `é` in one code point and an `e` with a combining accent are one name, although they are two
+    /// in JSON ([RFC 8259, section 8.3](https://www.rfc-editor.org/rfc/rfc8259#section-8.3)).
     case object([String: JSONValue])
 
     /// Decodes any JSON value.
@@ -59,7 +62,12 @@ public enum JSONValue: Sendable, Hashable, Codable {
             while !list.isAtEnd { elements.append(try list.decode(JSONValue.self)) }
             self = .array(elements)
         } else {
-            self = .object(try container.decode([String: JSONValue].self))
+            do {
+                self = .object(try container.decode([String: JSONValue].self))
+            } catch DecodingError.typeMismatch {
+                // It is nothing else either. A value inside has reported its own problem as corrupted data.
+                throw DecodingError.dataCorruptedError(in: container, debugDescription: "a number out of the range of Double")
+            }
         }
     }
 

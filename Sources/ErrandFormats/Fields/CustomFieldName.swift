@@ -20,3 +20,16 @@ extension HTTPField.Name {
         return custom
     }
 }
+
+extension HTTPFields {
+    /// Not available: the name of a field is a value of its own type, `headers[.custom("X-Tenant")]`.
+    @available(
+        *, unavailable,
+        message:
+            "write headers[.custom(\"X-Tenant\")]; a name that is known only when the program runs is HTTPField.Name(name), which may be nil"
+    )
+    public subscript(name: String) -> String? {
+        get { HTTPField.Name(name).flatMap { self[$0] } }
+        set { if let name = HTTPField.Name(name) { self[name] = newValue } }
+    }
+}

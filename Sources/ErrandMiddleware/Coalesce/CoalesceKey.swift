@@ -20,7 +20,7 @@ struct CoalesceKey: Hashable, Sendable {
     /// Creates the key of a request; `nil` for a request that is sent on its own.
     init?(_ request: Request, by choice: CoalesceMiddleware.Fields, own: String?) {
         let options = request.options
-        guard request.method.isSafe, request.head.authority != nil, let body = request.body.bytes, let identity = options.identity
+        guard request.method.isSafe, request.head.authority != nil, let body = request.body.bufferedData, let identity = options.identity
         else { return nil }
         method = request.method
         url = [request.head.scheme, request.head.authority, request.head.path]

@@ -32,7 +32,7 @@ public struct MockRequest: Sendable, CustomStringConvertible {
     /// The method.
     public var method: HTTPRequest.Method { head.method }
     /// The path, percent-encoded, without the query.
-    public var path: String { String((head.path ?? "").prefix { $0 != "?" }) }
+    public var path: String { head.pathWithoutQuery }
     /// The header fields.
     public var headers: HTTPFields { head.headerFields }
 
@@ -42,7 +42,7 @@ public struct MockRequest: Sendable, CustomStringConvertible {
     ///   - type: `JSONValue.self` for a body of any shape.
     ///   - coding: ``/ErrandCore/JSONCoding/standard`` by default, as a client has. Pass the client's own if it has another.
     /// - Throws: `DecodingError`.
-    public func json<Value: Decodable>(_ type: Value.Type = Value.self, coding: JSONCoding = .standard) throws -> Value {
+    public func json<Value: Decodable>(as type: Value.Type = Value.self, coding: JSONCoding = .standard) throws -> Value {
         try coding.decode(type, from: body)
     }
 

@@ -4,7 +4,7 @@ internal import Synchronization
 extension RequestBody {
     /// Returns this body, and reports to `exchange` what is sent. Bytes in memory are returned unchanged: they are already recorded.
     func recorded(by exchange: RecordedExchange) -> RequestBody {
-        guard bytes == nil else { return self }
+        guard bufferedData == nil else { return self }
         return observed { event in
             switch event {
             case .opened(let offset): exchange.requestBodyBegins(at: offset)
@@ -43,7 +43,7 @@ struct ReadRequestBody {
 
     /// - Parameter limitBytes: the largest number of bytes to read.
     init(_ body: RequestBody, limitBytes: Int) async throws {
-        if let bytes = body.bytes {
+        if let bytes = body.bufferedData {
             (self.bytes, self.body, source) = (bytes, body, nil)
             return
         }

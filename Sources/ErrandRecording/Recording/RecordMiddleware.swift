@@ -67,11 +67,11 @@ public struct RecordMiddleware: HTTPMiddleware {
             var response = try await next.send(sent)
             exchange.answered(response)
             response.body = response.body.recorded(by: exchange)
-            if request.body.bytes == nil { response.request.body = request.body }
+            if request.body.bufferedData == nil { response.request.body = request.body }
             return response
         } catch {
             exchange.ended(RecordedExchange.end(by: error, inBody: false))
-            throw error.restoringCall(of: request, restoresBody: request.body.bytes == nil)
+            throw error.restoringCall(of: request, restoresBody: request.body.bufferedData == nil)
         }
     }
 }

@@ -44,7 +44,7 @@ final class RecordedExchange: Sendable {
         (sensitivity, self.started, self.elapsed) = (request.wholeSensitivity, started, elapsed)
         (self.limitBytes, self.keepsCodedBodies) = (limitBytes, keepsCodedBodies)
         var body = BodyCapture(limitBytes: limitBytes)
-        if let bytes = request.body.bytes {
+        if let bytes = request.body.bufferedData {
             body.append(bytes)
             body.isWhole = true
         }

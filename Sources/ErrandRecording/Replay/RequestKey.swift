@@ -27,7 +27,7 @@ struct RequestKey: Sendable {
         request.url = (try? HTTPURL(request.url).description) ?? request.url
         request = EntryRedaction.redacted(request, by: sensitivity)
         method = request.method
-        url = String(request.url.prefix { $0 != "?" })
+        url = String(RequestTarget.parts(of: request.url).path)
         query = .query(request.query ?? "")
         headers = matcher.headers.map { name in
             request.headers.filter { $0.name.lowercased() == name.canonicalName }.map { $0.value ?? "" }.joined(separator: ", ")

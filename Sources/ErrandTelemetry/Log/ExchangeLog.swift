@@ -274,7 +274,7 @@ struct ExchangeLog: Sendable {
 
     private var requestBody: [LogText.Note] {
         guard let limitBytes = detail.bodyLimitBytes, !request.body.isEmpty else { return [] }
-        guard let data = request.body.bytes else { return [LogText.Note(title: "body: \(request.body)", side: .request)] }
+        guard let data = request.body.bufferedData else { return [LogText.Note(title: "body: \(request.body)", side: .request)] }
         return [
             body(
                 "of \(data.count) bytes", data.prefix(limitBytes), of: data.count, contentType: request.completedFields[.contentType],

@@ -47,7 +47,7 @@ public struct RequestMatcher: Sendable, CustomStringConvertible {
         let shown = Sensitivity.standard.redactedURL(url)
         // Normalized like a request's own URL: the host in lower case, without a default port.
         let wanted = (try? HTTPURL(url))?.description ?? url
-        @Sendable func comparable(_ text: String) -> Substring { ignoringQuery ? text.prefix { $0 != "?" } : text[...] }
+        @Sendable func comparable(_ text: String) -> Substring { ignoringQuery ? RequestTarget.parts(of: text).path : text[...] }
         let text = String(comparable(wanted))
         return RequestMatcher("URL \(ignoringQuery ? String(comparable(shown)) : shown)") { recorded in
             recorded.request.url.map { comparable($0.description) == text } ?? false

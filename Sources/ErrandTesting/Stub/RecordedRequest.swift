@@ -27,7 +27,7 @@ public struct RecordedRequest: Sendable, CustomStringConvertible {
     public var method: HTTPRequest.Method { request.method }
 
     /// The path, percent-encoded, without the query.
-    public var path: String { String((request.head.path ?? "").prefix { $0 != "?" }) }
+    public var path: String { request.path }
 
     /// The header fields.
     public var headers: HTTPFields { request.head.headerFields }
@@ -60,7 +60,7 @@ public struct RecordedRequest: Sendable, CustomStringConvertible {
     ///   - type: `JSONValue.self` for a body of any shape.
     ///   - coding: ``/ErrandCore/JSONCoding/standard`` by default, as a client has. Pass the client's own if it has another.
     /// - Throws: `DecodingError`.
-    public func json<Value: Decodable>(_ type: Value.Type = Value.self, coding: JSONCoding = .standard) throws -> Value {
+    public func json<Value: Decodable>(as type: Value.Type = Value.self, coding: JSONCoding = .standard) throws -> Value {
         try coding.decode(type, from: body)
     }
 

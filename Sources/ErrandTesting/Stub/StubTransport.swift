@@ -226,7 +226,7 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
 
     private func read(_ exchange: StubExchange, of index: Int, at bytesPerSecond: Int?) async throws {
         // Bytes in memory are read at once, unless their pace is simulated.
-        if let bytes = exchange.request.body.bytes, bytesPerSecond == nil {
+        if let bytes = exchange.request.body.bufferedData, bytesPerSecond == nil {
             state.withLock { $0.requests[index].body = Data(bytes.prefix(Self.bodyLimitBytes)) }
             if !bytes.isEmpty { exchange.sent(bytes.count) }
             return exchange.requestIsSent(declared: nil)

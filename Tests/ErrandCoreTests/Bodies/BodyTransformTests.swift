@@ -562,7 +562,7 @@ private final class Seen: Sendable {
             ScriptedBodySource(["abcd".dropFirst(Int(offset)).description])
         }
         let body = file.transformed(by: Framed(), length: 6)
-        #expect(body.length == 6 && body.replay == .restartable && body.bytes == nil)
+        #expect(body.length == 6 && body.replay == .restartable && body.bufferedData == nil)
         for _ in 0..<2 { #expect(try await self.read(body) == "<abcd>") }
         let once = RequestBody.stream(AsyncStream<Data> { $0.finish() }).transformed(by: Framed())
         #expect(once.replay == .oneShot && once.length == nil)
@@ -570,7 +570,7 @@ private final class Seen: Sendable {
         await #expect(throws: BodyAlreadyUsedError.self) { try await self.read(once) }
         #expect(!once.canBeSent && !once.observed { _ in }.canBeSent)
         let inMemory = RequestBody.text("abcd").transformed(by: Framed())
-        #expect(inMemory.bytes == Data("<abcd>".utf8) && inMemory.replay == .seekable)
+        #expect(inMemory.bufferedData == Data("<abcd>".utf8) && inMemory.replay == .seekable)
         await #expect(throws: SomeError()) { try await self.read(RequestBody.text("abc").transformed(by: Pairs())) }
     }
 

@@ -55,7 +55,24 @@ import Testing
             Stub().responds(.data(body.prefix(60_000), status: .notFound, headers: [.contentType: "application/problem+json"])))
         let error = await #expect(throws: StatusError.self) { try await APIClient(stub).send(try Request(.get, url: "https://a.example/")) }
         #expect(error?.problem == nil)
-        #expect(throws: DecodingError.self) { try error?.decode(JSONValue.self) }
+        #expect(throws: DecodingError.self) { try error?.json(as: JSONValue.self) }
+    }
+
+    @Test func aDecimalIsRounded() {
+        let number = JSONNumber("0.123456789012345678901234567890123456785")
+        #expect(number?.decimalValue == Decimal(string: "0.12345678901234567890123456789012345679"))
+        #expect(JSONNumber("-99999999999999999999999999999999999999.5")?.decimalValue == Decimal(string: "-1e38"))
+    }
+
+    @Test(arguments: ["1e-400", "1e400", "-1e-400"]) func aNumberBeyondTheRangeOfDoubleIsAnErrorInsideAType(_ text: String) throws {
+        struct Price: Decodable, Sendable { var price: Double }
+        struct Offer: Decodable, Sendable { var price: JSONValue }
+        let body = Data(#"{"price":\#(text)}"#.utf8)
+        #expect(throws: DecodingError.self) { try JSONCoding.standard.decode(Price.self, from: body) }
+        #expect(throws: DecodingError.self) { try JSONCoding.standard.decode(Offer.self, from: body) }
+        #expect(throws: DecodingError.self) {
+            try JSONCoding.standard.decode([String: [JSONValue]].self, from: Data(#"{"a":[\#(text)]}"#.utf8))
+        }
     }
 
     @Test func anyJSONKeepsAllDigitsOfItsNumbers() throws {

@@ -18,7 +18,7 @@ import Testing
         for (body, length, replay, description) in kinds {
             #expect(body.length == length && body.replay == replay && body.description == description && body.isEmpty == (length == 0))
         }
-        #expect(RequestBody.text("secret").bytes == Data("secret".utf8))
+        #expect(RequestBody.text("secret").bufferedData == Data("secret".utf8))
         #expect(!dumped(RequestBody.text("secret")).contains("secret"))
         #expect(
             !RequestBody.Replay.oneShot.canRestart && RequestBody.Replay.restartable.canRestart && !RequestBody.Replay.restartable.canSeek)

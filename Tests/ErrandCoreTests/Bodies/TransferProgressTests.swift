@@ -64,9 +64,31 @@ import Testing
         #expect(reports.all == values([0, 5, 0, 5, 3, 5], of: 5))
     }
 
+    @Test func aBodyThatIsSentTwiceAtOnceIsCountedForEachByItself() async throws {
+        let content = Data(count: 200_000)
+        let body = RequestBody.data(content).reportingProgress(every: .zero, clock: clock, reports.record)
+        let sources = [try await body.open(), try await body.open()]
+        var counts = [0, 0]
+        while true {
+            var isOver = true
+            for (index, source) in sources.enumerated() {
+                if let chunk = try await source.next() {
+                    counts[index] += chunk.count
+                    isOver = false
+                }
+            }
+            if isOver { break }
+        }
+        #expect(counts == [200_000, 200_000])
+        // Each value comes once from each.
+        let values = Set(reports.all.map(\.bytes)).sorted()
+        #expect(values.first == 0 && values.last == 200_000 && values.count > 2)
+        for value in values { #expect(reports.all.filter { $0.bytes == value }.count == 2, "\(value) bytes") }
+    }
+
     @Test func anEmptyRequestBodyReportsNothing() async throws {
         let body = RequestBody.empty.reportingProgress(clock: clock, reports.record)
-        #expect(body.bytes == Data() && reports.all.isEmpty)
+        #expect(body.bufferedData == Data() && reports.all.isEmpty)
     }
 
     @Test(

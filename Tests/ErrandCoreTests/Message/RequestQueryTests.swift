@@ -54,6 +54,32 @@ import Testing
         }
     }
 
+    @Test func anInvalidQueryOfANewRequestIsRefusedToo() async throws {
+        for text in ["a=b#c", "a=b c", "a=ä", "a=%", "a=b\r\nX: y"] {
+            let stub = StubTransport(Stub().responds(.status(.ok)))
+            let query = URLQuery(percentEncoded: text)
+            let absolute = try Request(.get, url: "https://a.example/x", query: query)
+            await #expect(throws: InvalidURLError.self) { try await HTTPStack(stub).send(absolute) }
+            let error = #expect(throws: InvalidURLError.self) { try Request(.get, "/x", query: query) }
+            #expect(error?.description.contains("its query holds") == true)
+            #expect(stub.requests.isEmpty)
+        }
+    }
+
+    @Test func theComponentThatHoldsAnInvalidOctetIsNamed() async throws {
+        for (path, component) in [("/a b?c", "path"), ("/a?b c", "query")] {
+            let request = Request(head: HTTPRequest(method: .get, scheme: "https", authority: "a.example", path: path))
+            let error = await #expect(throws: InvalidURLError.self) { try await HTTPStack(StubTransport()).send(request) }
+            #expect(error?.reason == .invalidOctet(0x20, component: component))
+        }
+    }
+
+    @Test func aDescriptionOfAQueryHasNoControlCharacters() {
+        let query = URLQuery(percentEncoded: "a=b\r\nc\u{1B}[2J&d=e")
+        #expect(query.description == "a=b\\u{d}\\u{a}c\\u{1b}[2J&d=e")
+        #expect(query.items.first?.description == "a=b\\u{d}\\u{a}c\\u{1b}[2J")
+    }
+
     @Test func aMiddlewareChangesTheQueryBehindTheBaseURLs() async throws {
         let stub = StubTransport(Stub().responds(.status(.ok)))
         let stack = stub.transformRequest { $0.query.set("page", 2) }.server("https://a.example/v1?key=k")

@@ -97,6 +97,7 @@ import Testing
     }
 
     @Test(arguments: [
+        ("\u{FEFF}https://a.example/ä", "https://a.example/%C3%A4"), (" \u{FEFF} https://a.example/x\u{FEFF}\n", "https://a.example/x"),
         ("https://a.example/x?y=z", "https://a.example/x?y=z"), (" \n\thttps://a.example/x\u{A0}\u{3000}\r\n", "https://a.example/x"),
         ("https://a.example/straße/a b?q=ä b&r=日本#top ä", "https://a.example/stra%C3%9Fe/a%20b?q=%C3%A4%20b&r=%E6%97%A5%E6%9C%AC"),
         ("https://a.example/a%20b%2Fc?q=%C3%A4", "https://a.example/a%20b%2Fc?q=%C3%A4"),

@@ -27,6 +27,20 @@ import Testing
         #expect(query.encoded == "ratio=0.5&price=12.5&at=2023-11-14T22:13:20Z&on=true")
     }
 
+    @Test func aQueryOfALiteralAndOneOfAValueAreTheSame() throws {
+        struct Values: Encodable {
+            var at = Date(timeIntervalSince1970: 1_700_000_000.9)
+            var price = Decimal(string: "12.50")
+            var url = URL(string: "b?c", relativeTo: URL(string: "https://a.example/x"))
+            var data = Data([0xFB, 0xFF])
+            var ratio = 1e20
+        }
+        let values = Values()
+        let literal: URLQuery = ["at": values.at, "price": values.price, "url": values.url, "data": values.data, "ratio": values.ratio]
+        #expect(try URLQuery(encoding: values) == literal)
+        #expect(literal["url"] == "https://a.example/b?c" && literal["data"] == "+/8=")
+    }
+
     @Test func aDictionaryIsSortedByName() {
         let values = ["b": "2", "a": "1 +", "c": ""]
         #expect(URLQuery(values).encoded == "a=1%20%2B&b=2&c=")

@@ -42,6 +42,15 @@ import Testing
         #expect(throws: (any Error).self) { try JSONValue(parsing: Array(text.utf8)) }
     }
 
+    @Test(arguments: [
+        ("12345", "12345"), ("1.23456789", "1234568e-6"), ("-1.2345675", "-1234568e-6"), ("99999995", "1e8"), ("0.00099999995", "1e-3"),
+        ("12345674", "1234567e1"), ("1.2345678e300", "1234568e294"), ("1.2345678e-300", "1234568e-306"), ("1.2000000", "1.2"),
+        ("12300000400", "123e8"),
+    ])
+    func aNumberIsRoundedToTheDigitsThatFit(_ text: String, _ expected: String) throws {
+        #expect(try #require(JSONNumber(text)).text(roundedTo: 7) == expected)
+    }
+
     @Test func valuesOfSwiftBecomeNumbers() {
         #expect(JSONNumber(UInt64.max).description == "18446744073709551615" && JSONNumber(Int8(-3)) == -3)
         #expect(

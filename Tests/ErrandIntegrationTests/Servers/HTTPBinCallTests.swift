@@ -112,7 +112,7 @@ struct HTTPBinCallTests {
             #expect(error.retryAfter == nil)
             #expect(error.bodyIsWhole)
             if code == 418 { #expect(String(decoding: error.bodyPrefix, as: UTF8.self).contains("teapot")) }
-            if code == 406 { #expect(try error.decode([String: JSONValue].self)["message"] != nil) }
+            if code == 406 { #expect(try error.json(as: [String: JSONValue].self)["message"] != nil) }
         }
     }
 

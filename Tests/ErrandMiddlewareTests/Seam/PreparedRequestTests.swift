@@ -23,7 +23,7 @@ import Logging
         original.options.fallbackHeaders = [.acceptLanguage: "de"]
         original.options.priority = .high
         let prepared = try await stack.prepared(original)
-        #expect(prepared.id == original.id && prepared.method == .post && prepared.body.bytes == Data("x".utf8))
+        #expect(prepared.id == original.id && prepared.method == .post && prepared.body.bufferedData == Data("x".utf8))
         #expect(prepared.url?.description == "https://a.example/v1/users/a%20b?token=hunter2")
         #expect(prepared.headers[.custom("X-Tenant")] == "blue" && prepared.headers[.userAgent] == "errand")
         #expect(prepared.headers[.acceptLanguage] == "de" && prepared.headers[.custom("Priority")] == "u=1")
@@ -128,6 +128,34 @@ import Logging
             _ = try await stack.prepared(request())
             #expect(count.value == (isPart ? 1 : 0))
         }
+    }
+
+    @Test func aRequestThatAMiddlewareSendsForATokenIsSent() async throws {
+        struct Token: HTTPMiddleware {
+            func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+                var own = try Request(.post, url: "https://login.example/token")
+                own.options = request.options
+                let token = try await next.send(own).body.collect()
+                var request = request
+                request.headers[.authorization] = "Bearer " + String(decoding: token, as: UTF8.self)
+                return try await next.send(request)
+            }
+        }
+        let stub = StubTransport(Stub(.post, "/token").responds(.status(.ok, text: "t1"), repeatingLast: true))
+        struct Sender: HTTPSender {
+            let stub: StubTransport
+            func send(_ request: Request) async throws -> Response { try await stub.send(request) }
+        }
+        for inner in [HTTPStack(stub), HTTPStack(Sender(stub: stub))] {
+            let original = try request()
+            let prepared = try await inner.number().events(to: events).wrapped(by: Token()).retry(clock: clock).server("https://a.example")
+                .prepared(original)
+            #expect(prepared.id == original.id && prepared.url?.path == "/users/a%20b")
+            #expect(prepared.headers[.authorization] == "Bearer t1" && prepared.options.preparation == nil)
+        }
+        #expect(stub.requests.map(\.path) == ["/token", "/token"])
+        #expect(stub.requests.allSatisfy { !$0.request.options.call.isPreparing && $0.request.options.preparation == nil })
+        #expect(!events.events.isEmpty, "what is sent is recorded")
     }
 
     @Test func aSenderOfYourOwnIsNotAsked() async throws {

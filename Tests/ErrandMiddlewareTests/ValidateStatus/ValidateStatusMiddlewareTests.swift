@@ -24,7 +24,7 @@ import Testing
         let error = try await error(.json(["reason": "gone"], status: .notFound, headers: [.retryAfter: "7"]))
         #expect(error?.status == .notFound)
         #expect(error?.response?.headerFields[.contentType] == "application/json")
-        #expect(try error?.decode([String: String].self) == ["reason": "gone"])
+        #expect(try error?.json(as: [String: String].self) == ["reason": "gone"])
         #expect(error?.bodyIsWhole == true)
         #expect(error?.retryAfter == .seconds(7))
         #expect(error?.delivery == .sent)

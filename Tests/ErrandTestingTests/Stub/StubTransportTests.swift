@@ -158,7 +158,7 @@ import Testing
         let first = try #require(stub.requests.first)
         let items: [(String, String?)] = [("q", "A"), ("r", nil), ("s", "1=2"), ("t", "%FF")]
         #expect(first.queryItems == items.map { URLQuery.Item(name: $0.0, value: $0.1) })
-        #expect(try first.json(Order.self) == Order(item: "tea"))
+        #expect(try first.json(as: Order.self) == Order(item: "tea"))
         #expect(first.description == first.request.description)
     }
 

@@ -19,7 +19,7 @@ extension RequestArguments {
             let (name, value) = split(item, at: "=")
             if let value { query.append(name, value) } else { query.appendFlag(name) }
         }
-        if content.dataInQuery, let bytes = body?.body.bytes {
+        if content.dataInQuery, let bytes = body?.body.bufferedData {
             url = try url.joined(with: "?" + encodedQuery(String(decoding: bytes, as: UTF8.self), at: url))
             body = nil
         }
