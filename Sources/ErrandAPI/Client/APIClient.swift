@@ -49,7 +49,7 @@ public struct APIClient: Sendable {
     /// - Parameters:
     ///   - stack: with a base URL by `server`, unless the paths of all calls are whole URLs.
     ///   - json: ISO 8601 dates, and members named as the properties, by default.
-    ///   - bodyLimitBytes: at least 0, 64 MiB by default. A longer body is a ``TransportError`` with the code `bodyTooLarge`.
+    ///   - bodyLimitBytes: at least 0, 64 MiB by default. A longer body is a ``/ErrandCore/TransportError`` with the code `bodyTooLarge`.
     ///   - failure: the error type that the bodies of failures hold, decoded by `json`. A body that is not one of these is a `StatusError`, as
     ///     all are with `nil`, the default.
     public init(
@@ -66,7 +66,7 @@ public struct APIClient: Sendable {
     /// - Parameters:
     ///   - sender: gets the requests.
     ///   - json: ISO 8601 dates, and members named as the properties, by default.
-    ///   - bodyLimitBytes: at least 0, 64 MiB by default. A longer body is a ``TransportError`` with the code `bodyTooLarge`.
+    ///   - bodyLimitBytes: at least 0, 64 MiB by default. A longer body is a ``/ErrandCore/TransportError`` with the code `bodyTooLarge`.
     ///   - failure: the error type that the bodies of failures hold; `nil` by default.
     public init(
         _ sender: some HTTPSender, json: JSONCoding = .standard, bodyLimitBytes: Int = ResponseBody.defaultCollectLimitBytes,
@@ -80,9 +80,9 @@ public struct APIClient: Sendable {
     /// Makes a call and returns its value.
     ///
     /// - Throws: `StatusError`, or the error of the app's own (``failure``), for any status but 2xx; ``ResponseDecodingError`` for a body that does
-    ///   not have the declared type; the error of a decoding of your own; ``TransportError`` and the failures of middleware;
-    ///   `CancellationError`. Before anything is sent: ``InvalidURLError``; `EncodingError`; ``FileReadError`` if the file of a body can't be
-    ///   opened; ``UnservedOptionError`` for an option without its middleware.
+    ///   not have the declared type; the error of a decoding of your own; ``/ErrandCore/TransportError`` and the failures of middleware;
+    ///   `CancellationError`. Before anything is sent: ``/ErrandCore/InvalidURLError``; `EncodingError`; ``/ErrandCore/FileReadError`` if the file of a body can't be
+    ///   opened; ``/ErrandCore/UnservedOptionError`` for an option without its middleware.
     @concurrent public func value<Output>(_ endpoint: Endpoint<Output>) async throws -> Output {
         try await response(endpoint).value
     }
@@ -176,7 +176,7 @@ public struct APIClient: Sendable {
     /// The app's own error, where the body of a refused response is one.
     private func ownFailure(_ error: any Error) -> any Error {
         func decoded(_ type: (some Error & Decodable).Type, _ refused: StatusError) -> (any Error)? {
-            try? refused.decode(type, with: json)
+            try? refused.json(as: type, coding: json)
         }
         guard let failure, let refused = error as? StatusError else { return error }
         return decoded(failure, refused) ?? error

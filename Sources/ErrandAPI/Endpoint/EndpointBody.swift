@@ -38,7 +38,7 @@ public struct EndpointBody: Sendable {
     /// try await client.post("/login", body: .form(Login(user: "joe", remember: true)))     // user=joe&remember=true
     /// ```
     ///
-    /// Names of properties, dates and data are written by the client's ``JSONCoding``. The value has named members that are not nested: see
+    /// Names of properties, dates and data are written by the client's ``/ErrandCore/JSONCoding``. The value has named members that are not nested: see
     /// `FormURLEncoded.encode(_:)`. Otherwise building the request throws an `EncodingError`.
     ///
     /// - Parameters:

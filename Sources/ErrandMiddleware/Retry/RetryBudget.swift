@@ -5,7 +5,7 @@ internal import Synchronization
 ///
 /// Each origin has a bucket of tokens. A retry takes one; a call that succeeds gives ``perSuccess`` back, and each second ``perSecond``, up
 /// to ``reserve``. So a short failure is retried, and a server that fails for a minute gets each client's reserve once, and little more.
-/// Where the bucket is empty, the last response is returned or the last error thrown at once, with ``RetryStop/budgetUsedUp``: no call waits
+/// Where the bucket is empty, the last response is returned or the last error thrown at once, with ``/ErrandCore/RetryStop/budgetUsedUp``: no call waits
 /// for budget. One budget may be shared by several stacks. The one free attempt after a request that was certainly not processed costs
 /// nothing (``RetryPolicy``).
 ///

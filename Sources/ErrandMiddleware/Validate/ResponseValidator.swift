@@ -10,7 +10,7 @@ public import ErrandCore
 /// ```
 ///
 /// A validator may read the whole body, of at most 64 MiB: the next reader gets the same bytes, from memory. If a validator reads only a
-/// part of it, or more than that, the next reader gets a ``BodyAlreadyUsedError``. To return a body with other bytes, set it on the response, and
+/// part of it, or more than that, the next reader gets a ``/ErrandCore/BodyAlreadyUsedError``. To return a body with other bytes, set it on the response, and
 /// return that by `.accept(response)`.
 ///
 /// ## Which one repeats a request
@@ -100,8 +100,8 @@ public struct ResponseValidationError: RequestFailure {
     public let name: String
     /// The number of times that it had the call sent again.
     public let retries: Int
-    /// Why the request is not sent again: ``RetryStop/attemptsUsedUp`` for the validator's own retries, ``RetryStop/bodyCannotBeReplayed`` or
-    /// ``RetryStop/deadlineTooNear``.
+    /// Why the request is not sent again: ``/ErrandCore/RetryStop/attemptsUsedUp`` for the validator's own retries, ``/ErrandCore/RetryStop/bodyCannotBeReplayed`` or
+    /// ``/ErrandCore/RetryStop/deadlineTooNear``.
     public var retryStop: RetryStop?
     /// The request as it was sent.
     public var request: Request?
