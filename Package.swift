@@ -13,6 +13,7 @@ let package = Package(
         .library(name: "ErrandMiddleware", targets: ["ErrandMiddleware"]),
         .library(name: "ErrandTelemetry", targets: ["ErrandTelemetry"]),
         .library(name: "ErrandAPI", targets: ["ErrandAPI"]),
+        .library(name: "ErrandNIO", targets: ["ErrandNIO"]),
         .library(name: "ErrandAsyncHTTPClient", targets: ["ErrandAsyncHTTPClient"]),
         .library(name: "ErrandRecording", targets: ["ErrandRecording"]),
         .library(name: "ErrandTesting", targets: ["ErrandTesting"]),
@@ -20,8 +21,9 @@ let package = Package(
         .library(name: "ErrandConformance", targets: ["ErrandConformance"]),
     ],
     traits: [
-        .default(enabledTraits: ["Telemetry", "AsyncHTTPClient", "MockServer"]),
+        .default(enabledTraits: ["Telemetry", "NIO", "AsyncHTTPClient", "MockServer"]),
         .trait(name: "Telemetry", description: "Logs, metrics and traces, over swift-log, swift-metrics and swift-distributed-tracing."),
+        .trait(name: "NIO", description: "The transport over SwiftNIO. It needs no package that AsyncHTTPClient does not need."),
         .trait(
             name: "AsyncHTTPClient",
             description: "The transport over AsyncHTTPClient. On by default until the SwiftNIO transport stands."
@@ -41,7 +43,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
-        // Behind the traits `AsyncHTTPClient` and `MockServer`.
+        // Behind the traits `NIO`, `AsyncHTTPClient` and `MockServer`.
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
         .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
@@ -82,6 +84,16 @@ let package = Package(
         .target(name: "ErrandAPI", dependencies: ["ErrandCore", "ErrandFormats", "ErrandMiddleware"]),
 
         // MARK: Transports
+        .target(
+            name: "ErrandNIO",
+            dependencies: [
+                "ErrandCore", "ErrandFormats",
+                .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["NIO"])),
+                .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["NIO"])),
+                .product(name: "NIOFoundationEssentialsCompat", package: "swift-nio", condition: .when(traits: ["NIO"])),
+                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: .when(traits: ["NIO"])),
+            ]
+        ),
         .target(
             name: "ErrandAsyncHTTPClient",
             dependencies: [
@@ -205,6 +217,14 @@ let package = Package(
         .testTarget(
             name: "ErrandMockServerTests",
             dependencies: ["ErrandAsyncHTTPClient", "ErrandCore", "ErrandMockServer", "ErrandTesting", "TestSupport"]
+        ),
+        .testTarget(
+            name: "ErrandNIOTests",
+            dependencies: [
+                "ErrandConformance", "ErrandMockServer", "ErrandNIO", "ErrandTesting", "TestSupport",
+                .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["NIO"])),
+                .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["NIO"])),
+            ]
         ),
         .testTarget(
             name: "ErrandAsyncHTTPClientTests",
