@@ -1,0 +1,147 @@
+#if NIO
+/// Searches in received bytes, eight at a time.
+enum ByteScan {
+    private static let ones: UInt64 = 0x0101_0101_0101_0101
+    private static let highBits: UInt64 = 0x8080_8080_8080_8080
+
+    /// Returns the index of the first line feed in `range`, which must lie within `bytes`.
+    static func firstLineFeed(in bytes: UnsafeBufferPointer<UInt8>, _ range: Range<Int>) -> Int? {
+        var index = range.lowerBound
+        let raw = UnsafeRawBufferPointer(bytes)
+        while index &+ 8 <= range.upperBound {
+            let word = word(raw, at: index) ^ (ones &* 0x0A)
+            let zeros = (word &- ones) & ~word & highBits
+            if zeros != 0 { return index &+ zeros.trailingZeroBitCount / 8 }
+            index &+= 8
+        }
+        while index < range.upperBound {
+            if bytes[index] == 0x0A { return index }
+            index &+= 1
+        }
+        return nil
+    }
+
+    /// Returns the first control character other than the horizontal tab, if there is one, and whether all bytes are ASCII. After a control
+    /// character, the second value says nothing.
+    static func firstControl(in bytes: UnsafeBufferPointer<UInt8>) -> (control: UInt8?, isASCII: Bool) {
+        let raw = UnsafeRawBufferPointer(bytes)
+        var (index, seen) = (0, UInt64(0))
+        while index &+ 8 <= bytes.count {
+            let word = word(raw, at: index)
+            let low = (word &- (ones &* 0x20)) & ~word & highBits
+            let flipped = word ^ (ones &* 0x7F)
+            let deletes = (flipped &- ones) & ~flipped & highBits
+            if low | deletes != 0 {
+                for byte in bytes[index..<(index &+ 8)] where isControl(byte) { return (byte, false) }
+            }
+            seen |= word
+            index &+= 8
+        }
+        while index < bytes.count {
+            let byte = bytes[index]
+            if isControl(byte) { return (byte, false) }
+            seen |= UInt64(byte)
+            index &+= 1
+        }
+        return (nil, seen & highBits == 0)
+    }
+
+    private static func isControl(_ byte: UInt8) -> Bool { byte < 0x20 && byte != 0x09 || byte == 0x7F }
+
+    private static func word(_ raw: UnsafeRawBufferPointer, at index: Int) -> UInt64 {
+        UInt64(littleEndian: raw.loadUnaligned(fromByteOffset: index, as: UInt64.self))
+    }
+}
+
+extension UnsafeBufferPointer<UInt8> {
+    /// The bytes of `range`, from index 0.
+    func part(_ range: Range<Int>) -> Self { Self(rebasing: self[range]) }
+
+    /// Whether the bytes are `text`, which is in lower case, in any case.
+    func isText(_ text: StaticString) -> Bool {
+        guard count == text.utf8CodeUnitCount else { return false }
+        for index in 0..<count {
+            let byte = self[index]
+            let lower = (0x41...0x5A).contains(byte) ? byte | 0x20 : byte
+            if lower != text.utf8Start[index] { return false }
+        }
+        return true
+    }
+
+    /// The bytes without spaces and tabs at both ends.
+    var trimmed: Self {
+        var (start, end) = (0, count)
+        while start < end, self[start].isSpaceOrTab { start += 1 }
+        while end > start, self[end - 1].isSpaceOrTab { end -= 1 }
+        return part(start..<end)
+    }
+
+    /// Calls `body` with each element of a comma-separated list, without the whitespace around it. An empty list has one empty element.
+    func forEachListElement(_ body: (Self) -> Void) {
+        var start = 0
+        for index in 0..<count where self[index] == UInt8(ascii: ",") {
+            body(part(start..<index).trimmed)
+            start = index + 1
+        }
+        body(part(start..<count).trimmed)
+    }
+
+    /// The number in decimal digits; `nil` for no digits, any other byte, and more than `Int64` holds.
+    var decimal: Int64? {
+        guard !isEmpty else { return nil }
+        var number: Int64 = 0
+        for byte in self {
+            guard byte.isDigit else { return nil }
+            let (product, isProductTooLarge) = number.multipliedReportingOverflow(by: 10)
+            let (sum, isSumTooLarge) = product.addingReportingOverflow(Int64(byte - UInt8(ascii: "0")))
+            guard !isProductTooLarge, !isSumTooLarge else { return nil }
+            number = sum
+        }
+        return number
+    }
+
+    /// The text as UTF-8 if it is valid, else as ISO 8859-1, which has a character for every byte.
+    func text(isASCII: Bool) -> String {
+        if isASCII { return String(decoding: self, as: UTF8.self) }
+        if let text = String(validating: self, as: UTF8.self) { return text }
+        return String(unsafeUninitializedCapacity: count * 2) { text in
+            var end = 0
+            for byte in self {
+                if byte < 0x80 {
+                    text[end] = byte
+                    end += 1
+                } else {
+                    text[end] = 0xC0 | byte >> 6
+                    text[end + 1] = 0x80 | byte & 0x3F
+                    end += 2
+                }
+            }
+            return end
+        }
+    }
+}
+
+extension UInt8 {
+    var isSpaceOrTab: Bool { self == 0x20 || self == 0x09 }
+    var isDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
+
+    /// The value of a hexadecimal digit; `nil` for any other byte.
+    var hexadecimal: UInt8? {
+        switch self {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): self - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): self - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): self - UInt8(ascii: "A") + 10
+        default: nil
+        }
+    }
+
+    /// Whether the byte may be part of a token ([RFC 9110, section 5.6.2](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.2)).
+    var isTokenByte: Bool {
+        switch self {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"): true
+        case 0x21, 0x23...0x27, 0x2A, 0x2B, 0x2D, 0x2E, 0x5E, 0x5F, 0x60, 0x7C, 0x7E: true
+        default: false
+        }
+    }
+}
+#endif

@@ -1,0 +1,73 @@
+#if NIO
+/// The line before the bytes of a chunk ([RFC 9112, section 7.1](https://www.rfc-editor.org/rfc/rfc9112#section-7.1)).
+struct ChunkLine {
+    /// The most hexadecimal digits of a size, so that it fits into 60 bits.
+    static let sizeDigits = 15
+
+    /// The size of the chunk in bytes; 0 for the last chunk.
+    let size: Int64
+    /// The bytes after the size, which are checked and ignored.
+    let extensionBytes: Int
+
+    /// Reads a line without its line end.
+    init(_ line: UnsafeBufferPointer<UInt8>) throws(ResponseParseError) {
+        var (digits, size) = (0, Int64(0))
+        while digits < line.count, let digit = line[digits].hexadecimal {
+            guard digits < Self.sizeDigits else { throw .chunkSizeTooLong(limitDigits: Self.sizeDigits) }
+            size = size << 4 | Int64(digit)
+            digits += 1
+        }
+        let rest = line.part(digits..<line.count)
+        guard digits > 0, rest.isEmpty || rest[0] == UInt8(ascii: ";") || rest[0].isSpaceOrTab && rest.trimmed.first == UInt8(ascii: ";")
+        else { throw .invalidChunkSize(ResponseParseError.shown(line)) }
+        guard Self.areExtensions(rest) else { throw .invalidChunkExtension }
+        (self.size, extensionBytes) = (size, rest.count)
+    }
+
+    /// Whether `bytes` are extensions: `;name`, `;name=token` or `;name="text"`, with whitespace between the parts.
+    private static func areExtensions(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+        var index = 0
+        func skipWhitespace() { while index < bytes.count, bytes[index].isSpaceOrTab { index += 1 } }
+        func skip(_ byte: UInt8) -> Bool {
+            guard index < bytes.count, bytes[index] == byte else { return false }
+            index += 1
+            return true
+        }
+        func skipToken() -> Bool {
+            let start = index
+            while index < bytes.count, bytes[index].isTokenByte { index += 1 }
+            return index > start
+        }
+        func skipQuotedText() -> Bool {
+            while index < bytes.count {
+                let byte = bytes[index]
+                index += 1
+                switch byte {
+                case UInt8(ascii: "\""): return true
+                case UInt8(ascii: "\\"):
+                    guard index < bytes.count, bytes[index] == 0x09 || bytes[index] >= 0x20 && bytes[index] != 0x7F else { return false }
+                    index += 1
+                case 0x09, 0x20...0x7E, 0x80...0xFF: break
+                default: return false
+                }
+            }
+            return false
+        }
+        while index < bytes.count {
+            skipWhitespace()
+            guard skip(UInt8(ascii: ";")) else { return false }
+            skipWhitespace()
+            guard skipToken() else { return false }
+            let end = index
+            skipWhitespace()
+            guard skip(UInt8(ascii: "=")) else {
+                index = end
+                continue
+            }
+            skipWhitespace()
+            guard skip(UInt8(ascii: "\"")) ? skipQuotedText() : skipToken() else { return false }
+        }
+        return true
+    }
+}
+#endif

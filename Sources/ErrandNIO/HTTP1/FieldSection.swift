@@ -1,0 +1,128 @@
+#if NIO
+internal import ErrandCore
+
+/// The fields of a head or of trailers while they are read, and what they say about the body and the connection.
+struct FieldSection {
+    /// The values of `Content-Length`, as one.
+    enum ContentLength {
+        case missing
+        case bytes(Int64)
+        case invalid
+        case different
+    }
+
+    /// The codings of `Transfer-Encoding`, as one.
+    enum TransferEncoding {
+        case missing
+        case chunked
+        case chunkedNotLast
+        case unsupported
+    }
+
+    private(set) var fields = HTTPFields()
+    /// The lines that were read, also those of fields that were dropped.
+    private(set) var lines = 0
+    private(set) var contentLength = ContentLength.missing
+    private(set) var transferEncoding = TransferEncoding.missing
+    /// Whether `Connection` has the option `close`.
+    private(set) var hasClose = false
+    /// Whether `Connection` has the option `keep-alive`.
+    private(set) var hasKeepAlive = false
+    private(set) var keepAliveSeconds: Int?
+
+    /// Reads a line without its line end ([RFC 9112, section 5](https://www.rfc-editor.org/rfc/rfc9112#section-5)).
+    ///
+    /// In trailers, fields about the framing of the message and about the connection are dropped
+    /// ([RFC 9110, section 6.5.1](https://www.rfc-editor.org/rfc/rfc9110#section-6.5.1)).
+    mutating func read(_ line: UnsafeBufferPointer<UInt8>, isTrailer: Bool) throws(ResponseParseError) {
+        lines += 1
+        guard !line[0].isSpaceOrTab else { throw .foldedField }
+        var colon = 0
+        while colon < line.count, line[colon] != UInt8(ascii: ":") { colon &+= 1 }
+        guard colon < line.count else { throw .fieldWithoutColon(line: lines) }
+
+        let nameBytes = line.part(0..<colon)
+        let name: HTTPField.Name
+        let role: UsualFieldNames.Role
+        if let usual = UsualFieldNames.shared.entry(nameBytes) {
+            (name, role) = (usual.name, usual.role)
+        } else if let unusual = HTTPField.Name(String(decoding: nameBytes, as: UTF8.self)) {
+            (name, role) = (unusual, UsualFieldNames.Role(unusual))
+        } else {
+            throw .invalidFieldName(ResponseParseError.shown(nameBytes))
+        }
+
+        let value = line.part((colon + 1)..<line.count).trimmed
+        let scan = ByteScan.firstControl(in: value)
+        if let control = scan.control {
+            throw control == 0x0D ? .bareCarriageReturn : .invalidFieldValue(name: ResponseParseError.shown(nameBytes))
+        }
+        if role != .none {
+            if isTrailer { return }
+            note(value, role)
+        }
+        if fields.isEmpty { fields.reserveCapacity(isTrailer ? 1 : 16) }
+        fields.append(HTTPField(name: name, value: value.text(isASCII: scan.isASCII)))
+    }
+
+    private mutating func note(_ value: UnsafeBufferPointer<UInt8>, _ role: UsualFieldNames.Role) {
+        switch role {
+        case .contentLength:
+            value.forEachListElement { element in
+                switch (contentLength, element.decimal) {
+                case (.invalid, _), (_, nil): contentLength = .invalid
+                case (.missing, let length?): contentLength = .bytes(length)
+                case (.bytes(let former), let length?): if length != former { contentLength = .different }
+                case (.different, _): break
+                }
+            }
+        case .transferEncoding:
+            value.forEachListElement { element in
+                switch (transferEncoding, element.isText("chunked")) {
+                case (.missing, true): transferEncoding = .chunked
+                case (.chunked, _), (.chunkedNotLast, _): transferEncoding = .chunkedNotLast
+                case (.missing, false), (.unsupported, _): transferEncoding = .unsupported
+                }
+            }
+        case .connection:
+            value.forEachListElement { element in
+                if element.isText("close") { hasClose = true }
+                if element.isText("keep-alive") { hasKeepAlive = true }
+            }
+        case .keepAlive:
+            value.forEachListElement { element in
+                guard keepAliveSeconds == nil, element.count > 8, element.part(0..<8).isText("timeout=") else { return }
+                keepAliveSeconds = element.part(8..<element.count).decimal.flatMap { Int(exactly: $0) }
+            }
+        case .none, .notInTrailers: break
+        }
+    }
+
+    /// Returns where the body of a response ends ([RFC 9112, section 6.3](https://www.rfc-editor.org/rfc/rfc9112#section-6.3)).
+    ///
+    /// Contradictory fields are refused also where there is no body: they are the mark of a faulty server, or of an attack.
+    func framing(of method: HTTPRequest.Method, status: Int, minorVersion: Int) throws(ResponseParseError) -> ResponseHead.Framing {
+        // These two fields must be ignored then.
+        if method == .connect, (200...299).contains(status) { return .none }
+        if case .missing = transferEncoding {
+        } else {
+            guard case .missing = contentLength else { throw .contentLengthAndTransferEncoding }
+            guard minorVersion > 0 else { throw .transferEncodingInHTTP10 }
+        }
+        switch contentLength {
+        case .missing, .bytes: break
+        case .invalid: throw .invalidContentLength
+        case .different: throw .differentContentLengths
+        }
+        if status < 200 || status == 204 || status == 304 || method == .head { return .none }
+        switch transferEncoding {
+        case .missing: break
+        case .chunked: return .chunked
+        case .chunkedNotLast: throw .chunkedNotLast
+        case .unsupported: throw .unsupportedTransferCoding
+        }
+        if case .bytes(let length) = contentLength { return .length(length) }
+        return .untilClose
+    }
+}
+#endif

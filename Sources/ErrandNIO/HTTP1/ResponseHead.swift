@@ -1,0 +1,28 @@
+#if NIO
+internal import ErrandCore
+
+/// The head of a final HTTP/1.1 response, and what it says about the body and the connection.
+struct ResponseHead {
+    /// Where the body ends ([RFC 9112, section 6.3](https://www.rfc-editor.org/rfc/rfc9112#section-6.3)).
+    enum Framing: Hashable {
+        /// There is no body, whatever the fields say.
+        case none
+        /// The body has this many bytes.
+        case length(Int64)
+        /// The body consists of chunks, and trailers may follow it.
+        case chunked
+        /// The body ends with the connection.
+        case untilClose
+    }
+
+    var response: HTTPResponse
+    /// The second digit of the version: 1 for HTTP/1.1.
+    var minorVersion: Int
+    var framing: Framing
+    /// Whether the connection can be used again after the body
+    /// ([RFC 9112, section 9.3](https://www.rfc-editor.org/rfc/rfc9112#section-9.3)).
+    var isPersistent: Bool
+    /// How long the server keeps an idle connection, in seconds: `timeout` in the field `Keep-Alive`. `nil` if the server does not say it.
+    var keepAliveSeconds: Int?
+}
+#endif

@@ -1,0 +1,330 @@
+#if NIO
+internal import ErrandCore
+
+/// Reads the responses of one HTTP/1.1 connection ([RFC 9112](https://www.rfc-editor.org/rfc/rfc9112)).
+///
+/// The parser keeps no bytes. The caller keeps what was received, passes it to ``next(in:)``, and drops the bytes that the parser reports
+/// as consumed, after every event:
+///
+/// ```swift
+/// parser.begin(.get)
+/// while true {
+///     let (event, consumed) = try parser.next(in: received)
+///     received.removeFirst(consumed)
+///     switch event {
+///     case .needsMore: return  // until more bytes arrive, or `endOfInput(pending:)`
+///     case .end: …
+///     }
+/// }
+/// ```
+///
+/// It is strict: only CR LF ends a line, one space separates the parts of a status line, a field name is a token directly before its
+/// colon, and line folding is refused. It is lenient in three points, as many servers need it: one empty line before a status line is
+/// ignored, a status line without a reason phrase may also miss the space before it, and a field value that is not UTF-8 is read as
+/// ISO 8859-1.
+///
+/// The work is linear in the bytes, however they are split: a line is read once it is complete, and the search for its end continues where
+/// it stopped. After an error, every call throws the same error.
+struct ResponseParser {
+    enum Event {
+        /// The next event needs more bytes, or the end of the connection. Bytes may be consumed all the same.
+        case needsMore
+        /// An interim response (1xx) other than 101. The final one is still expected.
+        case interim(HTTPResponse)
+        /// The head of the final response. A 101 is one: what follows it is not HTTP/1.1, and stays unconsumed.
+        case head(ResponseHead)
+        /// Bytes of the body: a part of the bytes that were passed, which is never empty.
+        case body(Range<Int>)
+        /// The response is complete. `trailers` is `nil` if there are none.
+        case end(trailers: HTTPFields?)
+    }
+
+    /// The most interim responses before a final one.
+    static let interimResponses = 32
+    /// The most bytes of a line with a chunk size, with its line end.
+    static let chunkLineBytes = 4096
+    /// The most bytes of all chunk extensions of a response.
+    static let chunkExtensionBytes = 64 * 1024
+
+    private enum State {
+        case idle
+        case statusLine
+        case fields
+        /// The body is complete.
+        case complete
+        case length
+        case untilClose
+        case chunkLine
+        case chunk
+        case chunkEnd
+        case trailers
+        case failed
+    }
+
+    private let limits: ResponseLimits
+    private var state = State.idle
+    private var failure: ResponseParseError?
+    private var method = HTTPRequest.Method.get
+    private var interims = 0
+    private var section = FieldSection()
+    private var minorVersion = 0
+    private var status = HTTPResponse.Status(code: 0)
+    private var hasSkippedEmptyLine = false
+    /// The bytes of this head, or of these trailers, before the current line.
+    private var sectionBytes = 0
+    /// How many bytes of the current line have been searched for its end.
+    private var searched = 0
+    /// The bytes of the body, or of the chunk, that are still to come.
+    private var remaining: Int64 = 0
+    private var extensionBytes = 0
+    /// Whether a byte of the current response was seen.
+    private(set) var hasBegun = false
+    #if DEBUG
+    /// All bytes that were searched for a line end: a measure of the work.
+    private(set) var searchedInAll = 0
+    #endif
+
+    init(limits: ResponseLimits) { self.limits = limits }
+
+    /// Whether no response is expected: before ``begin(_:)``, and after ``Event/end(trailers:)``. A byte that arrives now is a fault of the
+    /// server.
+    var isIdle: Bool { state == .idle }
+
+    /// Expects the response to a request with this method, which was sent. After an error, this does nothing.
+    ///
+    /// - Precondition: the parser is idle, or has failed.
+    mutating func begin(_ method: HTTPRequest.Method) {
+        guard state != .failed else { return }
+        precondition(isIdle, "begin(_:) must be called after the end of the former response")
+        self.method = method
+        (interims, hasBegun) = (0, false)
+        beginHead()
+    }
+
+    private mutating func beginHead() {
+        (state, sectionBytes, searched, hasSkippedEmptyLine) = (.statusLine, 0, 0, false)
+    }
+
+    /// Reads the next event.
+    ///
+    /// - Parameter bytes: what was received after the bytes that were consumed so far. It may be empty.
+    /// - Returns: the event, and how many of the first bytes can be dropped: for a body, up to the end of its range.
+    mutating func next(in bytes: UnsafeRawBufferPointer) throws(ResponseParseError) -> (event: Event, consumed: Int) {
+        var position = 0
+        do throws(ResponseParseError) {
+            let event = try step(bytes.assumingMemoryBound(to: UInt8.self), &position)
+            return (event, position)
+        } catch {
+            (state, failure) = (.failed, error)
+            throw error
+        }
+    }
+
+    /// Notes that the connection ended.
+    ///
+    /// - Parameter pending: the received bytes that were not consumed.
+    /// - Returns: `end` if the response is complete now. `needsMore` if no response was expected, and no bytes are pending.
+    mutating func endOfInput(pending: Int) throws(ResponseParseError) -> Event {
+        let error: ResponseParseError
+        switch state {
+        case .idle where pending == 0: return .needsMore
+        case .idle: error = .unexpectedBytes
+        case .complete, .untilClose:
+            state = .idle
+            return .end(trailers: nil)
+        case .statusLine where !hasBegun && pending == 0: error = .endedBeforeResponse
+        case .statusLine, .fields: error = .endedInHead
+        case .length: error = .endedInBody(missingBytes: remaining - Int64(pending))
+        case .chunkLine, .chunk, .chunkEnd: error = .endedInChunks
+        case .trailers: error = .endedInTrailers
+        case .failed: error = failure ?? .unexpectedBytes
+        }
+        (state, failure) = (.failed, error)
+        throw error
+    }
+
+    private mutating func step(_ bytes: UnsafeBufferPointer<UInt8>, _ position: inout Int) throws(ResponseParseError) -> Event {
+        if !bytes.isEmpty { hasBegun = true }
+        while true {
+            switch state {
+            case .idle:
+                guard bytes.isEmpty else { throw .unexpectedBytes }
+                return .needsMore
+            case .failed:
+                throw failure ?? .unexpectedBytes
+            case .statusLine:
+                guard try readStatusLine(in: bytes, &position) else { return .needsMore }
+                (state, section) = (.fields, FieldSection())
+            case .fields:
+                guard try readFields(in: bytes, &position, areTrailers: false) else { return .needsMore }
+                return try endHead()
+            case .complete:
+                state = .idle
+                return .end(trailers: nil)
+            case .untilClose:
+                guard position < bytes.count else { return .needsMore }
+                return takeBody(bytes.count, &position)
+            case .length:
+                guard position < bytes.count else { return .needsMore }
+                let body = takeBody(bytes.count, &position)
+                if remaining == 0 { state = .complete }
+                return body
+            case .chunkLine:
+                guard
+                    let line = try readLine(
+                        in: bytes, &position, limit: Self.chunkLineBytes, .chunkLineTooLong(limitBytes: Self.chunkLineBytes))
+                else { return .needsMore }
+                try beginChunk(ChunkLine(line))
+            case .chunk:
+                guard position < bytes.count else { return .needsMore }
+                let body = takeBody(bytes.count, &position)
+                if remaining == 0 { state = .chunkEnd }
+                return body
+            case .chunkEnd:
+                guard position < bytes.count else { return .needsMore }
+                guard bytes[position] == 0x0D else { throw .chunkWithoutLineEnd }
+                guard position + 1 < bytes.count else { return .needsMore }
+                guard bytes[position + 1] == 0x0A else { throw .chunkWithoutLineEnd }
+                position += 2
+                state = .chunkLine
+            case .trailers:
+                guard try readFields(in: bytes, &position, areTrailers: true) else { return .needsMore }
+                state = .idle
+                let trailers = section.fields
+                section = FieldSection()
+                return .end(trailers: trailers.isEmpty ? nil : trailers)
+            }
+        }
+    }
+
+    // MARK: Lines
+
+    /// Returns the next line without its line end, and moves `position` after it; `nil` if it is not complete.
+    ///
+    /// - Parameter limit: the most bytes of the line with its line end.
+    private mutating func readLine(
+        in bytes: UnsafeBufferPointer<UInt8>, _ position: inout Int, limit: Int, _ tooLong: ResponseParseError
+    ) throws(ResponseParseError) -> UnsafeBufferPointer<UInt8>? {
+        let end = position + min(limit, bytes.count - position)
+        let start = min(position + searched, end)
+        let lineFeed = ByteScan.firstLineFeed(in: bytes, start..<end)
+        #if DEBUG
+        searchedInAll += (lineFeed ?? end) - start
+        #endif
+        guard let lineFeed else {
+            searched = end - position
+            if searched >= limit { throw tooLong }
+            return nil
+        }
+        searched = 0
+        guard lineFeed > position, bytes[lineFeed - 1] == 0x0D else { throw .bareLineFeed }
+        let line = bytes.part(position..<(lineFeed - 1))
+        position = lineFeed + 1
+        return line
+    }
+
+    /// Returns whether the status line is complete ([RFC 9112, section 4](https://www.rfc-editor.org/rfc/rfc9112#section-4)).
+    private mutating func readStatusLine(
+        in bytes: UnsafeBufferPointer<UInt8>, _ position: inout Int
+    ) throws(ResponseParseError) -> Bool {
+        if position < bytes.count, bytes[position] == 0x0D, !hasSkippedEmptyLine {
+            guard position + 1 < bytes.count else { return false }
+            guard bytes[position + 1] == 0x0A else { throw .bareCarriageReturn }
+            hasSkippedEmptyLine = true
+            position += 2
+            sectionBytes = 2
+        }
+        let limit = limits.headBytes - sectionBytes
+        // What is not HTTP at all, such as an alert of TLS, may have no line end: it is refused at once.
+        let prefix: StaticString = "HTTP/"
+        for index in 0..<max(0, min(prefix.utf8CodeUnitCount, bytes.count - position, limit))
+        where bytes[position + index] != prefix.utf8Start[index] {
+            guard bytes[position] != 0x0A else { throw .bareLineFeed }
+            let rest = bytes.part(position..<bytes.count)
+            throw .notHTTP(ResponseParseError.shown(rest.part(0..<(rest.firstIndex(of: 0x0A) ?? rest.count))))
+        }
+        let start = position
+        guard let line = try readLine(in: bytes, &position, limit: limit, .headTooLong(limitBytes: limits.headBytes)) else { return false }
+        sectionBytes += position - start
+
+        guard line.count >= 8, line[5] == UInt8(ascii: "1"), line[6] == UInt8(ascii: "."), line[7].isDigit,
+            line.count == 8 || line[8].isSpaceOrTab
+        else { throw .unsupportedVersion(ResponseParseError.shown(line)) }
+        guard line.count >= 12, line[8] == 0x20, line[9].isDigit, line[10].isDigit, line[11].isDigit, line.count == 12 || line[12] == 0x20
+        else { throw .invalidStatusLine(ResponseParseError.shown(line)) }
+        let zero = UInt8(ascii: "0")
+        let code = Int(line[9] - zero) * 100 + Int(line[10] - zero) * 10 + Int(line[11] - zero)
+        guard code >= 100 else { throw .invalidStatusCode(code) }
+        let reason = line.part(min(13, line.count)..<line.count)
+        let scan = ByteScan.firstControl(in: reason)
+        if let control = scan.control {
+            throw control == 0x0D ? .bareCarriageReturn : .invalidStatusLine(ResponseParseError.shown(line))
+        }
+        minorVersion = Int(line[7] - zero)
+        status = HTTPResponse.Status(code: code, reasonPhrase: reason.text(isASCII: scan.isASCII))
+        return true
+    }
+
+    /// Returns whether the fields are complete.
+    private mutating func readFields(
+        in bytes: UnsafeBufferPointer<UInt8>, _ position: inout Int, areTrailers: Bool
+    ) throws(ResponseParseError) -> Bool {
+        let tooLong: ResponseParseError =
+            areTrailers ? .trailersTooLong(limitBytes: limits.headBytes) : .headTooLong(limitBytes: limits.headBytes)
+        while true {
+            let start = position
+            guard let line = try readLine(in: bytes, &position, limit: limits.headBytes - sectionBytes, tooLong) else { return false }
+            sectionBytes += position - start
+            if line.isEmpty { return true }
+            guard section.lines < limits.fieldCount else {
+                throw areTrailers ? .tooManyTrailers(limit: limits.fieldCount) : .tooManyFields(limit: limits.fieldCount)
+            }
+            try section.read(line, isTrailer: areTrailers)
+        }
+    }
+
+    // MARK: Events
+
+    private mutating func endHead() throws(ResponseParseError) -> Event {
+        let framing = try section.framing(of: method, status: status.code, minorVersion: minorVersion)
+        let response = HTTPResponse(status: status, headerFields: section.fields)
+        if status.code < 200, status.code != 101 {
+            interims += 1
+            guard interims <= Self.interimResponses else { throw .tooManyInterimResponses(limit: Self.interimResponses) }
+            beginHead()
+            section = FieldSection()
+            return .interim(response)
+        }
+        let isPersistent = framing != .untilClose && !section.hasClose && (minorVersion > 0 || section.hasKeepAlive)
+        let head = ResponseHead(
+            response: response, minorVersion: minorVersion, framing: framing, isPersistent: isPersistent,
+            keepAliveSeconds: section.keepAliveSeconds)
+        section = FieldSection()
+        switch framing {
+        case .none, .length(0): state = .complete
+        case .length(let length): (state, remaining) = (.length, length)
+        case .chunked: (state, extensionBytes) = (.chunkLine, 0)
+        case .untilClose: (state, remaining) = (.untilClose, .max)
+        }
+        return .head(head)
+    }
+
+    private mutating func beginChunk(_ line: ChunkLine) throws(ResponseParseError) {
+        extensionBytes += line.extensionBytes
+        guard extensionBytes <= Self.chunkExtensionBytes else { throw .chunkExtensionsTooLong(limitBytes: Self.chunkExtensionBytes) }
+        if line.size > 0 {
+            (state, remaining) = (.chunk, line.size)
+        } else {
+            (state, sectionBytes, section) = (.trailers, 0, FieldSection())
+        }
+    }
+
+    private mutating func takeBody(_ end: Int, _ position: inout Int) -> Event {
+        let count = Int(min(remaining, Int64(end - position)))
+        if state != .untilClose { remaining -= Int64(count) }
+        let body = position..<(position + count)
+        position = body.upperBound
+        return .body(body)
+    }
+}
+#endif
