@@ -1,0 +1,268 @@
+#if NIO
+internal import ErrandCore
+internal import NIOCore
+
+/// The reason why a request can't be written, in words.
+enum RequestEncodeError: Error, Equatable, CustomStringConvertible {
+    case invalidTarget
+    case missingScheme
+    case missingAuthority
+    case invalidAuthority
+    case severalHosts
+    case unsafeField(name: String)
+    case invalidMethod
+
+    var description: String {
+        switch self {
+        case .invalidTarget:
+            "the request's path must begin with '/' or '?', and be ASCII without spaces and control characters (RFC 9112, section 3.2)"
+        case .missingScheme: "a request through a proxy needs a scheme (RFC 9112, section 3.2.2)"
+        case .missingAuthority: "the request has neither an authority nor a Host field (RFC 9112, section 3.2)"
+        case .invalidAuthority: "the request's authority is not a host and a port (RFC 9112, section 3.2)"
+        case .severalHosts: "the request has more than one Host field (RFC 9112, section 3.2)"
+        case .unsafeField(let name): "the field '\(name)' of the request contains a control character, such as a line break"
+        case .invalidMethod: "the request's method is not a token"
+        }
+    }
+}
+
+/// Writes requests as HTTP/1.1 ([RFC 9112, sections 3, 5 and 7](https://www.rfc-editor.org/rfc/rfc9112#section-3)).
+///
+/// If a function throws, it has written nothing.
+enum RequestEncoder {
+    /// How the body is written.
+    enum BodyFraming: Hashable {
+        /// There is no body.
+        case none
+        /// The body has this many bytes.
+        case length(Int64)
+        /// The body is written in chunks.
+        case chunked
+    }
+
+    /// How the request target is written ([RFC 9112, section 3.2](https://www.rfc-editor.org/rfc/rfc9112#section-3.2)).
+    enum TargetForm: Hashable {
+        /// Path and query: `/a?b`, or `*` for `OPTIONS *`.
+        case origin
+        /// The whole URL, for a proxy.
+        case absolute
+        /// Host and port, for `CONNECT`.
+        case authority
+    }
+
+    /// Writes the head of a request, up to the empty line.
+    ///
+    /// - `Host` comes first: the request's own field if it has one, else its authority.
+    /// - The request's own `Content-Length` and `Transfer-Encoding` are not written: `framing` decides. A POST, PUT or PATCH without a body
+    ///   has `Content-Length: 0` ([RFC 9110, section 8.6](https://www.rfc-editor.org/rfc/rfc9110#section-8.6)).
+    static func write(
+        _ head: HTTPRequest, framing: BodyFraming, form: TargetForm, into buffer: inout ByteBuffer
+    ) throws(RequestEncodeError) {
+        let (method, fields) = (head.method, head.headerFields)
+        let target = Target(scheme: head.scheme ?? "", authority: head.authority ?? "", path: head.path ?? "")
+        var host: HTTPField?
+        for field in fields where isHost(field.name) {
+            guard host == nil else { throw .severalHosts }
+            host = field
+        }
+        // The fixed texts have at most 90 bytes.
+        let capacity = 128 + method.rawValue.utf8.count + target.bytes + bytes(of: fields)
+        try buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: capacity) { (memory) throws(RequestEncodeError) in
+            var writer = HeadWriter(memory)
+            guard writer.writeChecked(method.rawValue) else { throw .invalidMethod }
+            writer.write(" ")
+            try writer.write(target, of: method, in: form)
+            writer.write(" HTTP/1.1\r\nHost: ")
+            if let host {
+                guard writer.writeChecked(host) else { throw .unsafeField(name: shownName(host)) }
+            } else {
+                try writer.writeAuthority(target.authority)
+            }
+            writer.write("\r\n")
+            for field in fields where !isHost(field.name) && !isFraming(field.name) {
+                guard writer.writeLine(field) else { throw .unsafeField(name: shownName(field)) }
+            }
+            switch framing {
+            case .none where method == .post || method == .put || method == .patch: writer.write("Content-Length: 0\r\n")
+            case .none: break
+            case .length(let length):
+                writer.write("Content-Length: ")
+                writer.write(String(length))
+                writer.write("\r\n")
+            case .chunked: writer.write("Transfer-Encoding: chunked\r\n")
+            }
+            writer.write("\r\n")
+            return writer.count
+        }
+    }
+
+    /// Whether the request asks to close the connection after its response: its field `Connection` has the option `close`
+    /// ([RFC 9112, section 9.6](https://www.rfc-editor.org/rfc/rfc9112#section-9.6)).
+    static func asksToClose(_ fields: HTTPFields) -> Bool {
+        var isClosing = false
+        for field in fields where field.name.canonicalName.utf8.count == 10 && field.name == .connection {
+            field.withUnsafeBytesOfValue { value in
+                value.forEachListElement { if $0.isText("close") { isClosing = true } }
+            }
+        }
+        return isClosing
+    }
+
+    /// Writes what comes before the bytes of a chunk; ``chunkEnd(into:)`` comes after them.
+    ///
+    /// - Parameter count: the bytes of the chunk, at least 1: an empty chunk would be the last one.
+    static func chunkHead(_ count: Int, into buffer: inout ByteBuffer) {
+        precondition(count >= 1, "count must be at least 1 (is \(count))")
+        var shift = (Int.bitWidth - 1 - count.leadingZeroBitCount) / 4 * 4
+        while shift >= 0 {
+            let digit = UInt8(truncatingIfNeeded: count >> shift & 15)
+            buffer.writeInteger(digit < 10 ? digit + UInt8(ascii: "0") : digit - 10 + UInt8(ascii: "a"))
+            shift -= 4
+        }
+        buffer.writeStaticString("\r\n")
+    }
+
+    /// Writes what comes after the bytes of a chunk.
+    static func chunkEnd(into buffer: inout ByteBuffer) { buffer.writeStaticString("\r\n") }
+
+    /// Writes the last chunk, and the trailers. Trailers about the framing of the message and about the connection are not written
+    /// ([RFC 9110, section 6.5.1](https://www.rfc-editor.org/rfc/rfc9110#section-6.5.1)).
+    static func lastChunk(trailers: HTTPFields?, into buffer: inout ByteBuffer) throws(RequestEncodeError) {
+        let trailers = trailers ?? [:]
+        try buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: 16 + bytes(of: trailers)) { (memory) throws(RequestEncodeError) in
+            var writer = HeadWriter(memory)
+            writer.write("0\r\n")
+            for field in trailers where UsualFieldNames.Role(field.name) == .none {
+                guard writer.writeLine(field) else { throw .unsafeField(name: shownName(field)) }
+            }
+            writer.write("\r\n")
+            return writer.count
+        }
+    }
+
+    // MARK: Fields
+
+    private static func isHost(_ name: HTTPField.Name) -> Bool {
+        name.canonicalName.utf8.count == 4 && name.canonicalName == "host"
+    }
+
+    private static func isFraming(_ name: HTTPField.Name) -> Bool {
+        switch name.canonicalName.utf8.count {
+        case 14: name == .contentLength
+        case 17: name == .transferEncoding
+        default: false
+        }
+    }
+
+    /// The bytes of all lines.
+    private static func bytes(of fields: HTTPFields) -> Int {
+        var bytes = 0
+        for field in fields { bytes += field.name.rawName.utf8.count + field.withUnsafeBytesOfValue { $0.count } + 4 }
+        return bytes
+    }
+
+    private static func shownName(_ field: HTTPField) -> String {
+        var name = field.name.rawName
+        return name.withUTF8 { ResponseParseError.shown($0) }
+    }
+}
+
+/// The parts of a request target.
+private struct Target {
+    let scheme: String
+    let authority: String
+    let path: String
+
+    /// The most bytes of the target, and of `Host`.
+    var bytes: Int { scheme.utf8.count + 2 * authority.utf8.count + path.utf8.count }
+}
+
+/// Copies texts to memory with room for all of them.
+private struct HeadWriter {
+    private let memory: UnsafeMutableRawBufferPointer
+    /// The bytes that were written.
+    private(set) var count = 0
+
+    init(_ memory: UnsafeMutableRawBufferPointer) { self.memory = memory }
+
+    mutating func write(_ bytes: UnsafeBufferPointer<UInt8>) {
+        precondition(
+            bytes.count <= memory.count - count, "the memory must have room for \(bytes.count) bytes more (has \(memory.count - count))")
+        UnsafeMutableRawBufferPointer(rebasing: memory[count...]).copyMemory(from: UnsafeRawBufferPointer(bytes))
+        count += bytes.count
+    }
+
+    mutating func write(_ text: StaticString) { write(UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)) }
+
+    mutating func write(_ text: String) {
+        var text = text
+        text.withUTF8 { write($0) }
+    }
+
+    /// Returns false, and writes nothing, if `text` contains a control character, such as a line break.
+    mutating func writeChecked(_ text: String) -> Bool {
+        var text = text
+        return text.withUTF8 { writeChecked($0) }
+    }
+
+    mutating func writeChecked(_ field: HTTPField) -> Bool { field.withUnsafeBytesOfValue { writeChecked($0) } }
+
+    private mutating func writeChecked(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+        guard ByteScan.firstControl(in: bytes).control == nil else { return false }
+        write(bytes)
+        return true
+    }
+
+    /// Writes name, value and line end. HTTPTypes lets no line breaks into a field; nothing here depends on that.
+    mutating func writeLine(_ field: HTTPField) -> Bool {
+        guard writeChecked(field.name.rawName) else { return false }
+        write(": ")
+        guard writeChecked(field) else { return false }
+        write("\r\n")
+        return true
+    }
+
+    mutating func write(
+        _ target: Target, of method: HTTPRequest.Method, in form: RequestEncoder.TargetForm
+    ) throws(RequestEncodeError) {
+        if form == .absolute {
+            guard !target.scheme.isEmpty else { throw .missingScheme }
+            try writeTargetPart(target.scheme)
+            write("://")
+        }
+        if form != .origin { try writeAuthority(target.authority) }
+        guard form != .authority else { return }
+        switch target.path.utf8.first {
+        case UInt8(ascii: "/"): try writeTargetPart(target.path)
+        case nil: write("/")
+        case UInt8(ascii: "?"):
+            write("/")
+            try writeTargetPart(target.path)
+        case UInt8(ascii: "*") where target.path == "*" && method == .options: if form == .origin { write("*") }
+        default: throw .invalidTarget
+        }
+    }
+
+    private mutating func writeTargetPart(_ text: String) throws(RequestEncodeError) {
+        var text = text
+        let isValid = text.withUTF8 { bytes in
+            for byte in bytes where byte <= 0x20 || byte >= 0x7F { return false }
+            write(bytes)
+            return true
+        }
+        guard isValid else { throw .invalidTarget }
+    }
+
+    /// Writes host and port. User information must not be sent.
+    mutating func writeAuthority(_ authority: String) throws(RequestEncodeError) {
+        guard !authority.isEmpty else { throw .missingAuthority }
+        for byte in authority.utf8 {
+            switch byte {
+            case UInt8(ascii: "@"), UInt8(ascii: "/"), UInt8(ascii: "?"), UInt8(ascii: "#"), 0...0x20, 0x7F...: throw .invalidAuthority
+            default: break
+            }
+        }
+        write(authority)
+    }
+}
+#endif
