@@ -91,6 +91,7 @@ let package = Package(
                 .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["NIO"])),
                 .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["NIO"])),
                 .product(name: "NIOFoundationEssentialsCompat", package: "swift-nio", condition: .when(traits: ["NIO"])),
+                .product(name: "NIOTLS", package: "swift-nio", condition: .when(traits: ["NIO"])),
                 .product(name: "NIOSSL", package: "swift-nio-ssl", condition: .when(traits: ["NIO"])),
             ]
         ),
@@ -221,7 +222,7 @@ let package = Package(
         .testTarget(
             name: "ErrandNIOTests",
             dependencies: [
-                "ErrandConformance", "ErrandMockServer", "ErrandNIO", "ErrandTesting", "TestSupport",
+                "ErrandConformance", "ErrandMiddleware", "ErrandMockServer", "ErrandNIO", "ErrandTesting", "TestSupport",
                 .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["NIO"])),
                 .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["NIO"])),
             ]

@@ -36,7 +36,7 @@ public struct ExchangeLifetime: Sendable {
     }
 
     private enum Storage: Sendable {
-        case over(Outcome)
+        case over(Outcome, BodySizes)
         case running(Running)
     }
 
@@ -46,12 +46,14 @@ public struct ExchangeLifetime: Sendable {
     public init() { storage = .running(Running()) }
 
     /// Creates the lifetime of an exchange that is over, such as a response from memory.
-    public init(outcome: Outcome) { storage = .over(outcome) }
+    ///
+    /// - Parameter sizes: of the bodies, as far as they are known.
+    public init(outcome: Outcome, sizes: BodySizes = BodySizes()) { storage = .over(outcome, sizes) }
 
     /// How it ended; `nil` while it is in progress.
     public var outcome: Outcome? {
         switch storage {
-        case .over(let end): end
+        case .over(let end, _): end
         case .running(let running): running.outcome
         }
     }
@@ -62,7 +64,7 @@ public struct ExchangeLifetime: Sendable {
     /// Calls `handler` once, when the exchange ends, with the sizes of the bodies.
     public func onEnd(_ handler: @escaping @Sendable (Outcome, BodySizes) -> Void) {
         switch storage {
-        case .over(let end): handler(end, BodySizes())
+        case .over(let end, let sizes): handler(end, sizes)
         case .running(let running): running.onEnd(handler)
         }
     }

@@ -1,0 +1,47 @@
+extension RequestBody {
+    /// Opens the body, and checks its length: what is read from the source is what was declared. For transports.
+    ///
+    /// The last bytes of a declared length are held until the stream has ended: otherwise a server would take for whole what is longer.
+    ///
+    /// - Throws: what ``open(from:)`` throws. Reading the source also throws ``RequestBodyLengthError``.
+    package func openChecked() async throws -> any BodySource {
+        let source = try await open()
+        guard let length else { return source }
+        return LengthCheckedSource(source, length: length)
+    }
+}
+
+/// A stream was not as long as its body declared.
+package struct RequestBodyLengthError: Error, CustomStringConvertible {
+    let declared: Int64
+    let atLeast: Int64
+    package var description: String { "the body has \(atLeast) bytes, but \(declared) were declared" }
+}
+
+private actor LengthCheckedSource: BodySource {
+    private let source: any BodySource
+    private let length: Int64
+    private var given: Int64 = 0
+
+    init(_ source: any BodySource, length: Int64) { (self.source, self.length) = (source, length) }
+
+    func next() async throws -> Data? {
+        guard let chunk = try await source.next() else {
+            // A sequence such as `AsyncStream` also ends when its reader is cancelled: then the body is not complete.
+            try Task.checkCancellation()
+            guard given == length else { throw RequestBodyLengthError(declared: length, atLeast: given) }
+            return nil
+        }
+        given += Int64(chunk.count)
+        guard given >= length else { return chunk }
+        let rest = given == length ? try await source.next() : nil
+        try Task.checkCancellation()
+        let whole = given + Int64(rest?.count ?? 0)
+        guard whole == length else { throw RequestBodyLengthError(declared: length, atLeast: whole) }
+        return chunk
+    }
+
+    nonisolated func abandon() { source.abandon() }
+    nonisolated func fail(with error: any Error) { source.fail(with: error) }
+    nonisolated var trailers: HTTPFields? { source.trailers }
+}

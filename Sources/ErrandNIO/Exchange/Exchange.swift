@@ -1,0 +1,153 @@
+#if NIO
+internal import ErrandCore
+internal import NIOCore
+internal import Synchronization
+
+/// One request on its way to a response: in the pool's queue, then on a connection.
+///
+/// The task that waits, the pool and the event loop of a connection share it. What happens on the wire is the connection's; here is only
+/// who has the exchange now, and who waits for its response.
+final class Exchange: Sendable {
+    typealias Waiter = UnsafeContinuation<Response, any Error>
+
+    /// Who has the exchange.
+    private enum Place: Sendable {
+        case nobody
+        case queue(Pool.Ticket)
+        case connection(Connection)
+    }
+
+    private struct State: Sendable {
+        var place = Place.nobody
+        var isCancelled = false
+        var waiter: Waiter?
+        var timer: Scheduled<Void>?
+    }
+
+    let request: Request
+    let origin: Origin
+    /// Of the transport, which lives as long as its exchanges.
+    let owner: TransportOwner
+    let events: ExchangeEventLog?
+    let started = NIODeadline.now()
+    private let state = Mutex(State())
+    private let hasMovedOn = Atomic(false)
+
+    init(_ request: Request, to origin: Origin, owner: TransportOwner) {
+        (self.request, self.origin, self.owner) = (request, origin, owner)
+        events = request.options.eventSink.map { ExchangeEventLog($0, request: request.id) }
+    }
+
+    // MARK: - Waiting
+
+    /// Somebody waits for the response. Returns false if the exchange was cancelled before; then `waiter` is not kept.
+    func begin(_ waiter: Waiter) -> Bool {
+        state.withLock { state in
+            guard !state.isCancelled else { return false }
+            state.waiter = waiter
+            return true
+        }
+    }
+
+    /// Returns whoever waits, once.
+    private func takeWaiter() -> Waiter? {
+        let (waiter, timer) = state.withLock { state in
+            defer { (state.waiter, state.place, state.timer) = (nil, .nobody, nil) }
+            return (state.waiter, state.timer)
+        }
+        timer?.cancel()
+        return waiter
+    }
+
+    func resume(returning response: Response) { takeWaiter()?.resume(returning: response) }
+
+    /// The response has not begun, and never will. For the failures that come later see ``ResponseStream``.
+    func resume(throwing error: any Error) {
+        guard let waiter = takeWaiter() else { return }
+        events?.record(.end, failure: error)
+        waiter.resume(throwing: error)
+    }
+
+    // MARK: - From hand to hand
+
+    /// The pool has no connection yet.
+    ///
+    /// - Parameter timer: ends the wait.
+    /// - Returns: whether the exchange was cancelled: then it must leave the queue.
+    func enqueued(_ ticket: Pool.Ticket, timer: Scheduled<Void>?) -> Bool {
+        state.withLock { state in
+            // A connection may have become free in between.
+            guard case .nobody = state.place, state.waiter != nil else {
+                timer?.cancel()
+                return false
+            }
+            (state.place, state.timer) = (.queue(ticket), timer)
+            return state.isCancelled
+        }
+    }
+
+    /// A connection takes the exchange. Returns false if it was cancelled, or is over.
+    func assign(to connection: Connection) -> Bool {
+        let (isTaken, timer) = state.withLock { state in
+            guard !state.isCancelled, state.waiter != nil else { return (false, nil as Scheduled<Void>?) }
+            defer { state.timer = nil }
+            state.place = .connection(connection)
+            return (true, state.timer)
+        }
+        timer?.cancel()
+        return isTaken
+    }
+
+    /// The connection was lost before the server saw the request. Returns true once: then another connection may take it.
+    func moveOn(after delivery: Delivery) -> Bool {
+        guard request.body.replay.canRestart || request.body.canBeSent else { return false }
+        guard delivery == .notSent || request.method.mayBeSentAgain(hasKey: request.headers.contains(.idempotencyKey)) else { return false }
+        guard hasMovedOn.compareExchange(expected: false, desired: true, ordering: .relaxed).exchanged else { return false }
+        return state.withLock { state in
+            state.place = .nobody
+            return !state.isCancelled && state.waiter != nil
+        }
+    }
+
+    var isRepeated: Bool { hasMovedOn.load(ordering: .relaxed) }
+
+    func cancel() {
+        let place = state.withLock { state in
+            state.isCancelled = true
+            return state.place
+        }
+        switch place {
+        case .nobody: break
+        case .queue(let ticket): owner.pool.withdraw(self, ticket, because: CancellationError())
+        case .connection(let connection): connection.end(self, because: CancellationError())
+        }
+    }
+
+    // MARK: - Failures
+
+    func failure(
+        _ code: TransportError.Code, phase: ExchangePhase, message: String = "", underlying: (any Error)? = nil,
+        response: HTTPResponse? = nil, delivery: Delivery
+    ) -> TransportError {
+        TransportError(
+            code, phase: phase, message: message, elapsed: .nanoseconds((NIODeadline.now() - started).nanoseconds),
+            underlying: underlying, request: request, response: response, delivery: delivery)
+    }
+
+    /// When the deadline passes, on the clock of event loops; `nil` without one.
+    var deadline: NIODeadline? {
+        guard let instant = request.deadline?.continuousInstant else { return nil }
+        return .now() + .nanoseconds(ContinuousClock.now.duration(to: instant).wholeNanoseconds)
+    }
+}
+
+extension Duration {
+    /// In nanoseconds, bounded to 100 years in either direction, so that it can be added to a clock's reading.
+    var wholeNanoseconds: Int64 {
+        let (seconds, attoseconds) = bounded.components
+        return seconds * 1_000_000_000 + attoseconds / 1_000_000_000
+    }
+
+    var timeAmount: TimeAmount { .nanoseconds(wholeNanoseconds) }
+}
+#endif

@@ -1,0 +1,168 @@
+#if NIO
+internal import ErrandCore
+internal import ErrandFormats
+internal import Synchronization
+
+/// The body of a response that was not complete when its head was delivered.
+///
+/// The connection's event loop appends what it has received since, as one batch for each turn of the loop; a reader takes chunk by chunk.
+/// While more is queued than the reader may want, the connection does not read.
+final class ResponseStream: ReadyBodySource {
+    /// How much is received before anybody has asked for it: 64 KiB.
+    static let readAheadBytes = 64 * 1024
+    /// How much may be queued while somebody reads: 512 KiB.
+    static let windowBytes = 512 * 1024
+
+    private enum End: Sendable {
+        case complete(trailers: HTTPFields?)
+        case failed(any Error)
+    }
+
+    private struct State: Sendable {
+        var chunks = ChunkQueue<Data>()
+        var end: End?
+        var waiter: UnsafeContinuation<Data?, any Error>?
+        /// Whether the connection waits until less is queued.
+        var isHeldBack = false
+        var isRead = false
+        var limitBytes: Int { isRead ? ResponseStream.windowBytes : ResponseStream.readAheadBytes }
+    }
+
+    private let exchange: Exchange
+    private let connection: Connection
+    let lifetime = ExchangeLifetime()
+    private let state = Mutex(State())
+
+    init(_ exchange: Exchange, on connection: Connection) { (self.exchange, self.connection) = (exchange, connection) }
+
+    // MARK: - On the event loop
+
+    /// Appends what was received.
+    ///
+    /// - Returns: whether the connection must wait before it reads on.
+    func append(_ batch: inout [Data]) -> Bool {
+        guard !batch.isEmpty else { return false }
+        let (waiter, first, holdsBack) = state.withLock { state in
+            let waiter = state.waiter
+            state.waiter = nil
+            var rest = batch[...]
+            let first = waiter == nil ? nil : rest.popFirst()
+            guard state.end == nil else { return (waiter, nil as Data?, false) }
+            for chunk in rest { state.chunks.append(chunk) }
+            state.isHeldBack = state.chunks.bytes >= state.limitBytes
+            return (waiter, first, state.isHeldBack)
+        }
+        batch.removeAll(keepingCapacity: true)
+        waiter?.resume(returning: first)
+        return holdsBack
+    }
+
+    func complete(_ trailers: HTTPFields?) { end(.complete(trailers: trailers)) }
+    /// What is queued can still be read.
+    func fail(_ error: any Error) { end(.failed(error)) }
+
+    private func end(_ end: End) {
+        let waiter = state.withLock { state in
+            guard state.end == nil else { return nil as UnsafeContinuation<Data?, any Error>? }
+            state.end = end
+            defer { state.waiter = nil }
+            return state.waiter
+        }
+        switch end {
+        case .complete: waiter?.resume(returning: nil)
+        case .failed(let error): waiter?.resume(throwing: error)
+        }
+    }
+
+    // MARK: - The reader
+
+    private enum Read: Sendable {
+        case chunk(Data, isFree: Bool)
+        case end
+        case failure(any Error)
+        case wait
+    }
+
+    private func read(orWait waiter: UnsafeContinuation<Data?, any Error>? = nil) -> Read {
+        state.withLock { state in
+            state.isRead = true
+            if let chunk = state.chunks.popFirst() {
+                guard state.isHeldBack, state.chunks.bytes * 2 < state.limitBytes else { return .chunk(chunk, isFree: false) }
+                state.isHeldBack = false
+                return .chunk(chunk, isFree: true)
+            }
+            switch state.end {
+            case .complete?: return .end
+            case .failed(let error)?: return .failure(error)
+            case nil: break
+            }
+            if state.waiter != nil { return .failure(BodyAlreadyUsedError()) }  // one reader at a time
+            state.waiter = waiter
+            return .wait
+        }
+    }
+
+    /// `nil`: the reader must wait.
+    private func result(of read: Read) -> Result<Data?, any Error>? {
+        switch read {
+        case .chunk(let chunk, let isFree):
+            if isFree { connection.readOn(exchange) }
+            return .success(chunk)
+        case .end: return .success(nil)
+        case .failure(let error): return .failure(error)
+        case .wait: return nil
+        }
+    }
+
+    func next() async throws -> Data? {
+        // A reader that finds something has nothing to wait for, and needs no handler of cancellation.
+        if !Task.isCancelled, let result = result(of: read()) { return try result.get() }
+        return try await withTaskCancellationHandler {
+            try Task.checkCancellation()
+            return try await withUnsafeThrowingContinuation { continuation in
+                if let result = result(of: read(orWait: continuation)) { continuation.resume(with: result) }
+            }
+        } onCancel: {
+            end(because: CancellationError())
+        }
+    }
+
+    func takeReadyChunk() -> Data? {
+        guard !Task.isCancelled else { return nil }
+        let read = state.withLock { state in state.chunks.isEmpty ? nil as Void? : () }
+        guard read != nil, case .success(let chunk)? = result(of: self.read()) else { return nil }
+        return chunk
+    }
+
+    var trailers: HTTPFields? {
+        state.withLock { state in if case .complete(let trailers)? = state.end { trailers } else { nil } }
+    }
+
+    // MARK: - Giving up
+
+    func abandon() { end(because: nil) }
+    func fail(with error: any Error) { end(because: error) }
+
+    /// Ends the exchange, and drops what is queued.
+    ///
+    /// - Parameter error: `nil` if the rest is not wanted.
+    private func end(because error: (any Error)?) {
+        let (waiter, isOver) = state.withLock { state in
+            defer { state.waiter = nil }
+            let wasRead = state.chunks.isEmpty
+            state.chunks.removeAll()
+            switch state.end {
+            // What is dropped now must not pass for the end of the body.
+            case .complete? where !wasRead: state.end = .failed(error ?? CancellationError())
+            case .complete?, .failed?: break
+            case nil:
+                state.end = .failed(error ?? CancellationError())
+                return (state.waiter, false)
+            }
+            return (state.waiter, true)
+        }
+        waiter?.resume(throwing: error ?? CancellationError())
+        if !isOver { connection.end(exchange, because: error) }
+    }
+}
+#endif

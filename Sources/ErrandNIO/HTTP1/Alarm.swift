@@ -1,0 +1,25 @@
+#if NIO
+internal import NIOCore
+
+/// One timer for many due times: it is set again only when an earlier time comes, so that an exchange with a deadline costs no timer of its
+/// own.
+struct Alarm {
+    private var scheduled: Scheduled<Void>?
+    private var due = NIODeadline.distantFuture
+
+    /// Makes sure that `ring` is called at `time`, or before: then it must call ``rang()`` and set the alarm again.
+    mutating func set(_ time: NIODeadline, on loop: any EventLoop, _ ring: @escaping @Sendable () -> Void) {
+        if scheduled != nil, due <= time { return }
+        scheduled?.cancel()
+        due = time
+        scheduled = loop.scheduleTask(deadline: time, ring)
+    }
+
+    mutating func rang() { scheduled = nil }
+
+    mutating func cancel() {
+        scheduled?.cancel()
+        scheduled = nil
+    }
+}
+#endif

@@ -1,0 +1,170 @@
+#if NIO
+internal import ErrandCore
+
+/// Decides what one HTTP/1.1 connection does: a value without channels, tasks and timers.
+///
+/// Each event is a method that returns what to do about it. The connection's handler calls it on its event loop, and does that. An
+/// exchange has two halves, which end on their own: the upload and the response
+/// ([RFC 9112, section 9.3](https://www.rfc-editor.org/rfc/rfc9112#section-9.3)).
+struct HTTP1Machine: Sendable {
+    /// What is known of a request's body when its head is written.
+    enum RequestBodyKind: Sendable, Equatable {
+        case none
+        /// It follows the head.
+        case present
+        /// It follows when the server sends 100 (Continue), or when the wait for that is over.
+        case afterContinue
+    }
+
+    enum Upload: Sendable, Equatable {
+        /// The head was not written.
+        case waiting
+        case awaitingContinue
+        case sending
+        case sent
+        /// The server has responded, or the exchange has ended, before the request was whole: its rest is never sent.
+        case stopped
+    }
+
+    enum Download: Sendable, Equatable {
+        /// No byte of the response was received.
+        case nothing
+        /// A byte of the response, or an interim response, was received.
+        case head
+        case body
+    }
+
+    enum State: Sendable, Equatable {
+        /// No exchange uses the connection.
+        case idle
+        case busy(Upload, Download)
+        case closed
+    }
+
+    private(set) var state = State.idle
+    /// How many exchanges have begun.
+    private(set) var exchangesStarted = 0
+    /// Whether no further exchange may begin: a message ended in an unknown place, or one side asked for the end of the connection.
+    private(set) var isSpent = false
+
+    // MARK: The request
+
+    /// Begins an exchange. Returns false if the connection can't take one.
+    mutating func begin() -> Bool {
+        guard case .idle = state, !isSpent else { return false }
+        exchangesStarted += 1
+        state = .busy(.waiting, .nothing)
+        return true
+    }
+
+    var canBegin: Bool { state == .idle && !isSpent }
+
+    /// The head is handed to the channel.
+    ///
+    /// - Parameter closes: whether the request asks for the end of the connection.
+    mutating func writeHead(_ body: RequestBodyKind, closes: Bool) {
+        guard case .busy(.waiting, let download) = state else { return }
+        if closes { isSpent = true }
+        switch body {
+        case .none: state = .busy(.sent, download)
+        case .present: state = .busy(.sending, download)
+        case .afterContinue: state = .busy(.awaitingContinue, download)
+        }
+    }
+
+    /// The head could not be written: no byte of the request has left.
+    mutating func headHasNotLeft() {
+        if case .busy(let upload, .nothing) = state, upload == .sent || upload == .awaitingContinue { state = .busy(.waiting, .nothing) }
+    }
+
+    /// The server sent 100 (Continue), or the wait for it is over. Returns true if the body follows now.
+    mutating func continueUpload() -> Bool {
+        guard case .busy(.awaitingContinue, let download) = state else { return false }
+        state = .busy(.sending, download)
+        return true
+    }
+
+    /// The last byte of the request is handed to the channel.
+    mutating func finishUpload() {
+        if case .busy(.sending, let download) = state { state = .busy(.sent, download) }
+    }
+
+    var isUploading: Bool {
+        switch state {
+        case .busy(.sending, _), .busy(.awaitingContinue, _): true
+        default: false
+        }
+    }
+
+    // MARK: The response
+
+    /// Bytes were received.
+    ///
+    /// - Returns: false if none were expected: the connection must be closed.
+    mutating func receiveBytes() -> Bool {
+        switch state {
+        case .busy(.waiting, _): return false
+        case .busy(let upload, .nothing): state = .busy(upload, .head)
+        case .busy: break
+        case .idle, .closed:
+            isSpent = true
+            return false
+        }
+        return true
+    }
+
+    /// The head of the final response was received.
+    ///
+    /// - Returns: whether the upload stops: the server has refused the request, or did not ask for its body.
+    mutating func receiveHead(status: Int, isPersistent: Bool) -> Bool {
+        guard case .busy(let upload, _) = state else { return false }
+        if !isPersistent { isSpent = true }
+        let stops = upload == .awaitingContinue || (upload == .sending && status >= 300)
+        state = .busy(stops ? .stopped : upload, .body)
+        return stops
+    }
+
+    /// The last byte of the response was received: the exchange is over.
+    ///
+    /// - Parameter hasMore: whether bytes follow in what was received.
+    /// - Returns: whether another exchange may use the connection. If not, it must be closed.
+    mutating func receiveEnd(hasMore: Bool) -> Bool {
+        guard case .busy(let upload, _) = state else { return false }
+        if upload != .sent || hasMore { isSpent = true }
+        state = isSpent ? .closed : .idle
+        return !isSpent
+    }
+
+    /// The connection ends, which is the end of the response.
+    mutating func connectionEnds() { isSpent = true }
+
+    // MARK: The end
+
+    /// Where an exchange was when its connection failed.
+    struct Position: Sendable, Equatable {
+        let phase: ExchangePhase
+        let delivery: Delivery
+        /// Whether the server may have closed the connection before it saw the request: another exchange used it before, and no byte of
+        /// a response was received ([RFC 9112, section 9.3.1](https://www.rfc-editor.org/rfc/rfc9112#section-9.3.1)).
+        let mayBeStale: Bool
+    }
+
+    /// The connection ends, whatever the reason. Returns the position of the exchange on it; `nil` if there is none.
+    mutating func close() -> Position? {
+        defer { (state, isSpent) = (.closed, true) }
+        return position
+    }
+
+    var position: Position? {
+        guard case .busy(let upload, let download) = state else { return nil }
+        let mayBeStale = exchangesStarted > 1 && download == .nothing
+        return switch (upload, download) {
+        case (.waiting, _): Position(phase: .send, delivery: .notSent, mayBeStale: mayBeStale)
+        case (_, .body): Position(phase: .body, delivery: .sent, mayBeStale: false)
+        case (_, .head): Position(phase: .response, delivery: .sent, mayBeStale: false)
+        case (.awaitingContinue, .nothing), (.sending, .nothing): Position(phase: .send, delivery: .unknown, mayBeStale: mayBeStale)
+        case (.sent, .nothing), (.stopped, .nothing): Position(phase: .response, delivery: .unknown, mayBeStale: mayBeStale)
+        }
+    }
+}
+#endif

@@ -1,0 +1,66 @@
+#if NIO
+internal import ErrandCore
+internal import NIOCore
+internal import Synchronization
+
+/// An open connection, which any thread may use.
+final class Connection: Sendable {
+    let number: Int
+    let origin: Origin
+    let channel: any Channel
+    let loop: any EventLoop
+    /// When it was opened, on ``Pool/clock``.
+    let opened: Duration
+    private let handler: NIOLoopBound<HTTP1Handler>
+    /// How many exchanges have begun on it; twice that, and one more while one is in progress.
+    private let usage = Atomic(0)
+
+    /// Must be called on the channel's event loop.
+    init(_ number: Int, to origin: Origin, _ channel: any Channel, _ handler: HTTP1Handler) {
+        (self.number, self.origin, self.channel, loop) = (number, origin, channel, channel.eventLoop)
+        opened = Pool.now()
+        self.handler = NIOLoopBound(handler, eventLoop: channel.eventLoop)
+    }
+
+    var loopID: ObjectIdentifier { ObjectIdentifier(loop) }
+
+    // MARK: - What the exchange asks for
+
+    func begin(_ exchange: Exchange) { onLoop { $0.begin(exchange) } }
+
+    /// The exchange ends now, if this connection still has it.
+    ///
+    /// - Parameter error: `nil` if the rest of the response is not wanted.
+    func end(_ exchange: Exchange, because error: (any Error)?) { onLoop { $0.end(exchange, because: error) } }
+
+    /// The reader of a response has room for more.
+    func readOn(_ exchange: Exchange) { onLoop { $0.readOn(exchange) } }
+
+    func close() { onLoop { $0.close() } }
+
+    func onLoop(_ body: @escaping @Sendable (HTTP1Handler) -> Void) {
+        if loop.inEventLoop {
+            body(handler.value)
+        } else {
+            loop.execute { [handler] in body(handler.value) }
+        }
+    }
+
+    // MARK: - What is known of it
+
+    /// Returns whether it was used before.
+    func countBegin() -> Bool { usage.wrappingAdd(1, ordering: .relaxed).oldValue > 0 }
+    func countEnd() { usage.wrappingAdd(1, ordering: .relaxed) }
+
+    /// What an exchange's events say of it.
+    func info(isReused: Bool) -> ConnectionInfo {
+        let address = channel.remoteAddress
+        return ConnectionInfo(number: number, isReused: isReused, peerAddress: address?.ipAddress, peerPort: address?.port)
+    }
+
+    var shown: OpenConnection {
+        let usage = usage.load(ordering: .relaxed)
+        return OpenConnection(number: number, authority: origin.authority, exchanges: usage & 1, exchangesStarted: (usage + 1) / 2)
+    }
+}
+#endif

@@ -1,0 +1,97 @@
+#if NIO
+internal import ErrandCore
+internal import NIOCore
+internal import NIOPosix
+internal import NIOSSL
+internal import Synchronization
+
+/// The channels of an attempt to connect, so that it can be cancelled.
+final class ConnectAttempt: Sendable {
+    private struct State: Sendable {
+        var channels: [any Channel] = []
+        var isCancelled = false
+    }
+
+    private let state = Mutex(State())
+
+    /// Returns false if the attempt was cancelled.
+    func add(_ channel: any Channel) -> Bool {
+        state.withLock { state in
+            if !state.isCancelled { state.channels.append(channel) }
+            return !state.isCancelled
+        }
+    }
+
+    func cancel() {
+        let channels = state.withLock { state in
+            state.isCancelled = true
+            defer { state.channels = [] }
+            return state.channels
+        }
+        for channel in channels { channel.close(promise: nil) }
+    }
+}
+
+/// Opens connections: resolves the host, races its addresses (RFC 8305, by SwiftNIO), and shakes hands.
+struct Connector: Sendable {
+    let settings: NIOTransport.Configuration
+    let tls: NIOSSLContext?
+
+    func connect(
+        to origin: Origin, number: Int, for pool: Pool, _ attempt: ConnectAttempt, on loop: any EventLoop
+    ) -> EventLoopFuture<Connection> {
+        let ready = loop.makePromise(of: Connection.self)
+        let bootstrap = ClientBootstrap(group: loop)
+            .connectTimeout(settings.connectTimeout.timeAmount)
+            .channelOption(.socketOption(.so_keepalive), value: settings.keepsAlive ? 1 : 0)
+            .channelOption(.tcpOption(.tcp_nodelay), value: 1)
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    guard attempt.add(channel) else { throw CancellationError() }
+                    if origin.scheme == "https" { try channel.pipeline.syncOperations.addHandler(tlsHandler(for: origin)) }
+                    let handler = HTTP1Handler(number, to: origin, of: pool, isSecure: origin.scheme == "https")
+                    try channel.pipeline.syncOperations.addHandler(handler)
+                }
+            }
+        let connected =
+            if let path = settings.unixSocketPath {
+                bootstrap.connect(unixDomainSocketPath: path)
+            } else {
+                bootstrap.connect(host: origin.bareHost, port: origin.effectivePort)
+            }
+        connected.hop(to: loop).whenComplete { result in
+            switch result {
+            case .success(let channel):
+                do {
+                    try channel.pipeline.syncOperations.handler(type: HTTP1Handler.self).whenReady(ready)
+                } catch {
+                    ready.fail(error)
+                }
+            case .failure(let error): ready.fail(error)
+            }
+        }
+        // The limit for connecting includes TLS.
+        let timer = loop.scheduleTask(in: settings.connectTimeout.timeAmount) {
+            ready.fail(ChannelError.connectTimeout(settings.connectTimeout.timeAmount))
+            attempt.cancel()
+        }
+        ready.futureResult.whenComplete { _ in timer.cancel() }
+        return ready.futureResult
+    }
+
+    private func tlsHandler(for origin: Origin) throws -> NIOSSLClientHandler {
+        guard let tls else { throw TLSUnavailable() }
+        // An address is no name for SNI (RFC 6066, section 3); the certificate is then checked for the address of the server.
+        let isAddress = (try? SocketAddress(ipAddress: origin.bareHost, port: 0)) != nil
+        return try NIOSSLClientHandler(context: tls, serverHostname: isAddress ? nil : origin.bareHost)
+    }
+}
+
+/// The TLS settings could not be read.
+struct TLSUnavailable: Error {}
+
+extension Origin {
+    /// The host without the brackets of an IPv6 address.
+    var bareHost: String { host.utf8.first == UInt8(ascii: "[") ? String(host.dropFirst().dropLast()) : host }
+}
+#endif

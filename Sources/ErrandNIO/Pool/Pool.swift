@@ -1,0 +1,200 @@
+#if NIO
+internal import ErrandCore
+internal import NIOCore
+internal import NIOPosix
+internal import Synchronization
+
+/// The connections of a transport, and the exchanges that wait for one.
+///
+/// ``PoolMachine`` decides under the one lock; what it decides is done after the lock is released.
+final class Pool: Sendable {
+    typealias Machine = PoolMachine<Origin, Exchange, Connection>
+    typealias Ticket = Machine.Ticket
+
+    fileprivate struct State: Sendable {
+        var machine: Machine
+        var open: [Int: Connection] = [:]
+        var attempts: [Machine.Attempt: ConnectAttempt] = [:]
+        var lastNumber = 0
+        /// Succeeds when the pool is shut down and its last connection has closed.
+        var closed: [EventLoopPromise<Void>] = []
+    }
+
+    let settings: NIOTransport.Configuration
+    private let connector: Connector
+    private let group: any EventLoopGroup
+    private let state: Mutex<State>
+
+    init(_ settings: NIOTransport.Configuration, _ connector: Connector, on group: any EventLoopGroup) {
+        (self.settings, self.connector, self.group) = (settings, connector, group)
+        state = Mutex(
+            State(
+                machine: Machine(
+                    .init(
+                        connectionsPerOrigin: settings.maximumConnectionsPerOrigin, connections: settings.maximumConnections,
+                        idleTime: settings.idleTimeout))))
+    }
+
+    private static let base = ContinuousClock.now
+    /// The time since the process began, more or less. It goes on while the machine sleeps.
+    static func now() -> Duration { base.duration(to: .now) }
+
+    // MARK: - Exchanges
+
+    /// Sends an exchange over a connection, as soon as there is one.
+    ///
+    /// - Parameter isFresh: whether only a new connection is to be used, or one that was in use until now.
+    func send(_ exchange: Exchange, isFresh: Bool = false) {
+        let loop = MultiThreadedEventLoopGroup.currentEventLoop
+        let lane = exchange.request.options.priority.urgency
+        let now = Self.now()
+        let lease = state.withLock { state in
+            state.machine.lease(
+                exchange, for: exchange.origin, lane: lane, on: loop.map { ObjectIdentifier($0) }, isFresh: isFresh, at: now)
+        }
+        switch lease {
+        case .use(let connection, let closing):
+            for stale in closing { stale.close() }
+            connection.begin(exchange)
+        case .wait(let ticket, let work):
+            let timer = exchange.queueTimer(on: loop ?? group.next()) { self.withdraw(exchange, ticket, because: $0) }
+            if exchange.enqueued(ticket, timer: timer) { withdraw(exchange, ticket, because: CancellationError()) }
+            perform(work, for: exchange, on: loop)
+        case .shutDown:
+            exchange.resume(throwing: exchange.failure(.shutDown, phase: .request, delivery: .notSent))
+        }
+    }
+
+    /// An exchange leaves the queue. If its turn has come, the connection ends it.
+    func withdraw(_ exchange: Exchange, _ ticket: Ticket, because error: any Error) {
+        guard let (waiter, work) = state.withLock({ $0.machine.withdraw(ticket) }) else { return }
+        waiter.resume(throwing: error)
+        perform(work)
+    }
+
+    // MARK: - Connecting
+
+    /// - Parameter exchange: the first attempt is made for it.
+    private func perform(_ work: Machine.Work, for exchange: Exchange? = nil, on loop: (any EventLoop)? = nil) {
+        if work.isEmpty { return }
+        for attempt in work.cancel { state.withLock { $0.attempts.removeValue(forKey: attempt) }?.cancel() }
+        for connection in work.close { connection.close() }
+        for attempt in work.connect { connect(attempt, on: loop ?? group.next()) }
+        for (exchange, connection) in work.begin { connection.begin(exchange) }
+    }
+
+    private func connect(_ attempt: Machine.Attempt, on loop: any EventLoop) {
+        let (number, made) = state.withLock { state in
+            state.lastNumber += 1
+            let made = ConnectAttempt()
+            state.attempts[attempt] = made
+            return (state.lastNumber, made)
+        }
+        connector.connect(to: attempt.key, number: number, for: self, made, on: loop).whenComplete { result in
+            self.state.withLock { $0.attempts[attempt] = nil }
+            switch result {
+            case .success(let connection): self.arrived(attempt, connection)
+            case .failure(let error): self.failed(attempt, error)
+            }
+        }
+    }
+
+    private func arrived(_ attempt: Machine.Attempt, _ connection: Connection) {
+        let arrival = state.withLock { state in
+            let arrival = state.machine.connected(attempt, connection, on: connection.loopID, at: Self.now())
+            if case .refuse = arrival {} else { state.open[connection.number] = connection }
+            return arrival
+        }
+        switch arrival {
+        case .begin(let exchange): connection.begin(exchange)
+        case .idle: connection.onLoop { $0.becomeIdle(for: self.settings.idleTimeout) }
+        case .refuse: connection.channel.close(promise: nil)
+        }
+    }
+
+    private func failed(_ attempt: Machine.Attempt, _ error: any Error) {
+        let (exchange, work) = state.withLock { $0.machine.failed(attempt) }
+        if let exchange { exchange.resume(throwing: ConnectFailure(error).failure(of: exchange)) }
+        perform(work)
+    }
+
+    // MARK: - Connections
+
+    /// An exchange is over, and its connection can take another. On the connection's event loop.
+    ///
+    /// - Returns: the next exchange, or for how long the connection is kept unused; `nil` if it must be closed.
+    func release(_ connection: Connection, idleTime: Duration) -> Machine.Release {
+        let now = Self.now()
+        let isOld = settings.maximumConnectionAge.map { now - connection.opened >= $0 } ?? false
+        let release = state.withLock { state in
+            isOld
+                ? .close(state.machine.closed(connection, of: connection.origin))
+                : state.machine.release(connection, of: connection.origin, on: connection.loopID, idleTime: idleTime, at: now)
+        }
+        if case .close(let work) = release { perform(work) }
+        return release
+    }
+
+    /// A connection that had an exchange was lost, or is closed after it.
+    func spent(_ connection: Connection) {
+        let work = state.withLock { $0.machine.closed(connection, of: connection.origin) }
+        perform(work)
+    }
+
+    /// Takes an idle connection out of the pool. Returns false if an exchange uses it.
+    func retire(_ connection: Connection) -> Bool {
+        let (isRetired, work) = state.withLock { $0.machine.retire(connection, of: connection.origin) }
+        perform(work)
+        return isRetired
+    }
+
+    /// The channel is closed.
+    func forget(_ connection: Connection) {
+        let promises = state.withLock { state in
+            state.open[connection.number] = nil
+            return state.takeClosed()
+        }
+        for promise in promises { promise.succeed() }
+    }
+
+    var openConnections: [OpenConnection] { state.withLock { Array($0.open.values) }.map(\.shown).sorted { $0.number < $1.number } }
+
+    // MARK: - The end
+
+    /// Closes every connection; exchanges in progress fail. The future succeeds when all connections have closed.
+    func shutDown() -> EventLoopFuture<Void> {
+        let promise = group.any().makePromise(of: Void.self)
+        let (waiters, work, open, promises) = state.withLock { state in
+            let (waiters, work) = state.machine.isShutDown ? ([], Machine.Work()) : state.machine.shutDown()
+            state.closed.append(promise)
+            return (waiters, work, Array(state.open.values), state.takeClosed())
+        }
+        for waiter in waiters { waiter.resume(throwing: waiter.failure(.shutDown, phase: .queue, delivery: .notSent)) }
+        perform(work)
+        for connection in open { connection.onLoop { $0.shutDown() } }
+        for promise in promises { promise.succeed() }
+        return promise.futureResult
+    }
+}
+
+extension Pool.State {
+    fileprivate mutating func takeClosed() -> [EventLoopPromise<Void>] {
+        guard machine.isShutDown, open.isEmpty else { return [] }
+        defer { closed = [] }
+        return closed
+    }
+}
+
+extension Exchange {
+    /// The timer that ends the wait for a connection: at the deadline, or when the limits for queueing and connecting have passed.
+    fileprivate func queueTimer(
+        on loop: any EventLoop, _ expire: @escaping @Sendable (any Error) -> Void
+    ) -> Scheduled<Void>? {
+        guard let deadline else { return nil }
+        return loop.scheduleTask(deadline: deadline) { [weak self] in
+            guard let self else { return }
+            expire(failure(.timedOut, phase: .connect, message: TransportError.deadlinePassed, delivery: .notSent))
+        }
+    }
+}
+#endif

@@ -1,0 +1,79 @@
+#if NIO
+public import NIOCore
+internal import Synchronization
+
+/// Runs tasks on an event loop, so that a call does not change threads between its task and the connection that sends it.
+///
+/// ```swift
+/// try await withTaskExecutorPreference(transport.executors[0]) { try await stack.send(request) }
+/// ```
+///
+/// The transport prefers, and opens, connections of the loop that the caller runs on. Code that runs on an event loop must not block:
+/// every connection of the loop waits for it.
+///
+/// The event loops of SwiftNIO are serial executors, for actors. A job of a serial executor is enqueued again where a function without an
+/// actor continues. Therefore this is a task executor. It queues jobs, and gives the loop one closure for all of them.
+public final class EventLoopExecutor: TaskExecutor {
+    private let queue: JobQueue
+    private let turn: @Sendable () -> Void
+
+    /// Creates an executor for an event loop of any group.
+    public init(_ loop: any EventLoop) {
+        let queue = JobQueue(loop)
+        self.queue = queue
+        turn = { queue.runTurn() }
+    }
+
+    /// The event loop.
+    public var eventLoop: any EventLoop { queue.loop }
+
+    public func enqueue(_ job: consuming ExecutorJob) {
+        if queue.add(UnownedJob(job), of: asUnownedTaskExecutor()) { queue.loop.execute(turn) }
+    }
+}
+
+private final class JobQueue: Sendable {
+    private struct State {
+        var waiting: [(job: UnownedJob, executor: UnownedTaskExecutor)] = []
+        var next = 0
+        var isScheduled = false
+    }
+
+    let loop: any EventLoop
+    private let state = Mutex(State())
+
+    init(_ loop: any EventLoop) { self.loop = loop }
+
+    /// Adds a job. Returns whether a run must be scheduled.
+    func add(_ job: UnownedJob, of executor: UnownedTaskExecutor) -> Bool {
+        state.withLock { state in
+            state.waiting.append((job, executor))
+            defer { state.isScheduled = true }
+            return !state.isScheduled
+        }
+    }
+
+    /// Runs the jobs that are queued now. Jobs that are added meanwhile run later, because the loop also has connections to serve.
+    func runTurn() {
+        let count = state.withLock { $0.waiting.count - $0.next }
+        for _ in 0..<count {
+            let (job, executor) = state.withLock { state in
+                defer { state.next += 1 }
+                return state.waiting[state.next]
+            }
+            job.runSynchronously(on: executor)
+        }
+        let isOver = state.withLock { state in
+            guard state.next == state.waiting.count else {
+                state.waiting.removeFirst(state.next)
+                state.next = 0
+                return false
+            }
+            state.waiting.removeAll(keepingCapacity: true)
+            (state.next, state.isScheduled) = (0, false)
+            return true
+        }
+        if !isOver { loop.execute { self.runTurn() } }
+    }
+}
+#endif

@@ -1,0 +1,59 @@
+#if NIO
+public import ErrandCore
+public import NIOCore
+internal import NIOSSL
+
+extension NIOTransport {
+    /// The settings of a transport.
+    public struct Configuration: Sendable {
+        /// The trusted certificates, and the client's own certificate.
+        public var tls = TLSSettings()
+        /// The timeout of connecting, including TLS: 10 s by default; more than zero. A request's deadline also applies.
+        public var connectTimeout: Duration = .seconds(10)
+        /// The time for which an unused connection is kept: 60 s by default. A server may ask for less by its `Keep-Alive` field.
+        public var idleTimeout: Duration = .seconds(60)
+        /// The age at which a connection takes no further exchange; `nil` (the default): none. Use it to follow changes of the DNS.
+        public var maximumConnectionAge: Duration?
+        /// The number of connections to one origin at a time: 256 by default, at least 1. Further requests queue by their priority, then
+        /// first in, first out.
+        public var maximumConnectionsPerOrigin = 256
+        /// The number of connections in all: 1024 by default, at least 1. Further requests queue.
+        public var maximumConnections = 1024
+        /// The bounds of the head of a response.
+        public var responseLimits = ResponseLimits()
+        /// Whether TCP checks unused connections (`SO_KEEPALIVE`): true by default.
+        public var keepsAlive = true
+        /// The path of the Unix domain socket that every connection goes to, whatever the origin of its requests; `nil` (the default): TCP.
+        public var unixSocketPath: String?
+        /// The event loops; `nil` (the default): those that all of the process shares, one for each core.
+        public var eventLoopGroup: (any EventLoopGroup)?
+
+        /// Creates settings with the default values.
+        public init() {}
+
+        func check() {
+            precondition(connectTimeout > .zero, "connectTimeout must be more than zero (is \(connectTimeout))")
+            precondition(
+                maximumConnectionsPerOrigin > 0, "maximumConnectionsPerOrigin must be at least 1 (is \(maximumConnectionsPerOrigin))")
+            precondition(maximumConnections > 0, "maximumConnections must be at least 1 (is \(maximumConnections))")
+        }
+    }
+}
+
+extension TLSSettings {
+    /// Returns the settings as a configuration of NIOSSL.
+    ///
+    /// - Throws: `NIOSSLError` and other errors for certificates and keys that can't be read.
+    func nioConfiguration() throws -> TLSConfiguration {
+        var tls = TLSConfiguration.makeClientConfiguration()
+        tls.minimumTLSVersion = .tlsv12  // RFC 8996
+        tls.applicationProtocols = ["http/1.1"]
+        tls.additionalTrustRoots = try extraRootsPEMFiles.map { .certificates(try NIOSSLCertificate.fromPEMFile($0)) }
+        if let clientCertificate {
+            tls.certificateChain = try NIOSSLCertificate.fromPEMFile(clientCertificate.chainPEMFile).map { .certificate($0) }
+            tls.privateKey = .privateKey(try NIOSSLPrivateKey(file: clientCertificate.keyPEMFile, format: .pem))
+        }
+        return tls
+    }
+}
+#endif

@@ -1,0 +1,96 @@
+#if NIO
+public import ErrandCore
+internal import NIOCore
+internal import NIOPosix
+internal import NIOSSL
+internal import Synchronization
+
+/// Sends requests with SwiftNIO: HTTP/1.1 with a connection pool of its own.
+///
+/// ```swift
+/// try await withTransport(NIOTransport()) { transport in
+///     let response = try await transport.timeout(.seconds(10)).send(Request(.get, url: "https://a.example/"))
+/// }
+/// ```
+///
+/// Connections are kept and used again. Deadlines apply until the last byte of the response has been received. Bodies are streamed with
+/// back-pressure in both directions; up to 64 KiB of a response are read before somebody reads it, and up to 512 KiB then. The transport
+/// does not follow redirects, and does not decode content.
+///
+/// A reused connection may be closed by the server at the moment when a request is sent. If no byte of a response was received, and the
+/// request may be sent again, it is sent once more over another connection.
+public struct NIOTransport: HTTPTransport, ConnectionSource, CustomStringConvertible, CustomReflectable {
+    private let owner: TransportOwner
+    /// A task executor for each event loop. A call that runs on one needs no change of threads.
+    public let executors: [EventLoopExecutor]
+
+    /// Creates a transport with the default ``Configuration``.
+    public init() { self.init(Configuration(), tls: try? NIOSSLContext(configuration: .makeClientConfiguration())) }
+
+    /// Creates a transport.
+    ///
+    /// - Throws: any error of reading certificates or keys.
+    public init(_ configuration: Configuration) throws {
+        self.init(configuration, tls: try NIOSSLContext(configuration: configuration.tls.nioConfiguration()))
+    }
+
+    private init(_ configuration: Configuration, tls: NIOSSLContext?) {
+        configuration.check()
+        let group = configuration.eventLoopGroup ?? MultiThreadedEventLoopGroup.singleton
+        owner = TransportOwner(Pool(configuration, Connector(settings: configuration, tls: tls), on: group))
+        executors = group.makeIterator().map { EventLoopExecutor($0) }
+    }
+
+    /// The transport enforces deadlines, streams response bodies and reports the phases of an exchange.
+    public var capabilities: Capabilities { [.deadlines, .streamingDownload, .phaseEvents] }
+
+    /// The connections that are open now, in use and idle.
+    public var openConnections: [OpenConnection] { owner.pool.openConnections }
+
+    /// The type's name.
+    public var description: String { "NIOTransport" }
+    /// The open connections alone.
+    public var customMirror: Mirror { Mirror(self, children: ["openConnections": openConnections]) }
+
+    /// Sends a request, and returns its response as soon as the head has been received.
+    ///
+    /// - Throws: ``ErrandCore/TransportError``; `CancellationError`.
+    public func send(_ request: Request) async throws -> Response {
+        guard let origin = request.origin else { throw InvalidURLError(request.head.path ?? "", .missingHost) }
+        guard request.options.upgrade == nil else {
+            throw TransportError(
+                .unsupported, phase: .request, message: "this transport can't change protocols", request: request, delivery: .notSent)
+        }
+        let exchange = Exchange(request, to: origin, owner: owner)
+        if request.deadline?.hasPassed == true {
+            throw TransportError.timedOut(.queue, after: .zero, request: request, delivery: .notSent)
+        }
+        exchange.events?.record(.start)
+        return try await withTaskCancellationHandler {
+            // A checked continuation would allocate. Exchange.takeWaiter hands each of these out once.
+            try await withUnsafeThrowingContinuation { waiter in
+                if exchange.begin(waiter) {
+                    owner.pool.send(exchange)
+                } else {
+                    exchange.events?.record(.end, failure: CancellationError())
+                    waiter.resume(throwing: CancellationError())
+                }
+            }
+        } onCancel: {
+            exchange.cancel()
+        }
+    }
+
+    /// Closes every connection. Exchanges in progress fail.
+    public func shutdown() async throws { try await owner.pool.shutDown().get() }
+}
+
+/// Shuts the pool down when the last copy of the transport is gone and all its exchanges have ended.
+final class TransportOwner: Sendable {
+    let pool: Pool
+
+    init(_ pool: Pool) { self.pool = pool }
+
+    deinit { _ = pool.shutDown() }
+}
+#endif

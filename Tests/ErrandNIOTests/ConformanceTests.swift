@@ -1,0 +1,46 @@
+#if NIO && MockServer
+import ErrandConformance
+import ErrandCore
+import ErrandMiddleware
+import ErrandMockServer
+import ErrandNIO
+import TestSupport
+import Testing
+
+extension NIOTransportTests {
+    /// The transport, by the suite that a third party runs on its own, over a real socket.
+    @Suite(.timeLimit(.minutes(5))) struct ConformanceTests {
+        static let notYet = "there is no such middleware yet"
+
+        static let leftOut = [
+            "Brotli": "content codings are for a middleware", "Gzip": "content codings are for a middleware",
+            "Deflate": "content codings are for a middleware", "BasicCookieSetAndUse": notYet, "ETag": notYet,
+        ]
+
+        @Test(arguments: TransportBehavior.all(excluding: leftOut))
+        func conforms(to behavior: TransportBehavior) async throws {
+            let check = behavior.prepared()
+            try await withMockServer(serving: check.stubs) { server in
+                try await withNIO { transport in
+                    try await check(TransportUnderTest(transport, at: server.url(""), middleware: [.redirect: { $0.redirect() }]))
+                }
+            }
+        }
+
+        @Test(arguments: TransportBehavior.all(excluding: leftOut))
+        func conformsOverTLS(to behavior: TransportBehavior) async throws {
+            let folder = try TestFolder("authority")
+            let authority = try TestAuthority()
+            try authority.writeCertificate(toPath: folder.file("authority.pem"))
+            let check = behavior.prepared()
+            try await withMockServer(serving: check.stubs, .tls(try authority.certificate(), protocols: [.http1])) { server in
+                try await withNIO {
+                    $0.tls.extraRootsPEMFiles = [folder.file("authority.pem")]
+                } _: { transport in
+                    try await check(TransportUnderTest(transport, at: server.url(""), middleware: [.redirect: { $0.redirect() }]))
+                }
+            }
+        }
+    }
+}
+#endif
