@@ -1,0 +1,207 @@
+#if NIO && MockServer
+import ErrandCore
+import ErrandNIO
+import NIOCore
+import Foundation
+import TestSupport
+import Testing
+
+extension NIOTransportTests {
+    /// Connections are kept, used again, and closed in time.
+    @Suite(.timeLimit(.minutes(5))) struct ReuseTests {
+        private func whole(_ transport: NIOTransport, _ request: Request) async throws -> Data {
+            try await transport.send(request.within(.seconds(10))).body.collect()
+        }
+
+        /// A server that closes each connection without a word when the second request comes.
+        private func forgetful(_ requests: Watched<[String]>) throws -> RawServer {
+            try RawServer { connection in
+                let first = try connection.readHead()
+                _ = try connection.readBody(of: first)
+                let number = connection.number
+                requests.change { $0.append("\(number) \(first.method)") }
+                try connection.respond(body: Data("ok".utf8))
+                let second = try connection.readHead()
+                requests.change { $0.append("\(number) \(second.method) lost") }
+            }
+        }
+
+        @Test func aRequestThatAReusedConnectionLosesIsSentOnceMore() async throws {
+            let requests = Watched<[String]>([])
+            let server = try forgetful(requests)
+            defer { server.stop() }
+            try await withNIO { transport in
+                #expect(try await whole(transport, Request(.get, url: server.url())) == Data("ok".utf8))
+                #expect(try await whole(transport, Request(.get, url: server.url())) == Data("ok".utf8))
+            }
+            #expect(requests.value == ["1 GET", "1 GET lost", "2 GET"])
+        }
+
+        @Test func aPOSTThatMayHaveBeenProcessedIsNotSentOnceMore() async throws {
+            let requests = Watched<[String]>([])
+            let server = try forgetful(requests)
+            defer { server.stop() }
+            try await withNIO { transport in
+                _ = try await whole(transport, Request(.get, url: server.url()))
+                let error = await #expect(throws: TransportError.self) {
+                    try await whole(transport, Request(.post, url: server.url(), body: .text("pay")))
+                }
+                #expect(error?.code == .connectionLost)
+                #expect(error?.delivery == .unknown)
+            }
+            #expect(requests.value == ["1 GET", "1 POST lost"])
+        }
+
+        @Test func aPOSTWithAnIdempotencyKeyIsSentOnceMore() async throws {
+            let requests = Watched<[String]>([])
+            let server = try forgetful(requests)
+            defer { server.stop() }
+            try await withNIO { transport in
+                _ = try await whole(transport, Request(.get, url: server.url()))
+                let pay = try Request(.post, url: server.url(), headers: [.custom("Idempotency-Key"): "1"], body: .text("pay"))
+                #expect(try await whole(transport, pay) == Data("ok".utf8))
+            }
+            #expect(requests.value == ["1 GET", "1 POST lost", "2 POST"])
+        }
+
+        @Test func aNewConnectionThatIsLostIsTheServersFailure() async throws {
+            let server = try RawServer { connection in _ = try connection.readHead() }
+            defer { server.stop() }
+            try await withNIO { transport in
+                let error = await #expect(throws: TransportError.self) { try await whole(transport, Request(.get, url: server.url())) }
+                #expect(error?.code == .connectionLost)
+                #expect(error?.message == "connection closed by the server")
+            }
+            #expect(server.counts.value.requests == 1)
+        }
+
+        @Test func anIdleConnectionIsClosedAfterItsTime() async throws {
+            let server = try RawServer.answering { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
+            defer { server.stop() }
+            try await withNIO {
+                $0.idleTimeout = .milliseconds(50)
+            } _: { transport in
+                _ = try await whole(transport, Request(.get, url: server.url()))
+                try await poll("the idle connection to be closed", value: { transport.openConnections.count }) { $0 == 0 }
+                #expect(try await whole(transport, Request(.get, url: server.url())) == Data("ok".utf8))
+            }
+            #expect(server.counts.value.accepted == 2)
+        }
+
+        @Test func theServersKeepAliveHintIsHeeded() async throws {
+            let server = try RawServer.answering { connection, _, _ in
+                try connection.respond(fields: ["Keep-Alive: timeout=0"], body: Data("ok".utf8))
+            }
+            defer { server.stop() }
+            try await withNIO { transport in
+                _ = try await whole(transport, Request(.get, url: server.url()))
+                _ = try await whole(transport, Request(.get, url: server.url()))
+            }
+            #expect(server.counts.value.accepted == 2)
+        }
+
+        @Test func anOldConnectionTakesNoFurtherExchange() async throws {
+            let server = try RawServer.answering { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
+            defer { server.stop() }
+            try await withNIO {
+                $0.maximumConnectionAge = .zero
+            } _: { transport in
+                for _ in 0..<3 { _ = try await whole(transport, Request(.get, url: server.url())) }
+            }
+            #expect(server.counts.value.accepted == 3)
+        }
+
+        @Test func exchangesBeyondTheBoundQueueAndAreServedInOrder() async throws {
+            let server = try RawServer.answering { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
+            defer { server.stop() }
+            try await withNIO {
+                $0.maximumConnectionsPerOrigin = 2
+            } _: { transport in
+                try await withThrowingTaskGroup(of: Data.self) { group in
+                    for _ in 0..<50 { group.addTask { try await whole(transport, Request(.get, url: server.url())) } }
+                    for try await data in group { #expect(data == Data("ok".utf8)) }
+                }
+            }
+            #expect(server.counts.value.accepted == 2)
+            #expect(server.counts.value.requests == 50)
+        }
+
+        @Test func aWaiterThatIsCancelledLeavesTheQueue() async throws {
+            let mayAnswer = Watched(false)
+            let server = try RawServer.answering { connection, _, _ in
+                try mayAnswer.waitBlocking { $0 }
+                try connection.respond(body: Data("ok".utf8))
+            }
+            defer { server.stop() }
+            try await withNIO {
+                $0.maximumConnectionsPerOrigin = 1
+            } _: { transport in
+                let first = Task { try await whole(transport, Request(.get, url: server.url())) }
+                try await server.counts.wait("the first request") { $0.requests == 1 }
+                let second = Task { try await whole(transport, Request(.get, url: server.url())) }
+                try await Task.sleep(for: .milliseconds(20))
+                second.cancel()
+                await #expect(throws: CancellationError.self) { try await second.value }
+                mayAnswer.change { $0 = true }
+                #expect(try await first.value == Data("ok".utf8))
+            }
+            #expect(server.counts.value.requests == 1)
+        }
+
+        @Test func theDeadlineEndsTheWaitForAConnection() async throws {
+            let server = try RawServer.answering { connection, _, _ in connection.waitForEnd() }
+            defer { server.stop() }
+            try await withNIO {
+                $0.maximumConnectionsPerOrigin = 1
+            } _: { transport in
+                let first = Task { try await whole(transport, Request(.get, url: server.url())) }
+                try await server.counts.wait("the first request") { $0.requests == 1 }
+                var late = try Request(.get, url: server.url())
+                late.deadline = Deadline(after: .milliseconds(50))
+                let request = late
+                let error = await #expect(throws: TransportError.self) { try await transport.send(request) }
+                #expect(error?.code == .timedOut)
+                #expect(error?.delivery == .notSent)
+                first.cancel()
+                _ = await first.result
+            }
+        }
+
+        @Test func shuttingDownEndsWhatIsInProgressAndWhatWaits() async throws {
+            let server = try RawServer.answering { connection, _, _ in connection.waitForEnd() }
+            defer { server.stop() }
+            var configuration = NIOTransport.Configuration()
+            configuration.maximumConnectionsPerOrigin = 1
+            let transport = try NIOTransport(configuration)
+            let tasks = (0..<2).map { _ in Task { try await whole(transport, Request(.get, url: server.url())) } }
+            try await server.counts.wait("a request") { $0.requests == 1 }
+            try await transport.shutdown()
+            for task in tasks {
+                let error = await #expect(throws: TransportError.self) { try await task.value }
+                #expect(error?.code == .shutDown)
+            }
+            let error = await #expect(throws: TransportError.self) { try await whole(transport, Request(.get, url: server.url())) }
+            #expect(error?.code == .shutDown)
+            let open = transport.openConnections.count
+            #expect(open == 0)
+        }
+
+        @Test func onItsEventLoopACallKeepsItsThreadAndItsConnection() async throws {
+            let server = try RawServer.answering { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
+            defer { server.stop() }
+            try await withNIO { transport in
+                for executor in transport.executors {
+                    try await withTaskExecutorPreference(executor) {
+                        for _ in 0..<3 {
+                            #expect(executor.eventLoop.inEventLoop)
+                            #expect(try await whole(transport, Request(.get, url: server.url())) == Data("ok".utf8))
+                            #expect(executor.eventLoop.inEventLoop)
+                        }
+                    }
+                }
+                #expect(server.counts.value.accepted == transport.executors.count)
+            }
+        }
+    }
+}
+#endif
