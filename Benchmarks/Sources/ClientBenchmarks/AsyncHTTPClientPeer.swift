@@ -1,5 +1,6 @@
 internal import AsyncHTTPClient
 internal import ErrandCore
+internal import ErrandNIO
 internal import NIOCore
 internal import NIOFoundationEssentialsCompat
 internal import NIOHTTP1

@@ -1,4 +1,5 @@
 internal import ErrandCore
+internal import ErrandNIO
 internal import NIOCore
 internal import NIOFoundationEssentialsCompat
 internal import NIOHTTP1

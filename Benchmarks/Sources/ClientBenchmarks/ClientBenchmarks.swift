@@ -72,10 +72,11 @@ struct ClientBenchmarks {
         case "bare": return try BarePeer(url)
         case "awaited": return try AwaitedPeer(url, onLoop: onLoop)
         case "ahc": return AsyncHTTPClientPeer(url, onLoop: onLoop)
-        case "errand", "spike", "memory":
+        case "errand", "nio", "spike", "memory":
             guard let entry = parts.dropFirst().first.flatMap({ ErrandPeer.Entry(rawValue: String($0)) }) else { return nil }
             switch parts[0] {
             case "errand": return try ErrandPeer.overAsyncHTTPClient(entry, url, onLoop: onLoop)
+            case "nio": return try ErrandPeer.overNIO(entry, url, onLoop: onLoop)
             case "spike": return try ErrandPeer.overSpike(entry, url, parts.contains("direct") ? .direct : .nio, onLoop: onLoop)
             default: return try ErrandPeer.inMemory(entry, url)
             }

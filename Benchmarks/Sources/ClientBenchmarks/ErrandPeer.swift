@@ -3,6 +3,7 @@ internal import ErrandAPI
 internal import ErrandAsyncHTTPClient
 internal import ErrandCore
 internal import ErrandMiddleware
+internal import ErrandNIO
 internal import NIOCore
 internal import NIOPosix
 internal import SpikeTransport
@@ -56,6 +57,14 @@ struct ErrandPeer: Peer {
         configuration.allowsHTTP2 = false
         configuration.maxConnectionsPerHost = 16
         return try ErrandPeer(entry, url, over: AsyncHTTPClientTransport(configuration))
+    }
+
+    static func overNIO(_ entry: Entry, _ url: String, onLoop: Bool) throws -> ErrandPeer {
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: onLoop ? 1 : System.coreCount)
+        var configuration = NIOTransport.Configuration()
+        configuration.eventLoopGroup = group
+        let transport = try NIOTransport(configuration)
+        return try ErrandPeer(entry, url, over: transport, executor: onLoop ? transport.executors[0] : nil, group: group)
     }
 
     static func overSpike(_ entry: Entry, _ url: String, _ codec: SpikeTransport.Codec, onLoop: Bool) throws -> ErrandPeer {
