@@ -5,6 +5,14 @@ import Testing
 
 @Suite enum NIOTransportTests {}
 
+/// `#expect` for calls that change a value, which the macro can't take apart.
+func expect(_ value: Bool, sourceLocation: SourceLocation = #_sourceLocation) { #expect(value, sourceLocation: sourceLocation) }
+
+/// `#require` for calls that change a value.
+func require<Value>(_ value: Value?, sourceLocation: SourceLocation = #_sourceLocation) throws -> Value {
+    try #require(value, sourceLocation: sourceLocation)
+}
+
 /// Calls `body` with a transport, and shuts it down.
 func withNIO<Result>(
     _ configure: (inout NIOTransport.Configuration) -> Void = { _ in }, _ body: (NIOTransport) async throws -> Result

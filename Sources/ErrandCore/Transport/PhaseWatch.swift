@@ -137,6 +137,9 @@ extension PhaseTimeouts {
         return Self.message(named.compactMap { name, limit in limit.map { (name, $0) } }, setBy: setter)
     }
 
+    /// That one of these limits passed, for a transport that enforces them itself.
+    package func message(_ name: String, _ limit: Duration) -> String { Self.message([(name, limit)], setBy: setter) }
+
     /// Which limits passed: `the limit firstByte is 200 ms, set by .phaseTimeouts`.
     static func message(_ limits: [(name: String, limit: Duration)], setBy setter: String) -> String {
         limits.map { "the limit \($0.name) is \($0.limit.inWords)" }.joined(separator: ", ") + ", set by \(setter)"

@@ -29,6 +29,8 @@ final class Exchange: Sendable {
     /// Of the transport, which lives as long as its exchanges.
     let owner: TransportOwner
     let events: ExchangeEventLog?
+    /// The limits of the phases; `nil` if there are none.
+    let limits: PhaseTimeouts?
     let started = NIODeadline.now()
     private let state = Mutex(State())
     private let hasMovedOn = Atomic(false)
@@ -36,6 +38,12 @@ final class Exchange: Sendable {
     init(_ request: Request, to origin: Origin, owner: TransportOwner) {
         (self.request, self.origin, self.owner) = (request, origin, owner)
         events = request.options.eventSink.map { ExchangeEventLog($0, request: request.id) }
+        // The boundary has put the limits of the stack, if there are any, into the request's own options.
+        if case .use(let limits) = request.options.phaseTimeouts, !limits.isEmpty, limits.clock is ContinuousClock {
+            self.limits = limits
+        } else {
+            limits = nil
+        }
     }
 
     // MARK: - Waiting
@@ -134,10 +142,38 @@ final class Exchange: Sendable {
             underlying: underlying, request: request, response: response, delivery: delivery)
     }
 
+    /// The deadline has passed.
+    func deadlinePassed(_ phase: ExchangePhase, response: HTTPResponse? = nil, delivery: Delivery) -> TransportError {
+        .timedOut(
+            phase, after: .nanoseconds((NIODeadline.now() - started).nanoseconds), request: request, response: response, delivery: delivery)
+    }
+
+    /// The limit of a phase has passed.
+    func limitPassed(
+        _ limit: PhaseLimit, _ phase: ExchangePhase, response: HTTPResponse? = nil, delivery: Delivery
+    ) -> TransportError {
+        .timedOut(
+            phase, after: .nanoseconds((NIODeadline.now() - started).nanoseconds), limits?.message(limit.name, limit.duration),
+            request: request, response: response, delivery: delivery)
+    }
+
     /// When the deadline passes, on the clock of event loops; `nil` without one.
     var deadline: NIODeadline? {
         guard let instant = request.deadline?.continuousInstant else { return nil }
         return .now() + .nanoseconds(ContinuousClock.now.duration(to: instant).wholeNanoseconds)
+    }
+}
+
+/// The limit of the phase that an exchange is in.
+struct PhaseLimit: Sendable {
+    let name: String
+    let duration: Duration
+    var due: NIODeadline
+
+    /// - Parameter duration: `nil`: there is no limit.
+    init?(_ name: String, _ duration: Duration?) {
+        guard let duration else { return nil }
+        (self.name, self.duration, due) = (name, duration, .now() + duration.timeAmount)
     }
 }
 

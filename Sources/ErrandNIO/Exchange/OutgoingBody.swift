@@ -22,7 +22,7 @@ struct OutgoingBody {
             (content, framing, kind) = (.none, .none, .none)
             return
         }
-        content = body.bytes.map { .memory($0) } ?? .stream
+        content = body.bufferedData.map { .memory($0) } ?? .stream
         framing = body.length.map { .length($0) } ?? .chunked
         // RFC 9110, section 10.1.1
         kind = request.headers[.expect]?.lowercased() == "100-continue" ? .afterContinue : .present
@@ -31,8 +31,8 @@ struct OutgoingBody {
 
 /// Reads the body of a request, and hands it to the connection as fast as that takes it.
 struct UploadPump: Sendable {
-    /// The size of a write: 128 KiB.
-    static let pieceBytes = 128 * 1024
+    /// The size of a write, in bytes: 128 KiB. If the time without progress is limited, 16 KiB, as only whole writes are seen to progress.
+    static func pieceBytes(of exchange: Exchange) -> Int { exchange.limits?.idleWrite == nil ? 128 * 1024 : 16 * 1024 }
 
     let exchange: Exchange
     let connection: Connection
@@ -45,7 +45,7 @@ struct UploadPump: Sendable {
             while let chunk = try await source.next() {
                 var rest = chunk
                 while !rest.isEmpty {
-                    let piece = rest.prefix(Self.pieceBytes)
+                    let piece = rest.prefix(Self.pieceBytes(of: exchange))
                     rest = rest.dropFirst(piece.count)
                     connection.onLoop { [exchange, window] in $0.upload(piece, of: exchange, window) }
                     try await window.add(piece.count)

@@ -1,6 +1,7 @@
 #if NIO
 internal import ErrandCore
 internal import ErrandFormats
+internal import NIOCore
 internal import Synchronization
 
 /// The body of a response that was not complete when its head was delivered.
@@ -25,6 +26,8 @@ final class ResponseStream: ReadyBodySource {
         /// Whether the connection waits until less is queued.
         var isHeldBack = false
         var isRead = false
+        /// Since when a reader waits; kept only if that time is limited.
+        var waitingSince: NIODeadline?
         var limitBytes: Int { isRead ? ResponseStream.windowBytes : ResponseStream.readAheadBytes }
     }
 
@@ -56,6 +59,9 @@ final class ResponseStream: ReadyBodySource {
         waiter?.resume(returning: first)
         return holdsBack
     }
+
+    /// Since when a reader waits; `nil` if none does.
+    var waitingSince: NIODeadline? { state.withLock { $0.waiter == nil ? nil : $0.waitingSince } }
 
     func complete(_ trailers: HTTPFields?) { end(.complete(trailers: trailers)) }
     /// What is queued can still be read.
@@ -98,6 +104,7 @@ final class ResponseStream: ReadyBodySource {
             }
             if state.waiter != nil { return .failure(BodyAlreadyUsedError()) }  // one reader at a time
             state.waiter = waiter
+            if waiter != nil, exchange.limits?.idleRead != nil { state.waitingSince = .now() }
             return .wait
         }
     }

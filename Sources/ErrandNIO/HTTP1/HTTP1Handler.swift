@@ -27,6 +27,10 @@ final class HTTP1Handler: ChannelDuplexHandler {
         var stream: ResponseStream?
         var sentBytes: Int64 = 0
         var receivedBytes: Int64 = 0
+        /// The limit of the phase that the exchange is in; `nil` if there is none.
+        var limit: PhaseLimit?
+        /// Writes of the body that the network has not taken.
+        var pendingWrites = 0
 
         init(_ exchange: Exchange) { (self.exchange, deadline) = (exchange, exchange.deadline) }
 
@@ -164,6 +168,7 @@ final class HTTP1Handler: ChannelDuplexHandler {
         case .none:
             if let sent = current?.sentBytes, sent > 0 { events?.record(.requestBytesSent, bytes: sent) }
             events?.record(.requestSent)
+            enter("firstByte", exchange.limits?.firstByte)
         case .present: startUpload(body, of: exchange, on: connection)
         case .afterContinue:
             current?.continueDue = .now() + .seconds(1)
@@ -187,11 +192,13 @@ final class HTTP1Handler: ChannelDuplexHandler {
 
     /// Writes as much of a body in memory as the channel takes. Flushing calls it again from within, when the channel takes more.
     private func writeMemory() {
-        while let context, context.channel.isWritable, machine.isUploading, case .memory(let data, let offset)? = current?.upload {
-            let count = min(data.count - offset, UploadPump.pieceBytes)
+        while let context, context.channel.isWritable, machine.isUploading, case .memory(let data, let offset)? = current?.upload,
+            let exchange = current?.exchange
+        {
+            let count = min(data.count - offset, UploadPump.pieceBytes(of: exchange))
             let start = data.startIndex + offset
             current?.upload = .memory(data, offset: offset + count)
-            context.write(wrapOutboundOut(ByteBuffer(bytes: data[start..<(start + count)])), promise: nil)
+            context.write(wrapOutboundOut(ByteBuffer(bytes: data[start..<(start + count)])), promise: progress(of: exchange, context))
             sent(count)
             if offset + count == data.count { finishUpload() }
             context.flush()
@@ -206,15 +213,13 @@ final class HTTP1Handler: ChannelDuplexHandler {
         let promise = context.eventLoop.makePromise(of: Void.self)
         let count = piece.count
         promise.futureResult.whenComplete { _ in window.remove(count) }
-        if exchange.request.body.length == nil {
-            var head = context.channel.allocator.buffer(capacity: 16)
-            RequestEncoder.chunkHead(count, into: &head)
-            context.write(wrapOutboundOut(head), promise: nil)
-            context.write(wrapOutboundOut(ByteBuffer(bytes: piece)), promise: promise)
-            context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: "\r\n")), promise: nil)
-        } else {
-            context.writeAndFlush(wrapOutboundOut(ByteBuffer(bytes: piece)), promise: promise)
-        }
+        if let progress = progress(of: exchange, context) { promise.futureResult.cascade(to: progress) }
+        var buffer = context.channel.allocator.buffer(capacity: count + 16)
+        let isChunk = exchange.request.body.length == nil
+        if isChunk { RequestEncoder.chunkHead(count, into: &buffer) }
+        buffer.writeBytes(piece)
+        if isChunk { RequestEncoder.chunkEnd(into: &buffer) }
+        context.writeAndFlush(wrapOutboundOut(buffer), promise: promise)
         sent(count)
     }
 
@@ -237,6 +242,22 @@ final class HTTP1Handler: ChannelDuplexHandler {
         machine.finishUpload()
         current?.upload = .none
         current?.exchange.events?.record(.requestSent)
+        if current?.head == nil { enter("firstByte", current?.exchange.limits?.firstByte) }
+    }
+
+    /// A promise for a write whose time is limited; `nil` if none is.
+    private func progress(of exchange: Exchange, _ context: ChannelHandlerContext) -> EventLoopPromise<Void>? {
+        guard let limit = exchange.limits?.idleWrite else { return nil }
+        let promise = context.eventLoop.makePromise(of: Void.self)
+        current?.pendingWrites += 1
+        if current?.pendingWrites == 1 { enter("idleWrite", limit) }
+        promise.futureResult.assumeIsolated().whenComplete { _ in
+            guard self.current?.exchange === exchange else { return }
+            self.current?.pendingWrites -= 1
+            guard self.machine.isUploading else { return }
+            self.enter("idleWrite", self.current?.pendingWrites == 0 ? nil : limit)
+        }
+        return promise
     }
 
     /// The body could not be read.
@@ -334,6 +355,7 @@ final class HTTP1Handler: ChannelDuplexHandler {
         guard head.response.status.code != 101 else { throw UnexpectedUpgrade() }
         current?.exchange.events?.record(.responseHead, response: head.response)
         current?.head = head
+        current?.limit = nil
         if machine.receiveHead(status: head.response.status.code, isPersistent: head.isPersistent) { stopUpload() }
     }
 
@@ -358,6 +380,7 @@ final class HTTP1Handler: ChannelDuplexHandler {
     /// Delivers the head, if it was not, and what was received of the body.
     private func deliver() {
         guard let current, let head = current.head, let connection else { return }
+        enter("idleRead", current.exchange.limits?.idleRead)
         if let stream = current.stream {
             if stream.append(&self.current!.chunks) { isHeldBack = true }
             return
@@ -435,10 +458,22 @@ final class HTTP1Handler: ChannelDuplexHandler {
         setAlarm()
     }
 
+    /// The exchange enters a phase.
+    ///
+    /// - Parameter limit: `nil`: its time is not limited.
+    private func enter(_ name: String, _ limit: Duration?) {
+        guard current?.exchange.limits != nil else { return }
+        current?.limit = PhaseLimit(name, limit)
+        if limit != nil { setAlarm() }
+    }
+
     private func setAlarm() {
         guard let context else { return }
-        let dues = (current?.deadline, current?.continueDue, idleDue)
-        guard let due = [dues.0, dues.1, dues.2].lazy.compactMap({ $0 }).min() else { return }
+        var due = idleDue ?? .distantFuture
+        if let current {
+            due = min(due, current.deadline ?? .distantFuture, current.continueDue ?? .distantFuture, current.limit?.due ?? .distantFuture)
+        }
+        guard due < .distantFuture else { return }
         let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
         alarm.set(due, on: context.eventLoop) { bound.value.alarmRang() }
     }
@@ -448,10 +483,20 @@ final class HTTP1Handler: ChannelDuplexHandler {
         let now = NIODeadline.now()
         if let current, let due = current.deadline, due <= now {
             let position = machine.position
-            let failure = current.exchange.failure(
-                .timedOut, phase: position?.phase ?? .response, message: TransportError.deadlinePassed, response: current.head?.response,
-                delivery: position?.delivery ?? .unknown)
+            let failure = current.exchange.deadlinePassed(
+                position?.phase ?? .response, response: current.head?.response, delivery: position?.delivery ?? .unknown)
             return end(current.exchange, because: failure)
+        }
+        if let current, let limit = current.limit, limit.due <= now {
+            // A reader that does not wait has all the time it wants.
+            let since = current.head == nil ? nil : current.stream?.waitingSince ?? now
+            if since.map({ $0 + limit.duration.timeAmount <= now }) ?? true {
+                let position = machine.position
+                let failure = current.exchange.limitPassed(
+                    limit, position?.phase ?? .response, response: current.head?.response, delivery: position?.delivery ?? .unknown)
+                return end(current.exchange, because: failure)
+            }
+            self.current?.limit?.due = (since ?? now) + limit.duration.timeAmount
         }
         if let due = current?.continueDue, due <= now { continueUpload() }
         if let due = idleDue, due <= now, let connection, pool.retire(connection) { return close() }

@@ -45,6 +45,8 @@ struct Connector: Sendable {
             .connectTimeout(settings.connectTimeout.timeAmount)
             .channelOption(.socketOption(.so_keepalive), value: settings.keepsAlive ? 1 : 0)
             .channelOption(.tcpOption(.tcp_nodelay), value: 1)
+            // Large bodies are received in large pieces, which are handed on without a copy.
+            .channelOption(.recvAllocator, value: AdaptiveRecvByteBufferAllocator(minimum: 2048, initial: 16 * 1024, maximum: 256 * 1024))
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     guard attempt.add(channel) else { throw CancellationError() }

@@ -57,7 +57,9 @@ final class Pool: Sendable {
             for stale in closing { stale.close() }
             connection.begin(exchange)
         case .wait(let ticket, let work):
-            let timer = exchange.queueTimer(on: loop ?? group.next()) { self.withdraw(exchange, ticket, because: $0) }
+            let timer = exchange.queueTimer(isConnecting: !work.connect.isEmpty, on: loop ?? group.next()) {
+                self.withdraw(exchange, ticket, because: $0)
+            }
             if exchange.enqueued(ticket, timer: timer) { withdraw(exchange, ticket, because: CancellationError()) }
             perform(work, for: exchange, on: loop)
         case .shutDown:
@@ -186,14 +188,23 @@ extension Pool.State {
 }
 
 extension Exchange {
-    /// The timer that ends the wait for a connection: at the deadline, or when the limits for queueing and connecting have passed.
+    /// The timer that ends the wait for a connection: at the deadline, or when the limit for queueing or connecting has passed.
+    ///
+    /// - Parameter isConnecting: whether a connection is being opened for this exchange. Otherwise it waits for one that is in use.
     fileprivate func queueTimer(
-        on loop: any EventLoop, _ expire: @escaping @Sendable (any Error) -> Void
+        isConnecting: Bool, on loop: any EventLoop, _ expire: @escaping @Sendable (any Error) -> Void
     ) -> Scheduled<Void>? {
-        guard let deadline else { return nil }
-        return loop.scheduleTask(deadline: deadline) { [weak self] in
+        let limit = isConnecting ? PhaseLimit("connect", limits?.connect) : PhaseLimit("queue", limits?.queue)
+        let phase = isConnecting ? ExchangePhase.connect : .queue
+        let deadline = deadline
+        guard let due = [limit?.due, deadline].compactMap({ $0 }).min() else { return nil }
+        return loop.scheduleTask(deadline: due) { [weak self] in
             guard let self else { return }
-            expire(failure(.timedOut, phase: .connect, message: TransportError.deadlinePassed, delivery: .notSent))
+            if let limit, limit.due == due {
+                expire(limitPassed(limit, phase, delivery: .notSent))
+            } else {
+                expire(deadlinePassed(phase, delivery: .notSent))
+            }
         }
     }
 }

@@ -83,7 +83,7 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
     ///
     /// - Parameters:
     ///   - lane: its urgency; lower is more urgent.
-    ///   - loop: the event loop that its task runs on. A connection of this loop is preferred.
+    ///   - loop: the event loop that its task runs on, if it runs on one. A connection of this loop is preferred, and opened if there is room.
     ///   - isFresh: whether idle connections are not to be used.
     ///   - now: on the clock of the caller.
     mutating func lease(
@@ -106,13 +106,16 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         return .wait(Ticket(key: key, number: number), work)
     }
 
-    /// Takes the idle connection that was used last; of those on `loop`, if there are any.
+    /// Takes the idle connection that was used last, of those on `loop`. One of another event loop is taken if none can be opened.
     private mutating func takeIdle(of key: Key, on loop: ObjectIdentifier?) -> Idle? {
         guard let index = groups.index(forKey: key), !groups.values[index].idle.isEmpty else { return nil }
-        if let loop, let place = groups.values[index].idle.lastIndex(where: { $0.loop == loop }) {
+        guard let loop else { return groups.values[index].idle.popLast() }
+        if let place = groups.values[index].idle.lastIndex(where: { $0.loop == loop }) {
             return groups.values[index].idle.remove(at: place)
         }
-        return groups.values[index].idle.popLast()
+        let canOpen = total < limits.connections
+            && groups.values[index].open + groups.values[index].attempts.count < limits.connectionsPerOrigin
+        return canOpen ? nil : groups.values[index].idle.popLast()
     }
 
     private mutating func close(_ link: Link, of key: Key, _ closing: inout [Link]) {

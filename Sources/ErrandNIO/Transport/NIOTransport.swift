@@ -41,8 +41,8 @@ public struct NIOTransport: HTTPTransport, ConnectionSource, CustomStringConvert
         executors = group.makeIterator().map { EventLoopExecutor($0) }
     }
 
-    /// The transport enforces deadlines, streams response bodies and reports the phases of an exchange.
-    public var capabilities: Capabilities { [.deadlines, .streamingDownload, .phaseEvents] }
+    /// The transport enforces deadlines and the limits of phases, streams response bodies and reports the phases of an exchange.
+    public var capabilities: Capabilities { [.deadlines, .phaseTimeouts, .streamingDownload, .phaseEvents] }
 
     /// The connections that are open now, in use and idle.
     public var openConnections: [OpenConnection] { owner.pool.openConnections }
@@ -62,9 +62,6 @@ public struct NIOTransport: HTTPTransport, ConnectionSource, CustomStringConvert
                 .unsupported, phase: .request, message: "this transport can't change protocols", request: request, delivery: .notSent)
         }
         let exchange = Exchange(request, to: origin, owner: owner)
-        if request.deadline?.hasPassed == true {
-            throw TransportError.timedOut(.queue, after: .zero, request: request, delivery: .notSent)
-        }
         exchange.events?.record(.start)
         return try await withTaskCancellationHandler {
             // A checked continuation would allocate. Exchange.takeWaiter hands each of these out once.

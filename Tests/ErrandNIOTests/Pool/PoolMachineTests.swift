@@ -63,7 +63,7 @@ import Testing
     }
 
     @Test func aConnectionOfTheCallersEventLoopIsPreferred() throws {
-        var machine = machine()
+        var machine = machine(perOrigin: 2)
         let (here, there) = (Link("here"), Link("there"))
         try addIdle(&machine, here, on: loop)
         try addIdle(&machine, there, on: otherLoop)
@@ -71,6 +71,14 @@ import Testing
         #expect(link === here)
         guard case .use(let rest, closing: _) = lease(&machine, "y", on: loop) else { throw CancellationError() }
         #expect(rest === there)
+    }
+
+    @Test func aConnectionOfTheCallersEventLoopIsOpenedIfThereIsRoom() throws {
+        var machine = machine(perOrigin: 2)
+        try addIdle(&machine, Link("there"), on: otherLoop)
+        let (_, work) = try wait(lease(&machine, "x", on: loop))
+        #expect(work.connect.count == 1)
+        #expect(machine.idleCount == 1)
     }
 
     @Test func originsDoNotShareConnections() throws {
@@ -146,11 +154,11 @@ import Testing
     @Test func whoeverLeavesTakesTheAttemptMadeForThemAlong() throws {
         var machine = machine()
         let (ticket, work) = try wait(lease(&machine, "x"))
-        let (waiter, left) = try #require(machine.withdraw(ticket))
+        let (waiter, left) = try require(machine.withdraw(ticket))
         #expect(waiter == "x")
         #expect(left.cancel == work.connect)
         #expect(machine.total == 0)
-        #expect(machine.withdraw(ticket) == nil)
+        expect(machine.withdraw(ticket) == nil)
         // The attempt succeeds all the same: nobody needs it.
         guard case .refuse = machine.connected(work.connect[0], Link("1"), on: loop, at: .zero) else {
             Issue.record("kept")
@@ -162,7 +170,7 @@ import Testing
         var machine = machine(perOrigin: 1)
         let (ticket, work) = try wait(lease(&machine, "x"))
         _ = try wait(lease(&machine, "y"))
-        let (_, left) = try #require(machine.withdraw(ticket))
+        let (_, left) = try require(machine.withdraw(ticket))
         #expect(left.cancel.isEmpty)
         guard case .begin("y") = machine.connected(work.connect[0], Link("1"), on: loop, at: .zero) else {
             Issue.record("lost")
@@ -204,7 +212,7 @@ import Testing
         let (_, work) = try wait(lease(&machine, "x"))
         _ = machine.connected(work.connect[0], link, on: loop, at: .zero)
         _ = try wait(lease(&machine, "y"))
-        #expect(machine.closed(link, of: "a").connect.count == 1)
+        expect(machine.closed(link, of: "a").connect.count == 1)
     }
 
     // MARK: - All origins together
@@ -283,11 +291,11 @@ import Testing
         var served: Set<String> = []
 
         func serve(_ waiter: String) {
-            #expect(served.insert(waiter).inserted, "\(waiter) was served twice")
+            expect(served.insert(waiter).inserted)
             tickets[waiter] = nil
         }
         func perform(_ work: Machine.Work) {
-            for attempt in work.connect { #expect(attempts.insert(attempt).inserted) }
+            for attempt in work.connect { expect(attempts.insert(attempt).inserted) }
             for attempt in work.cancel { attempts.remove(attempt) }
             for link in work.close { idle.removeAll { $0.0 === link } }
         }
@@ -346,7 +354,7 @@ import Testing
                 }
             default:
                 guard let (waiter, ticket) = tickets.randomElement(using: &random) else { continue }
-                let (left, work) = try #require(machine.withdraw(ticket))
+                let (left, work) = try require(machine.withdraw(ticket))
                 #expect(left == waiter)
                 serve(waiter)
                 perform(work)
