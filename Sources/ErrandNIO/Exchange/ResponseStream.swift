@@ -63,6 +63,9 @@ final class ResponseStream: ReadyBodySource {
     /// Since when a reader waits; `nil` if none does.
     var waitingSince: NIODeadline? { state.withLock { $0.waiter == nil ? nil : $0.waitingSince } }
 
+    /// Whether the end of the body was received.
+    var isComplete: Bool { state.withLock { state in if case .complete? = state.end { true } else { false } } }
+
     func complete(_ trailers: HTTPFields?) { end(.complete(trailers: trailers)) }
     /// What is queued can still be read.
     func fail(_ error: any Error) { end(.failed(error)) }

@@ -64,13 +64,12 @@ final class HTTP1Handler: ChannelDuplexHandler {
     private var isReadWanted = false
     /// Why the channel closes.
     private var failure: (any Error)?
-    private var isReady: Bool
+    private var isReady = false
     private var ready: EventLoopPromise<Connection>?
 
     init(_ number: Int, to origin: Origin, of pool: Pool, isSecure: Bool) {
         (self.number, self.origin, self.pool, self.isSecure) = (number, origin, pool, isSecure)
         parser = ResponseParser(limits: pool.settings.responseLimits)
-        isReady = !isSecure
     }
 
     // MARK: - Connecting
@@ -78,11 +77,21 @@ final class HTTP1Handler: ChannelDuplexHandler {
     func handlerAdded(context: ChannelHandlerContext) { self.context = context }
 
     func handlerRemoved(context: ChannelHandlerContext) {
-        (self.context, connection) = (nil, nil)
-        alarm.cancel()
+        self.context = nil
+        failReady(failure ?? ChannelError.eof)
+        lose(failure)
+        if let connection { pool.forget(connection) }
+        connection = nil
     }
 
-    /// Keeps `promise` when the connection can take an exchange: after the TLS handshake, if there is one.
+    func channelActive(context: ChannelHandlerContext) { if !isSecure { becomeReady() } }
+
+    private func becomeReady() {
+        isReady = true
+        succeedReady()
+    }
+
+    /// Keeps `promise` when the connection can take an exchange: when it is active, and after the TLS handshake, if there is one.
     func whenReady(_ promise: EventLoopPromise<Connection>) {
         ready = promise
         if let failure {
@@ -106,10 +115,7 @@ final class HTTP1Handler: ChannelDuplexHandler {
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        if case .handshakeCompleted? = event as? TLSUserEvent {
-            isReady = true
-            succeedReady()
-        }
+        if case .handshakeCompleted? = event as? TLSUserEvent { becomeReady() }
     }
 
     // MARK: - An exchange begins
@@ -239,9 +245,10 @@ final class HTTP1Handler: ChannelDuplexHandler {
     }
 
     private func finishUpload() {
-        machine.finishUpload()
+        let end = machine.finishUpload()
         current?.upload = .none
         current?.exchange.events?.record(.requestSent)
+        if let end { return finish(end) }
         if current?.head == nil { enter("firstByte", current?.exchange.limits?.firstByte) }
     }
 
@@ -397,15 +404,26 @@ final class HTTP1Handler: ChannelDuplexHandler {
 
     /// The response is complete.
     private func finish(_ trailers: HTTPFields?, hasMore: Bool) {
-        guard let connection else { return }
+        isHeldBack = false
+        let end = machine.receiveEnd(hasMore: hasMore)
+        if end == .uploadGoesOn {
+            // The reader has everything; the exchange goes on.
+            deliver()
+            current?.stream?.complete(trailers)
+            current?.limit = nil
+        } else {
+            finish(end, trailers)
+        }
+    }
+
+    /// The exchange is over.
+    private func finish(_ end: HTTP1Machine.End, _ trailers: HTTPFields? = nil) {
         stopUpload()
-        guard let done = current, let head = done.head else { return }
+        guard let connection, let done = current, let head = done.head else { return }
         current = nil
         connection.countEnd()
-        isHeldBack = false
-        let isReusable = machine.receiveEnd(hasMore: hasMore)
-        let release = isReusable ? pool.release(connection, idleTime: idleTime(after: head)) : nil
-        if !isReusable { pool.spent(connection) }
+        let release = end == .reuse ? pool.release(connection, idleTime: idleTime(after: head)) : nil
+        if end != .reuse { pool.spent(connection) }
         complete(done, head, trailers)
         switch release {
         case .begin(let exchange)?: begin(exchange)
@@ -532,6 +550,11 @@ final class HTTP1Handler: ChannelDuplexHandler {
             current = nil
         }
         guard let stream = done.stream else { return exchange.resume(throwing: error ?? CancellationError()) }
+        if stream.isComplete {
+            // Only the rest of the request was not sent, which the server did not want to wait for.
+            exchange.events?.record(.end)
+            return stream.lifetime.end(.complete, sizes: done.sizes)
+        }
         _ = stream.append(&done.chunks)
         exchange.events?.record(.end, failure: error ?? CancellationError())
         stream.lifetime.end(error.map { .failed($0) } ?? .abandoned, sizes: done.sizes)
@@ -556,7 +579,6 @@ final class HTTP1Handler: ChannelDuplexHandler {
     func channelInactive(context: ChannelHandlerContext) {
         failReady(failure ?? ChannelError.eof)
         lose(failure)
-        if let connection { pool.forget(connection) }
     }
 
     /// The connection is lost.

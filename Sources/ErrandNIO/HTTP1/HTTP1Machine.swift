@@ -32,6 +32,8 @@ struct HTTP1Machine: Sendable {
         /// A byte of the response, or an interim response, was received.
         case head
         case body
+        /// The whole response was received, and the rest of the request is still sent.
+        case ended
     }
 
     enum State: Sendable, Equatable {
@@ -85,8 +87,16 @@ struct HTTP1Machine: Sendable {
     }
 
     /// The last byte of the request is handed to the channel.
-    mutating func finishUpload() {
-        if case .busy(.sending, let download) = state { state = .busy(.sent, download) }
+    ///
+    /// - Returns: what follows if the whole response had come before; `nil` if it has not come.
+    mutating func finishUpload() -> End? {
+        guard case .busy(.sending, let download) = state else { return nil }
+        guard download == .ended else {
+            state = .busy(.sent, download)
+            return nil
+        }
+        state = isSpent ? .closed : .idle
+        return isSpent ? .close : .reuse
     }
 
     var isUploading: Bool {
@@ -105,6 +115,9 @@ struct HTTP1Machine: Sendable {
         switch state {
         case .busy(.waiting, _): return false
         case .busy(let upload, .nothing): state = .busy(upload, .head)
+        case .busy(_, .ended):
+            isSpent = true
+            return false
         case .busy: break
         case .idle, .closed:
             isSpent = true
@@ -124,15 +137,27 @@ struct HTTP1Machine: Sendable {
         return stops
     }
 
-    /// The last byte of the response was received: the exchange is over.
+    /// What follows when the whole response was received.
+    enum End: Sendable, Equatable {
+        /// Another exchange may use the connection.
+        case reuse
+        case close
+        /// The server accepted the request before it was whole: its rest is sent, and then the exchange is over.
+        case uploadGoesOn
+    }
+
+    /// The last byte of the response was received.
     ///
     /// - Parameter hasMore: whether bytes follow in what was received.
-    /// - Returns: whether another exchange may use the connection. If not, it must be closed.
-    mutating func receiveEnd(hasMore: Bool) -> Bool {
-        guard case .busy(let upload, _) = state else { return false }
-        if upload != .sent || hasMore { isSpent = true }
+    mutating func receiveEnd(hasMore: Bool) -> End {
+        guard case .busy(let upload, _) = state else { return .close }
+        if hasMore || upload != .sent && upload != .sending { isSpent = true }
+        if upload == .sending, !isSpent {
+            state = .busy(.sending, .ended)
+            return .uploadGoesOn
+        }
         state = isSpent ? .closed : .idle
-        return !isSpent
+        return isSpent ? .close : .reuse
     }
 
     /// The connection ends, which is the end of the response.
@@ -160,8 +185,8 @@ struct HTTP1Machine: Sendable {
         let mayBeStale = exchangesStarted > 1 && download == .nothing
         return switch (upload, download) {
         case (.waiting, _): Position(phase: .send, delivery: .notSent, mayBeStale: mayBeStale)
-        case (_, .body): Position(phase: .body, delivery: .sent, mayBeStale: false)
-        case (_, .head): Position(phase: .response, delivery: .sent, mayBeStale: false)
+        case (_, .body), (_, .ended): Position(phase: .body, delivery: .sent, mayBeStale: false)
+        case (_, .head): Position(phase: .response, delivery: .unknown, mayBeStale: false)
         case (.awaitingContinue, .nothing), (.sending, .nothing): Position(phase: .send, delivery: .unknown, mayBeStale: mayBeStale)
         case (.sent, .nothing), (.stopped, .nothing): Position(phase: .response, delivery: .unknown, mayBeStale: mayBeStale)
         }

@@ -31,7 +31,7 @@ final class Pool: Sendable {
             State(
                 machine: Machine(
                     .init(
-                        connectionsPerOrigin: settings.maximumConnectionsPerOrigin, connections: settings.maximumConnections,
+                        connectionsPerOrigin: settings.maxConnectionsPerOrigin, connections: settings.maxConnections,
                         idleTime: settings.idleTimeout))))
     }
 
@@ -127,7 +127,7 @@ final class Pool: Sendable {
     /// - Returns: the next exchange, or for how long the connection is kept unused; `nil` if it must be closed.
     func release(_ connection: Connection, idleTime: Duration) -> Machine.Release {
         let now = Self.now()
-        let isOld = settings.maximumConnectionAge.map { now - connection.opened >= $0 } ?? false
+        let isOld = settings.maxConnectionAge.map { now - connection.opened >= $0 } ?? false
         let release = state.withLock { state in
             isOld
                 ? .close(state.machine.closed(connection, of: connection.origin))

@@ -13,12 +13,12 @@ extension NIOTransport {
         /// The time for which an unused connection is kept: 60 s by default. A server may ask for less by its `Keep-Alive` field.
         public var idleTimeout: Duration = .seconds(60)
         /// The age at which a connection takes no further exchange; `nil` (the default): none. Use it to follow changes of the DNS.
-        public var maximumConnectionAge: Duration?
+        public var maxConnectionAge: Duration?
         /// The number of connections to one origin at a time: 256 by default, at least 1. Further requests queue by their priority, then
         /// first in, first out.
-        public var maximumConnectionsPerOrigin = 256
+        public var maxConnectionsPerOrigin = 256
         /// The number of connections in all: 1024 by default, at least 1. Further requests queue.
-        public var maximumConnections = 1024
+        public var maxConnections = 1024
         /// The bounds of the head of a response.
         public var responseLimits = ResponseLimits()
         /// Whether TCP checks unused connections (`SO_KEEPALIVE`): true by default.
@@ -34,8 +34,8 @@ extension NIOTransport {
         func check() {
             precondition(connectTimeout > .zero, "connectTimeout must be more than zero (is \(connectTimeout))")
             precondition(
-                maximumConnectionsPerOrigin > 0, "maximumConnectionsPerOrigin must be at least 1 (is \(maximumConnectionsPerOrigin))")
-            precondition(maximumConnections > 0, "maximumConnections must be at least 1 (is \(maximumConnections))")
+                maxConnectionsPerOrigin > 0, "maxConnectionsPerOrigin must be at least 1 (is \(maxConnectionsPerOrigin))")
+            precondition(maxConnections > 0, "maxConnections must be at least 1 (is \(maxConnections))")
         }
     }
 }

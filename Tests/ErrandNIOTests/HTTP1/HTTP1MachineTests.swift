@@ -12,7 +12,7 @@ import Testing
             machine.writeHead(.none, closes: false)
             expect(machine.receiveBytes())
             _ = machine.receiveHead(status: 200, isPersistent: true)
-            expect(machine.receiveEnd(hasMore: false))
+            expect(machine.receiveEnd(hasMore: false) == .reuse)
         }
         expect(machine.begin())
         machine.writeHead(body, closes: closes)
@@ -24,7 +24,7 @@ import Testing
         expect(!machine.begin())
         expect(machine.receiveBytes())
         expect(!machine.receiveHead(status: 200, isPersistent: true))
-        expect(machine.receiveEnd(hasMore: false))
+        expect(machine.receiveEnd(hasMore: false) == .reuse)
         expect(machine.begin())
         #expect(machine.exchangesStarted == 2)
     }
@@ -33,11 +33,11 @@ import Testing
         var asked = begun(closes: true)
         _ = asked.receiveBytes()
         _ = asked.receiveHead(status: 200, isPersistent: true)
-        expect(!asked.receiveEnd(hasMore: false))
+        expect(asked.receiveEnd(hasMore: false) == .close)
         var told = begun()
         _ = told.receiveBytes()
         _ = told.receiveHead(status: 200, isPersistent: false)
-        expect(!told.receiveEnd(hasMore: false))
+        expect(told.receiveEnd(hasMore: false) == .close)
         expect(!told.begin())
     }
 
@@ -45,7 +45,7 @@ import Testing
         var machine = begun()
         _ = machine.receiveBytes()
         _ = machine.receiveHead(status: 200, isPersistent: true)
-        expect(!machine.receiveEnd(hasMore: true))
+        expect(machine.receiveEnd(hasMore: true) == .close)
         #expect(machine.state == .closed)
     }
 
@@ -64,16 +64,28 @@ import Testing
         _ = machine.receiveBytes()
         expect(machine.receiveHead(status: status, isPersistent: true) == stops)
         #expect(machine.isUploading == !stops)
-        // In either case the request was not whole: the next one would follow its rest.
-        expect(!machine.receiveEnd(hasMore: false))
+        expect(machine.receiveEnd(hasMore: false) == (stops ? .close : .uploadGoesOn))
+        guard !stops else { return }
+        expect(!machine.begin())
+        expect(machine.finishUpload() == .reuse)
+        expect(machine.begin())
+    }
+
+    @Test func bytesAfterAnEarlyResponseEndTheConnection() {
+        var machine = begun(.present)
+        _ = machine.receiveBytes()
+        _ = machine.receiveHead(status: 200, isPersistent: true)
+        expect(machine.receiveEnd(hasMore: false) == .uploadGoesOn)
+        expect(!machine.receiveBytes())
+        expect(machine.finishUpload() == .close)
     }
 
     @Test func anUploadThatEndsBeforeTheResponseKeepsTheConnection() {
         var machine = begun(.present)
         _ = machine.receiveBytes()
         expect(!machine.receiveHead(status: 200, isPersistent: true))
-        machine.finishUpload()
-        expect(machine.receiveEnd(hasMore: false))
+        _ = machine.finishUpload()
+        expect(machine.receiveEnd(hasMore: false) == .reuse)
     }
 
     @Test func aBodyThatWaitsFor100FollowsItOnce() {
@@ -82,9 +94,9 @@ import Testing
         expect(machine.receiveBytes())
         expect(machine.continueUpload())
         expect(!machine.continueUpload())
-        machine.finishUpload()
+        _ = machine.finishUpload()
         _ = machine.receiveHead(status: 200, isPersistent: true)
-        expect(machine.receiveEnd(hasMore: false))
+        expect(machine.receiveEnd(hasMore: false) == .reuse)
     }
 
     @Test func aBodyThatTheServerDidNotWaitForIsNotSent() {
@@ -92,7 +104,7 @@ import Testing
         _ = machine.receiveBytes()
         expect(machine.receiveHead(status: 200, isPersistent: true))
         expect(!machine.continueUpload())
-        expect(!machine.receiveEnd(hasMore: false))
+        expect(machine.receiveEnd(hasMore: false) == .close)
     }
 
     // MARK: - Where an exchange was
@@ -115,7 +127,7 @@ import Testing
         var machine = begun(after: 1)
         _ = machine.receiveBytes()
         machine.headHasNotLeft()
-        expect(machine.close() == .init(phase: .response, delivery: .sent, mayBeStale: false))
+        expect(machine.close() == .init(phase: .response, delivery: .unknown, mayBeStale: false))
     }
 
     @Test func onAReusedConnectionASilentEndMayBeTheServersIdleTimeout() {

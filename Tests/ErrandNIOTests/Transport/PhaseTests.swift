@@ -14,7 +14,7 @@ extension NIOTransportTests {
             read: @Sendable (Response) async throws -> Void = { _ = try await $0.body.collect() }
         ) async throws -> TransportError? {
             try await withNIO {
-                $0.maximumConnectionsPerOrigin = perOrigin
+                $0.maxConnectionsPerOrigin = perOrigin
             } _: { transport in
                 var request = try Request(.put, url: server.url(), body: body)
                 request.options.phaseTimeouts = .use(limits)
@@ -110,7 +110,7 @@ extension NIOTransportTests {
             let server = try RawServer.answering { connection, _, _ in connection.waitForEnd() }
             defer { server.stop() }
             try await withNIO {
-                $0.maximumConnectionsPerOrigin = 1
+                $0.maxConnectionsPerOrigin = 1
             } _: { transport in
                 let url = server.url()
                 let first = Task { try await transport.send(Request(.get, url: url)) }

@@ -109,7 +109,7 @@ extension NIOTransportTests {
             let server = try RawServer.answering { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
             defer { server.stop() }
             try await withNIO {
-                $0.maximumConnectionAge = .zero
+                $0.maxConnectionAge = .zero
             } _: { transport in
                 for _ in 0..<3 { _ = try await whole(transport, Request(.get, url: server.url())) }
             }
@@ -120,7 +120,7 @@ extension NIOTransportTests {
             let server = try RawServer.answering { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
             defer { server.stop() }
             try await withNIO {
-                $0.maximumConnectionsPerOrigin = 2
+                $0.maxConnectionsPerOrigin = 2
             } _: { transport in
                 try await withThrowingTaskGroup(of: Data.self) { group in
                     for _ in 0..<50 { group.addTask { try await whole(transport, Request(.get, url: server.url())) } }
@@ -139,7 +139,7 @@ extension NIOTransportTests {
             }
             defer { server.stop() }
             try await withNIO {
-                $0.maximumConnectionsPerOrigin = 1
+                $0.maxConnectionsPerOrigin = 1
             } _: { transport in
                 let first = Task { try await whole(transport, Request(.get, url: server.url())) }
                 try await server.counts.wait("the first request") { $0.requests == 1 }
@@ -157,7 +157,7 @@ extension NIOTransportTests {
             let server = try RawServer.answering { connection, _, _ in connection.waitForEnd() }
             defer { server.stop() }
             try await withNIO {
-                $0.maximumConnectionsPerOrigin = 1
+                $0.maxConnectionsPerOrigin = 1
             } _: { transport in
                 let first = Task { try await whole(transport, Request(.get, url: server.url())) }
                 try await server.counts.wait("the first request") { $0.requests == 1 }
@@ -176,7 +176,7 @@ extension NIOTransportTests {
             let server = try RawServer.answering { connection, _, _ in connection.waitForEnd() }
             defer { server.stop() }
             var configuration = NIOTransport.Configuration()
-            configuration.maximumConnectionsPerOrigin = 1
+            configuration.maxConnectionsPerOrigin = 1
             let transport = try NIOTransport(configuration)
             let tasks = (0..<2).map { _ in Task { try await whole(transport, Request(.get, url: server.url())) } }
             try await server.counts.wait("a request") { $0.requests == 1 }
