@@ -208,6 +208,8 @@ import Testing
             error.description
                 == "GET https://a.example/x?token=REDACTED: status 302 Found; the redirect was not followed: add .redirect() to the stack, or allow it"
         )
+        let nowhere = try await Self.status(.found, [.location: ""])
+        #expect(nowhere.description == "GET https://a.example/x?token=REDACTED: status 302 Found")
     }
 
     @Test func aFileThatCannotBeSentHasItsOwnSuggestion() {
