@@ -227,7 +227,31 @@ import Testing
         #expect(text?.failureReason == "Its path holds text that is not ASCII, which must be percent-encoded.")
         let empty = #expect(throws: InvalidURLError.self) { try HTTPURL("") }
         #expect(empty?.description == "invalid URL '': it is empty; write http:// or https:// and a host")
+        #expect(text?.recoverySuggestion == "Correct the address, then try again.")
         #expect(InvalidURLError("a", .notAnOrigin).recoverySuggestion == nil)
+    }
+
+    @Test func anAddressThatTheAppPutTogetherWronglyHasNoSuggestionForPeople() throws {
+        let path = "/users/7"
+        let query = URLQuery(percentEncoded: "a=b c")
+        let refused = [
+            #expect(throws: InvalidURLError.self) { try Request(.get, "\(path)") },
+            #expect(throws: InvalidURLError.self) { try Request(.get, "/a b") },
+            #expect(throws: InvalidURLError.self) { try Request(.get, "/x", query: query) },
+            #expect(throws: InvalidURLError.self) { try Request(.get, "/x#top") },
+        ]
+        for error in refused {
+            let error = try #require(error)
+            #expect(error.recoverySuggestion == nil, "\(error)")
+        }
+        let typed = #expect(throws: InvalidURLError.self) { try HTTPURL("https://a.example/a b") }
+        #expect(typed?.recoverySuggestion == "Correct the address, then try again.")
+        #expect(typed?.reason == refused[1]?.reason, "the reason is the same")
+    }
+
+    @Test func aReasonWithASemicolonInAValueIsWhole() {
+        let error = InvalidURLError("https://a.example:8;0", .invalidPort("8;0"))
+        #expect(error.failureReason == "'8;0' is not a port (1 to 65535).")
     }
 
     @Test func everyErrorOfThisLibraryDescribesItselfInAMessage() {
