@@ -69,9 +69,10 @@ import Testing
             "Connecting to the server a.example took too long.", "Timed out while connecting after 211 ms: the limit connect is 200 ms.",
             "Try again later."),
         Row(
-            transport(.timedOut, .queue, "the deadline passed", post, .notSent),
-            "POST https://a.example/x: timed out in the queue after 211 ms: the deadline passed (not sent)",
-            "The request to the server a.example waited for too long.", "Timed out in the queue after 211 ms: the deadline passed.",
+            transport(.timedOut, .queue, "the deadline of the request passed", post, .notSent),
+            "POST https://a.example/x: timed out in the queue after 211 ms: the deadline of the request passed (not sent)",
+            "The request to the server a.example waited for too long.",
+            "Timed out in the queue after 211 ms: the deadline of the request passed.",
             "Try again later."),
         Row(
             transport(.timedOut, .response, "the limit firstByte is 200 ms", post),
