@@ -1,30 +1,30 @@
 package import ErrandCore
 
-private enum RawAnswersKey: MetadataKey, OptionKey {
+private enum RawResponsesKey: MetadataKey, OptionKey {
     static var defaultValue: Bool { false }
     static var crossesOrigins: Bool { true }
 }
 
-private enum StreamedAnswerKey: MetadataKey { static var defaultValue: Bool { false } }
+private enum StreamedResponseKey: MetadataKey { static var defaultValue: Bool { false } }
 
 extension RequestOptions {
     /// Whether the sender of the request can write raw bytes to a connection.
-    package var acceptsRawAnswers: Bool {
-        get { self[RawAnswersKey.self] }
-        set { self[RawAnswersKey.self] = newValue }
+    package var acceptsRawResponses: Bool {
+        get { self[RawResponsesKey.self] }
+        set { self[RawResponsesKey.self] = newValue }
     }
 }
 
 extension ResponseMetadata {
     /// Whether the response was made before the request's body was read, and reads the body itself.
-    package var isStreamedAnswer: Bool {
-        get { self[StreamedAnswerKey.self] }
-        set { self[StreamedAnswerKey.self] = newValue }
+    package var isStreamedResponse: Bool {
+        get { self[StreamedResponseKey.self] }
+        set { self[StreamedResponseKey.self] = newValue }
     }
 
     /// Whether the body is a complete message, including its head.
-    package var isRawAnswer: Bool {
-        get { self[RawAnswersKey.self] }
-        set { self[RawAnswersKey.self] = newValue }
+    package var isRawResponse: Bool {
+        get { self[RawResponsesKey.self] }
+        set { self[RawResponsesKey.self] = newValue }
     }
 }
