@@ -105,7 +105,7 @@ extension HTTPResponse {
     /// redirect that was not followed; empty where it says neither.
     package var shownRemarks: String {
         (headerFields.retryAfter.map { "; the server asks to wait for \($0.inWords)" } ?? "")
-            + (isRedirect ? "; the redirect was not followed: add .redirect() to the stack, or allow it" : "")
+            + (isRedirect ? "; the redirect was not followed: add .redirect() to the stack, or change its policy" : "")
     }
 }
 

@@ -125,7 +125,7 @@ public struct ValidateMiddleware: HTTPMiddleware {
             deadline,
             onTimeout: {
                 TransportError(
-                    .timedOut, phase: .backoff, message: "\(deadline.passedMessage), during the work before it",
+                    .timedOut, phase: .backoff, message: "\(deadline.passedMessage), during the work before the retry",
                     elapsed: before - deadline.remaining, request: request, delivery: .sent)
             }, discard: { _ in }, operation: work)
     }

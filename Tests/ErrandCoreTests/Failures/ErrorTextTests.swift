@@ -207,7 +207,7 @@ import Testing
         let error = try await Self.status(.found, [.location: "/y"])
         #expect(
             error.description
-                == "GET https://a.example/x?token=REDACTED: status 302 Found; the redirect was not followed: add .redirect() to the stack, or allow it"
+                == "GET https://a.example/x?token=REDACTED: status 302 Found; the redirect was not followed: add .redirect() to the stack, or change its policy"
         )
         let nowhere = try await Self.status(.found, [.location: ""])
         #expect(nowhere.description == "GET https://a.example/x?token=REDACTED: status 302 Found")
