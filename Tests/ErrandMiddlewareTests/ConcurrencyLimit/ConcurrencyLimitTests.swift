@@ -4,7 +4,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct LimitConcurrencyTests {
+@Suite(.timeLimit(.minutes(5))) struct ConcurrencyLimitTests {
     /// Answers when it is told to, and knows how many are under way.
     private final class Gate: HTTPSender {
         private struct State {
