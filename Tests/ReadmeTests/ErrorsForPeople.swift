@@ -42,7 +42,7 @@ func reason(of error: StatusError) -> String {
 
 nonisolated struct APIProblem: Error, Decodable { var reason: String }
 
-func client(of stack: HTTPStack) -> APIClient { APIClient(stack, failure: APIProblem.self) }
+func client(of stack: HTTPStack) -> APIClient { APIClient(stack, errorType: APIProblem.self) }
 
 func rename(_ id: Int, with api: APIClient) async throws -> String {
     do {

@@ -14,13 +14,13 @@ internal import ErrandMiddleware
 ///
 /// ## Errors of the API
 ///
-/// If the API describes its failures in JSON, give their type as `failure:`. A body that has it is thrown as that error in place of the
+/// If the API describes its failures in JSON, give their type as `errorType:`. A body that has it is thrown as that error in place of the
 /// `StatusError`; log, metrics and spans show the call with its status all the same:
 ///
 /// ```swift
 /// struct APIProblem: Error, Decodable { var reason: String }
 ///
-/// let client = APIClient(stack, failure: APIProblem.self)
+/// let client = APIClient(stack, errorType: APIProblem.self)
 /// do {
 ///     try await client.post("/orders", body: .json(order))
 /// } catch let problem as APIProblem {
@@ -41,7 +41,7 @@ public struct APIClient: Sendable {
     /// The size in bytes above which a body that is decoded is refused.
     public let bodyLimitBytes: Int
     /// The error of the app's own that the body of an unwanted status is decoded as; `nil` where it stays a `StatusError`.
-    public let failure: (any (Error & Decodable).Type)?
+    public let errorType: (any (Error & Decodable).Type)?
     private let validated: HTTPStack
 
     /// A client over a stack.
@@ -50,14 +50,14 @@ public struct APIClient: Sendable {
     ///   - stack: with a base URL by `server`, unless the paths of all calls are whole URLs.
     ///   - json: ISO 8601 dates, and members named as the properties, by default.
     ///   - bodyLimitBytes: at least 0, 64 MiB by default. A longer body is a ``/ErrandCore/TransportError`` with the code `bodyTooLarge`.
-    ///   - failure: the error type that the bodies of failures hold, decoded by `json`. A body that is not one of these is a `StatusError`, as
+    ///   - errorType: the error type that the bodies of failures hold, decoded by `json`. A body that is not one of these is a `StatusError`, as
     ///     all are with `nil`, the default.
     public init(
         _ stack: HTTPStack, json: JSONCoding = .standard, bodyLimitBytes: Int = ResponseBody.defaultCollectLimitBytes,
-        failure: (any (Error & Decodable).Type)? = nil
+        errorType: (any (Error & Decodable).Type)? = nil
     ) {
         precondition(bodyLimitBytes >= 0, "bodyLimitBytes must be at least 0 (is \(bodyLimitBytes))")
-        (self.stack, self.json, self.bodyLimitBytes, self.failure) = (stack, json, bodyLimitBytes, failure)
+        (self.stack, self.json, self.bodyLimitBytes, self.errorType) = (stack, json, bodyLimitBytes, errorType)
         validated = stack.alwaysPasses(.validateStatus) ? stack : stack.wrapped(by: ValidateStatusMiddleware.unlessJudged)
     }
 
@@ -67,19 +67,19 @@ public struct APIClient: Sendable {
     ///   - sender: gets the requests.
     ///   - json: ISO 8601 dates, and members named as the properties, by default.
     ///   - bodyLimitBytes: at least 0, 64 MiB by default. A longer body is a ``/ErrandCore/TransportError`` with the code `bodyTooLarge`.
-    ///   - failure: the error type that the bodies of failures hold; `nil` by default.
+    ///   - errorType: the error type that the bodies of failures hold; `nil` by default.
     public init(
         _ sender: some HTTPSender, json: JSONCoding = .standard, bodyLimitBytes: Int = ResponseBody.defaultCollectLimitBytes,
-        failure: (any (Error & Decodable).Type)? = nil
+        errorType: (any (Error & Decodable).Type)? = nil
     ) {
-        self.init(HTTPStack(sender), json: json, bodyLimitBytes: bodyLimitBytes, failure: failure)
+        self.init(HTTPStack(sender), json: json, bodyLimitBytes: bodyLimitBytes, errorType: errorType)
     }
 
     // MARK: Typed calls
 
     /// Makes a call and returns its value.
     ///
-    /// - Throws: `StatusError`, or the error of the app's own (``failure``), for any status but 2xx; ``ResponseDecodingError`` for a body that does
+    /// - Throws: `StatusError`, or the error of the app's own (``errorType``), for any status but 2xx; ``ResponseDecodingError`` for a body that does
     ///   not have the declared type; the error of a decoding of your own; ``/ErrandCore/TransportError`` and the failures of middleware;
     ///   `CancellationError`. Before anything is sent: ``/ErrandCore/InvalidURLError``; `EncodingError`; ``/ErrandCore/FileReadError`` if the file of a body can't be
     ///   opened; ``/ErrandCore/UnservedOptionError`` for an option without its middleware.
@@ -162,7 +162,7 @@ public struct APIClient: Sendable {
 
     /// The response to any request, with its body unread. Its status is checked as that of a typed call.
     ///
-    /// - Throws: `StatusError`, or the error of the app's own (``failure``), for any status but 2xx, and what else the stack throws.
+    /// - Throws: `StatusError`, or the error of the app's own (``errorType``), for any status but 2xx, and what else the stack throws.
     @concurrent public func send(_ request: Request) async throws -> Response {
         var request = request
         request.options.call.json = json
@@ -178,8 +178,8 @@ public struct APIClient: Sendable {
         func decoded(_ type: (some Error & Decodable).Type, _ refused: StatusError) -> (any Error)? {
             try? refused.json(as: type, coding: json)
         }
-        guard let failure, let refused = error as? StatusError else { return error }
-        return decoded(failure, refused) ?? error
+        guard let errorType, let refused = error as? StatusError else { return error }
+        return decoded(errorType, refused) ?? error
     }
 
     /// The value of a response, by the coding and the limit of this client. Reads its body. For JSON, `response.json(as: User.self)` is shorter, and has

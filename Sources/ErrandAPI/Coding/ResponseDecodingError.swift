@@ -86,9 +86,7 @@ public struct ResponseDecodingError: RequestFailure {
     /// the coding writes for it.
     private static func names(of path: [any CodingKey], in body: Data, _ error: any Error, _ coding: JSONCoding) -> [String] {
         var names = path.map(\.stringValue)
-        if case .keyNotFound(let key, _) = error as? DecodingError, let written = try? coding.encode(Member(key)),
-            case .object(let members)? = try? JSONValue(parsing: written), let name = members.keys.first
-        {
+        if case .keyNotFound(let key, _) = error as? DecodingError, let name = try? coding.name(of: key) {
             names[names.endIndex - 1] = name
         }
         func plain(_ name: String) -> String { name.filter { $0 != "_" && $0 != "-" }.lowercased() }
@@ -111,25 +109,6 @@ public struct ResponseDecodingError: RequestFailure {
             }
         }
         return names
-    }
-
-    /// An object with one member.
-    private struct Member: Encodable {
-        private struct Key: CodingKey {
-            let stringValue: String
-            var intValue: Int? { nil }
-            init(stringValue: String) { self.stringValue = stringValue }
-            init?(intValue: Int) { nil }
-        }
-
-        private let key: Key
-
-        init(_ key: any CodingKey) { self.key = Key(stringValue: key.stringValue) }
-
-        func encode(to encoder: any Encoder) throws {
-            var container = encoder.container(keyedBy: Key.self)
-            try container.encode(true, forKey: key)
-        }
     }
 
     /// Whether a key is text of the body, which may be a secret: one of a dictionary, or of a type that takes any key. Keys that a type declares are

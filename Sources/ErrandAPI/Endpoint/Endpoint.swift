@@ -66,12 +66,12 @@ public struct Endpoint<Output: Sendable>: Sendable {
         (self.body, self.decoding) = (body, decoding)
     }
 
-    /// The same call with another option: `.list(of: "apple").with(\.timeout, .seconds(2))`. The first choice for one option.
+    /// The same call with one option changed: `.list(of: "apple").with(\.timeout, .seconds(2))`. To change several, give a closure.
     public func with<Value>(_ option: WritableKeyPath<RequestOptions, Value>, _ value: Value) -> Self {
         with { $0[keyPath: option] = value }
     }
 
-    /// The same call with several other options: `.list(of: "apple").with { $0.timeout = .seconds(2); $0.retry = .off }`.
+    /// The same call with several options changed: `.list(of: "apple").with { $0.timeout = .seconds(2); $0.retry = .off }`.
     public func with(_ change: (inout RequestOptions) -> Void) -> Self {
         var copy = self
         change(&copy.options)

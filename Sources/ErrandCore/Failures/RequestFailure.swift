@@ -31,8 +31,8 @@ public protocol RequestFailure: LocalizedError, CustomStringConvertible {
     var bodyPrefix: Data { get }
     /// The attempts before this one, oldest first; retry adds them.
     var attempts: [AttemptRecord] { get set }
-    /// Why there was no further attempt, though one was called for; `nil` where none was. Retry sets it; a type without a property of this
-    /// name ignores it.
+    /// Why there was no further attempt, though one was called for; `nil` where none was. `retry` and response validators set it; a type without
+    /// a property of this name ignores it.
     var retryStop: RetryStop? { get set }
     /// Whether a server got the request, in any attempt of the call: `notSent` only if nothing left in this attempt and in all of ``attempts``.
     var delivery: Delivery { get }

@@ -8,7 +8,7 @@ public import ErrandFormats
 /// GET https://a.example/x: status 503 Service Unavailable; the server asks to wait for 30 s; attempt 1: 503, then waited 100 ms
 /// ```
 ///
-/// To catch an error type of the API's own in its place, give it to the client: `APIClient(stack, failure: APIProblem.self)`.
+/// To catch an error type of the API's own in its place, give it to the client: `APIClient(stack, errorType: APIProblem.self)`.
 public struct StatusError: RequestFailure {
     /// The most that an error keeps of the response's body: 64 KiB. The rest is abandoned.
     public static let bodyLimitBytes = 64 * 1024
@@ -105,8 +105,7 @@ extension HTTPResponse {
     /// redirect that was not followed; empty where it says neither.
     package var shownRemarks: String {
         (headerFields.retryAfter.map { "; the server asks to wait for \($0.inWords)" } ?? "")
-            + ([301, 302, 303, 307, 308].contains(status.code) && headerFields.contains(.location)
-                ? "; the redirect was not followed: add .redirect() to the stack, or allow it" : "")
+            + (isRedirect ? "; the redirect was not followed: add .redirect() to the stack, or change its policy" : "")
     }
 }
 

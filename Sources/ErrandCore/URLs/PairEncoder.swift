@@ -14,7 +14,7 @@ struct EncodedPair: Sendable, Hashable {
     ///
     /// - Throws: `EncodingError` if `value` has no named members, if a member is nested, and what `value` itself throws.
     static func pairs(of value: some Encodable, coding: JSONCoding) throws -> [EncodedPair] {
-        let storage = PairStorage(encoder: coding.encoder)
+        let storage = PairStorage(coding: coding)
         if let dictionary = value as? any StringKeyedDictionary {
             // A dictionary has another order in each process.
             for (name, member) in dictionary.members.sorted(by: { $0.name < $1.name }) {
@@ -47,11 +47,12 @@ private final class PairStorage {
 
     var pairs: [EncodedPair] = []
     /// Says how the names of properties, dates and data are written.
+    private let coding: JSONCoding
     private let encoder: JSONEncoder
     /// The first thing that can't be encoded: the functions that make containers can't throw.
     private var failure: EncodingError?
 
-    init(encoder: JSONEncoder) { self.encoder = encoder }
+    init(coding: JSONCoding) { (self.coding, encoder) = (coding, coding.encoder) }
 
     func encode(_ value: some Encodable, at position: Position, path: [any CodingKey]) throws {
         if let failure { throw failure }
@@ -78,7 +79,7 @@ private final class PairStorage {
     func member(_ key: any CodingKey, path: [any CodingKey]) -> Position {
         if case .useDefaultKeys = encoder.keyEncodingStrategy { return .member(key.stringValue) }
         do {
-            return .member(try encoder.name(of: key))
+            return .member(try coding.name(of: key))
         } catch {
             fail("the name '\(key.stringValue)' cannot be written by the JSON encoder", at: path)
             return .member(key.stringValue)
@@ -220,16 +221,6 @@ private struct PairKey: CodingKey {
     init?(intValue: Int) { self.init(intValue) }
 }
 
-/// An object with one member, to see how an encoder writes its name.
-private struct OneMember: Encodable {
-    let key: any CodingKey
-
-    func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: PairKey.self)
-        try container.encode(true, forKey: PairKey(key.stringValue))
-    }
-}
-
 extension JSONEncoder {
     /// The text that the encoder writes for a value, without quotation marks; `nil` for a value that it writes as an object or an array.
     fileprivate func text(of value: some Encodable) throws -> String? {
@@ -239,10 +230,5 @@ extension JSONEncoder {
         case .number(let number): number.description
         default: nil
         }
-    }
-
-    /// The name that the encoder writes for a property.
-    fileprivate func name(of key: any CodingKey) throws -> String {
-        try JSONValue(parsing: encode(OneMember(key: key))).objectValue?.keys.first ?? key.stringValue
     }
 }
