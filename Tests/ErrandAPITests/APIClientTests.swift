@@ -40,7 +40,7 @@ private enum Users {
             Stub(.get, "/coded").responds(.data(Data(#"{"error_code":7}"#.utf8), status: .conflict)),
             Stub(.get, "/page").responds(.status(.badGateway, text: "<html>")),
             Stub(.get, "/fine").responds(.data(Data(#"{"error_code":7}"#.utf8))))
-        let client = APIClient(stub.server("https://a.example"), json: JSONCoding(keys: .snakeCase), errorType: Refusal.self)
+        let client = APIClient(stub.server("https://a.example"), json: JSONCoding(keys: .snakeCase), mapError: { try $0.json(as: Refusal.self) })
         await #expect(throws: Refusal(errorCode: 7)) { let _: Void = try await client.get("/coded") }
         await #expect(throws: Refusal(errorCode: 7)) { try await client.data(Endpoint<Void>.get("/coded")) }
         await #expect(throws: Refusal(errorCode: 7)) { try await client.send(Endpoint<Void>.get("/coded")) }
@@ -49,6 +49,12 @@ private enum Users {
         #expect(other?.status == .badGateway, "not what the API describes")
         let _: Void = try await client.get("/fine")
         #expect(stub.openBodyCount == 0)
+        struct Own: Error {
+            let refused: StatusError
+        }
+        let keeping = APIClient(stub.server("https://a.example")) { Own(refused: $0) }
+        let own = await #expect(throws: Own.self) { let _: Void = try await keeping.get("/page") }
+        #expect(own?.refused.isServerError == true)
         let plain = APIClient(stub.server("https://a.example"))
         await #expect(throws: StatusError.self) { let _: Void = try await plain.get("/coded") }
     }

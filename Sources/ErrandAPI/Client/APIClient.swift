@@ -14,13 +14,16 @@ internal import ErrandMiddleware
 ///
 /// ## Errors of the API
 ///
-/// If the API describes its failures in JSON, give their type as `errorType:`. A body that has it is thrown as that error in place of the
-/// `StatusError`; log, metrics and spans show the call with its status all the same:
+/// If the API describes its failures, make an error of your own of them in one place. It is thrown in place of the `StatusError`; log, metrics and
+/// spans show the call with its status all the same:
 ///
 /// ```swift
-/// struct APIProblem: Error, Decodable { var reason: String }
+/// struct APIProblem: LocalizedError, Decodable {
+///     var reason: String
+///     var errorDescription: String? { reason }
+/// }
 ///
-/// let client = APIClient(stack, errorType: APIProblem.self)
+/// let client = APIClient(stack) { refused in try refused.json(as: APIProblem.self) }
 /// do {
 ///     try await client.post("/orders", body: .json(order))
 /// } catch let problem as APIProblem {
@@ -40,8 +43,7 @@ public struct APIClient: Sendable {
     public let json: JSONCoding
     /// The size in bytes above which a body that is decoded is refused.
     public let bodyLimitBytes: Int
-    /// The error of the app's own that the body of an unwanted status is decoded as; `nil` where it stays a `StatusError`.
-    public let errorType: (any (Error & Decodable).Type)?
+    private let mapError: (@Sendable (StatusError) throws -> any Error)?
     private let validated: HTTPStack
 
     /// A client over a stack.
@@ -50,14 +52,14 @@ public struct APIClient: Sendable {
     ///   - stack: with a base URL by `server`, unless the paths of all calls are whole URLs.
     ///   - json: ISO 8601 dates, and members named as the properties, by default.
     ///   - bodyLimitBytes: at least 0, 64 MiB by default. A longer body is a ``/ErrandCore/TransportError`` with the code `bodyTooLarge`.
-    ///   - errorType: the error type that the bodies of failures hold, decoded by `json`. A body that is not one of these is a `StatusError`, as
-    ///     all are with `nil`, the default.
+    ///   - mapError: returns the error to throw for a refused response, such as one that it decodes from the body. Keep the `StatusError` in it if you
+    ///     need the status later. If it throws, the `StatusError` is thrown. `nil`, the default, keeps every `StatusError`.
     public init(
         _ stack: HTTPStack, json: JSONCoding = .standard, bodyLimitBytes: Int = ResponseBody.defaultCollectLimitBytes,
-        errorType: (any (Error & Decodable).Type)? = nil
+        mapError: (@Sendable (_ refused: StatusError) throws -> any Error)? = nil
     ) {
         precondition(bodyLimitBytes >= 0, "bodyLimitBytes must be at least 0 (is \(bodyLimitBytes))")
-        (self.stack, self.json, self.bodyLimitBytes, self.errorType) = (stack, json, bodyLimitBytes, errorType)
+        (self.stack, self.json, self.bodyLimitBytes, self.mapError) = (stack, json, bodyLimitBytes, mapError)
         validated = stack.alwaysPasses(.validateStatus) ? stack : stack.wrapped(by: ValidateStatusMiddleware.unlessJudged)
     }
 
@@ -67,19 +69,19 @@ public struct APIClient: Sendable {
     ///   - sender: gets the requests.
     ///   - json: ISO 8601 dates, and members named as the properties, by default.
     ///   - bodyLimitBytes: at least 0, 64 MiB by default. A longer body is a ``/ErrandCore/TransportError`` with the code `bodyTooLarge`.
-    ///   - errorType: the error type that the bodies of failures hold; `nil` by default.
+    ///   - mapError: returns the error to throw for a refused response; `nil` by default.
     public init(
         _ sender: some HTTPSender, json: JSONCoding = .standard, bodyLimitBytes: Int = ResponseBody.defaultCollectLimitBytes,
-        errorType: (any (Error & Decodable).Type)? = nil
+        mapError: (@Sendable (_ refused: StatusError) throws -> any Error)? = nil
     ) {
-        self.init(HTTPStack(sender), json: json, bodyLimitBytes: bodyLimitBytes, errorType: errorType)
+        self.init(HTTPStack(sender), json: json, bodyLimitBytes: bodyLimitBytes, mapError: mapError)
     }
 
     // MARK: Typed calls
 
     /// Makes a call and returns its value.
     ///
-    /// - Throws: `StatusError`, or the error of the app's own (``errorType``), for any status but 2xx; ``ResponseDecodingError`` for a body that does
+    /// - Throws: `StatusError`, or the error that `mapError` makes of it, for any status but 2xx; ``ResponseDecodingError`` for a body that does
     ///   not have the declared type; the error of a decoding of your own; ``/ErrandCore/TransportError`` and the failures of middleware;
     ///   `CancellationError`. Before anything is sent: ``/ErrandCore/InvalidURLError``; `EncodingError`; ``/ErrandCore/FileReadError`` if the file of a body can't be
     ///   opened; ``/ErrandCore/UnservedOptionError`` for an option without its middleware.
@@ -162,24 +164,21 @@ public struct APIClient: Sendable {
 
     /// The response to any request, with its body unread. Its status is checked as that of a typed call.
     ///
-    /// - Throws: `StatusError`, or the error of the app's own (``errorType``), for any status but 2xx, and what else the stack throws.
+    /// - Throws: `StatusError`, or the error that `mapError` makes of it, for any status but 2xx, and what else the stack throws.
     @concurrent public func send(_ request: Request) async throws -> Response {
         var request = request
         request.options.call.json = json
         do {
             return try await validated.send(request)
         } catch {
-            throw ownFailure(error)
+            throw mapped(error, of: request)
         }
     }
 
-    /// The app's own error, where the body of a refused response is one.
-    private func ownFailure(_ error: any Error) -> any Error {
-        func decoded(_ type: (some Error & Decodable).Type, _ refused: StatusError) -> (any Error)? {
-            try? refused.json(as: type, coding: json)
-        }
-        guard let errorType, let refused = error as? StatusError else { return error }
-        return decoded(errorType, refused) ?? error
+    /// The app's own error for a refused response. That of another request, which a middleware or a validator has sent, stays as it is.
+    private func mapped(_ error: any Error, of request: Request) -> any Error {
+        guard let mapError, let refused = error as? StatusError, refused.request?.id == request.id else { return error }
+        return (try? mapError(refused)) ?? error
     }
 
     /// The value of a response, by the coding and the limit of this client. Reads its body. For JSON, `response.json(as: User.self)` is shorter, and has

@@ -8,7 +8,7 @@ public import ErrandFormats
 /// GET https://a.example/x: status 503 Service Unavailable; the server asks to wait for 30 s; attempt 1: 503, then waited 100 ms
 /// ```
 ///
-/// To catch an error type of the API's own in its place, give it to the client: `APIClient(stack, errorType: APIProblem.self)`.
+/// To catch an error of your own in its place, let the client make it: `APIClient(stack) { refused in try refused.json(as: APIProblem.self) }`.
 public struct StatusError: RequestFailure {
     /// The most that an error keeps of the response's body: 64 KiB. The rest is abandoned.
     public static let bodyLimitBytes = 64 * 1024
