@@ -64,7 +64,8 @@ public struct EndpointBody: Sendable {
         EndpointBody(contentType: contentType) { _ in .data(data) }
     }
 
-    /// A file, read while it is sent. It is opened when the request is built.
+    /// A file, read while it is sent. It is opened when the request is built, which throws a ``/ErrandCore/FileReadError`` if there is no such file,
+    /// or if `url` is not a file URL.
     public static func file(_ url: URL, contentType: String = "application/octet-stream") -> EndpointBody {
         EndpointBody(contentType: contentType) { _ in try .file(url) }
     }
