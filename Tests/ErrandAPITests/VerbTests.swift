@@ -118,7 +118,10 @@ private struct User: Codable, Sendable, Equatable {
         try await client.post("/x", body: .form(Login(user: "joe b", scopes: ["r", "w"], hint: nil)))
         #expect(stub.requests.map(\.text) == ["z=1+2&a=%C3%A4", "a=%C3%A4&z=1+2", "user=joe+b&scopes=r&scopes=w"])
         #expect(stub.requests.allSatisfy { $0.headers[.contentType] == "application/x-www-form-urlencoded" })
-        await #expect(throws: EncodingError.self) { try await client.post("/x", body: .form(["user": Login(user: "", scopes: [])])) }
+        let error = await #expect(throws: RequestEncodingError.self) {
+            try await client.post("/x", body: .form(["user": Login(user: "", scopes: [])]))
+        }
+        #expect(error?.underlying is EncodingError && error?.typeName == "[String: Login]")
         #expect(stub.requests.count == 3, "a value that is no form fails before anything is sent")
     }
 

@@ -76,8 +76,7 @@ extension APIClient {
         _ endpoint: Endpoint<Output>, progress: @escaping @Sendable (TransferProgress) -> Void
     ) async throws -> Output {
         var reported = endpoint
-        reported.body = .raw(
-            try endpoint.body.requestBody(json).reportingProgress(progress), contentType: endpoint.body.contentType)
+        reported.body = endpoint.body.reportingProgress(progress)
         return try await value(reported)
     }
 
