@@ -125,6 +125,14 @@ private struct User: Codable, Sendable, Equatable {
         #expect(stub.requests.count == 3, "a value that is no form fails before anything is sent")
     }
 
+    @Test func aTimeoutThatIsNotMoreThanZeroSaysSo() async throws {
+        let stub = StubTransport(Stub().responds(.status(.ok)))
+        let client = APIClient(stub.timeout(.seconds(5)).server("https://a.example"))
+        let error = await #expect(throws: TransportError.self) { try await client.get("/x", timeout: .seconds(-1)) }
+        let text = error?.description ?? ""
+        #expect(text.contains("the limit timeout is -1 s, set by request.options.timeout; it must be more than zero"), "\(text)")
+    }
+
     // MARK: Any JSON
 
     @Test func anyJSONIsReadAndSentWithAllItsDigits() async throws {

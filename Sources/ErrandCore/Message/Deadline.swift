@@ -70,6 +70,7 @@ public struct Deadline: Sendable, CustomStringConvertible {
             case .attemptOption: ("attempt", "request.options.attemptTimeout")
             }
         return PhaseTimeouts.message([(name, limit.duration)], setBy: origin)
+            + (limit.duration > .zero ? "" : "; it must be more than zero")
     }
 
     /// The remaining time; zero or negative once the deadline has passed.
