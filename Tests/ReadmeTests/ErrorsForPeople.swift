@@ -40,7 +40,11 @@ func reason(of error: StatusError) -> String {
     return (try? error.json(as: ServerMessage.self))?.reason ?? error.localizedDescription
 }
 
-nonisolated struct APIProblem: Error, Decodable { var reason: String }
+nonisolated struct APIProblem: LocalizedError, Decodable {
+    var reason: String
+
+    var errorDescription: String? { reason }
+}
 
 func client(of stack: HTTPStack) -> APIClient { APIClient(stack, failure: APIProblem.self) }
 

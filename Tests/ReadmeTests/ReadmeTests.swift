@@ -298,6 +298,7 @@ import Testing
             #expect(isShown, "\(text)", sourceLocation: location)
         }
         let clock = ManualClock()
+        #expect(APIProblem(reason: "taken").localizedDescription == "taken")
         let stub = StubTransport(
             Stub(.post, "/notes").responds(
                 .status(.created, headers: [.location: "/notes/7"], text: #"{"id":7}"#), repeatingLast: true),

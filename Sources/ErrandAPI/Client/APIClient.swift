@@ -18,7 +18,10 @@ internal import ErrandMiddleware
 /// `StatusError`; log, metrics and spans show the call with its status all the same:
 ///
 /// ```swift
-/// struct APIProblem: Error, Decodable { var reason: String }
+/// struct APIProblem: LocalizedError, Decodable {
+///     var reason: String
+///     var errorDescription: String? { reason }
+/// }
 ///
 /// let client = APIClient(stack, failure: APIProblem.self)
 /// do {
