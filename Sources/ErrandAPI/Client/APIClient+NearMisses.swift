@@ -369,6 +369,154 @@ extension APIClient {
     ) async throws { throw Unavailable() }
 }
 
+// MARK: - Bytes, text or a file as a body
+
+extension APIClient {
+    /// Not available: bytes as a body are `.data(data)`.
+    @available(*, unavailable, message: "write body: .data(data)")
+    @_disfavoredOverload
+    public func post<Value: Decodable & Sendable>(
+        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: Data,
+        timeout: Duration? = nil, as type: Value.Type = Value.self, options: @Sendable (inout RequestOptions) -> Void = { _ in }
+    ) async throws -> Value { throw Unavailable() }
+
+    /// Not available: bytes as a body are `.data(data)`.
+    @available(*, unavailable, message: "write body: .data(data)")
+    @_disfavoredOverload
+    public func post(
+        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: Data,
+        timeout: Duration? = nil, options: @Sendable (inout RequestOptions) -> Void = { _ in }
+    ) async throws { throw Unavailable() }
+
+    /// Not available: bytes as a body are `.data(data)`.
+    @available(*, unavailable, message: "write body: .data(data)")
+    @_disfavoredOverload
+    public func put<Value: Decodable & Sendable>(
+        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: Data,
+        timeout: Duration? = nil, as type: Value.Type = Value.self, options: @Sendable (inout RequestOptions) -> Void = { _ in }
+    ) async throws -> Value { throw Unavailable() }
+
+    /// Not available: bytes as a body are `.data(data)`.
+    @available(*, unavailable, message: "write body: .data(data)")
+    @_disfavoredOverload
+    public func put(
+        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: Data,
+        timeout: Duration? = nil, options: @Sendable (inout RequestOptions) -> Void = { _ in }
+    ) async throws { throw Unavailable() }
+
+    /// Not available: bytes as a body are `.data(data)`.
+    @available(*, unavailable, message: "write body: .data(data)")
+    @_disfavoredOverload
+    public func patch<Value: Decodable & Sendable>(
+        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: Data,
+        timeout: Duration? = nil, as type: Value.Type = Value.self, options: @Sendable (inout RequestOptions) -> Void = { _ in }
+    ) async throws -> Value { throw Unavailable() }
+
+    /// Not available: bytes as a body are `.data(data)`.
+    @available(*, unavailable, message: "write body: .data(data)")
+    @_disfavoredOverload
+    public func patch(
+        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: Data,
+        timeout: Duration? = nil, options: @Sendable (inout RequestOptions) -> Void = { _ in }
+    ) async throws { throw Unavailable() }
+
+    /// Not available: text as a body is `.text(text)`.
+    @available(*, unavailable, message: "write body: .text(text)")
+    @_disfavoredOverload
+    public func post<Value: Decodable & Sendable>(
+        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: String,
+        timeout: Duration? = nil, as type: Value.Type = Value.self, options: @Sendable (inout RequestOptions) -> Void = { _ in }
+    ) async throws -> Value { throw Unavailable() }
+
+    /// Not available: text as a body is `.text(text)`.
+    @available(*, unavailable, message: "write body: .text(text)")
+    @_disfavoredOverload
+    public func post(
+        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: String,
+        timeout: Duration? = nil, options: @Sendable (inout RequestOptions) -> Void = { _ in }
+    ) async throws { throw Unavailable() }
+
+    /// Not available: text as a body is `.text(text)`.
+    @available(*, unavailable, message: "write body: .text(text)")
+    @_disfavoredOverload
+    public func put<Value: Decodable & Sendable>(
+        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: String,
+        timeout: Duration? = nil, as type: Value.Type = Value.self, options: @Sendable (inout RequestOptions) -> Void = { _ in }
+    ) async throws -> Value { throw Unavailable() }
+
+    /// Not available: text as a body is `.text(text)`.
+    @available(*, unavailable, message: "write body: .text(text)")
+    @_disfavoredOverload
+    public func put(
+        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: String,
+        timeout: Duration? = nil, options: @Sendable (inout RequestOptions) -> Void = { _ in }
+    ) async throws { throw Unavailable() }
+
+    /// Not available: text as a body is `.text(text)`.
+    @available(*, unavailable, message: "write body: .text(text)")
+    @_disfavoredOverload
+    public func patch<Value: Decodable & Sendable>(
+        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: String,
+        timeout: Duration? = nil, as type: Value.Type = Value.self, options: @Sendable (inout RequestOptions) -> Void = { _ in }
+    ) async throws -> Value { throw Unavailable() }
+
+    /// Not available: text as a body is `.text(text)`.
+    @available(*, unavailable, message: "write body: .text(text)")
+    @_disfavoredOverload
+    public func patch(
+        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: String,
+        timeout: Duration? = nil, options: @Sendable (inout RequestOptions) -> Void = { _ in }
+    ) async throws { throw Unavailable() }
+
+    /// Not available: a file as a body is `.file(url)`.
+    @available(*, unavailable, message: "write body: .file(url)")
+    @_disfavoredOverload
+    public func post<Value: Decodable & Sendable>(
+        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: URL,
+        timeout: Duration? = nil, as type: Value.Type = Value.self, options: @Sendable (inout RequestOptions) -> Void = { _ in }
+    ) async throws -> Value { throw Unavailable() }
+
+    /// Not available: a file as a body is `.file(url)`.
+    @available(*, unavailable, message: "write body: .file(url)")
+    @_disfavoredOverload
+    public func post(
+        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: URL,
+        timeout: Duration? = nil, options: @Sendable (inout RequestOptions) -> Void = { _ in }
+    ) async throws { throw Unavailable() }
+
+    /// Not available: a file as a body is `.file(url)`.
+    @available(*, unavailable, message: "write body: .file(url)")
+    @_disfavoredOverload
+    public func put<Value: Decodable & Sendable>(
+        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: URL,
+        timeout: Duration? = nil, as type: Value.Type = Value.self, options: @Sendable (inout RequestOptions) -> Void = { _ in }
+    ) async throws -> Value { throw Unavailable() }
+
+    /// Not available: a file as a body is `.file(url)`.
+    @available(*, unavailable, message: "write body: .file(url)")
+    @_disfavoredOverload
+    public func put(
+        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: URL,
+        timeout: Duration? = nil, options: @Sendable (inout RequestOptions) -> Void = { _ in }
+    ) async throws { throw Unavailable() }
+
+    /// Not available: a file as a body is `.file(url)`.
+    @available(*, unavailable, message: "write body: .file(url)")
+    @_disfavoredOverload
+    public func patch<Value: Decodable & Sendable>(
+        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: URL,
+        timeout: Duration? = nil, as type: Value.Type = Value.self, options: @Sendable (inout RequestOptions) -> Void = { _ in }
+    ) async throws -> Value { throw Unavailable() }
+
+    /// Not available: a file as a body is `.file(url)`.
+    @available(*, unavailable, message: "write body: .file(url)")
+    @_disfavoredOverload
+    public func patch(
+        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: URL,
+        timeout: Duration? = nil, options: @Sendable (inout RequestOptions) -> Void = { _ in }
+    ) async throws { throw Unavailable() }
+}
+
 // MARK: - An endpoint, and a server
 
 extension APIClient {

@@ -83,7 +83,7 @@ public struct APIClient: Sendable {
     ///
     /// - Throws: `StatusError`, or the error that `mapError` makes of it, for any status but 2xx; ``ResponseDecodingError`` for a body that does
     ///   not have the declared type; the error of a decoding of your own; ``/ErrandCore/TransportError`` and the failures of middleware;
-    ///   `CancellationError`. Before anything is sent: ``/ErrandCore/InvalidURLError``; `EncodingError`; ``/ErrandCore/FileReadError`` if the file of a body can't be
+    ///   `CancellationError`. Before anything is sent: ``/ErrandCore/InvalidURLError``; ``RequestEncodingError``; ``/ErrandCore/FileReadError`` if the file of a body can't be
     ///   opened; ``/ErrandCore/UnservedOptionError`` for an option without its middleware.
     @concurrent public func value<Output>(_ endpoint: Endpoint<Output>) async throws -> Output {
         try await response(endpoint).value
@@ -121,7 +121,7 @@ public struct APIClient: Sendable {
         do {
             response = try await validated.send(decoded)
         } catch {
-            throw ownFailure(error.restoringCall(of: request))
+            throw mapped(error.restoringCall(of: request), of: request)
         }
         response.restoreCall(of: request)
         let end = response.metadata.callEnd
@@ -141,7 +141,7 @@ public struct APIClient: Sendable {
 
     /// The request of a call, without the base URL.
     ///
-    /// - Throws: ``/ErrandCore/InvalidURLError``, `EncodingError`, or what opening a file throws.
+    /// - Throws: ``/ErrandCore/InvalidURLError``, ``RequestEncodingError``, or what opening a file throws.
     public func request<Output>(for endpoint: Endpoint<Output>) throws -> Request { try endpoint.request(json: json) }
 
     /// The request of a call as the stack would send it, without sending it: with the base URL and everything that the layers add.

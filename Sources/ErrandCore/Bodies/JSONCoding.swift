@@ -27,6 +27,9 @@ public struct JSONCoding: Sendable {
         /// As the properties are named.
         case asDeclared
         /// The property `userName` is the member `user_name`.
+        ///
+        /// Name acronyms as words: `imageUrl` is `image_url` in both directions. `imageURL` is written as `image_url`, which is read as `imageUrl`
+        /// and not found. To keep that name of the property, give it a coding key: `case imageURL = "imageUrl"`.
         case snakeCase
     }
 

@@ -92,8 +92,10 @@ public struct RequestBody: Sendable {
     }
 
     /// Returns a body that reads a file, or a part of it, while it is sent. See ``file(atPath:range:)``.
+    ///
+    /// - Throws: ``FileReadError``, also if `url` is not a file URL.
     public static func file(_ url: URL, range: Range<Int64>? = nil) throws -> RequestBody {
-        try file(atPath: url.path, range: range)
+        try file(atPath: FileReadError.path(of: url), range: range)
     }
 
     /// Returns a body that is a stream, which can be sent once.

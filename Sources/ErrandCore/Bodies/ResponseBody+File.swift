@@ -20,13 +20,18 @@ extension ResponseBody {
     ///   - url: a file URL, in a folder that exists.
     ///   - options: replaces an existing file and gives permissions to the owner alone, by default.
     /// - Returns: the number of bytes written, after content decoding.
-    /// - Throws: ``FileWriteError``; ``TransportError`` when the body breaks off, or is longer than ``FileWriteOptions/limitBytes``;
+    /// - Throws: ``FileWriteError``, also if `url` is not a file URL; ``TransportError`` when the body breaks off, or is longer than ``FileWriteOptions/limitBytes``;
     ///   ``BodyAlreadyUsedError``; `CancellationError`.
-    /// - Precondition: `url` is a file URL.
     @discardableResult
     @concurrent public func write(to url: URL, options: FileWriteOptions = .standard) async throws -> Int64 {
-        precondition(url.isFileURL, "url must be a file URL (its scheme is \(url.scheme ?? "missing"))")
-        return try await write(toFile: url.path, options: options)
+        let path: String
+        do {
+            path = try FileWriteError.path(of: url)
+        } catch {
+            abandon()
+            throw error
+        }
+        return try await write(toFile: path, options: options)
     }
 
     /// Writes the body to the file at `path`. See ``write(to:options:)``.

@@ -62,7 +62,7 @@ public struct Deadline: Sendable, CustomStringConvertible {
             case .timeout, .timeoutOption: "timeout"
             case .phaseTimeouts, .phaseTimeoutsOption, .attemptTimeoutOption: "attempt"
             }
-        return limit.setter.message([(name, limit.duration)])
+        return limit.setter.message([(name, limit.duration)]) + (limit.duration > .zero ? "" : "; it must be more than zero")
     }
 
     /// That a deadline has passed, where it is not known what set it.

@@ -144,6 +144,49 @@ private struct User: Decodable, Sendable {
         #expect(error?.description == "GET https://a.example/x: cannot decode Note at \(problem) (status 200)")
     }
 
+    private struct Photo: Decodable, Sendable {
+        enum CodingKeys: String, CodingKey {
+            case id
+            case imageURL
+            case noteText
+            case fileName = "file_name"
+        }
+        var id = 0
+        var imageURL = ""
+        var noteText = ""
+        var fileName = ""
+
+        init(from decoder: any Decoder) throws {
+            let container = try decoder.container(keyedBy: CodingKeys.self)
+            switch try container.decode(Int.self, forKey: .id) {
+            case 1: imageURL = try container.decode(String.self, forKey: .imageURL)
+            case 2: noteText = try container.decode(String.self, forKey: .noteText)
+            default: fileName = try container.decode(String.self, forKey: .fileName)
+            }
+        }
+    }
+
+    @Test(arguments: [
+        (
+            JSONCoding.Keys.snakeCase, #"{"id":1,"image_url":""}"#,
+            "imageURL: no such key; the body has 'image_url', which is read as 'imageUrl'"
+        ),
+        (.snakeCase, #"{"id":3,"file_name":""}"#, "file_name: no such key; the body has 'file_name', which is read as 'fileName'"),
+        (.snakeCase, #"{"id":1}"#, "image_url: no such key"),
+        (
+            .asDeclared, #"{"id":2,"note_text":""}"#,
+            "noteText: no such key; the body has 'note_text', which JSONCoding(keys: .snakeCase) reads"
+        ),
+        (.asDeclared, #"{"id":2,"NoteText":""}"#, "noteText: no such key; the body has 'NoteText'"),
+        (.asDeclared, #"{"id":2,"note":"s3cret"}"#, "noteText: no such key"),
+    ])
+    func aMissingKeyIsNotOneThatTheBodyHas(_ keys: JSONCoding.Keys, _ body: String, _ problem: String) async throws {
+        let stub = StubTransport(Stub().responds(.data(Data(body.utf8))))
+        let client = APIClient(stub.server("https://a.example"), json: JSONCoding(keys: keys))
+        let error = await #expect(throws: ResponseDecodingError.self) { _ = try await client.get("/x", as: Photo.self) }
+        #expect(error?.description == "GET https://a.example/x: cannot decode Photo at \(problem) (status 200)")
+    }
+
     @Test func attemptsAndARedirectThatWasNotFollowedAreInTheDescription() async throws {
         let stub = StubTransport(Stub().responds(.status(.serviceUnavailable), .redirect(to: "/y")))
         let client = APIClient(
