@@ -248,6 +248,32 @@ private struct User: Decodable, Sendable {
         #expect(failure.description.hasSuffix("cannot decode Int at code: expected an Int, found a string (status 200)"))
         #expect(failure.underlying is DecodingError)
     }
+
+    /// A type that takes any key: the key of the failure is text of the body.
+    private struct AnyMembers: Decodable {
+        struct Key: CodingKey {
+            let stringValue: String
+            var intValue: Int? { nil }
+            init(stringValue: String) { self.stringValue = stringValue }
+            init?(intValue: Int) { nil }
+        }
+
+        init(from decoder: any Decoder) throws {
+            let container = try decoder.container(keyedBy: Key.self)
+            for key in container.allKeys { _ = try container.decode(Int.self, forKey: key) }
+        }
+    }
+
+    /// The key that failed was compared anew with each key of the body, which took 25 seconds.
+    @Test func theWorkIsInProportionToTheBody() async throws {
+        var text = #"{"a_\#(String(repeating: "b", count: 100_000))":"x""#
+        for index in 0..<10_000 { text += #","k\#(100_000 + index)":1"# }
+        let stub = StubTransport(Stub().responds(.data(Data((text + "}").utf8))))
+        let client = APIClient(stub.server("https://a.example"), json: JSONCoding(keys: .snakeCase))
+        let start = ContinuousClock.now
+        await #expect(throws: ResponseDecodingError.self) { let _: AnyMembers = try await client.get("/x") }
+        #expect(ContinuousClock.now - start < .seconds(8))
+    }
 }
 
 extension Array { struct Page {} }
