@@ -61,6 +61,27 @@ func bodies(_ client: APIClient, _ user: User) async throws {
     try await client.upload("/x", body: ["a": 1])  // write body: .json(value)
 }
 
+func kindsOfBodies(_ client: APIClient, _ data: Data, _ text: String, _ file: URL) async throws {
+    let _: User = try await client.post("/x", body: data)  // write body: .data(data)
+    try await client.post("/x", body: data)  // write body: .data(data)
+    let _: User = try await client.put("/x", body: data)  // write body: .data(data)
+    try await client.put("/x", body: data)  // write body: .data(data)
+    let _: User = try await client.patch("/x", body: data)  // write body: .data(data)
+    try await client.patch("/x", body: data)  // write body: .data(data)
+    let _: User = try await client.post("/x", body: text)  // write body: .text(text)
+    try await client.post("/x", body: text)  // write body: .text(text)
+    let _: User = try await client.put("/x", body: text)  // write body: .text(text)
+    try await client.put("/x", body: text)  // write body: .text(text)
+    let _: User = try await client.patch("/x", body: text)  // write body: .text(text)
+    try await client.patch("/x", body: text)  // write body: .text(text)
+    let _: User = try await client.post("/x", body: file)  // write body: .file(url)
+    try await client.post("/x", body: file)  // write body: .file(url)
+    let _: User = try await client.put("/x", body: file)  // write body: .file(url)
+    try await client.put("/x", body: file)  // write body: .file(url)
+    let _: User = try await client.patch("/x", body: file)  // write body: .file(url)
+    try await client.patch("/x", body: file)  // write body: .file(url)
+}
+
 func endpoints(_ path: String) {
     let _: Endpoint<User> = .get(path)  // write PathTemplate(verbatim: path)
     let _: Endpoint<Void> = .get(path)  // write PathTemplate(verbatim: path)

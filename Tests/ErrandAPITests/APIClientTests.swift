@@ -40,7 +40,8 @@ private enum Users {
             Stub(.get, "/coded").responds(.data(Data(#"{"error_code":7}"#.utf8), status: .conflict)),
             Stub(.get, "/page").responds(.status(.badGateway, text: "<html>")),
             Stub(.get, "/fine").responds(.data(Data(#"{"error_code":7}"#.utf8))))
-        let client = APIClient(stub.server("https://a.example"), json: JSONCoding(keys: .snakeCase), mapError: { try $0.json(as: Refusal.self) })
+        let client = APIClient(
+            stub.server("https://a.example"), json: JSONCoding(keys: .snakeCase), mapError: { try $0.json(as: Refusal.self) })
         await #expect(throws: Refusal(errorCode: 7)) { let _: Void = try await client.get("/coded") }
         await #expect(throws: Refusal(errorCode: 7)) { try await client.data(Endpoint<Void>.get("/coded")) }
         await #expect(throws: Refusal(errorCode: 7)) { try await client.send(Endpoint<Void>.get("/coded")) }
