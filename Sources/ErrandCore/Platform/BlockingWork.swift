@@ -45,6 +45,21 @@ package final class BlockingWork: Sendable {
         }
     }
 
+    /// Returns what `work` returns, or throws `CancellationError` as soon as the task is cancelled.
+    ///
+    /// Work that has begun then goes on to its end on its thread, and its value is released there; other work is not begun.
+    package static func runUntilCancelled<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
+        let outcome = Outcome<Value>()
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                outcome.wait(continuation)
+                shared.add { if !outcome.isDecided { outcome.decide(Result(catching: work)) } }
+            }
+        } onCancel: {
+            outcome.decide(.failure(CancellationError()))
+        }
+    }
+
     /// Begins `work` at once if a thread is free, and otherwise after the work that was added before.
     package func add(_ work: @escaping @Sendable () -> Void) {
         let idle = state.withLock { state in
@@ -64,5 +79,49 @@ package final class BlockingWork: Sendable {
             return next
         }
         if let next { queue.async { self.perform(next, on: queue) } }
+    }
+}
+
+/// The first result of several, for one task that waits.
+private final class Outcome<Value: Sendable>: Sendable {
+    private enum State {
+        case open
+        case awaited(CheckedContinuation<Value, any Error>)
+        /// With the result, until the task has it.
+        case decided(Result<Value, any Error>?)
+    }
+
+    private let state = Mutex(State.open)
+
+    var isDecided: Bool {
+        state.withLock { if case .decided = $0 { true } else { false } }
+    }
+
+    func wait(_ continuation: CheckedContinuation<Value, any Error>) {
+        let result = state.withLock { state -> Result<Value, any Error>? in
+            guard case .decided(let result) = state else {
+                state = .awaited(continuation)
+                return nil
+            }
+            state = .decided(nil)
+            return result
+        }
+        if let result { continuation.resume(with: result) }
+    }
+
+    /// Does nothing after the first time.
+    func decide(_ result: Result<Value, any Error>) {
+        let continuation = state.withLock { state -> CheckedContinuation<Value, any Error>? in
+            switch state {
+            case .open:
+                state = .decided(result)
+                return nil
+            case .awaited(let continuation):
+                state = .decided(nil)
+                return continuation
+            case .decided: return nil
+            }
+        }
+        continuation?.resume(with: result)
     }
 }

@@ -73,9 +73,10 @@ import Testing
         await eventually { disk.begun.value == 1 }
         #expect(file.openDescriptors == 1)
         task.cancel()
+        await #expect(throws: CancellationError.self, "the reader does not wait for the disk") { try await task.value }
         source.abandon()
+        #expect(file.openDescriptors == 1, "the read still needs it")
         disk.release(1)
-        await #expect(throws: CancellationError.self) { try await task.value }
         await eventually { file.openDescriptors == 0 }
         #expect(try await source.next() == nil)
     }

@@ -32,5 +32,15 @@ import Testing
         for number in 0..<100 { #expect(try await BlockingWork.run { number } == number) }
         struct Full: Error {}
         await #expect(throws: Full.self) { try await BlockingWork.run { throw Full() } }
+        await #expect(throws: Full.self) { try await BlockingWork.runUntilCancelled { throw Full() } }
+        #expect(try await BlockingWork.runUntilCancelled { 7 } == 7)
+    }
+
+    @Test func whoeverIsCancelledBeforeGetsNothing() async throws {
+        let task = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            return try await BlockingWork.runUntilCancelled { 7 }
+        }
+        await #expect(throws: CancellationError.self) { try await task.value }
     }
 }
