@@ -105,4 +105,19 @@ import Testing
         let error = await #expect(throws: FileReadError.self) { try await chunks(of: body.open()) }
         #expect(error?.description == "cannot read '\(path)': it is not a regular file")
     }
+
+    /// A device may have no end.
+    @Test func aDeviceOrAFolderInThePlaceOfTheFileIsNotSent() async throws {
+        let folder = try TestFolder("file-device")
+        let path = try folder.write("0123456789", to: "a")
+        let body = try RequestBody.file(atPath: path)
+        try FileManager.default.removeItem(atPath: path)
+        try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: "/dev/zero")
+        let device = await #expect(throws: FileReadError.self) { try await body.open() }
+        #expect(device?.description == "cannot read '\(path)': it is not a regular file")
+        try FileManager.default.removeItem(atPath: path)
+        try folder.folder("a")
+        let directory = await #expect(throws: FileReadError.self) { try await body.open() }
+        #expect(directory?.code == EISDIR)
+    }
 }
