@@ -166,7 +166,7 @@ public struct RequestBody: Sendable {
         case .empty: return DataBodySource(Data())
         case .data(let data): return DataBodySource(data.dropFirst(Int(offset)))
         case .file(let path, let range, _):
-            let file = try await BlockingWork.run { try ReadOnlyFile(path: path) }
+            let file = try await BlockingWork.runUntilCancelled { try ReadOnlyFile(path: path) }
             return FileBodySource(file, path: path, from: min(range.lowerBound + offset, range.upperBound), to: range.upperBound)
         case .stream(let open): return try await open(offset)
         }

@@ -10,8 +10,9 @@ extension ResponseBody {
     /// ```
     ///
     /// The file is written atomically: the bytes go to a temporary file in the same folder (`.errand-*.part`), which gets its name when the body is
-    /// whole. Until then, a file that has the name stays as it is; a symbolic link is replaced, not followed. If anything fails, or the task is
-    /// cancelled, the temporary file is removed. Only a process that is killed leaves it behind.
+    /// whole. Until then, a file that has the name stays as it is; a symbolic link is replaced, not followed. A device or a
+    /// pipe is not replaced, and neither is a link to one: the call fails. If anything fails, or the task is cancelled, the temporary file is
+    /// removed. Only a process that is killed leaves it behind.
     ///
     /// Writing does not block Swift's cooperative threads. To see the status first, look at the response's head: the body of an error page is
     /// written as any other. ``HTTPSender/download(_:to:options:progress:)`` does not write one.

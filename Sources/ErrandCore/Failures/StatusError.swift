@@ -80,9 +80,15 @@ public struct StatusError: RequestFailure {
     /// ```
     ///
     /// - Parameter coding: `nil`, the default, takes the coding of the client whose call it was; without a client, ``JSONCoding/standard``.
-    /// - Throws: `DecodingError`, also if the body was longer than ``bodyLimitBytes``, and for all that ``JSONCoding/decode(_:from:)`` refuses.
+    /// - Throws: `DecodingError`, also unless ``bodyIsWhole``, and for all that ``JSONCoding/decode(_:from:)`` refuses.
     public func json<Value: Decodable>(as type: Value.Type = Value.self, coding: JSONCoding? = nil) throws -> Value {
-        try (coding ?? refused.request.options.call.json ?? .standard).decode(type, from: bodyPrefix)
+        // A front of a body may be valid JSON by chance.
+        guard bodyIsWhole else {
+            let message =
+                "only the first \(bodyPrefix.count) bytes of the body are here: it broke off, or is longer than \(Self.bodyLimitBytes) bytes"
+            throw DecodingError.dataCorrupted(DecodingError.Context(codingPath: [], debugDescription: message))
+        }
+        return try (coding ?? refused.request.options.call.json ?? .standard).decode(type, from: bodyPrefix)
     }
 
     /// Request, status, the problem's title, `Retry-After` and the earlier attempts: no other field and no body.
