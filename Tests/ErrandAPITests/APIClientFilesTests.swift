@@ -44,6 +44,28 @@ import Testing
         #expect(stub.openBodyCount == 0)
     }
 
+    @Test func aURLThatIsNotThatOfAFileIsRefusedBeforeAnythingIsSent() async throws {
+        try folder.write("s3cret", to: "a.zip")
+        let (client, stub) = client(Stub().responds(.status(.ok, text: "new")))
+        let web = try #require(URL(string: "https://b.example\(target.path)"))
+        let plain = try #require(URL(string: target.path))
+        for (url, scheme) in [(web, "https"), (plain, "missing")] {
+            let problem = "the URL is not a file URL (its scheme is \(scheme)); URL(filePath:) makes one"
+            let sent = await #expect(throws: FileReadError.self) { try await client.post("/x", body: .file(url)) }
+            #expect(sent?.description == "cannot read '\(target.path)': \(problem)")
+            await #expect(throws: FileReadError.self) { try await client.upload("/x", body: .file(url), progress: reports.record) }
+            #expect(throws: FileReadError.self) { try RequestBody.file(url) }
+            let written = await #expect(throws: FileWriteError.self) { try await client.download(archive, to: url) }
+            #expect(written?.description == "cannot write '\(target.path)': \(problem)")
+            await #expect(throws: FileWriteError.self) { try await stub.download(try request(), to: url) }
+        }
+        #expect(stub.requests.isEmpty && reports.all.isEmpty)
+        let response = try await stub.send(try request())
+        await #expect(throws: FileWriteError.self) { try await response.body.write(to: web) }
+        #expect(stub.openBodyCount == 0)
+        #expect(try folder.read("a.zip") == Data("s3cret".utf8))
+    }
+
     @Test func anErrorPageIsNotWritten() async throws {
         try folder.write("old", to: "a.zip")
         let (client, stub) = client(Stub().responds(.stream(streamed, status: .notFound)))

@@ -40,7 +40,8 @@ private enum Users {
             Stub(.get, "/coded").responds(.data(Data(#"{"error_code":7}"#.utf8), status: .conflict)),
             Stub(.get, "/page").responds(.status(.badGateway, text: "<html>")),
             Stub(.get, "/fine").responds(.data(Data(#"{"error_code":7}"#.utf8))))
-        let client = APIClient(stub.server("https://a.example"), json: JSONCoding(keys: .snakeCase), failure: Refusal.self)
+        let client = APIClient(
+            stub.server("https://a.example"), json: JSONCoding(keys: .snakeCase), mapError: { try $0.json(as: Refusal.self) })
         await #expect(throws: Refusal(errorCode: 7)) { let _: Void = try await client.get("/coded") }
         await #expect(throws: Refusal(errorCode: 7)) { try await client.data(Endpoint<Void>.get("/coded")) }
         await #expect(throws: Refusal(errorCode: 7)) { try await client.send(Endpoint<Void>.get("/coded")) }
@@ -49,6 +50,12 @@ private enum Users {
         #expect(other?.status == .badGateway, "not what the API describes")
         let _: Void = try await client.get("/fine")
         #expect(stub.openBodyCount == 0)
+        struct Own: Error {
+            let refused: StatusError
+        }
+        let keeping = APIClient(stub.server("https://a.example")) { Own(refused: $0) }
+        let own = await #expect(throws: Own.self) { let _: Void = try await keeping.get("/page") }
+        #expect(own?.refused.isServerError == true)
         let plain = APIClient(stub.server("https://a.example"))
         await #expect(throws: StatusError.self) { let _: Void = try await plain.get("/coded") }
     }
@@ -248,8 +255,31 @@ private enum Users {
 
     @Test func aValueThatCannotBeEncodedFailsBeforeAnythingIsSent() async throws {
         let (client, stub) = client(Stub().responds(.json(ada)))
-        await #expect(throws: EncodingError.self) { try await client.post("/x", body: .json(["x": Double.nan])) }
+        let error = await #expect(throws: RequestEncodingError.self) { try await client.post("/x", body: .json(["x": Double.nan])) }
+        #expect(error?.underlying is EncodingError)
         #expect(stub.requests.isEmpty)
+    }
+
+    @Test func aBodyThatCannotBeEncodedNamesRequestTypeAndPlace() async throws {
+        struct Line: Encodable { var price: Double }
+        struct Order: Encodable { var lines: [Line] }
+        struct Refusing: Encodable {
+            func encode(to encoder: any Encoder) throws {
+                throw EncodingError.invalidValue("s3cret", .init(codingPath: encoder.codingPath, debugDescription: "s3cret"))
+            }
+        }
+        let (client, stub) = client(Stub().responds(.json(ada)))
+        let body = EndpointBody.json(Order(lines: [Line(price: 1), Line(price: .infinity)]))
+        let price = "POST /orders: cannot encode Order at lines[1].price: a number that is not finite (not sent)"
+        let error = try #require(await #expect(throws: RequestEncodingError.self) { try await client.post("/orders", body: body) })
+        #expect(error.description == price && error.codingPath == "lines[1].price")
+        #expect(error.phase == .request && error.delivery == .notSent && error.response == nil && error.request?.body.isEmpty == true)
+        #expect(error.errorDescription == "The content of the request could not be created." && error.recoverySuggestion == nil)
+        let uploaded = await #expect(throws: RequestEncodingError.self) { try await client.upload("/orders", body: body) { _ in } }
+        #expect(uploaded?.description == price)
+        let own = await #expect(throws: RequestEncodingError.self) { try await client.put("/x", body: .json([Refusing()])) }
+        #expect(own?.description == "PUT /x: cannot encode [Refusing] at [0]: invalid value (not sent)")
+        #expect(!String(reflecting: own).contains("s3cret") && stub.requests.isEmpty)
     }
 
     @Test func aDecodingOfYourOwn() async throws {

@@ -118,8 +118,19 @@ private struct User: Codable, Sendable, Equatable {
         try await client.post("/x", body: .form(Login(user: "joe b", scopes: ["r", "w"], hint: nil)))
         #expect(stub.requests.map(\.text) == ["z=1+2&a=%C3%A4", "a=%C3%A4&z=1+2", "user=joe+b&scopes=r&scopes=w"])
         #expect(stub.requests.allSatisfy { $0.headers[.contentType] == "application/x-www-form-urlencoded" })
-        await #expect(throws: EncodingError.self) { try await client.post("/x", body: .form(["user": Login(user: "", scopes: [])])) }
+        let error = await #expect(throws: RequestEncodingError.self) {
+            try await client.post("/x", body: .form(["user": Login(user: "", scopes: [])]))
+        }
+        #expect(error?.underlying is EncodingError && error?.typeName == "[String: Login]")
         #expect(stub.requests.count == 3, "a value that is no form fails before anything is sent")
+    }
+
+    @Test func aTimeoutThatIsNotMoreThanZeroSaysSo() async throws {
+        let stub = StubTransport(Stub().responds(.status(.ok)))
+        let client = APIClient(stub.timeout(.seconds(5)).server("https://a.example"))
+        let error = await #expect(throws: TransportError.self) { try await client.get("/x", timeout: .seconds(-1)) }
+        let text = error?.description ?? ""
+        #expect(text.contains("the limit timeout is -1 s, set by request.options.timeout; it must be more than zero"), "\(text)")
     }
 
     // MARK: Any JSON

@@ -122,7 +122,8 @@ struct Scenario: Sendable, CustomTestStringConvertible {
         Scenario(name: "validate, accept", stub: Stub().responds(pieces(.notFound))) {
             $0.stub.validate(
                 ResponseValidator("read") { _, response, _ in
-                    var response = try await response.buffered()
+                    var response = response
+                    response.body = ResponseBody(try await response.body.collect())
                     response.head.status = .ok
                     return .accept(response)
                 })

@@ -99,7 +99,7 @@ extension OptionRow {
 
     static let others: [OptionRow] = [
         OptionRow("RecordingOptionKey", .value) { $0.record = .off },
-        OptionRow("RawAnswersKey", .value) { $0.acceptsRawAnswers = true },
+        OptionRow("RawResponsesKey", .value) { $0.acceptsRawResponses = true },
     ]
 
     #if Telemetry

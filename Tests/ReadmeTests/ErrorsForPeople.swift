@@ -40,9 +40,14 @@ func reason(of error: StatusError) -> String {
     return (try? error.json(as: ServerMessage.self))?.reason ?? error.localizedDescription
 }
 
-nonisolated struct APIProblem: Error, Decodable { var reason: String }
+nonisolated struct APIProblem: LocalizedError, Decodable {
+    var reason: String
+    var errorDescription: String? { reason }
+}
 
-func client(of stack: HTTPStack) -> APIClient { APIClient(stack, failure: APIProblem.self) }
+func client(of stack: HTTPStack) -> APIClient {
+    APIClient(stack) { refused in try refused.json(as: APIProblem.self) }
+}
 
 func rename(_ id: Int, with api: APIClient) async throws -> String {
     do {

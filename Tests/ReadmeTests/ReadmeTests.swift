@@ -63,6 +63,16 @@ import Testing
         }
     }
 
+    @Test(arguments: samples.filter { $0.text.hasPrefix(guides) && !$0.text.hasSuffix("/Errand.md") })
+    func aGuideNamesWhatItsSamplesImport(_ samples: Samples) throws {
+        let files = samples.compiled.count == 1 || samples.text.contains("Console") ? samples.compiled : [samples.compiled[0]]
+        let text = try Self.text(of: samples.text)
+        for file in files {
+            let lines = try String(contentsOf: Self.folder.appendingPathComponent(file), encoding: .utf8).components(separatedBy: "\n")
+            for line in lines where line.hasPrefix("import ") { #expect(text.contains("`\(line)`"), "\(line)") }
+        }
+    }
+
     @Test func theArticleOnClosuresDoesWhatItSays() async throws {
         await modelShowsWhatItGets()
         try await requestsAreRight()
@@ -288,6 +298,7 @@ import Testing
             Stub(.patch, "/notes/{id}").responds(.data(Data(#"{"reason":"taken"}"#.utf8), status: .conflict), .status(.ok)))
         let own = client(of: refusing.server("https://a.example"))
         #expect(try await rename(1, with: own) == "taken")
+        #expect(APIProblem(reason: "taken").localizedDescription == "taken")
         #expect(try await rename(1, with: own) == "Renamed.")
     }
 

@@ -27,14 +27,15 @@ extension APIClient {
     ///     ``/ErrandCore/TransferProgress``.
     /// - Returns: the file, its length, and the head of the response.
     /// - Throws: ``/ErrandCore/StatusError`` for an unwanted status; ``/ErrandCore/FileWriteError``; ``/ErrandCore/TransportError``;
-    ///   `CancellationError`; ``/ErrandCore/InvalidURLError`` and `EncodingError` before anything is sent.
-    /// - Precondition: `url` is a file URL.
+    ///   `CancellationError`; before anything is sent, ``/ErrandCore/InvalidURLError``, ``RequestEncodingError``, and
+    ///   ``/ErrandCore/FileWriteError`` if `url` is not a file URL.
     @discardableResult
     @concurrent public func download<Output>(
         _ endpoint: Endpoint<Output>, to url: URL, options: FileWriteOptions = .standard,
         progress: (@Sendable (TransferProgress) -> Void)? = nil
     ) async throws -> DownloadedFile {
-        try await call(endpoint) { try await $0.downloaded(to: url, options: options, progress: progress) }
+        _ = try FileWriteError.path(of: url)
+        return try await call(endpoint) { try await $0.downloaded(to: url, options: options, progress: progress) }
     }
 
     /// Gets a resource and writes its body to a file, as it arrives.
@@ -48,7 +49,6 @@ extension APIClient {
     ///
     /// - Parameter path: a template; its values are escaped.
     /// - Throws: what ``download(_:to:options:progress:)`` throws.
-    /// - Precondition: `url` is a file URL.
     @discardableResult
     @concurrent public func download(
         _ path: PathTemplate, to url: URL, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), timeout: Duration? = nil,
@@ -76,8 +76,7 @@ extension APIClient {
         _ endpoint: Endpoint<Output>, progress: @escaping @Sendable (TransferProgress) -> Void
     ) async throws -> Output {
         var reported = endpoint
-        reported.body = .raw(
-            try endpoint.body.requestBody(json).reportingProgress(progress), contentType: endpoint.body.contentType)
+        reported.body = endpoint.body.reportingProgress(progress)
         return try await value(reported)
     }
 

@@ -114,6 +114,63 @@ extension APIClient {
         _ path: String, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none,
         timeout: Duration? = nil, options: @Sendable (inout RequestOptions) -> Void = { _ in }
     ) async throws { throw Unavailable() }
+
+    /// Not available: a path in a variable is `PathTemplate(verbatim: path)`.
+    @available(
+        *, unavailable,
+        message: "write PathTemplate(verbatim: path) for a path in a variable; a value stands in a literal: \"/users/\\(id)\""
+    )
+    @_disfavoredOverload
+    @discardableResult public func head(
+        _ path: String, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), timeout: Duration? = nil,
+        options: @Sendable (inout RequestOptions) -> Void = { _ in }
+    ) async throws -> TypedResponse<Void> { throw Unavailable() }
+
+    /// Not available: a path in a variable is `PathTemplate(verbatim: path)`.
+    @available(
+        *, unavailable,
+        message: "write PathTemplate(verbatim: path) for a path in a variable; a value stands in a literal: \"/users/\\(id)\""
+    )
+    @_disfavoredOverload
+    @discardableResult public func options(
+        _ path: String, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), timeout: Duration? = nil,
+        options: @Sendable (inout RequestOptions) -> Void = { _ in }
+    ) async throws -> TypedResponse<Void> { throw Unavailable() }
+
+    /// Not available: a path in a variable is `PathTemplate(verbatim: path)`.
+    @available(
+        *, unavailable,
+        message: "write PathTemplate(verbatim: path) for a path in a variable; a value stands in a literal: \"/users/\\(id)\""
+    )
+    @_disfavoredOverload
+    public func download(
+        _ path: String, to url: URL, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), timeout: Duration? = nil,
+        options: FileWriteOptions = .standard, progress: (@Sendable (TransferProgress) -> Void)? = nil
+    ) async throws -> DownloadedFile { throw Unavailable() }
+
+    /// Not available: a path in a variable is `PathTemplate(verbatim: path)`.
+    @available(
+        *, unavailable,
+        message: "write PathTemplate(verbatim: path) for a path in a variable; a value stands in a literal: \"/users/\\(id)\""
+    )
+    @_disfavoredOverload
+    public func upload<Value: Decodable & Sendable>(
+        _ path: String, method: HTTPRequest.Method = .post, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(),
+        body: EndpointBody, timeout: Duration? = nil, as type: Value.Type = Value.self,
+        progress: @escaping @Sendable (TransferProgress) -> Void
+    ) async throws -> Value { throw Unavailable() }
+
+    /// Not available: a path in a variable is `PathTemplate(verbatim: path)`.
+    @available(
+        *, unavailable,
+        message: "write PathTemplate(verbatim: path) for a path in a variable; a value stands in a literal: \"/users/\\(id)\""
+    )
+    @_disfavoredOverload
+    public func upload(
+        _ path: String, method: HTTPRequest.Method = .post, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(),
+        body: EndpointBody, timeout: Duration? = nil,
+        progress: @escaping @Sendable (TransferProgress) -> Void
+    ) async throws { throw Unavailable() }
 }
 
 // MARK: - A timeout without a unit
@@ -198,6 +255,48 @@ extension APIClient {
         _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none,
         timeout: Double, options: @Sendable (inout RequestOptions) -> Void = { _ in }
     ) async throws { throw Unavailable() }
+
+    /// Not available: a timeout is a `Duration`, `.seconds(5)`.
+    @available(*, unavailable, message: "write timeout: .seconds(5): a timeout is a Duration")
+    @_disfavoredOverload
+    @discardableResult public func head(
+        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), timeout: Double,
+        options: @Sendable (inout RequestOptions) -> Void = { _ in }
+    ) async throws -> TypedResponse<Void> { throw Unavailable() }
+
+    /// Not available: a timeout is a `Duration`, `.seconds(5)`.
+    @available(*, unavailable, message: "write timeout: .seconds(5): a timeout is a Duration")
+    @_disfavoredOverload
+    @discardableResult public func options(
+        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), timeout: Double,
+        options: @Sendable (inout RequestOptions) -> Void = { _ in }
+    ) async throws -> TypedResponse<Void> { throw Unavailable() }
+
+    /// Not available: a timeout is a `Duration`, `.seconds(5)`.
+    @available(*, unavailable, message: "write timeout: .seconds(5): a timeout is a Duration")
+    @_disfavoredOverload
+    public func download(
+        _ path: PathTemplate, to url: URL, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), timeout: Double,
+        options: FileWriteOptions = .standard, progress: (@Sendable (TransferProgress) -> Void)? = nil
+    ) async throws -> DownloadedFile { throw Unavailable() }
+
+    /// Not available: a timeout is a `Duration`, `.seconds(5)`.
+    @available(*, unavailable, message: "write timeout: .seconds(5): a timeout is a Duration")
+    @_disfavoredOverload
+    public func upload<Value: Decodable & Sendable>(
+        _ path: PathTemplate, method: HTTPRequest.Method = .post, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(),
+        body: EndpointBody, timeout: Double, as type: Value.Type = Value.self,
+        progress: @escaping @Sendable (TransferProgress) -> Void = { _ in }
+    ) async throws -> Value { throw Unavailable() }
+
+    /// Not available: a timeout is a `Duration`, `.seconds(5)`.
+    @available(*, unavailable, message: "write timeout: .seconds(5): a timeout is a Duration")
+    @_disfavoredOverload
+    public func upload(
+        _ path: PathTemplate, method: HTTPRequest.Method = .post, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(),
+        body: EndpointBody, timeout: Double,
+        progress: @escaping @Sendable (TransferProgress) -> Void = { _ in }
+    ) async throws { throw Unavailable() }
 }
 
 // MARK: - A value as a body
@@ -248,6 +347,172 @@ extension APIClient {
     @_disfavoredOverload
     public func patch(
         _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: some Encodable,
+        timeout: Duration? = nil, options: @Sendable (inout RequestOptions) -> Void = { _ in }
+    ) async throws { throw Unavailable() }
+
+    /// Not available: a value as a body is `.json(value)`.
+    @available(*, unavailable, message: "write body: .json(value)")
+    @_disfavoredOverload
+    public func upload<Value: Decodable & Sendable>(
+        _ path: PathTemplate, method: HTTPRequest.Method = .post, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(),
+        body: some Encodable, timeout: Duration? = nil, as type: Value.Type = Value.self,
+        progress: @escaping @Sendable (TransferProgress) -> Void = { _ in }
+    ) async throws -> Value { throw Unavailable() }
+
+    /// Not available: a value as a body is `.json(value)`.
+    @available(*, unavailable, message: "write body: .json(value)")
+    @_disfavoredOverload
+    public func upload(
+        _ path: PathTemplate, method: HTTPRequest.Method = .post, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(),
+        body: some Encodable, timeout: Duration? = nil,
+        progress: @escaping @Sendable (TransferProgress) -> Void = { _ in }
+    ) async throws { throw Unavailable() }
+}
+
+// MARK: - Bytes, text or a file as a body
+
+extension APIClient {
+    /// Not available: bytes as a body are `.data(data)`.
+    @available(*, unavailable, message: "write body: .data(data)")
+    @_disfavoredOverload
+    public func post<Value: Decodable & Sendable>(
+        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: Data,
+        timeout: Duration? = nil, as type: Value.Type = Value.self, options: @Sendable (inout RequestOptions) -> Void = { _ in }
+    ) async throws -> Value { throw Unavailable() }
+
+    /// Not available: bytes as a body are `.data(data)`.
+    @available(*, unavailable, message: "write body: .data(data)")
+    @_disfavoredOverload
+    public func post(
+        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: Data,
+        timeout: Duration? = nil, options: @Sendable (inout RequestOptions) -> Void = { _ in }
+    ) async throws { throw Unavailable() }
+
+    /// Not available: bytes as a body are `.data(data)`.
+    @available(*, unavailable, message: "write body: .data(data)")
+    @_disfavoredOverload
+    public func put<Value: Decodable & Sendable>(
+        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: Data,
+        timeout: Duration? = nil, as type: Value.Type = Value.self, options: @Sendable (inout RequestOptions) -> Void = { _ in }
+    ) async throws -> Value { throw Unavailable() }
+
+    /// Not available: bytes as a body are `.data(data)`.
+    @available(*, unavailable, message: "write body: .data(data)")
+    @_disfavoredOverload
+    public func put(
+        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: Data,
+        timeout: Duration? = nil, options: @Sendable (inout RequestOptions) -> Void = { _ in }
+    ) async throws { throw Unavailable() }
+
+    /// Not available: bytes as a body are `.data(data)`.
+    @available(*, unavailable, message: "write body: .data(data)")
+    @_disfavoredOverload
+    public func patch<Value: Decodable & Sendable>(
+        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: Data,
+        timeout: Duration? = nil, as type: Value.Type = Value.self, options: @Sendable (inout RequestOptions) -> Void = { _ in }
+    ) async throws -> Value { throw Unavailable() }
+
+    /// Not available: bytes as a body are `.data(data)`.
+    @available(*, unavailable, message: "write body: .data(data)")
+    @_disfavoredOverload
+    public func patch(
+        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: Data,
+        timeout: Duration? = nil, options: @Sendable (inout RequestOptions) -> Void = { _ in }
+    ) async throws { throw Unavailable() }
+
+    /// Not available: text as a body is `.text(text)`.
+    @available(*, unavailable, message: "write body: .text(text)")
+    @_disfavoredOverload
+    public func post<Value: Decodable & Sendable>(
+        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: String,
+        timeout: Duration? = nil, as type: Value.Type = Value.self, options: @Sendable (inout RequestOptions) -> Void = { _ in }
+    ) async throws -> Value { throw Unavailable() }
+
+    /// Not available: text as a body is `.text(text)`.
+    @available(*, unavailable, message: "write body: .text(text)")
+    @_disfavoredOverload
+    public func post(
+        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: String,
+        timeout: Duration? = nil, options: @Sendable (inout RequestOptions) -> Void = { _ in }
+    ) async throws { throw Unavailable() }
+
+    /// Not available: text as a body is `.text(text)`.
+    @available(*, unavailable, message: "write body: .text(text)")
+    @_disfavoredOverload
+    public func put<Value: Decodable & Sendable>(
+        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: String,
+        timeout: Duration? = nil, as type: Value.Type = Value.self, options: @Sendable (inout RequestOptions) -> Void = { _ in }
+    ) async throws -> Value { throw Unavailable() }
+
+    /// Not available: text as a body is `.text(text)`.
+    @available(*, unavailable, message: "write body: .text(text)")
+    @_disfavoredOverload
+    public func put(
+        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: String,
+        timeout: Duration? = nil, options: @Sendable (inout RequestOptions) -> Void = { _ in }
+    ) async throws { throw Unavailable() }
+
+    /// Not available: text as a body is `.text(text)`.
+    @available(*, unavailable, message: "write body: .text(text)")
+    @_disfavoredOverload
+    public func patch<Value: Decodable & Sendable>(
+        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: String,
+        timeout: Duration? = nil, as type: Value.Type = Value.self, options: @Sendable (inout RequestOptions) -> Void = { _ in }
+    ) async throws -> Value { throw Unavailable() }
+
+    /// Not available: text as a body is `.text(text)`.
+    @available(*, unavailable, message: "write body: .text(text)")
+    @_disfavoredOverload
+    public func patch(
+        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: String,
+        timeout: Duration? = nil, options: @Sendable (inout RequestOptions) -> Void = { _ in }
+    ) async throws { throw Unavailable() }
+
+    /// Not available: a file as a body is `.file(url)`.
+    @available(*, unavailable, message: "write body: .file(url)")
+    @_disfavoredOverload
+    public func post<Value: Decodable & Sendable>(
+        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: URL,
+        timeout: Duration? = nil, as type: Value.Type = Value.self, options: @Sendable (inout RequestOptions) -> Void = { _ in }
+    ) async throws -> Value { throw Unavailable() }
+
+    /// Not available: a file as a body is `.file(url)`.
+    @available(*, unavailable, message: "write body: .file(url)")
+    @_disfavoredOverload
+    public func post(
+        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: URL,
+        timeout: Duration? = nil, options: @Sendable (inout RequestOptions) -> Void = { _ in }
+    ) async throws { throw Unavailable() }
+
+    /// Not available: a file as a body is `.file(url)`.
+    @available(*, unavailable, message: "write body: .file(url)")
+    @_disfavoredOverload
+    public func put<Value: Decodable & Sendable>(
+        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: URL,
+        timeout: Duration? = nil, as type: Value.Type = Value.self, options: @Sendable (inout RequestOptions) -> Void = { _ in }
+    ) async throws -> Value { throw Unavailable() }
+
+    /// Not available: a file as a body is `.file(url)`.
+    @available(*, unavailable, message: "write body: .file(url)")
+    @_disfavoredOverload
+    public func put(
+        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: URL,
+        timeout: Duration? = nil, options: @Sendable (inout RequestOptions) -> Void = { _ in }
+    ) async throws { throw Unavailable() }
+
+    /// Not available: a file as a body is `.file(url)`.
+    @available(*, unavailable, message: "write body: .file(url)")
+    @_disfavoredOverload
+    public func patch<Value: Decodable & Sendable>(
+        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: URL,
+        timeout: Duration? = nil, as type: Value.Type = Value.self, options: @Sendable (inout RequestOptions) -> Void = { _ in }
+    ) async throws -> Value { throw Unavailable() }
+
+    /// Not available: a file as a body is `.file(url)`.
+    @available(*, unavailable, message: "write body: .file(url)")
+    @_disfavoredOverload
+    public func patch(
+        _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: URL,
         timeout: Duration? = nil, options: @Sendable (inout RequestOptions) -> Void = { _ in }
     ) async throws { throw Unavailable() }
 }

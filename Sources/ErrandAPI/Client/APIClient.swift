@@ -14,13 +14,16 @@ internal import ErrandMiddleware
 ///
 /// ## Errors of the API
 ///
-/// If the API describes its failures in JSON, give their type as `failure:`. A body that has it is thrown as that error in place of the
-/// `StatusError`; log, metrics and spans show the call with its status all the same:
+/// If the API describes its failures, make an error of your own of them in one place. It is thrown in place of the `StatusError`; log, metrics and
+/// spans show the call with its status all the same:
 ///
 /// ```swift
-/// struct APIProblem: Error, Decodable { var reason: String }
+/// struct APIProblem: LocalizedError, Decodable {
+///     var reason: String
+///     var errorDescription: String? { reason }
+/// }
 ///
-/// let client = APIClient(stack, failure: APIProblem.self)
+/// let client = APIClient(stack) { refused in try refused.json(as: APIProblem.self) }
 /// do {
 ///     try await client.post("/orders", body: .json(order))
 /// } catch let problem as APIProblem {
@@ -40,8 +43,7 @@ public struct APIClient: Sendable {
     public let json: JSONCoding
     /// The size in bytes above which a body that is decoded is refused.
     public let bodyLimitBytes: Int
-    /// The error of the app's own that the body of an unwanted status is decoded as; `nil` where it stays a `StatusError`.
-    public let failure: (any (Error & Decodable).Type)?
+    private let mapError: (@Sendable (StatusError) throws -> any Error)?
     private let validated: HTTPStack
 
     /// A client over a stack.
@@ -50,14 +52,14 @@ public struct APIClient: Sendable {
     ///   - stack: with a base URL by `server`, unless the paths of all calls are whole URLs.
     ///   - json: ISO 8601 dates, and members named as the properties, by default.
     ///   - bodyLimitBytes: at least 0, 64 MiB by default. A longer body is a ``/ErrandCore/TransportError`` with the code `bodyTooLarge`.
-    ///   - failure: the error type that the bodies of failures hold, decoded by `json`. A body that is not one of these is a `StatusError`, as
-    ///     all are with `nil`, the default.
+    ///   - mapError: returns the error to throw for a refused response, such as one that it decodes from the body. Keep the `StatusError` in it if you
+    ///     need the status later. If it throws, the `StatusError` is thrown. `nil`, the default, keeps every `StatusError`.
     public init(
         _ stack: HTTPStack, json: JSONCoding = .standard, bodyLimitBytes: Int = ResponseBody.defaultCollectLimitBytes,
-        failure: (any (Error & Decodable).Type)? = nil
+        mapError: (@Sendable (_ refused: StatusError) throws -> any Error)? = nil
     ) {
         precondition(bodyLimitBytes >= 0, "bodyLimitBytes must be at least 0 (is \(bodyLimitBytes))")
-        (self.stack, self.json, self.bodyLimitBytes, self.failure) = (stack, json, bodyLimitBytes, failure)
+        (self.stack, self.json, self.bodyLimitBytes, self.mapError) = (stack, json, bodyLimitBytes, mapError)
         validated = stack.alwaysPasses(.validateStatus) ? stack : stack.wrapped(by: ValidateStatusMiddleware.unlessJudged)
     }
 
@@ -67,21 +69,21 @@ public struct APIClient: Sendable {
     ///   - sender: gets the requests.
     ///   - json: ISO 8601 dates, and members named as the properties, by default.
     ///   - bodyLimitBytes: at least 0, 64 MiB by default. A longer body is a ``/ErrandCore/TransportError`` with the code `bodyTooLarge`.
-    ///   - failure: the error type that the bodies of failures hold; `nil` by default.
+    ///   - mapError: returns the error to throw for a refused response; `nil` by default.
     public init(
         _ sender: some HTTPSender, json: JSONCoding = .standard, bodyLimitBytes: Int = ResponseBody.defaultCollectLimitBytes,
-        failure: (any (Error & Decodable).Type)? = nil
+        mapError: (@Sendable (_ refused: StatusError) throws -> any Error)? = nil
     ) {
-        self.init(HTTPStack(sender), json: json, bodyLimitBytes: bodyLimitBytes, failure: failure)
+        self.init(HTTPStack(sender), json: json, bodyLimitBytes: bodyLimitBytes, mapError: mapError)
     }
 
     // MARK: Typed calls
 
     /// Makes a call and returns its value.
     ///
-    /// - Throws: `StatusError`, or the error of the app's own (``failure``), for any status but 2xx; ``ResponseDecodingError`` for a body that does
+    /// - Throws: `StatusError`, or the error that `mapError` makes of it, for any status but 2xx; ``ResponseDecodingError`` for a body that does
     ///   not have the declared type; the error of a decoding of your own; ``/ErrandCore/TransportError`` and the failures of middleware;
-    ///   `CancellationError`. Before anything is sent: ``/ErrandCore/InvalidURLError``; `EncodingError`; ``/ErrandCore/FileReadError`` if the file of a body can't be
+    ///   `CancellationError`. Before anything is sent: ``/ErrandCore/InvalidURLError``; ``RequestEncodingError``; ``/ErrandCore/FileReadError`` if the file of a body can't be
     ///   opened; ``/ErrandCore/UnservedOptionError`` for an option without its middleware.
     @concurrent public func value<Output>(_ endpoint: Endpoint<Output>) async throws -> Output {
         try await response(endpoint).value
@@ -119,7 +121,7 @@ public struct APIClient: Sendable {
         do {
             response = try await validated.send(decoded)
         } catch {
-            throw ownFailure(error.restoringCall(of: request))
+            throw mapped(error.restoringCall(of: request), of: request)
         }
         response.restoreCall(of: request)
         let end = response.metadata.callEnd
@@ -139,7 +141,7 @@ public struct APIClient: Sendable {
 
     /// The request of a call, without the base URL.
     ///
-    /// - Throws: ``/ErrandCore/InvalidURLError``, `EncodingError`, or what opening a file throws.
+    /// - Throws: ``/ErrandCore/InvalidURLError``, ``RequestEncodingError``, or what opening a file throws.
     public func request<Output>(for endpoint: Endpoint<Output>) throws -> Request { try endpoint.request(json: json) }
 
     /// The request of a call as the stack would send it, without sending it: with the base URL and everything that the layers add.
@@ -162,24 +164,21 @@ public struct APIClient: Sendable {
 
     /// The response to any request, with its body unread. Its status is checked as that of a typed call.
     ///
-    /// - Throws: `StatusError`, or the error of the app's own (``failure``), for any status but 2xx, and what else the stack throws.
+    /// - Throws: `StatusError`, or the error that `mapError` makes of it, for any status but 2xx, and what else the stack throws.
     @concurrent public func send(_ request: Request) async throws -> Response {
         var request = request
         request.options.call.json = json
         do {
             return try await validated.send(request)
         } catch {
-            throw ownFailure(error)
+            throw mapped(error, of: request)
         }
     }
 
-    /// The app's own error, where the body of a refused response is one.
-    private func ownFailure(_ error: any Error) -> any Error {
-        func decoded(_ type: (some Error & Decodable).Type, _ refused: StatusError) -> (any Error)? {
-            try? refused.json(as: type, coding: json)
-        }
-        guard let failure, let refused = error as? StatusError else { return error }
-        return decoded(failure, refused) ?? error
+    /// The app's own error for a refused response. That of another request, which a middleware or a validator has sent, stays as it is.
+    private func mapped(_ error: any Error, of request: Request) -> any Error {
+        guard let mapError, let refused = error as? StatusError, refused.request?.id == request.id else { return error }
+        return (try? mapError(refused)) ?? error
     }
 
     /// The value of a response, by the coding and the limit of this client. Reads its body. For JSON, `response.json(as: User.self)` is shorter, and has

@@ -57,8 +57,19 @@ public struct ResponseDecodingError: RequestFailure {
         self.underlying = underlying
         bodyPrefix = Data(body.prefix(Self.bodyLimitBytes))
         let keys = Self.context(of: underlying)?.codingPath ?? []
-        codingPath = Self.text(keys, named: Self.names(of: keys, in: body, underlying, coding)).shownSafely()
-        problem = Self.problem(underlying, in: body, head)
+        let (names, found) = Self.names(of: keys, in: body, underlying, coding)
+        codingPath = shownPath(keys, named: names)
+        problem = Self.problem(underlying, in: body, head) + (found.map { Self.remark(on: $0, for: keys.last, coding) } ?? "")
+    }
+
+    /// That the body has a member that could be meant by a key which is not there, and what would read it.
+    private static func remark(on found: String, for key: (any CodingKey)?, _ coding: JSONCoding) -> String {
+        let text = "; the body has '\(found.shownSafely(limit: 80))'"
+        if let read = ReadName.name(of: found, coding), read != found {
+            return text + ", which is read as '\(read.shownSafely(limit: 80))'"
+        }
+        let isSnakeCase = ReadName.name(of: found, JSONCoding(keys: .snakeCase)) == key?.stringValue
+        return text + (isSnakeCase ? ", which JSONCoding(keys: .snakeCase) reads" : "")
     }
 
     private static func context(of error: any Error) -> DecodingError.Context? {
@@ -70,51 +81,43 @@ public struct ResponseDecodingError: RequestFailure {
         }
     }
 
-    private static func text(_ path: [any CodingKey], named names: [String]) -> String {
-        zip(path, names).reduce(into: "") { text, step in
-            if isOfTheBody(step.0) {
-                text += "[…]"
-            } else if let index = step.0.intValue {
-                text += "[\(index)]"
-            } else {
-                text += text.isEmpty ? step.1 : "." + step.1
-            }
-        }
-    }
-
     /// The names of the keys as the body has them: a key strategy converts `created_at` to `createdAt`. A key that is not found has the name that
-    /// the coding writes for it.
-    private static func names(of path: [any CodingKey], in body: Data, _ error: any Error, _ coding: JSONCoding) -> [String] {
+    /// the coding writes for it, or the name of the property where the body has a member of nearly that name, which is `found`.
+    private static func names(
+        of path: [any CodingKey], in body: Data, _ error: any Error, _ coding: JSONCoding
+    ) -> (names: [String], found: String?) {
         var names = path.map(\.stringValue)
-        if case .keyNotFound(let key, _) = error as? DecodingError, let written = try? coding.encode(Member(key)),
-            case .object(let members)? = try? JSONValue(parsing: written), let name = members.keys.first
-        {
+        let isMissing = if case .keyNotFound? = error as? DecodingError { true } else { false }
+        if case .keyNotFound(let key, _) = error as? DecodingError, let name = try? coding.name(of: key) {
             names[names.endIndex - 1] = name
         }
         func plain(_ name: String) -> String { name.filter { $0 != "_" && $0 != "-" }.lowercased() }
         guard body.count <= inspectionLimitBytes, path.contains(where: { $0.intValue == nil }), var value = try? JSONValue(parsing: body)
-        else { return names }
+        else { return (path.map(\.stringValue), nil) }
         for (index, key) in path.enumerated() {
             switch value {
             case .array(let elements):
-                guard let place = key.intValue, elements.indices.contains(place) else { return names }
+                guard let place = key.intValue, elements.indices.contains(place) else { return (names, nil) }
                 value = elements[place]
             case .object(let members):
-                if let member = members[key.stringValue] {
-                    value = member
-                } else if let (name, member) = members.first(where: { plain($0.key) == plain(key.stringValue) }) {
-                    (names[index], value) = (name, member)
-                } else {
-                    return names
+                let name = key.stringValue
+                // Once: the name may be as long as the body.
+                let plainName = plain(name)
+                let near = members[name] == nil ? members.keys.filter { plain($0) == plainName }.min() : name
+                guard let near, let member = members[near] else { return (names, nil) }
+                if isMissing, index == path.count - 1 {
+                    names[index] = name
+                    return (names, isOfData(key) ? nil : near)
                 }
-            default: return names
+                (names[index], value) = (near, member)
+            default: return (names, nil)
             }
         }
-        return names
+        return (names, nil)
     }
 
-    /// An object with one member.
-    private struct Member: Encodable {
+    /// The name that a coding reads for the name of a member.
+    private struct ReadName: Decodable {
         private struct Key: CodingKey {
             let stringValue: String
             var intValue: Int? { nil }
@@ -122,23 +125,13 @@ public struct ResponseDecodingError: RequestFailure {
             init?(intValue: Int) { nil }
         }
 
-        private let key: Key
+        private let name: String?
 
-        init(_ key: any CodingKey) { self.key = Key(stringValue: key.stringValue) }
+        init(from decoder: any Decoder) throws { name = try decoder.container(keyedBy: Key.self).allKeys.first?.stringValue }
 
-        func encode(to encoder: any Encoder) throws {
-            var container = encoder.container(keyedBy: Key.self)
-            try container.encode(true, forKey: key)
+        static func name(of member: String, _ coding: JSONCoding) -> String? {
+            try? coding.decode(ReadName.self, from: Data(JSONValue.object([member: .null]).bytes())).name
         }
-    }
-
-    /// Whether a key is text of the body, which may be a secret: one of a dictionary, or of a type that takes any key. Keys that a type declares are
-    /// the cases of an enumeration.
-    private static func isOfTheBody(_ key: any CodingKey) -> Bool {
-        let mirror = Mirror(reflecting: key)
-        if mirror.displayStyle == .enum, mirror.children.isEmpty { return false }
-        // The place in an array.
-        return key.intValue == nil || !(mirror.children.first?.label == "index" || "\(type(of: key))".contains("Index"))
     }
 
     private var happened: String { "cannot decode \(typeName)\(codingPath.isEmpty ? "" : " at \(codingPath)"): \(problem)" }

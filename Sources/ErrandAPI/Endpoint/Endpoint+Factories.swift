@@ -98,7 +98,7 @@ extension Endpoint where Output == Void {
 
 extension Endpoint {
     /// Not available: the output must be `Decodable`, or the call needs a ``ResponseDecoding`` of its own.
-    @available(*, unavailable, message: "Output must be Decodable, or pass a ResponseDecoding: Endpoint(.get, path, decoding: …)")
+    @available(*, unavailable, message: "write Endpoint(.get, path, decoding: …): the output is not Decodable")
     @_disfavoredOverload
     public static func get(
         _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields()
@@ -107,7 +107,7 @@ extension Endpoint {
     }
 
     /// Not available: the output must be `Decodable`, or the call needs a ``ResponseDecoding`` of its own.
-    @available(*, unavailable, message: "Output must be Decodable, or pass a ResponseDecoding: Endpoint(.post, path, decoding: …)")
+    @available(*, unavailable, message: "write Endpoint(.post, path, decoding: …): the output is not Decodable")
     @_disfavoredOverload
     public static func post(
         _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none
@@ -116,7 +116,7 @@ extension Endpoint {
     }
 
     /// Not available: the output must be `Decodable`, or the call needs a ``ResponseDecoding`` of its own.
-    @available(*, unavailable, message: "Output must be Decodable, or pass a ResponseDecoding: Endpoint(.put, path, decoding: …)")
+    @available(*, unavailable, message: "write Endpoint(.put, path, decoding: …): the output is not Decodable")
     @_disfavoredOverload
     public static func put(
         _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none
@@ -125,7 +125,7 @@ extension Endpoint {
     }
 
     /// Not available: the output must be `Decodable`, or the call needs a ``ResponseDecoding`` of its own.
-    @available(*, unavailable, message: "Output must be Decodable, or pass a ResponseDecoding: Endpoint(.patch, path, decoding: …)")
+    @available(*, unavailable, message: "write Endpoint(.patch, path, decoding: …): the output is not Decodable")
     @_disfavoredOverload
     public static func patch(
         _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none
@@ -134,7 +134,7 @@ extension Endpoint {
     }
 
     /// Not available: the output must be `Decodable`, or the call needs a ``ResponseDecoding`` of its own.
-    @available(*, unavailable, message: "Output must be Decodable, or pass a ResponseDecoding: Endpoint(.delete, path, decoding: …)")
+    @available(*, unavailable, message: "write Endpoint(.delete, path, decoding: …): the output is not Decodable")
     @_disfavoredOverload
     public static func delete(
         _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none

@@ -113,6 +113,26 @@ extension Endpoint where Output == Void {
     public static func delete(
         _ path: String, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none
     ) -> Self { Self(.delete, PathTemplate(verbatim: path), decoding: .none) }
+
+    /// Not available: a path in a variable is `PathTemplate(verbatim: path)`.
+    @available(
+        *, unavailable,
+        message: "write PathTemplate(verbatim: path) for a path in a variable; a value stands in a literal: \"/users/\\(id)\""
+    )
+    @_disfavoredOverload
+    public static func head(
+        _ path: String, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields()
+    ) -> Self { Self(.head, PathTemplate(verbatim: path), decoding: .none) }
+
+    /// Not available: a path in a variable is `PathTemplate(verbatim: path)`.
+    @available(
+        *, unavailable,
+        message: "write PathTemplate(verbatim: path) for a path in a variable; a value stands in a literal: \"/users/\\(id)\""
+    )
+    @_disfavoredOverload
+    public static func options(
+        _ path: String, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields()
+    ) -> Self { Self(.options, PathTemplate(verbatim: path), decoding: .none) }
 }
 
 // MARK: - A value as a body

@@ -66,12 +66,12 @@ public struct Endpoint<Output: Sendable>: Sendable {
         (self.body, self.decoding) = (body, decoding)
     }
 
-    /// The same call with another option: `.list(of: "apple").with(\.timeout, .seconds(2))`. The first choice for one option.
+    /// The same call with one option changed: `.list(of: "apple").with(\.timeout, .seconds(2))`. To change several, give a closure.
     public func with<Value>(_ option: WritableKeyPath<RequestOptions, Value>, _ value: Value) -> Self {
         with { $0[keyPath: option] = value }
     }
 
-    /// The same call with several other options: `.list(of: "apple").with { $0.timeout = .seconds(2); $0.retry = .off }`.
+    /// The same call with several options changed: `.list(of: "apple").with { $0.timeout = .seconds(2); $0.retry = .off }`.
     public func with(_ change: (inout RequestOptions) -> Void) -> Self {
         var copy = self
         change(&copy.options)
@@ -88,9 +88,9 @@ public struct Endpoint<Output: Sendable>: Sendable {
 
     /// The request, without a base URL.
     ///
-    /// - Throws: ``/ErrandCore/InvalidURLError``, `EncodingError`, or what opening a file throws.
+    /// - Throws: ``/ErrandCore/InvalidURLError``, ``RequestEncodingError``, or what opening a file throws.
     public func request(json: JSONCoding = .standard) throws -> Request {
-        var request = try Request(method, path, query: query, headers: headers, body: try body.requestBody(json))
+        var request = try Request(method, path, query: query, headers: headers)
         let template = request.options.urlTemplate
         request.options = options
         request.options.call.json = json
@@ -100,6 +100,11 @@ public struct Endpoint<Output: Sendable>: Sendable {
         }
         if let accept = decoding.accept, request.options.fallbackHeaders[.accept] == nil {
             request.options.fallbackHeaders[.accept] = accept
+        }
+        do {
+            request.body = try body.requestBody(json)
+        } catch let error as EncodingError {
+            throw RequestEncodingError(body.typeName ?? "the body", underlying: error, request: request)
         }
         return request
     }

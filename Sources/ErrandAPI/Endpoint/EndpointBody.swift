@@ -7,17 +7,25 @@ internal import ErrandFormats
 public struct EndpointBody: Sendable {
     private let make: @Sendable (JSONCoding) throws -> RequestBody
     let contentType: String?
+    /// The type of the value that becomes the body; `nil` for bytes.
+    private let type: (any (Encodable & Sendable).Type)?
 
-    private init(contentType: String?, _ make: @escaping @Sendable (JSONCoding) throws -> RequestBody) {
-        (self.contentType, self.make) = (contentType, make)
+    private init(
+        contentType: String?, of type: (any (Encodable & Sendable).Type)? = nil,
+        _ make: @escaping @Sendable (JSONCoding) throws -> RequestBody
+    ) {
+        (self.contentType, self.type, self.make) = (contentType, type, make)
     }
+
+    /// That type as it is written.
+    var typeName: String? { type.map { ErrandAPI.typeName($0) } }
 
     /// Nothing.
     public static let none = EndpointBody(contentType: nil) { _ in .empty }
 
     /// A value as JSON, by the client's ``/ErrandCore/JSONCoding``. ``/ErrandFormats/JSONValue`` is any JSON: `.json(["name": "Ada", "tags": ["x"]] as JSONValue)`.
     public static func json(_ value: some Encodable & Sendable) -> EndpointBody {
-        EndpointBody(contentType: "application/json") { .data(try $0.encode(value)) }
+        EndpointBody(contentType: "application/json", of: Swift.type(of: value)) { .data(try $0.encode(value)) }
     }
 
     /// Names and values as a form sends them (`application/x-www-form-urlencoded`), in the order of the literal: `.form(["a": "1", "b": "2"])`.
@@ -39,14 +47,16 @@ public struct EndpointBody: Sendable {
     /// ```
     ///
     /// Names of properties, dates and data are written by the client's ``/ErrandCore/JSONCoding``. The value has named members that are not nested: see
-    /// `FormURLEncoded.encode(_:)`. Otherwise building the request throws an `EncodingError`.
+    /// `FormURLEncoded.encode(_:)`. Otherwise building the request throws a ``RequestEncodingError``.
     ///
     /// - Parameters:
     ///   - value: a structure or a dictionary whose members are plain values, or arrays of them.
     ///   - arrays: how an array is written; by default its name comes once for each element.
     @_disfavoredOverload
     public static func form(_ value: some Encodable & Sendable, arrays: URLQuery.ArrayStyle = .repeated) -> EndpointBody {
-        EndpointBody(contentType: FormURLEncoded.mediaType) { .text(try FormURLEncoded.encode(value, arrays: arrays, coding: $0)) }
+        EndpointBody(contentType: FormURLEncoded.mediaType, of: Swift.type(of: value)) {
+            .text(try FormURLEncoded.encode(value, arrays: arrays, coding: $0))
+        }
     }
 
     private static func form(pairs: [(name: String, value: String)]) -> EndpointBody {
@@ -64,7 +74,8 @@ public struct EndpointBody: Sendable {
         EndpointBody(contentType: contentType) { _ in .data(data) }
     }
 
-    /// A file, read while it is sent. It is opened when the request is built.
+    /// A file, read while it is sent. It is opened when the request is built, which throws a ``/ErrandCore/FileReadError`` if there is no such file,
+    /// or if `url` is not a file URL.
     public static func file(_ url: URL, contentType: String = "application/octet-stream") -> EndpointBody {
         EndpointBody(contentType: contentType) { _ in try .file(url) }
     }
@@ -76,4 +87,10 @@ public struct EndpointBody: Sendable {
 
     /// - Throws: `EncodingError`, or what opening a file throws.
     func requestBody(_ coding: JSONCoding) throws -> RequestBody { try make(coding) }
+
+    /// The same body, which reports how much of it has been sent.
+    func reportingProgress(_ progress: @escaping @Sendable (TransferProgress) -> Void) -> EndpointBody {
+        let base = self
+        return EndpointBody(contentType: contentType, of: type) { try base.requestBody($0).reportingProgress(progress) }
+    }
 }

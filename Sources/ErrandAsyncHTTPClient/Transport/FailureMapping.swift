@@ -106,7 +106,7 @@ struct FailureMapping {
     }
 
     private func deadlinePassed(_ error: any Error) -> TransportError {
-        made(.timedOut, message: request.deadline?.passedMessage ?? "the deadline passed", underlying: error)
+        .timedOut(phase, after: elapsed, underlying: error, request: request, response: head, delivery: delivery)
     }
 
     private func lost(_ error: any Error) -> any Error {
@@ -150,7 +150,7 @@ struct FailureMapping {
         }
     }
 
-    /// The parser's own words are those of its code where the other side speaks something else.
+    /// For bytes that are not HTTP, the parser's text names its internal state.
     private static func text(of error: HTTPParserError) -> String {
         switch error {
         case .invalidConstant, .strictModeAssertion, .invalidInternalState, .paused, .unknown:

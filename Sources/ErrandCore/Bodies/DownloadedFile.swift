@@ -58,14 +58,14 @@ extension HTTPSender {
     ///   - progress: is called when the head has come, at most every 100 ms after that, and at the end of the body. It is called in the task
     ///     that writes, and must not block. Of a compressed body, the total is not known.
     /// - Returns: the file, its length, and the head of the response.
-    /// - Throws: ``StatusError``; ``FileWriteError``; ``TransportError``, also where the body is longer than ``FileWriteOptions/limitBytes``;
+    /// - Throws: ``StatusError``; ``FileWriteError``, before anything is sent if `url` is not a file URL; ``TransportError``, also where the body is longer than ``FileWriteOptions/limitBytes``;
     ///   `CancellationError`; what ``send(_:)`` throws.
-    /// - Precondition: `url` is a file URL.
     @discardableResult
     @concurrent public func download(
         _ request: Request, to url: URL, options: FileWriteOptions = .standard,
         progress: (@Sendable (TransferProgress) -> Void)? = nil
     ) async throws -> DownloadedFile {
+        _ = try FileWriteError.path(of: url)
         let response = try await send(request)
         let isJudged = response.metadata.isStatusAccepted || request.options.validateStatus.isOff
         guard isJudged || response.head.status.kind == .successful else { throw try await StatusError(reading: response) }

@@ -2,8 +2,8 @@ internal import Synchronization
 
 /// A source of a file or a part of it. It reads 128 KiB at a time, and keeps no more in memory.
 ///
-/// It does not read on Swift's cooperative threads. A read that the disk delays is not interrupted: a reader that is cancelled meanwhile
-/// gets its `CancellationError` after it.
+/// It does not read on Swift's cooperative threads. A reader that is cancelled while the disk delays a read gets its `CancellationError` at
+/// once. The read goes on to its end, which then closes the file if the source was abandoned.
 package final class FileBodySource: BodySource {
     static let chunkBytes = 128 * 1024
 
@@ -31,7 +31,9 @@ package final class FileBodySource: BodySource {
             abandon()
             return nil
         }
-        let chunk = try await BlockingWork.run { [path, calls] in try file.read(count: count, at: offset, path: path, calls: calls) }
+        let chunk = try await BlockingWork.runUntilCancelled { [path, calls] in
+            try file.read(count: count, at: offset, path: path, calls: calls)
+        }
         try Task.checkCancellation()
         guard !chunk.isEmpty else {
             // The length was declared to the server: a file that has become shorter can't be sent completely.

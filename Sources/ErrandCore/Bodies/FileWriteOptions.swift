@@ -9,7 +9,7 @@ public struct FileWriteOptions: Sendable, Hashable {
     public var replacesExistingFile: Bool
     /// The permissions of the new file, exactly, whatever the process's umask is: `0o600` by default, which lets only the owner read and write
     /// it. From 0 to `0o777`. The permissions of a file that is replaced do not matter. On a file system that has no permissions, the default
-    /// has no effect, and others may throw a ``FileWriteError``.
+    /// has no effect, and other permissions may throw a ``FileWriteError``.
     public let permissions: UInt16
     /// Whether the bytes and the name are forced to the disk before the call returns (`fsync`), so that they outlive a loss of power; `false` by
     /// default.

@@ -27,6 +27,9 @@ public struct JSONCoding: Sendable {
         /// As the properties are named.
         case asDeclared
         /// The property `userName` is the member `user_name`.
+        ///
+        /// Name acronyms as words: `imageUrl` is `image_url` in both directions. `imageURL` is written as `image_url`, which is read as `imageUrl`
+        /// and not found. To keep that name of the property, give it a coding key: `case imageURL = "imageUrl"`.
         case snakeCase
     }
 
@@ -141,6 +144,13 @@ public struct JSONCoding: Sendable {
         return try decoder.decode(type, from: data)
     }
 
+    /// The name that the encoder writes for a property: `user_name` for `userName`, by ``Keys/snakeCase``.
+    ///
+    /// - Throws: what an encoder of the app's own throws.
+    package func name(of key: any CodingKey) throws -> String {
+        try JSONValue(parsing: encode(OneMember(key: key))).objectValue?.keys.first ?? key.stringValue
+    }
+
     private static func corrupted(_ message: String) -> DecodingError {
         .dataCorrupted(.init(codingPath: [], debugDescription: message))
     }
@@ -161,4 +171,21 @@ extension JSONCoding: CustomStringConvertible, CustomReflectable {
 
     /// The settings.
     public var customMirror: Mirror { Mirror(self, children: ["settings": description]) }
+}
+
+/// An object with one member, to see how an encoder writes its name.
+private struct OneMember: Encodable {
+    private struct Key: CodingKey {
+        let stringValue: String
+        var intValue: Int? { nil }
+        init(stringValue: String) { self.stringValue = stringValue }
+        init?(intValue: Int) { nil }
+    }
+
+    let key: any CodingKey
+
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: Key.self)
+        try container.encode(true, forKey: Key(stringValue: key.stringValue))
+    }
 }

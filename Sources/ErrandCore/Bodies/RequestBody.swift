@@ -92,8 +92,10 @@ public struct RequestBody: Sendable {
     }
 
     /// Returns a body that reads a file, or a part of it, while it is sent. See ``file(atPath:range:)``.
+    ///
+    /// - Throws: ``FileReadError``, also if `url` is not a file URL.
     public static func file(_ url: URL, range: Range<Int64>? = nil) throws -> RequestBody {
-        try file(atPath: url.path, range: range)
+        try file(atPath: FileReadError.path(of: url), range: range)
     }
 
     /// Returns a body that is a stream, which can be sent once.
@@ -164,7 +166,7 @@ public struct RequestBody: Sendable {
         case .empty: return DataBodySource(Data())
         case .data(let data): return DataBodySource(data.dropFirst(Int(offset)))
         case .file(let path, let range, _):
-            let file = try await BlockingWork.run { try ReadOnlyFile(path: path) }
+            let file = try await BlockingWork.runUntilCancelled { try ReadOnlyFile(path: path) }
             return FileBodySource(file, path: path, from: min(range.lowerBound + offset, range.upperBound), to: range.upperBound)
         case .stream(let open): return try await open(offset)
         }

@@ -10,8 +10,9 @@ extension ResponseBody {
     /// ```
     ///
     /// The file is written atomically: the bytes go to a temporary file in the same folder (`.errand-*.part`), which gets its name when the body is
-    /// whole. Until then, a file that has the name stays as it is; a symbolic link is replaced, not followed. If anything fails, or the task is
-    /// cancelled, the temporary file is removed. Only a process that is killed leaves it behind.
+    /// whole. Until then, a file that has the name stays as it is; a symbolic link is replaced, not followed. A device or a
+    /// pipe is not replaced, and neither is a link to one: the call fails. If anything fails, or the task is cancelled, the temporary file is
+    /// removed. Only a process that is killed leaves it behind.
     ///
     /// Writing does not block Swift's cooperative threads. To see the status first, look at the response's head: the body of an error page is
     /// written as any other. ``HTTPSender/download(_:to:options:progress:)`` does not write one.
@@ -20,13 +21,18 @@ extension ResponseBody {
     ///   - url: a file URL, in a folder that exists.
     ///   - options: replaces an existing file and gives permissions to the owner alone, by default.
     /// - Returns: the number of bytes written, after content decoding.
-    /// - Throws: ``FileWriteError``; ``TransportError`` when the body breaks off, or is longer than ``FileWriteOptions/limitBytes``;
+    /// - Throws: ``FileWriteError``, also if `url` is not a file URL; ``TransportError`` when the body breaks off, or is longer than ``FileWriteOptions/limitBytes``;
     ///   ``BodyAlreadyUsedError``; `CancellationError`.
-    /// - Precondition: `url` is a file URL.
     @discardableResult
     @concurrent public func write(to url: URL, options: FileWriteOptions = .standard) async throws -> Int64 {
-        precondition(url.isFileURL, "url must be a file URL (its scheme is \(url.scheme ?? "missing"))")
-        return try await write(toFile: url.path, options: options)
+        let path: String
+        do {
+            path = try FileWriteError.path(of: url)
+        } catch {
+            abandon()
+            throw error
+        }
+        return try await write(toFile: path, options: options)
     }
 
     /// Writes the body to the file at `path`. See ``write(to:options:)``.

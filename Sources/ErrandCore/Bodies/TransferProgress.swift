@@ -58,8 +58,13 @@ final class ProgressMeter: Sendable {
     init(
         total: Int64?, interval: Duration, clock: any Clock<Duration>, _ report: @escaping @Sendable (TransferProgress) -> Void
     ) {
-        precondition(interval >= .zero, "interval must be at least zero (is \(interval.inWords))")
         (self.total, self.interval, elapsed, self.report) = (total, interval, stopwatch(clock), report)
+    }
+
+    /// Returns `interval`, and ends the process if it is negative: where the app gives it, as the meter of a request begins later.
+    static func checked(_ interval: Duration) -> Duration {
+        precondition(interval >= .zero, "interval must be at least zero (is \(interval.inWords))")
+        return interval
     }
 
     /// Begins, once more if it has begun before.
@@ -125,7 +130,7 @@ extension ResponseBody {
         every interval: Duration = .milliseconds(100), clock: any Clock<Duration> = ContinuousClock(),
         _ report: @escaping @Sendable (TransferProgress) -> Void
     ) -> ResponseBody {
-        let meter = ProgressMeter(total: expectedLength, interval: interval, clock: clock, report)
+        let meter = ProgressMeter(total: expectedLength, interval: ProgressMeter.checked(interval), clock: clock, report)
         meter.begin()
         return observed { meter.record($0) }
     }
@@ -152,7 +157,7 @@ extension RequestBody {
         every interval: Duration = .milliseconds(100), clock: any Clock<Duration> = ContinuousClock(),
         _ report: @escaping @Sendable (TransferProgress) -> Void
     ) -> RequestBody {
-        precondition(interval >= .zero, "interval must be at least zero (is \(interval))")
+        let interval = ProgressMeter.checked(interval)
         guard !isEmpty else { return self }
         return observed(byEach: { [length] in
             let meter = ProgressMeter(total: length, interval: interval, clock: clock, report)

@@ -15,7 +15,7 @@ private struct SerialSink<Progress: Sendable>: ~Copyable {
         /// From `first` on; the events before it have been handed over.
         private var waiting: [ExchangeEvent] = []
         private var first = 0
-        var isTelling = false
+        var isReporting = false
         var last: ContinuousClock.Instant?
 
         init(progress: Progress) { self.progress = progress }
@@ -65,8 +65,8 @@ private struct SerialSink<Progress: Sendable>: ~Copyable {
             var (event, then) = make(&state.progress)
             state.stamp(&event)
             state.stamp(&then)
-            guard state.isTelling || event == nil else {
-                state.isTelling = true
+            guard state.isReporting || event == nil else {
+                state.isReporting = true
                 return (event, then)
             }
             if let event { state.append(event) }
@@ -82,7 +82,7 @@ private struct SerialSink<Progress: Sendable>: ~Copyable {
     private func next() -> ExchangeEvent? {
         state.withLock { state in
             if let event = state.popFirst() { return event }
-            state.isTelling = false
+            state.isReporting = false
             return nil
         }
     }

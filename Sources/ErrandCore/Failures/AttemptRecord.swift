@@ -29,8 +29,13 @@ public struct AttemptRecord: Sendable, CustomStringConvertible {
     }
 
     /// Number, outcome and wait, without secrets.
-    public var description: String {
-        "attempt \(number): \(outcome), then waited \(delay.inWords)"
+    public var description: String { text(without: nil) }
+
+    /// - Parameter prefix: the request, which the text of the failure need not repeat.
+    func text(without prefix: String?) -> String {
+        var outcome = outcome.description
+        if let prefix, outcome.hasPrefix(prefix) { outcome.removeFirst(prefix.count) }
+        return "attempt \(number): \(outcome), then waited \(delay.inWords)"
     }
 }
 

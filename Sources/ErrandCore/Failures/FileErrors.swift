@@ -23,6 +23,16 @@ public struct FileReadError: LocalizedError, Sendable, Hashable, CustomStringCon
         (self.path, self.operation, self.code, self.reason) = (path, operation, code, reason)
     }
 
+    /// The path of a file URL.
+    ///
+    /// - Throws: ``FileReadError`` for any other URL, whose path names something on a server.
+    package static func path(of url: URL) throws -> String {
+        if let problem = problem(ofFileURL: url) {
+            throw FileReadError(path: url.path, operation: "read", code: invalidArgument, reason: problem)
+        }
+        return url.path
+    }
+
     /// The operation, the path and the reason; the system's error in words and as a number.
     public var description: String { shownFileFailure(operation, path, code, reason) }
 
@@ -58,6 +68,16 @@ public struct FileWriteError: LocalizedError, Sendable, Hashable, CustomStringCo
         (self.path, self.operation, self.code, self.reason) = (path, operation, code, reason)
     }
 
+    /// The path of a file URL.
+    ///
+    /// - Throws: ``FileWriteError`` for any other URL.
+    package static func path(of url: URL) throws -> String {
+        if let problem = problem(ofFileURL: url) {
+            throw FileWriteError(path: url.path, operation: "write", code: invalidArgument, reason: problem)
+        }
+        return url.path
+    }
+
     /// The operation whose failure leaves the new file in its place.
     package static let folderSynchronization = "synchronize the folder of"
 
@@ -79,6 +99,15 @@ public struct FileWriteError: LocalizedError, Sendable, Hashable, CustomStringCo
     public var failureReason: String? { (reason ?? systemErrorText(code)).asSentence }
     /// What a person can do about a full disk, a missing folder, missing permission or an existing file; `nil` for other errors.
     public var recoverySuggestion: String? { fileWriteAdvice(code) }
+}
+
+/// `EINVAL`, which has one value on all systems.
+private let invalidArgument: Int32 = 22
+
+/// What is wrong with the URL of a file; `nil` for a file URL.
+private func problem(ofFileURL url: URL) -> String? {
+    guard !url.isFileURL else { return nil }
+    return "the URL is not a file URL (its scheme is \(url.scheme?.shownSafely(limit: 40) ?? "missing")); URL(filePath:) makes one"
 }
 
 /// `cannot write '/data/a.zip': no space left on the disk (errno 28)`.

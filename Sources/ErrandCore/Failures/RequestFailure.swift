@@ -31,8 +31,8 @@ public protocol RequestFailure: LocalizedError, CustomStringConvertible {
     var bodyPrefix: Data { get }
     /// The attempts before this one, oldest first; retry adds them.
     var attempts: [AttemptRecord] { get set }
-    /// Why there was no further attempt, though one was called for; `nil` where none was. Retry sets it; a type without a property of this
-    /// name ignores it.
+    /// Why there was no further attempt, though one was called for; `nil` where none was. `retry` and response validators set it; a type without
+    /// a property of this name ignores it.
     var retryStop: RetryStop? { get set }
     /// Whether a server got the request, in any attempt of the call: `notSent` only if nothing left in this attempt and in all of ``attempts``.
     var delivery: Delivery { get }
@@ -51,7 +51,7 @@ extension RequestFailure {
     public var failureReason: String? { description }
 
     /// The earlier attempts, and why there is no further one, as text to end a description with; empty if retry did nothing.
-    package var shownAttempts: String { attempts.shown(until: retryStop) }
+    package var shownAttempts: String { attempts.shown(until: retryStop, of: request) }
 
     /// `the server a.example`; `the server` where the host is not known.
     package var shownServer: String { "the server" + (request?.origin.map { " \($0.host.shownSafely(limit: 80))" } ?? "") }
@@ -59,8 +59,11 @@ extension RequestFailure {
 
 extension [AttemptRecord] {
     /// The attempts, and why there is no further one, as text to end a message with; empty if there is nothing to say.
-    package func shown(until stop: RetryStop?) -> String {
-        map { "; \($0)" }.joined() + (stop.map { "; no further attempt: \($0.words)" } ?? "")
+    ///
+    /// - Parameter request: the one that the message names. An attempt names its own only where it is another.
+    package func shown(until stop: RetryStop?, of request: Request?) -> String {
+        let prefix = isEmpty ? nil : request.map { "\($0): " }
+        return map { "; \($0.text(without: prefix))" }.joined() + (stop.map { "; no further attempt: \($0.words)" } ?? "")
     }
 }
 

@@ -8,7 +8,7 @@ public import ErrandFormats
 /// GET https://a.example/x: status 503 Service Unavailable; the server asks to wait for 30 s; attempt 1: 503, then waited 100 ms
 /// ```
 ///
-/// To catch an error type of the API's own in its place, give it to the client: `APIClient(stack, failure: APIProblem.self)`.
+/// To catch an error of your own in its place, let the client make it: `APIClient(stack) { refused in try refused.json(as: APIProblem.self) }`.
 public struct StatusError: RequestFailure {
     /// The most that an error keeps of the response's body: 64 KiB. The rest is abandoned.
     public static let bodyLimitBytes = 64 * 1024
@@ -80,9 +80,15 @@ public struct StatusError: RequestFailure {
     /// ```
     ///
     /// - Parameter coding: `nil`, the default, takes the coding of the client whose call it was; without a client, ``JSONCoding/standard``.
-    /// - Throws: `DecodingError`, also if the body was longer than ``bodyLimitBytes``, and for all that ``JSONCoding/decode(_:from:)`` refuses.
+    /// - Throws: `DecodingError`, also unless ``bodyIsWhole``, and for all that ``JSONCoding/decode(_:from:)`` refuses.
     public func json<Value: Decodable>(as type: Value.Type = Value.self, coding: JSONCoding? = nil) throws -> Value {
-        try (coding ?? refused.request.options.call.json ?? .standard).decode(type, from: bodyPrefix)
+        // A front of a body may be valid JSON by chance.
+        guard bodyIsWhole else {
+            let message =
+                "only the first \(bodyPrefix.count) bytes of the body are here: it broke off, or is longer than \(Self.bodyLimitBytes) bytes"
+            throw DecodingError.dataCorrupted(DecodingError.Context(codingPath: [], debugDescription: message))
+        }
+        return try (coding ?? refused.request.options.call.json ?? .standard).decode(type, from: bodyPrefix)
     }
 
     /// Request, status, the problem's title, `Retry-After` and the earlier attempts: no other field and no body.
@@ -105,8 +111,7 @@ extension HTTPResponse {
     /// redirect that was not followed; empty where it says neither.
     package var shownRemarks: String {
         (headerFields.retryAfter.map { "; the server asks to wait for \($0.inWords)" } ?? "")
-            + ([301, 302, 303, 307, 308].contains(status.code) && headerFields.contains(.location)
-                ? "; the redirect was not followed: add .redirect() to the stack, or allow it" : "")
+            + (isRedirect ? "; the redirect was not followed: add .redirect() to the stack, or change its policy" : "")
     }
 }
 

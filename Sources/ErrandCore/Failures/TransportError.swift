@@ -84,14 +84,16 @@ public struct TransportError: RequestFailure {
         (self.request, self.response, sentInThisAttempt, self.isUnprocessed) = (request, response, delivery, isUnprocessed)
     }
 
-    /// - Parameter message: which limit passed; `nil` for the deadline of the request.
+    /// - Parameters:
+    ///   - message: which limit passed; `nil` for the deadline of the request.
+    ///   - underlying: the error by which the layer below says so; `nil` where there is none.
     package static func timedOut(
-        _ phase: ExchangePhase, after elapsed: Duration?, _ message: String? = nil, request: Request?, response: HTTPResponse? = nil,
-        delivery: Delivery
+        _ phase: ExchangePhase, after elapsed: Duration?, _ message: String? = nil, underlying: (any Error)? = nil, request: Request?,
+        response: HTTPResponse? = nil, delivery: Delivery
     ) -> TransportError {
         TransportError(
-            .timedOut, phase: phase, message: message ?? request?.deadline?.passedMessage ?? "the deadline passed", elapsed: elapsed,
-            request: request, response: response, delivery: delivery)
+            .timedOut, phase: phase, message: message ?? request?.deadline?.passedMessage ?? Deadline.passedMessage, elapsed: elapsed,
+            underlying: underlying, request: request, response: response, delivery: delivery)
     }
 
     package static func bodyTooLarge(limitBytes: Int, request: Request?) -> TransportError {

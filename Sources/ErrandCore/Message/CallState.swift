@@ -25,14 +25,13 @@ package struct CallState: Sendable {
     /// How the client of the call reads and writes JSON, to decode its response or its failure later; `nil` without a client.
     package var json: JSONCoding?
 
-    /// Where a middleware notes the response because of which it throws an error of the app's own; `nil` without an observer that asks.
+    /// Holds the head of the response that a validator refused; `nil` without an observer that asks.
     package var refusal: RefusalNote?
 
     init() {}
 }
 
-/// The head of the response because of which a call fails, for an observer outside the middleware that throws: an error of the app's own does not
-/// say it.
+/// The head of the response that a validator refused. An app's own error does not carry it.
 package final class RefusalNote: Sendable {
     private let noted = Mutex<(head: HTTPResponse, error: any Error.Type)?>(nil)
 

@@ -17,14 +17,9 @@ public struct Deadline: Sendable, CustomStringConvertible {
     /// An instant of this process.
     private static let base = ContinuousClock.now
 
-    /// What has set a deadline.
-    package enum Setter: UInt8, Sendable {
-        case timeout, timeoutOption, attempt, attemptOption
-    }
-
     private let kind: Kind
     /// The limit that set it, for messages; `nil` for a deadline of the app's own.
-    private var limit: (duration: Duration, setter: Setter)?
+    private var limit: (duration: Duration, setter: LimitSetter)?
 
     private init(kind: Kind) { self.kind = kind }
 
@@ -54,23 +49,24 @@ public struct Deadline: Sendable, CustomStringConvertible {
     }
 
     /// Creates the deadline that a limit sets from now on: `clock` is the continuous clock by default.
-    package init(by setter: Setter, after duration: Duration, clock: any Clock<Duration> = ContinuousClock()) {
+    package init(by setter: LimitSetter, after duration: Duration, clock: any Clock<Duration> = ContinuousClock()) {
         self.init(after: duration, clock: clock)
         limit = (duration, setter)
     }
 
     /// That this deadline has passed, with the limit that set it: `the limit timeout is 30 s, set by .timeout`.
     package var passedMessage: String {
-        guard let limit else { return "the deadline of the request passed" }
-        let (name, origin) =
+        guard let limit else { return Self.passedMessage }
+        let name =
             switch limit.setter {
-            case .timeout: ("timeout", ".timeout")
-            case .timeoutOption: ("timeout", "request.options.timeout")
-            case .attempt: ("attempt", ".phaseTimeouts")
-            case .attemptOption: ("attempt", "request.options.attemptTimeout")
+            case .timeout, .timeoutOption: "timeout"
+            case .phaseTimeouts, .phaseTimeoutsOption, .attemptTimeoutOption: "attempt"
             }
-        return PhaseTimeouts.message([(name, limit.duration)], setBy: origin)
+        return limit.setter.message([(name, limit.duration)]) + (limit.duration > .zero ? "" : "; it must be more than zero")
     }
+
+    /// That a deadline has passed, where it is not known what set it.
+    static let passedMessage = "the deadline of the request passed"
 
     /// The remaining time; zero or negative once the deadline has passed.
     public var remaining: Duration {

@@ -34,7 +34,13 @@ extension OptionOverride where Value == Duration {
     public static func seconds(_ seconds: some BinaryInteger) -> Self { .use(.seconds(seconds)) }
 
     /// This number of seconds replaces the stack's setting: `request.options.timeout = .seconds(0.5)`.
-    public static func seconds(_ seconds: Double) -> Self { .use(.seconds(seconds)) }
+    ///
+    /// - Precondition: `seconds` is finite and in the range of `Int64`.
+    public static func seconds(_ seconds: Double) -> Self {
+        precondition(
+            Int64(exactly: seconds.rounded(.towardZero)) != nil, "seconds must be finite and in the range of Int64 (is \(seconds))")
+        return .use(.seconds(seconds))
+    }
 
     /// This number of milliseconds replaces the stack's setting: `request.options.attemptTimeout = .milliseconds(500)`.
     public static func milliseconds(_ milliseconds: some BinaryInteger) -> Self { .use(.milliseconds(milliseconds)) }

@@ -96,11 +96,11 @@ package struct RequestTarget: Sendable {
         let path = UnsafeBufferPointer(rebasing: text[..<pathBytes])
         if beginsWithAuthority(path) { return (.absolute, pathBytes) }
         if let bad = PercentEncoding.firstInvalidByte(in: path, allowing: .path) {
-            return (.invalidOctet(bad.byte, component: "path"), pathBytes)
+            return (.invalidOctet(bad.byte, component: "path").ofTheApp, pathBytes)
         }
         let query = UnsafeBufferPointer(rebasing: text.dropFirst(pathBytes + 1))
         if let bad = PercentEncoding.firstInvalidByte(in: query, allowing: .query) {
-            return (.invalidOctet(bad.byte, component: "query"), pathBytes)
+            return (.invalidOctet(bad.byte, component: "query").ofTheApp, pathBytes)
         }
         return (nil, pathBytes)
     }
@@ -115,10 +115,10 @@ package struct RequestTarget: Sendable {
 
     static func check(_ path: Substring, _ query: Substring?, of text: String) throws(InvalidURLError) {
         if let bad = PercentEncoding.firstInvalidByte(in: path, allowing: .path) {
-            throw InvalidURLError(text, .invalidOctet(bad.byte, component: "path"))
+            throw InvalidURLError(text, .invalidOctet(bad.byte, component: "path").ofTheApp)
         }
         if let query, let bad = PercentEncoding.firstInvalidByte(in: query, allowing: .query) {
-            throw InvalidURLError(text, .invalidOctet(bad.byte, component: "query"))
+            throw InvalidURLError(text, .invalidOctet(bad.byte, component: "query").ofTheApp)
         }
     }
 

@@ -1,15 +1,127 @@
 internal import Dispatch
+internal import Synchronization
 
 /// Runs calls of the system that block, such as writing a file, on threads that are not those of Swift's cooperative pool.
 ///
-/// The pool has one thread for each core: a disk that is slow would hold up every task of the process.
-package enum BlockingWork {
-    private static let queue = DispatchQueue(label: "errand.blocking-work", attributes: .concurrent)
+/// The pool has one thread for each core: a disk that is slow would hold up every task of the process. On Linux, the work of concurrent
+/// queues shares the threads of the pool, so these are serial queues, each of which has a thread of its own while it works. Their number is
+/// fixed: work beyond it waits, first in, first out.
+package final class BlockingWork: Sendable {
+    /// How many calls of the system may block at the same time.
+    package static let width = 8
+
+    private static let shared = BlockingWork()
+
+    private struct State {
+        var idle: [DispatchQueue]
+        /// The work that waits; what stands before `next` is done.
+        var queued: [(@Sendable () -> Void)?] = []
+        var next = 0
+
+        mutating func takeNext() -> (@Sendable () -> Void)? {
+            guard next < queued.count else { return nil }
+            defer {
+                next += 1
+                // Seldom, so that each is moved about once.
+                if next * 2 >= queued.count {
+                    queued.removeFirst(next)
+                    next = 0
+                }
+            }
+            return queued[next].take()
+        }
+    }
+
+    private let state: Mutex<State>
+
+    package init(width: Int = BlockingWork.width) {
+        state = Mutex(State(idle: (0..<width).map { DispatchQueue(label: "errand.blocking-work.\($0)") }))
+    }
 
     /// Returns what `work` returns. It is not interrupted by cancellation: keep it short.
     package static func run<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
         try await withCheckedThrowingContinuation { continuation in
-            queue.async { continuation.resume(with: Result(catching: work)) }
+            shared.add { continuation.resume(with: Result(catching: work)) }
         }
+    }
+
+    /// Returns what `work` returns, or throws `CancellationError` as soon as the task is cancelled.
+    ///
+    /// Work that has begun then goes on to its end on its thread, and its value is released there; other work is not begun.
+    package static func runUntilCancelled<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
+        let outcome = Outcome<Value>()
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                outcome.wait(continuation)
+                shared.add { if !outcome.isDecided { outcome.decide(Result(catching: work)) } }
+            }
+        } onCancel: {
+            outcome.decide(.failure(CancellationError()))
+        }
+    }
+
+    /// Begins `work` at once if a thread is free, and otherwise after the work that was added before.
+    package func add(_ work: @escaping @Sendable () -> Void) {
+        let idle = state.withLock { state in
+            let idle = state.idle.popLast()
+            if idle == nil { state.queued.append(work) }
+            return idle
+        }
+        if let idle { idle.async { self.perform(work, on: idle) } }
+    }
+
+    private func perform(_ work: @Sendable () -> Void, on queue: DispatchQueue) {
+        work()
+        // Each in a block of its own, so that it is released when it is done.
+        let next = state.withLock { state in
+            let next = state.takeNext()
+            if next == nil { state.idle.append(queue) }
+            return next
+        }
+        if let next { queue.async { self.perform(next, on: queue) } }
+    }
+}
+
+/// The first result of several, for one task that waits.
+private final class Outcome<Value: Sendable>: Sendable {
+    private enum State {
+        case open
+        case awaited(CheckedContinuation<Value, any Error>)
+        /// With the result, until the task has it.
+        case decided(Result<Value, any Error>?)
+    }
+
+    private let state = Mutex(State.open)
+
+    var isDecided: Bool {
+        state.withLock { if case .decided = $0 { true } else { false } }
+    }
+
+    func wait(_ continuation: CheckedContinuation<Value, any Error>) {
+        let result = state.withLock { state -> Result<Value, any Error>? in
+            guard case .decided(let result) = state else {
+                state = .awaited(continuation)
+                return nil
+            }
+            state = .decided(nil)
+            return result
+        }
+        if let result { continuation.resume(with: result) }
+    }
+
+    /// Does nothing after the first time.
+    func decide(_ result: Result<Value, any Error>) {
+        let continuation = state.withLock { state -> CheckedContinuation<Value, any Error>? in
+            switch state {
+            case .open:
+                state = .decided(result)
+                return nil
+            case .awaited(let continuation):
+                state = .decided(nil)
+                return continuation
+            case .decided: return nil
+            }
+        }
+        continuation?.resume(with: result)
     }
 }

@@ -33,7 +33,7 @@ package final class OutputFile: Sendable {
 
     /// Creates the temporary file.
     ///
-    /// - Throws: `FileWriteError`, also where `path` is a folder, or a file that must not be replaced.
+    /// - Throws: `FileWriteError`, also where `path` is or leads to a folder, a device or a pipe, or is a file that must not be replaced.
     package init(path: String, options: FileWriteOptions, calls: FileCalls) throws {
         (self.path, self.options, self.calls) = (path, options, calls)
         var status = stat()
@@ -44,8 +44,8 @@ package final class OutputFile: Sendable {
         if path.utf8.last == UInt8(ascii: "/") || (stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR) {
             throw FileWriteError(path: path, operation: "write", code: EISDIR)
         }
-        // A rename would put a regular file in the place of a device or a pipe.
-        if lstat(path, &status) == 0, ![S_IFREG, S_IFLNK].contains(status.st_mode & S_IFMT) {
+        // A rename would put a regular file in the place of a device or a pipe, or of a link that leads to one (such as /dev/stdout).
+        if stat(path, &status) == 0, status.st_mode & S_IFMT != S_IFREG {
             throw FileWriteError(path: path, operation: "replace", code: EINVAL, reason: "it is not a regular file")
         }
         if !options.replacesExistingFile, lstat(path, &status) == 0 { throw FileWriteError(path: path, operation: "write", code: EEXIST) }

@@ -18,14 +18,23 @@ internal import Darwin
 package final class ReadOnlyFile: Sendable {
     private let descriptor: Int32
 
-    /// Opens `path` for reading.
+    /// Opens the regular file at `path` for reading.
     ///
-    /// - Throws: `FileReadError` with the operation and the system's error number.
+    /// - Throws: `FileReadError` with the operation and the system's error number, also for a folder, a device and a pipe.
     package init(path: String) throws {
         try Self.checkPath(path)
         // Without waiting for a writer, where a pipe has come in the place of the file.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw FileReadError(path: path, operation: "open", code: errno) }
+        do {
+            // Of what is open: another file may have come to the path at any time.
+            var status = stat()
+            guard fstat(descriptor, &status) == 0 else { throw FileReadError(path: path, operation: "open", code: errno) }
+            try Self.checkKind(status, path)
+        } catch {
+            _ = close(descriptor)
+            throw error
+        }
         self.descriptor = descriptor
     }
 
@@ -46,8 +55,6 @@ package final class ReadOnlyFile: Sendable {
                 if got != -Int(EINTR) { return got }
             }
         }
-        // A pipe has no offsets.
-        if got == -Int(ESPIPE) { throw Self.irregular(path) }
         guard got >= 0 else { throw FileReadError(path: path, operation: "read", code: Int32(-got)) }
         return got == count ? data : data.prefix(got)
     }
@@ -59,14 +66,16 @@ package final class ReadOnlyFile: Sendable {
         try checkPath(path)
         var status = stat()
         guard stat(path, &status) == 0 else { throw FileReadError(path: path, operation: "read", code: errno) }
-        switch status.st_mode & S_IFMT {
-        case S_IFREG: return Int64(status.st_size)
-        case S_IFDIR: throw FileReadError(path: path, operation: "read", code: EISDIR)
-        default: throw irregular(path)
-        }
+        try checkKind(status, path)
+        return Int64(status.st_size)
     }
 
-    private static func irregular(_ path: String) -> FileReadError {
-        FileReadError(path: path, operation: "read", code: EINVAL, reason: "it is not a regular file")
+    /// Only a regular file has offsets and an end.
+    private static func checkKind(_ status: stat, _ path: String) throws {
+        switch status.st_mode & S_IFMT {
+        case S_IFREG: return
+        case S_IFDIR: throw FileReadError(path: path, operation: "read", code: EISDIR)
+        default: throw FileReadError(path: path, operation: "read", code: EINVAL, reason: "it is not a regular file")
+        }
     }
 }

@@ -18,8 +18,8 @@ extension HTTPStack {
     /// adds, the `traceparent` of `trace`, is missing, and so is what the transport adds by itself, such as `Host`.
     ///
     /// To a middleware, the exchange looks as if the call had been cancelled after the request left. The body of the request is not read. Another
-    /// request that a middleware makes and sends, to get a token, for example, is sent. A copy of the request is the request: the first that reaches
-    /// the transport is returned.
+    /// request that a middleware makes and sends, to get a token, for example, is sent. Copies keep the identity of the request. The
+    /// first one that reaches the transport is returned.
     ///
     /// To send the call afterwards, send the original request: the layers would change a prepared one twice. The prepared request has the deadline
     /// and the event sink of the original.
@@ -60,8 +60,8 @@ public struct PreparationError: RequestFailure {
     init(request: Request) { self.request = request }
 
     public var description: String {
-        "\(request.map { "\($0): " } ?? "")the request cannot be prepared: a middleware returned a response of its own and did not pass it on; "
-            + "send it, or prepare it without that middleware (not sent)"
+        "\(request.map { "\($0): " } ?? "")the request cannot be prepared: a middleware returned a response of its own and did not pass the "
+            + "request on; send the request, or prepare it without that middleware (not sent)"
     }
 
     /// A sentence for people.

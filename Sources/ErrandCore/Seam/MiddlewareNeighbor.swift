@@ -1,4 +1,4 @@
-/// A rule for the order of a stack: on which side of another place a middleware must be, or that its place must not occur twice, and what goes
+/// A rule for the order of a stack: on which side of another place a middleware must be, or that its own place must not occur twice, and what goes
 /// wrong otherwise.
 ///
 /// Declare a rule only if the other order makes one of the two useless, not if it is merely unusual.
@@ -9,14 +9,14 @@ public struct MiddlewareNeighbor: Sendable, Hashable {
         case outside
         /// Inside: it sees the request after the neighbor does.
         case inside
-        /// On neither: no other middleware of ``MiddlewareNeighbor/place`` may be around it or inside it.
+        /// On neither: no other middleware of its own place may be around it or inside it.
         case neither
     }
 
     /// The side of ``place`` on which the middleware that declares this rule must be.
     public let side: Side
-    /// The neighbor's place. The rule does not apply to a stack that has no such place.
-    public let place: MiddlewarePlace
+    /// The neighbor's place; `nil` for the middleware's own. The rule does not apply to a stack that has no such place.
+    public let place: MiddlewarePlace?
     /// What goes wrong on the other side: half a sentence, such as "each attempt would be a call of its own".
     public let reason: String
 
@@ -34,11 +34,11 @@ public struct MiddlewareNeighbor: Sendable, Hashable {
         MiddlewareNeighbor(side: .inside, place: place, reason: reason)
     }
 
-    /// Requires the middleware to be the only one of `place`, which is its own. Middleware with a condition
-    /// (``HTTPSender/wrapped(by:when:)``) does not count, as two conditions may exclude each other.
+    /// Requires the middleware to be the only one of its place. Middleware with a condition (``HTTPSender/wrapped(by:when:)``) does not count, as
+    /// two conditions may exclude each other.
     ///
     /// - Parameter reason: what goes wrong otherwise, for the stack's description.
-    public static func once(_ place: MiddlewarePlace, because reason: String) -> MiddlewareNeighbor {
-        MiddlewareNeighbor(side: .neither, place: place, reason: reason)
+    public static func once(because reason: String) -> MiddlewareNeighbor {
+        MiddlewareNeighbor(side: .neither, place: nil, reason: reason)
     }
 }

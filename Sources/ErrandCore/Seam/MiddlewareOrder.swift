@@ -27,8 +27,8 @@ struct MiddlewareOrder {
         // valid.
         var declared: Set<MiddlewareRule> = []
         for (index, layer) in layers.enumerated() {
-            for neighbor in layer.neighbors where neighbor.side != .neither {
-                guard neighbor.place != layer.place, let other = first[neighbor.place] else { continue }
+            for neighbor in layer.neighbors {
+                guard let wanted = neighbor.place, wanted != layer.place, let other = first[wanted] else { continue }
                 if let place = layer.place, !declared.insert(MiddlewareRule(place: place, neighbor: neighbor)).inserted { continue }
                 let (outer, inner) = neighbor.side == .outside ? (index, other) : (other, index)
                 if !rules.contains(where: { $0.outer == outer && $0.inner == inner }) {
@@ -45,7 +45,7 @@ struct MiddlewareOrder {
         return layers.flatMap { layer -> [String] in
             guard let place = layer.place, layers.count(where: { $0.place == place && !$0.isConditional }) > 1 else { return [] }
             return layer.neighbors.compactMap { rule in
-                guard rule.side == .neither, rule.place == place, reported.insert(place).inserted else { return nil }
+                guard rule.side == .neither, reported.insert(place).inserted else { return nil }
                 return "\(place) is outside another \(place): \(rule.reason)"
             }
         }

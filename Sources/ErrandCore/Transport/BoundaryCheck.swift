@@ -9,12 +9,13 @@ extension HTTPRequest {
         let authority = authority ?? ""
         if let octet = authority.utf8.first(where: { $0 >= 0x80 || AuthorityOctets.isControl($0) || AuthorityOctets.isDelimiter($0) }) {
             throw InvalidURLError(
-                "\(scheme)://\(authority)", octet == UInt8(ascii: "@") ? .credentials : .invalidOctet(octet, component: "authority"))
+                "\(scheme)://\(authority)",
+                octet == UInt8(ascii: "@") ? .credentials : .invalidOctet(octet, component: "authority").ofTheApp)
         }
         let target = path ?? ""
         if let index = target.utf8.firstIndex(where: { $0 <= 0x20 || $0 >= 0x7F || $0 == UInt8(ascii: "#") }) {
             let component = target.utf8[..<index].contains(UInt8(ascii: "?")) ? "query" : "path"
-            throw InvalidURLError(target, .invalidOctet(target.utf8[index], component: component))
+            throw InvalidURLError(target, .invalidOctet(target.utf8[index], component: component).ofTheApp)
         }
         guard hasTargetOfItsOwn else { throw InvalidURLError(target, .invalidTarget) }
     }

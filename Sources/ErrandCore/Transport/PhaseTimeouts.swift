@@ -25,7 +25,7 @@ public struct PhaseTimeouts: Sendable {
     /// The clock that measures them.
     public var clock: any Clock<Duration>
     /// What has set them, for messages.
-    var setter = ".phaseTimeouts"
+    var setter = LimitSetter.phaseTimeouts
 
     /// Creates limits. For each parameter, see the property of the same name; `nil`, the default: no limit.
     ///

@@ -134,16 +134,11 @@ extension PhaseTimeouts {
             case .response: [("firstByte", firstByte)]
             default: [("queue", queue), ("connect", connect)]
             }
-        return Self.message(named.compactMap { name, limit in limit.map { (name, $0) } }, setBy: setter)
+        return setter.message(named.compactMap { name, limit in limit.map { (name, $0) } })
     }
 
-    /// That one of these limits passed, for a transport that enforces them itself.
-    package func message(_ name: String, _ limit: Duration) -> String { Self.message([(name, limit)], setBy: setter) }
-
-    /// Which limits passed: `the limit firstByte is 200 ms, set by .phaseTimeouts`.
-    static func message(_ limits: [(name: String, limit: Duration)], setBy setter: String) -> String {
-        limits.map { "the limit \($0.name) is \($0.limit.inWords)" }.joined(separator: ", ") + ", set by \(setter)"
-    }
+    /// That a limit passed: `the limit idleRead is 200 ms, set by .phaseTimeouts`.
+    package func message(_ name: String, _ limit: Duration) -> String { setter.message([(name, limit)]) }
 }
 
 /// A request's body that reports to a watch when it is read and when a chunk is being sent.

@@ -36,7 +36,7 @@ extension RequestOptions {
         case .inherited: return call.phaseLimits?.limits
         case .off: return nil
         case .use(var limits):
-            limits.setter = "request.options.phaseTimeouts"
+            limits.setter = .phaseTimeoutsOption
             return limits
         }
     }

@@ -30,7 +30,7 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
 
     private func attempted(_ request: Request, within timeout: Duration) async throws -> Response {
         var attempt = request
-        attempt.deadline = .earlier(request.deadline, Deadline(by: .attemptOption, after: timeout))
+        attempt.deadline = .earlier(request.deadline, Deadline(by: .attemptTimeoutOption, after: timeout))
         do {
             var response = try await profiled(attempt)
             response.restoreCall(of: request)
@@ -102,7 +102,7 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
             RacedBodySource(source, of: exchange) {
                 try await limits.clock.sleep(for: limit)
                 return .timedOut(
-                    .body, after: limit, PhaseTimeouts.message([("idleRead", limit)], setBy: limits.setter), request: request,
+                    .body, after: limit, limits.message("idleRead", limit), request: request,
                     response: head, delivery: .sent)
             }
         }

@@ -14,16 +14,9 @@ struct EncodedPair: Sendable, Hashable {
     ///
     /// - Throws: `EncodingError` if `value` has no named members, if a member is nested, and what `value` itself throws.
     static func pairs(of value: some Encodable, coding: JSONCoding) throws -> [EncodedPair] {
-        let storage = PairStorage(encoder: coding.encoder)
-        if let dictionary = value as? any StringKeyedDictionary {
-            // A dictionary has another order in each process.
-            for (name, member) in dictionary.members.sorted(by: { $0.name < $1.name }) {
-                try storage.encode(member, at: .member(name), path: [PairKey(name)])
-            }
-        } else {
-            try storage.encode(value, at: .top, path: [])
-        }
-        return storage.pairs
+        let storage = PairStorage(coding: coding)
+        try storage.encode(value, at: .top, path: [])
+        return storage.sortedPairs
     }
 }
 
@@ -46,12 +39,44 @@ private final class PairStorage {
     }
 
     var pairs: [EncodedPair] = []
+    /// The indices of the pairs that are members of a dictionary, which has another order in each process.
+    private var ofDictionaries: [Int] = []
+    /// The type of the keys of the last container.
+    private(set) var keyType: ObjectIdentifier?
+
+    /// The type of the keys with which a dictionary encodes itself: a type of the standard library's own.
+    private static let dictionaryKeyType: ObjectIdentifier? = {
+        let storage = PairStorage(coding: .standard)
+        // Without members: to encode one asks for this type.
+        try? [String: String]().encode(to: PairEncoder(storage: storage, position: .top, codingPath: []))
+        return storage.keyType
+    }()
+
     /// Says how the names of properties, dates and data are written.
+    private let coding: JSONCoding
     private let encoder: JSONEncoder
     /// The first thing that can't be encoded: the functions that make containers can't throw.
     private var failure: EncodingError?
 
-    init(encoder: JSONEncoder) { self.encoder = encoder }
+    init(coding: JSONCoding) { (self.coding, encoder) = (coding, coding.encoder) }
+
+    /// The pairs, with the members of dictionaries sorted by name.
+    var sortedPairs: [EncodedPair] {
+        var sorted = pairs
+        let members = ofDictionaries.map { pairs[$0] }.sorted { $0.name < $1.name }
+        for (index, member) in zip(ofDictionaries, members) { sorted[index] = member }
+        return sorted
+    }
+
+    /// Begins a container whose keys have this type.
+    func beginMembers(_ type: (some CodingKey).Type) { keyType = ObjectIdentifier(type) }
+
+    /// Encodes a member of a container whose keys have the type of `key`.
+    func encodeMember(_ value: some Encodable, _ key: some CodingKey, path: [any CodingKey]) throws {
+        let first = pairs.count
+        try encode(value, at: member(key, path: path), path: path + [key])
+        if ObjectIdentifier(type(of: key)) == Self.dictionaryKeyType { ofDictionaries += first..<pairs.count }
+    }
 
     func encode(_ value: some Encodable, at position: Position, path: [any CodingKey]) throws {
         if let failure { throw failure }
@@ -59,6 +84,13 @@ private final class PairStorage {
             if let text = try encoder.text(of: value) { write(text, at: position, path: path) } else { failNested(at: path) }
         } else if let text = Self.text(of: value) {
             write(text, at: position, path: path)
+        } else if case .top = position, let dictionary = value as? any StringKeyedDictionary {
+            // As in JSON, the names of its members are not those of properties: they stay as they are.
+            for (name, member) in dictionary.members {
+                let first = pairs.count
+                try encode(member, at: .member(name), path: path + [PairKey(name)])
+                ofDictionaries += first..<pairs.count
+            }
         } else {
             try value.encode(to: PairEncoder(storage: self, position: position, codingPath: path))
         }
@@ -78,7 +110,7 @@ private final class PairStorage {
     func member(_ key: any CodingKey, path: [any CodingKey]) -> Position {
         if case .useDefaultKeys = encoder.keyEncodingStrategy { return .member(key.stringValue) }
         do {
-            return .member(try encoder.name(of: key))
+            return .member(try coding.name(of: key))
         } catch {
             fail("the name '\(key.stringValue)' cannot be written by the JSON encoder", at: path)
             return .member(key.stringValue)
@@ -123,6 +155,7 @@ private struct PairEncoder: Encoder {
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
         if case .top = position {} else { storage.failNested(at: codingPath) }
+        storage.beginMembers(type)
         return KeyedEncodingContainer(PairMembers<Key>(storage: storage, codingPath: codingPath))
     }
 
@@ -142,7 +175,7 @@ private struct PairMembers<Key: CodingKey>: KeyedEncodingContainerProtocol {
     mutating func encodeNil(forKey key: Key) {}
 
     mutating func encode<Value: Encodable>(_ value: Value, forKey key: Key) throws {
-        try storage.encode(value, at: storage.member(key, path: codingPath), path: codingPath + [key])
+        try storage.encodeMember(value, key, path: codingPath)
     }
 
     mutating func nestedContainer<NestedKey: CodingKey>(
@@ -220,16 +253,6 @@ private struct PairKey: CodingKey {
     init?(intValue: Int) { self.init(intValue) }
 }
 
-/// An object with one member, to see how an encoder writes its name.
-private struct OneMember: Encodable {
-    let key: any CodingKey
-
-    func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: PairKey.self)
-        try container.encode(true, forKey: PairKey(key.stringValue))
-    }
-}
-
 extension JSONEncoder {
     /// The text that the encoder writes for a value, without quotation marks; `nil` for a value that it writes as an object or an array.
     fileprivate func text(of value: some Encodable) throws -> String? {
@@ -239,10 +262,5 @@ extension JSONEncoder {
         case .number(let number): number.description
         default: nil
         }
-    }
-
-    /// The name that the encoder writes for a property.
-    fileprivate func name(of key: any CodingKey) throws -> String {
-        try JSONValue(parsing: encode(OneMember(key: key))).objectValue?.keys.first ?? key.stringValue
     }
 }

@@ -92,7 +92,7 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
         }
         if Self.hasEmptySegment(text, at: emptyValues) { throw InvalidURLError(description, .emptySegment) }
         // Not with the text in it, which has the values.
-        if let reason = text.withUTF8Bytes({ Self.problem(in: $0) }) { throw InvalidURLError(description, reason) }
+        if let reason = text.withUTF8Bytes({ Self.problem(in: $0) }) { throw InvalidURLError(description, reason.ofTheApp) }
         let first = text.utf8.first
         let isWhole = first == nil || first == UInt8(ascii: "/") || first == UInt8(ascii: "?")
         if isWhole, query.isEmpty { return Resolved(target: text, template: template) }
@@ -100,7 +100,7 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
         let added = query.encoded
         // A query that is percent-encoded already may be invalid.
         if let bad = PercentEncoding.firstInvalidByte(in: added, allowing: .query) {
-            throw InvalidURLError(description, .invalidOctet(bad.byte, component: "query"))
+            throw InvalidURLError(description, .invalidOctet(bad.byte, component: "query").ofTheApp)
         }
         let whole = RequestTarget.joinedQuery(ownQuery.map(String.init), query.isEmpty ? nil : added)
         return Resolved(target: (isWhole ? "" : "/") + path + (whole.map { "?" + $0 } ?? ""), template: template)
@@ -231,6 +231,6 @@ extension PathTemplate: CustomReflectable {
 extension InvalidURLError.Reason {
     /// A path begins with an interpolated value that begins with a slash: a whole path was interpolated, and its slashes would become `%2F`.
     public static let interpolatedPath = InvalidURLError.Reason(
-        "it begins with an interpolated value that begins with '/', whose slashes would be sent as %2F; write a whole path that stands in a "
-            + "variable as PathTemplate(verbatim: path)")
+        "it begins with an interpolated value that begins with '/', whose slashes would be sent as %2F",
+        remedy: "write a whole path that stands in a variable as PathTemplate(verbatim: path)", isMistakeOfTheApp: true)
 }

@@ -33,9 +33,9 @@ public final class CircuitBreaker: Sendable {
 
     /// The changes to report, in the order in which they happened.
     private struct Changes: Sendable {
-        var untold: [(origin: Origin, state: State)] = []
+        var unreported: [(origin: Origin, state: State)] = []
         /// Whether a thread is calling `onChange`; other threads only append.
-        var isTelling = false
+        var isReporting = false
     }
 
     /// Creates a breaker whose circuits are all closed.
@@ -95,7 +95,7 @@ public final class CircuitBreaker: Sendable {
                 guard machine.generation != generation, let origin else { return (result, false) }
                 // Under the lock, so that changes are reported in order.
                 let state = Self.shown(machine.state, at: now)
-                changes.withLock { $0.untold.append((origin, state)) }
+                changes.withLock { $0.unreported.append((origin, state)) }
                 return (result, true)
             }
         }
@@ -106,18 +106,18 @@ public final class CircuitBreaker: Sendable {
     private func reportChanges() {
         guard
             changes.withLock({ changes in
-                defer { changes.isTelling = true }
-                return !changes.isTelling
+                defer { changes.isReporting = true }
+                return !changes.isReporting
             })
         else { return }
         while true {
-            let untold = changes.withLock { changes in
-                defer { changes.untold = [] }
-                if changes.untold.isEmpty { changes.isTelling = false }
-                return changes.untold
+            let unreported = changes.withLock { changes in
+                defer { changes.unreported = [] }
+                if changes.unreported.isEmpty { changes.isReporting = false }
+                return changes.unreported
             }
-            guard !untold.isEmpty else { return }
-            for (origin, state) in untold { onChange(origin, state) }
+            guard !unreported.isEmpty else { return }
+            for (origin, state) in unreported { onChange(origin, state) }
         }
     }
 

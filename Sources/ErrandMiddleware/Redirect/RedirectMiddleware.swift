@@ -73,7 +73,7 @@ public struct RedirectMiddleware: HTTPMiddleware {
                 throw error.restoringCall(of: first)
             }
             guard case .follow(let following) = decision else {
-                if RedirectPolicy.isRedirect(response.head) {
+                if response.head.isRedirect {
                     request.report(.redirectDecision, decision: .init(continues: false, "\(response.status.code), returned"))
                 }
                 if !way.isEmpty { response.metadata.redirects = way }

@@ -46,7 +46,7 @@ public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
     /// - Throws: ``RedirectError`` for too many hops, a `Location` that is not an `http` or `https` URL, or a downgrade that is not
     ///   allowed.
     public func decision(for head: HTTPResponse, to request: Request, hops: Int) throws(RedirectError) -> Decision {
-        guard Self.isRedirect(head), let location = head.headerFields[.location], let current = request.url else { return .returnResponse }
+        guard head.isRedirect, let location = head.headerFields[.location], let current = request.url else { return .returnResponse }
         func refused(_ reason: RedirectError.Reason) -> RedirectError { RedirectError(reason, request: request, head: head) }
 
         let target: HTTPURL
@@ -80,11 +80,6 @@ public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
             next.options.hasLeftOrigin = true
         }
         return .follow(next)
-    }
-
-    /// Whether a response is a redirect with a target.
-    static func isRedirect(_ head: HTTPResponse) -> Bool {
-        [301, 302, 303, 307, 308].contains(head.status.code) && head.headerFields[.location]?.isEmpty == false
     }
 
     /// Returns the target of a `Location`, resolved against the URL that was requested. It inherits that URL's fragment if it has none

@@ -55,7 +55,7 @@ public struct RetryMiddleware: HTTPMiddleware {
         let rules: [MiddlewareNeighbor] = [
             .inside(.fallback, because: "retry would never see what failed"),
             .outside(.authenticate, because: "a retried request would carry an expired token"),
-            .once(.retry, because: "the numbers of their attempts would be multiplied"),
+            .once(because: "the numbers of their attempts would be multiplied"),
         ]
         // A policy that looks for no status has nothing to miss.
         guard !policy.statuses.isEmpty else { return rules }

@@ -9,7 +9,8 @@ public import ErrandCore
 /// ```
 ///
 /// **Place:** outermost, so that all layers inside see an absolute URL. Several servers chain: the path of the outer one follows the path of the
-/// inner one, and a field that the request or an outer server has set is kept.
+/// inner one, and a field that the request or an outer server has set is kept. Of two servers with whole base URLs, the outer one applies, and the inner
+/// one serves no request of another origin: use one of them.
 ///
 /// **Base:** a URL, or a part of one.
 ///

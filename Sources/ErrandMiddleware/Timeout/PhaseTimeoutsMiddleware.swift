@@ -44,13 +44,13 @@ public struct PhaseTimeoutsMiddleware: HTTPMiddleware {
             bounded.options.call.phaseLimits =
                 request.options.call.phaseLimits.map { StackLimits(limits.tightened(by: $0.limits)) } ?? shared
         }
-        let (attempt, setter): (Duration?, Deadline.Setter) =
+        let (attempt, setter): (Duration?, LimitSetter) =
             switch request.options.attemptTimeout {
-            case .inherited: (self.attempt, .attempt)
-            case .off: (nil, .attempt)
-            case .use(let limit): (limit, .attemptOption)
+            case .inherited: (self.attempt, .phaseTimeouts)
+            case .off: (nil, .phaseTimeouts)
+            case .use(let limit): (limit, .attemptTimeoutOption)
             }
-        if setter == .attemptOption { bounded.options.call.hasAttemptDeadline = true }
+        if setter == .attemptTimeoutOption { bounded.options.call.hasAttemptDeadline = true }
         if let attempt { bounded.deadline = .earlier(request.deadline, Deadline(by: setter, after: attempt, clock: limits.clock)) }
         return try await next.send(bounded, inCallOf: request)
     }

@@ -33,7 +33,7 @@ public struct TimeoutMiddleware: HTTPMiddleware {
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         guard let duration = request.options.timeout.resolved(duration) else { return try await next.send(request) }
         var bounded = request
-        let setter: Deadline.Setter = if case .use = request.options.timeout { .timeoutOption } else { .timeout }
+        let setter: LimitSetter = if case .use = request.options.timeout { .timeoutOption } else { .timeout }
         bounded.deadline = .earlier(request.deadline, Deadline(by: setter, after: duration, clock: clock))
         return try await next.send(bounded, inCallOf: request)
     }

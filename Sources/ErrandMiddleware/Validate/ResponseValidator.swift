@@ -81,19 +81,6 @@ public struct ResponseValidator: Sendable {
     }
 }
 
-extension Response {
-    /// Returns this response with its whole body in memory: `body.bufferedData` is the bytes, and the caller can still read them, once.
-    ///
-    /// - Parameter limitBytes: the largest size of the body; 64 MiB by default.
-    /// - Throws: what ``/ErrandCore/ResponseBody/collect(upTo:)`` throws.
-    public func buffered(upTo limitBytes: Int = ResponseBody.defaultCollectLimitBytes) async throws -> Response {
-        var copy = self
-        let data = try await body.collect(upTo: limitBytes)
-        copy.body = ResponseBody(data, trailers: body.trailers)
-        return copy
-    }
-}
-
 /// The error of a call that a validator wants to retry, but that can't be sent again.
 public struct ResponseValidationError: RequestFailure {
     /// The name of the validator.

@@ -82,13 +82,12 @@ public struct ValidateMiddleware: HTTPMiddleware {
             let limit: Int
             var delay = Duration.zero
             let verdict = try await validator.check(response.request, response, retries[index])
-            if case .next = verdict {
+            switch verdict {
+            case .next:
                 let next = checked.next(after: response.body)
                 if response.body.bufferedData == nil, next.bufferedData != nil { checked = CheckedBody(next) }
                 response.body = next
-            }
-            switch verdict {
-            case .next: continue
+                continue
             case .accept(var accepted):
                 accepted.body = checked.next(after: accepted.body)
                 if accepted.metadata.attempts.isEmpty { accepted.metadata.attempts = response.metadata.attempts }
@@ -125,7 +124,7 @@ public struct ValidateMiddleware: HTTPMiddleware {
             deadline,
             onTimeout: {
                 TransportError(
-                    .timedOut, phase: .backoff, message: "\(deadline.passedMessage), during the work before it",
+                    .timedOut, phase: .backoff, message: "\(deadline.passedMessage), during the work before the retry",
                     elapsed: before - deadline.remaining, request: request, delivery: .sent)
             }, discard: { _ in }, operation: work)
     }

@@ -50,7 +50,7 @@ extension MockResponse {
             body = .stream { _ in incoming.source }
         }
         var request = Request(head: incoming.head, body: body)
-        request.options.acceptsRawAnswers = true
+        request.options.acceptsRawResponses = true
         request.options.eventSink = events
         let response: Response
         do {
@@ -68,12 +68,12 @@ extension MockResponse {
             return
         }
         if let data = response.body.bufferedData {
-            self.init(response.head, body: response.metadata.isRawAnswer ? .raw(data) : .data(data))
+            self.init(response.head, body: response.metadata.isRawResponse ? .raw(data) : .data(data))
         } else {
             self.init(response.head, body: .source { response.body.asSource() })
         }
         informational = events.heads
-        isEarly = response.metadata.isStreamedAnswer
+        isEarly = response.metadata.isStreamedResponse
     }
 }
 

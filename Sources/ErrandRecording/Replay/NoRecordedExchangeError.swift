@@ -30,20 +30,3 @@ public struct NoRecordedExchangeError: RequestFailure {
 extension NoRecordedExchangeError: CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
 }
-
-/// The error of a file that isn't an HTTP archive.
-public struct InvalidRecordingError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
-    /// The file.
-    public let path: String
-    /// What is wrong with the file.
-    public let reason: String
-
-    init(path: String, reason: String) { (self.path, self.reason) = (path, reason) }
-
-    public var description: String { "'\(path)' is not a valid recording: \(reason)" }
-    /// A sentence for people, with the path.
-    public var errorDescription: String? { "The file '\(path)' is not a recording." }
-    public var failureReason: String? { reason.asSentence }
-}
-
-extension InvalidRecordingError: SafelyDescribedError {}

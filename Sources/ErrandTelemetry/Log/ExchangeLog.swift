@@ -97,7 +97,8 @@ struct ExchangeLog: Sendable {
 
         /// What the error says after the status.
         var reasons: String {
-            problem + response.head.shownRemarks + response.metadata.attempts.shown(until: response.metadata.retryStop)
+            problem + response.head.shownRemarks
+                + response.metadata.attempts.shown(until: response.metadata.retryStop, of: response.request)
         }
 
         var code: Int { response.head.status.code }

@@ -24,7 +24,12 @@ public import Logging
 /// **Typed calls** (`APIClient`): the record comes when the call is over, with its whole time: when the value has been decoded, or with the failure to
 /// decode it.
 ///
-/// **Place:** outside everything but `server` and `number`, where it sees each call once. Inside `retry` it sees each attempt.
+/// **Place:** outside everything but `server` and `number`, where it sees each call once. Inside `retry` it logs each attempt, and not the call: both
+/// places are allowed.
+///
+/// **Not logged:** a call that fails before the log sees its request: a body that can't be encoded (`RequestEncodingError`) or read
+/// (``/ErrandCore/FileReadError``), an invalid path, base URL (``/ErrandCore/InvalidURLError``), and an option without its middleware
+/// (``/ErrandCore/UnservedOptionError``). Its error reaches the caller. Log it there.
 ///
 /// **Bodies** (``LogDetail/body(limitBytes:)``): of a request, the bytes that are in memory; files and streams are named, never read. Of a response,
 /// the bytes that the caller has read; a body that nobody reads is logged as unread. The log reads nothing by itself and delays nothing. Bytes that

@@ -149,7 +149,7 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
                 begun = made
                 try Task.checkCancellation()
                 var response = try respond(made, by: answer, over: conditions, to: exchange, reading: body)
-                response.metadata.isStreamedAnswer = true
+                response.metadata.isStreamedResponse = true
                 return response
             } catch {
                 begun?.content.abandon()
@@ -262,14 +262,14 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
         var source: any BodySource
         switch made.content {
         case .raw(let bytes):
-            guard request.options.acceptsRawAnswers else {
+            guard request.options.acceptsRawResponses else {
                 throw TransportError(
                     .unsupported, phase: .response,
                     message: "a raw response (\(bytes.count) bytes) needs a socket: serve the stub with MockServer", request: request,
                     delivery: .sent)
             }
             var response = Response(head: made.head, data: bytes, request: request)
-            response.metadata.isRawAnswer = true
+            response.metadata.isRawResponse = true
             return response
         case .data(let data):
             exchange.report(.responseHead, head: made.head)

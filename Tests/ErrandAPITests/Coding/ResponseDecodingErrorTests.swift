@@ -144,6 +144,49 @@ private struct User: Decodable, Sendable {
         #expect(error?.description == "GET https://a.example/x: cannot decode Note at \(problem) (status 200)")
     }
 
+    private struct Photo: Decodable, Sendable {
+        enum CodingKeys: String, CodingKey {
+            case id
+            case imageURL
+            case noteText
+            case fileName = "file_name"
+        }
+        var id = 0
+        var imageURL = ""
+        var noteText = ""
+        var fileName = ""
+
+        init(from decoder: any Decoder) throws {
+            let container = try decoder.container(keyedBy: CodingKeys.self)
+            switch try container.decode(Int.self, forKey: .id) {
+            case 1: imageURL = try container.decode(String.self, forKey: .imageURL)
+            case 2: noteText = try container.decode(String.self, forKey: .noteText)
+            default: fileName = try container.decode(String.self, forKey: .fileName)
+            }
+        }
+    }
+
+    @Test(arguments: [
+        (
+            JSONCoding.Keys.snakeCase, #"{"id":1,"image_url":""}"#,
+            "imageURL: no such key; the body has 'image_url', which is read as 'imageUrl'"
+        ),
+        (.snakeCase, #"{"id":3,"file_name":""}"#, "file_name: no such key; the body has 'file_name', which is read as 'fileName'"),
+        (.snakeCase, #"{"id":1}"#, "image_url: no such key"),
+        (
+            .asDeclared, #"{"id":2,"note_text":""}"#,
+            "noteText: no such key; the body has 'note_text', which JSONCoding(keys: .snakeCase) reads"
+        ),
+        (.asDeclared, #"{"id":2,"NoteText":""}"#, "noteText: no such key; the body has 'NoteText'"),
+        (.asDeclared, #"{"id":2,"note":"s3cret"}"#, "noteText: no such key"),
+    ])
+    func aMissingKeyIsNotOneThatTheBodyHas(_ keys: JSONCoding.Keys, _ body: String, _ problem: String) async throws {
+        let stub = StubTransport(Stub().responds(.data(Data(body.utf8))))
+        let client = APIClient(stub.server("https://a.example"), json: JSONCoding(keys: keys))
+        let error = await #expect(throws: ResponseDecodingError.self) { _ = try await client.get("/x", as: Photo.self) }
+        #expect(error?.description == "GET https://a.example/x: cannot decode Photo at \(problem) (status 200)")
+    }
+
     @Test func attemptsAndARedirectThatWasNotFollowedAreInTheDescription() async throws {
         let stub = StubTransport(Stub().responds(.status(.serviceUnavailable), .redirect(to: "/y")))
         let client = APIClient(
@@ -151,7 +194,7 @@ private struct User: Decodable, Sendable {
         let error = await #expect(throws: ResponseDecodingError.self) { _ = try await client.get("/x", as: Int.self) }
         #expect(
             error?.description.hasSuffix(
-                " (status 302); the redirect was not followed: add .redirect() to the stack, or allow it; attempt 1: 503, then waited 0 s"
+                " (status 302); the redirect was not followed: add .redirect() to the stack, or change its policy; attempt 1: 503, then waited 0 s"
             )
                 == true, "\(error?.description ?? "")")
     }
@@ -204,6 +247,32 @@ private struct User: Decodable, Sendable {
             })
         #expect(failure.description.hasSuffix("cannot decode Int at code: expected an Int, found a string (status 200)"))
         #expect(failure.underlying is DecodingError)
+    }
+
+    /// A type that takes any key: the key of the failure is text of the body.
+    private struct AnyMembers: Decodable {
+        struct Key: CodingKey {
+            let stringValue: String
+            var intValue: Int? { nil }
+            init(stringValue: String) { self.stringValue = stringValue }
+            init?(intValue: Int) { nil }
+        }
+
+        init(from decoder: any Decoder) throws {
+            let container = try decoder.container(keyedBy: Key.self)
+            for key in container.allKeys { _ = try container.decode(Int.self, forKey: key) }
+        }
+    }
+
+    /// The key that failed was compared anew with each key of the body, which took 25 seconds.
+    @Test func theWorkIsInProportionToTheBody() async throws {
+        var text = #"{"a_\#(String(repeating: "b", count: 100_000))":"x""#
+        for index in 0..<10_000 { text += #","k\#(100_000 + index)":1"# }
+        let stub = StubTransport(Stub().responds(.data(Data((text + "}").utf8))))
+        let client = APIClient(stub.server("https://a.example"), json: JSONCoding(keys: .snakeCase))
+        let start = ContinuousClock.now
+        await #expect(throws: ResponseDecodingError.self) { let _: AnyMembers = try await client.get("/x") }
+        #expect(ContinuousClock.now - start < .seconds(8))
     }
 }
 

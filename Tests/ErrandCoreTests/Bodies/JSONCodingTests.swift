@@ -86,4 +86,17 @@ import Testing
         #expect(JSONNumber(exactly: Decimal(string: "12345678901234567890.125") ?? 0)?.description == "12345678901234567890.125")
         #expect(JSONNumber(exactly: Decimal.nan) == nil)
     }
+
+    @Test func theNameOfAPropertyIsTheOneThatTheEncoderWrites() throws {
+        enum Key: String, CodingKey { case userName, name }
+        #expect(try JSONCoding.standard.name(of: Key.userName) == "userName")
+        #expect(try JSONCoding(keys: .snakeCase).name(of: Key.userName) == "user_name")
+        let own = JSONCoding(
+            encoder: {
+                let encoder = JSONEncoder()
+                encoder.keyEncodingStrategy = .custom { _ in Key.name }
+                return encoder
+            }, decoder: { JSONDecoder() })
+        #expect(try own.name(of: Key.userName) == "name")
+    }
 }

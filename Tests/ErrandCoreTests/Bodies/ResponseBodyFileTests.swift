@@ -46,11 +46,19 @@ import Testing
         let error = await #expect(throws: FileWriteError.self) { try await ResponseBody(Data("x".utf8)).write(toFile: path) }
         #expect(error?.code == EINVAL && error?.description == "cannot replace '\(path)': it is not a regular file")
         #expect(try names == ["pipe"])
-        // A link to a device is replaced as any link, and the device is not.
+        // Such as /dev/stdout.
         let link = folder.file("link")
-        try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: "/dev/null")
+        for target in ["/dev/null", path] {
+            try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: target)
+            let error = await #expect(throws: FileWriteError.self) { try await ResponseBody(Data("x".utf8)).write(toFile: link) }
+            #expect(error?.description == "cannot replace '\(link)': it is not a regular file")
+            #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link) == target)
+            try FileManager.default.removeItem(atPath: link)
+        }
+        // A link to nothing is replaced as one to a file is.
+        try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: folder.file("missing"))
         try await ResponseBody(Data("x".utf8)).write(toFile: link)
-        #expect(try folder.read("link") == Data("x".utf8))
+        #expect(try folder.read("link") == Data("x".utf8) && names == ["link", "pipe"])
     }
 
     @Test func isWrittenAndCounted() async throws {

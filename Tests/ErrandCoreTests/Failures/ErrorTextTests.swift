@@ -69,9 +69,10 @@ import Testing
             "Connecting to the server a.example took too long.", "Timed out while connecting after 211 ms: the limit connect is 200 ms.",
             "Try again later."),
         Row(
-            transport(.timedOut, .queue, "the deadline passed", post, .notSent),
-            "POST https://a.example/x: timed out in the queue after 211 ms: the deadline passed (not sent)",
-            "The request to the server a.example waited for too long.", "Timed out in the queue after 211 ms: the deadline passed.",
+            transport(.timedOut, .queue, "the deadline of the request passed", post, .notSent),
+            "POST https://a.example/x: timed out in the queue after 211 ms: the deadline of the request passed (not sent)",
+            "The request to the server a.example waited for too long.",
+            "Timed out in the queue after 211 ms: the deadline of the request passed.",
             "Try again later."),
         Row(
             transport(.timedOut, .response, "the limit firstByte is 200 ms", post),
@@ -206,8 +207,10 @@ import Testing
         let error = try await Self.status(.found, [.location: "/y"])
         #expect(
             error.description
-                == "GET https://a.example/x?token=REDACTED: status 302 Found; the redirect was not followed: add .redirect() to the stack, or allow it"
+                == "GET https://a.example/x?token=REDACTED: status 302 Found; the redirect was not followed: add .redirect() to the stack, or change its policy"
         )
+        let nowhere = try await Self.status(.found, [.location: ""])
+        #expect(nowhere.description == "GET https://a.example/x?token=REDACTED: status 302 Found")
     }
 
     @Test func aFileThatCannotBeSentHasItsOwnSuggestion() {
@@ -225,7 +228,31 @@ import Testing
         #expect(text?.failureReason == "Its path holds text that is not ASCII, which must be percent-encoded.")
         let empty = #expect(throws: InvalidURLError.self) { try HTTPURL("") }
         #expect(empty?.description == "invalid URL '': it is empty; write http:// or https:// and a host")
+        #expect(text?.recoverySuggestion == "Correct the address, then try again.")
         #expect(InvalidURLError("a", .notAnOrigin).recoverySuggestion == nil)
+    }
+
+    @Test func anAddressThatTheAppPutTogetherWronglyHasNoSuggestionForPeople() throws {
+        let path = "/users/7"
+        let query = URLQuery(percentEncoded: "a=b c")
+        let refused = [
+            #expect(throws: InvalidURLError.self) { try Request(.get, "\(path)") },
+            #expect(throws: InvalidURLError.self) { try Request(.get, "/a b") },
+            #expect(throws: InvalidURLError.self) { try Request(.get, "/x", query: query) },
+            #expect(throws: InvalidURLError.self) { try Request(.get, "/x#top") },
+        ]
+        for error in refused {
+            let error = try #require(error)
+            #expect(error.recoverySuggestion == nil, "\(error)")
+        }
+        let typed = #expect(throws: InvalidURLError.self) { try HTTPURL("https://a.example/a b") }
+        #expect(typed?.recoverySuggestion == "Correct the address, then try again.")
+        #expect(typed?.reason == refused[1]?.reason, "the reason is the same")
+    }
+
+    @Test func aReasonWithASemicolonInAValueIsWhole() {
+        let error = InvalidURLError("https://a.example:8;0", .invalidPort("8;0"))
+        #expect(error.failureReason == "'8;0' is not a port (1 to 65535).")
     }
 
     @Test func everyErrorOfThisLibraryDescribesItselfInAMessage() {

@@ -86,6 +86,24 @@ import Testing
         #expect(!dumped(records).contains(/S\d/))
     }
 
+    @Test func anAttemptNamesItsRequestOnlyWhereItIsAnother() throws {
+        func refused(_ request: Request?) -> TransportError {
+            TransportError(.cannotConnect, phase: .connect, message: "connection refused", request: request, delivery: .notSent)
+        }
+        let request = try request()
+        var error = refused(request)
+        error.attempts = [
+            AttemptRecord(number: 1, outcome: .failure(refused(request)), delay: .milliseconds(16)),
+            AttemptRecord(number: 2, outcome: .failure(refused(try Request(.get, url: "https://b.example/"))), delay: .zero),
+        ]
+        #expect(
+            error.description == "GET https://a.example/x?token=REDACTED: cannot connect: connection refused (not sent); "
+                + "attempt 1: cannot connect: connection refused (not sent), then waited 16 ms; "
+                + "attempt 2: GET https://b.example/: cannot connect: connection refused (not sent), then waited 0 s")
+        error.request = nil
+        #expect(error.description.contains("attempt 1: GET https://a.example/x?token=REDACTED: cannot connect"))
+    }
+
     @Test func aFailureHasNoResponseAndNoBodyUnlessItSaysSo() {
         struct Failing: RequestFailure {
             var request: Request?

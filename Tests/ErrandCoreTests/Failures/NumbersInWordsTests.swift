@@ -9,7 +9,10 @@ import Testing
             (.milliseconds(250), "250 ms"), (.microseconds(12_345), "12 ms"), (.microseconds(2_345), "2.345 ms"),
             (.microseconds(999_499), "999 ms"), (.microseconds(999_500), "1 s"), (.microseconds(59_999_600), "1 min"),
             (.microseconds(9_999), "9.999 ms"), (.nanoseconds(9_999_900), "10 ms"), (.microseconds(200), "0.2 ms"), (.zero, "0 s"),
-            (.nanoseconds(1), "0 ms"), (.seconds(-2), "-2 s"), (.milliseconds(-20), "-20 ms"), (.seconds(-120), "-2 min"),
+            (.nanoseconds(1), "1 ns"), (.nanoseconds(499), "499 ns"), (.nanoseconds(-20), "-20 ns"), (.nanoseconds(999), "999 ns"),
+            (.microseconds(1), "0.001 ms"), (Duration(secondsComponent: 0, attosecondsComponent: 999_600_000_000), "0.001 ms"),
+            (Duration(secondsComponent: 0, attosecondsComponent: 1), "<1 ns"),
+            (.seconds(-2), "-2 s"), (.milliseconds(-20), "-20 ms"), (.seconds(-120), "-2 min"),
         ] as [(Duration, String)])
     func durations(_ duration: Duration, _ text: String) { #expect(duration.inWords == text) }
 

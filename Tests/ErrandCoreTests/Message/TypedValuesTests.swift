@@ -42,4 +42,21 @@ import Testing
         #expect(options.fallbackHeaders.isEmpty && options.upgrade == nil)
         #expect(metadata.httpVersion == nil && metadata.attempts.isEmpty)
     }
+
+    #if !os(iOS) && !os(tvOS) && !os(watchOS) && !os(visionOS)
+    @Test func anOptionRefusesSecondsThatAreNoDuration() async {
+        let missing = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            var options = RequestOptions()
+            options.timeout = .seconds(Double.nan)
+        }
+        let text = String(decoding: missing?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(text.contains("seconds must be finite and in the range of Int64 (is nan)"))
+        let endless = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = OptionOverride.seconds(1e19)
+        }
+        let large = String(decoding: endless?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(large.contains("seconds must be finite and in the range of Int64 (is 1e+19)"))
+        #expect(OptionOverride.seconds(-0.5).resolved(.zero) == .milliseconds(-500))
+    }
+    #endif
 }

@@ -78,17 +78,17 @@ import Testing
     }
 
     @Test func aPlaceThatMustOccurOnceIsReportedOnceWhereItDoesNot() {
-        let alone = Foreign("a", .once(Self.a, because: "a reason"))
+        let alone = Foreign("a", .once(because: "a reason"))
         #expect(problems(alone) == [] && problems(alone, Foreign("b")) == [])
         #expect(problems(alone, Foreign("b"), alone) == ["com.example.a is outside another com.example.a: a reason"])
         #expect(problems(alone, alone, alone).count == 1)
         #expect(problems(Foreign("a"), alone).count == 1, "one of the two has the rule")
-        #expect(problems(Foreign("b", .once(Self.a, because: "a reason")), Foreign("a"), Foreign("a")) == [], "it is for the own place")
+        #expect(problems(Foreign("b", .once(because: "a reason")), Foreign("a"), Foreign("a")) == [], "it is for the own place")
         #expect(problems(Foreign("a"), Foreign("a")) == [], "without the rule, a place may occur twice")
     }
 
     @Test func conditionsMayExcludeEachOther() {
-        let alone = Foreign("a", .once(Self.a, because: "a reason"))
+        let alone = Foreign("a", .once(because: "a reason"))
         let reading = StubTransport().wrapped(by: alone, when: .method(.get))
         #expect(reading.wrapped(by: alone, when: .method(.post)).orderProblems == [])
         #expect(reading.wrapped(by: alone).orderProblems == [])

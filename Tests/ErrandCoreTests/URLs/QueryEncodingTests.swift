@@ -91,6 +91,43 @@ import Testing
                 == (0..<9).map { "\($0)" })
     }
 
+    private enum Field: String, CodingKey, CodingKeyRepresentable, Encodable { case userName, aB, cD, eF, gH, iJ, kL, mN }
+    /// Writes its dictionary in the place of itself.
+    private struct Wrapped: Encodable {
+        let all: [String: Int]
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.singleValueContainer()
+            try container.encode(all)
+        }
+    }
+    /// Has its dictionary write its members for it.
+    private struct Delegating: Encodable {
+        let all: [String: Int]
+        func encode(to encoder: any Encoder) throws { try all.encode(to: encoder) }
+    }
+
+    @Test func dictionariesAreSortedAndNamedAsInJSONWhereverTheyAre() throws {
+        let names = ["aB", "cD", "eF", "gH", "iJ", "kL", "mN", "userName"]
+        let all = Dictionary(uniqueKeysWithValues: names.enumerated().map { ($1, $0) })
+        let fields = Dictionary(uniqueKeysWithValues: all.compactMap { name, number in Field(rawValue: name).map { ($0, number) } })
+        #expect(fields.count == all.count)
+        let lists = Dictionary(uniqueKeysWithValues: fields.map { ($0, [$1, $1]) })
+        let values: [any Encodable] = [all, Wrapped(all: all), Optional(all), Delegating(all: all), fields]
+        for coding in [JSONCoding.standard, JSONCoding(keys: .snakeCase)] {
+            for value in values {
+                let written = try JSONValue(parsing: coding.encode(value)).objectValue?.keys.sorted() ?? []
+                let numbers = written.map { name in names.firstIndex { $0 == name || $0.inSnakeCase == name } ?? -1 }
+                let expected = zip(written, numbers).map { "\($0)=\($1)" }
+                #expect(try FormURLEncoded.encode(value, coding: coding) == expected.joined(separator: "&"), "\(type(of: value))")
+                #expect(try URLQuery(encoding: value, coding: coding).encoded == expected.joined(separator: "&"))
+            }
+        }
+        #expect(
+            try FormURLEncoded.encode(lists) == names.enumerated().map { "\($1)=\($0)&\($1)=\($0)" }.joined(separator: "&"))
+        #expect(try FormURLEncoded.encode([3: "c", 1: "a", 2: "b"]) == "1=a&2=b&3=c")
+        #expect(throws: EncodingError.self) { try FormURLEncoded.encode(["outer": all]) }
+    }
+
     private struct Nested: Encodable {
         struct Owner: Encodable { var password = "hunter2" }
         var owner = Owner()
@@ -120,4 +157,8 @@ import Testing
     }
 
     @Test func aClassIsEncodedLikeAStructure() throws { #expect(try URLQuery(encoding: Base()).encoded == "id=1") }
+}
+
+extension String {
+    fileprivate var inSnakeCase: String { map { $0.isUppercase ? "_" + $0.lowercased() : String($0) }.joined() }
 }

@@ -4,7 +4,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct LimitConcurrencyTests {
+@Suite(.timeLimit(.minutes(5))) struct ConcurrencyLimitTests {
     /// Answers when it is told to, and knows how many are under way.
     private final class Gate: HTTPSender {
         private struct State {
@@ -341,16 +341,16 @@ import Testing
         let middleware = ConcurrencyLimitMiddleware(.adaptive(initial: 10))
         let stub = StubTransport(Stub(.get, "/hangs").responds(.never), Stub().responds(.status(.serviceUnavailable)))
         let stack = stub.wrapped(by: middleware)
-        func limit(of host: String) throws -> Int { middleware.state(of: try Origin("https://\(host)")).limit }
+        func limit(of host: String) -> Int { middleware.state(of: Origin("https://\(host)")).limit }
         _ = try await stack.send(call("/busy", host: "used.example"))
         let used = Task { try await stack.send(call("/hangs", host: "used.example")) }
         await eventually { stub.requests.count == 2 }
         for number in 0..<1_001 { _ = try await stack.send(call("/busy", host: "\(number).example")) }
         #expect(middleware.keyCount == 1_001, "1,000 that are idle, and the one in use")
         #expect(middleware.state(of: "https://used.example") == .init(inFlight: 1, queued: 0, limit: 9))
-        #expect(try limit(of: "0.example") == 10, "forgotten")
-        #expect(try limit(of: "1.example") == 9)
-        #expect(try limit(of: "1000.example") == 9)
+        #expect(limit(of: "0.example") == 10, "forgotten")
+        #expect(limit(of: "1.example") == 9)
+        #expect(limit(of: "1000.example") == 9)
         used.cancel()
         _ = await used.result
     }

@@ -330,7 +330,7 @@ private final class KeptAnswers: Sendable {
 
     func keep(_ response: inout Response) async throws {
         guard response.status == .ok else { return }
-        response = try await response.buffered()
+        response.body = ResponseBody(try await response.body.collect())
         let (url, answer) = (response.request.redactedURL, (response.head, response.body.bufferedData ?? Data()))
         answers.withLock { $0[url] = answer }
     }

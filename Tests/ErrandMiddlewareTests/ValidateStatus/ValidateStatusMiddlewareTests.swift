@@ -47,6 +47,21 @@ import Testing
         #expect(error?.bodyPrefix == Data("onetwothree".utf8) && error?.bodyIsWhole == false, "kept as far as it came")
     }
 
+    /// Its front may be valid JSON by chance.
+    @Test func aBodyThatIsNotWholeIsNotDecoded() async throws {
+        let front = Data(#"{"reason":"gone"}"#.utf8)
+        let spaces = Data(repeating: 0x20, count: StatusError.bodyLimitBytes)
+        let lost = TransportError(.connectionLost, phase: .body, request: nil, delivery: .sent)
+        let responses = [StubResponse.stream([front, spaces], status: .conflict), .stream([front], status: .conflict, failure: lost)]
+        for response in responses {
+            let error = try await error(response)
+            #expect(error?.bodyPrefix.prefix(front.count) == front)
+            #expect(throws: DecodingError.self) { try error?.json(as: [String: String].self) }
+        }
+        let limited = try await error(.stream([front, spaces.dropFirst(front.count)], status: .conflict))
+        #expect(try limited?.json(as: [String: String].self) == ["reason": "gone"])
+    }
+
     @Test func readsProblemDetailsByItself() async throws {
         let body = #"{"type":"https://a.example/out-of-credit","title":"You do not have enough credit.","status":403,"balance":30}"#
         let error = try await error(

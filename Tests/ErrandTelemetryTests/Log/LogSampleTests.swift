@@ -200,7 +200,7 @@ import Testing
             stub.log(to: logger, metadata: .all, clock: clock), stub.validateStatus().log(to: logger, metadata: .all, clock: clock),
         ] {
             await #expect(throws: Refusal.self) {
-                let _: Void = try await APIClient(stack.server("https://a.example"), failure: Refusal.self).get("/x")
+                let _: Void = try await APIClient(stack.server("https://a.example"), mapError: { try $0.json(as: Refusal.self) }).get("/x")
             }
         }
         let validated = stub.validate(ResponseValidator("refusal") { _, _, _ in .fail(Refusal()) })

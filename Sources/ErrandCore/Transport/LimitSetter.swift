@@ -1,0 +1,13 @@
+/// What has set a limit, in the words of a message.
+package enum LimitSetter: String, Sendable {
+    case timeout = ".timeout"
+    case timeoutOption = "request.options.timeout"
+    case phaseTimeouts = ".phaseTimeouts"
+    case phaseTimeoutsOption = "request.options.phaseTimeouts"
+    case attemptTimeoutOption = "request.options.attemptTimeout"
+
+    /// Which limits passed, and what has set them: `the limit firstByte is 200 ms, set by .phaseTimeouts`.
+    func message(_ limits: [(name: String, limit: Duration)]) -> String {
+        limits.map { "the limit \($0.name) is \($0.limit.inWords)" }.joined(separator: ", ") + ", set by \(rawValue)"
+    }
+}

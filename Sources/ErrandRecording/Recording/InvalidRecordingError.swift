@@ -1,0 +1,18 @@
+public import ErrandCore
+
+/// The error of a file that isn't an HTTP archive.
+public struct InvalidRecordingError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
+    /// The file.
+    public let path: String
+    /// What is wrong with the file.
+    public let reason: String
+
+    init(path: String, reason: String) { (self.path, self.reason) = (path, reason) }
+
+    public var description: String { "'\(path)' is not a valid recording: \(reason)" }
+    /// A sentence for people, with the path.
+    public var errorDescription: String? { "The file '\(path)' is not a recording." }
+    public var failureReason: String? { reason.asSentence }
+}
+
+extension InvalidRecordingError: SafelyDescribedError {}
