@@ -163,7 +163,7 @@ let package = Package(
         .target(
             name: "TestSupport",
             dependencies: [
-                "ErrandAsyncHTTPClient", "ErrandCore", "ErrandMockServer", "ErrandTesting",
+                "ErrandAsyncHTTPClient", "ErrandCore", "ErrandMockServer", "ErrandNIO", "ErrandTesting",
                 .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Telemetry"])),
                 .product(name: "Metrics", package: "swift-metrics", condition: .when(traits: ["Telemetry"])),
                 .product(name: "Tracing", package: "swift-distributed-tracing", condition: .when(traits: ["Telemetry"])),

@@ -61,28 +61,13 @@ struct Upload: Sendable {
 
     /// Returns when the last byte was written.
     ///
-    /// - Throws: what the source throws, ``RequestBodyLengthError``, ``WriteFailed``; `CancellationError` when the task is cancelled.
+    /// - Throws: what the source throws, ``/ErrandCore/RequestBodyLengthError``, ``WriteFailed``; `CancellationError` when the task is cancelled.
     func run() async throws {
-        let source = try await body.open()
+        let source = try await body.openChecked()
         defer { source.abandon() }
-        var sent: Int64 = 0
-        while let chunk = try await source.next() {
-            sent += Int64(chunk.count)
-            guard let length = body.length, sent >= length else {
-                try await write(chunk)
-                continue
-            }
-            // The declared length is reached: its last bytes wait for the stream's end, or a server would take for whole what is
-            // longer than declared.
-            let rest = sent == length ? try await source.next() : nil
-            try Task.checkCancellation()
-            let given = sent + Int64(rest?.count ?? 0)
-            guard given == length else { throw RequestBodyLengthError(declared: length, atLeast: given) }
-            return try await write(chunk)
-        }
+        while let chunk = try await source.next() { try await write(chunk) }
         // A sequence such as `AsyncStream` also ends when its reader is cancelled: then the body is not complete.
         try Task.checkCancellation()
-        if let length = body.length { throw RequestBodyLengthError(declared: length, atLeast: sent) }
     }
 
     private func write(_ chunk: Data) async throws {
@@ -147,12 +132,5 @@ private final class WriteWaiter: Sendable {
 /// The connection took no more of the body; the client tells why by itself.
 struct WriteFailed: Error {
     let underlying: any Error
-}
-
-/// A stream was not as long as its body declared.
-struct RequestBodyLengthError: SafelyDescribedError {
-    let declared: Int64
-    let atLeast: Int64
-    var description: String { "the body has \(atLeast) bytes, but \(declared) were declared" }
 }
 #endif

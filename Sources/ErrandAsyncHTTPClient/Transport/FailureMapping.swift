@@ -45,7 +45,7 @@ struct FailureMapping {
             // Ended without TLS saying so: what came may not be all.
             return made(.connectionLost, message: "the connection ended without a close_notify", underlying: error)
         case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError:
-            return made(.tls, message: Self.reason(ofTLS: error), underlying: error)
+            return made(.tls, message: tlsErrorText(String(describing: error)), underlying: error)
         case let error as NIOHTTPDecompression.DecompressionError:
             return made(Self.isLimit(error) ? .bodyTooLarge : .invalidResponse, message: Self.text(of: error), underlying: error)
         case let error as NIOHTTPDecompression.ExtraDecompressionError:
@@ -175,23 +175,6 @@ struct FailureMapping {
         TransportError(
             code, phase: phase ?? self.phase, message: message, elapsed: elapsed, underlying: underlying, request: request, response: head,
             delivery: delivery)
-    }
-
-    /// The one phrase that helps, from what the TLS library says at length.
-    private static func reason(ofTLS error: any Error) -> String {
-        let text = String(describing: error)
-        let reasons = [
-            ("failedToValidateHostname", "the certificate is for another host"),
-            ("CERTIFICATE_VERIFY_FAILED", "the certificate is not trusted, or not valid now"),
-            ("WRONG_VERSION_NUMBER", "the other side does not speak TLS; the URL of a plain port begins with http://"),
-            ("CERTIFICATE_REQUIRED", "the server wants a client certificate"),
-            ("UNSUPPORTED_PROTOCOL", "no version of TLS in common"),
-            ("eofDuringHandshake", "the server closed the connection during the handshake"),
-        ]
-        if let known = reasons.first(where: { text.contains($0.0) }) { return known.1 }
-        // `…SSL routines:OPENSSL_internal:TLSV1_ALERT_INTERNAL_ERROR at …`
-        let name = text.firstMatch(of: /OPENSSL_internal:([A-Z0-9_]+)/)?.output.1
-        return name.map { $0.lowercased().replacing("_", with: " ") } ?? text
     }
 }
 #endif

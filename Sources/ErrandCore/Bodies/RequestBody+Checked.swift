@@ -1,3 +1,5 @@
+internal import Synchronization
+
 extension RequestBody {
     /// Opens the body, and checks its length: what is read from the source is what was declared. For transports.
     ///
@@ -12,16 +14,17 @@ extension RequestBody {
 }
 
 /// A stream was not as long as its body declared.
-package struct RequestBodyLengthError: Error, CustomStringConvertible {
+package struct RequestBodyLengthError: SafelyDescribedError {
     let declared: Int64
     let atLeast: Int64
     package var description: String { "the body has \(atLeast) bytes, but \(declared) were declared" }
 }
 
-private actor LengthCheckedSource: BodySource {
+private final class LengthCheckedSource: BodySource {
     private let source: any BodySource
     private let length: Int64
-    private var given: Int64 = 0
+    /// How many bytes were read.
+    private let count = Atomic<Int64>(0)
 
     init(_ source: any BodySource, length: Int64) { (self.source, self.length) = (source, length) }
 
@@ -29,19 +32,22 @@ private actor LengthCheckedSource: BodySource {
         guard let chunk = try await source.next() else {
             // A sequence such as `AsyncStream` also ends when its reader is cancelled: then the body is not complete.
             try Task.checkCancellation()
-            guard given == length else { throw RequestBodyLengthError(declared: length, atLeast: given) }
+            try check(count.load(ordering: .relaxed))
             return nil
         }
-        given += Int64(chunk.count)
+        let given = count.wrappingAdd(Int64(chunk.count), ordering: .relaxed).newValue
         guard given >= length else { return chunk }
         let rest = given == length ? try await source.next() : nil
         try Task.checkCancellation()
-        let whole = given + Int64(rest?.count ?? 0)
-        guard whole == length else { throw RequestBodyLengthError(declared: length, atLeast: whole) }
+        try check(given + Int64(rest?.count ?? 0))
         return chunk
     }
 
-    nonisolated func abandon() { source.abandon() }
-    nonisolated func fail(with error: any Error) { source.fail(with: error) }
-    nonisolated var trailers: HTTPFields? { source.trailers }
+    private func check(_ whole: Int64) throws {
+        guard whole == length else { throw RequestBodyLengthError(declared: length, atLeast: whole) }
+    }
+
+    func abandon() { source.abandon() }
+    func fail(with error: any Error) { source.fail(with: error) }
+    var trailers: HTTPFields? { source.trailers }
 }

@@ -57,7 +57,7 @@ final class Exchange: Sendable {
         }
     }
 
-    /// Returns whoever waits, once.
+    /// Returns the waiter, once.
     private func takeWaiter() -> Waiter? {
         let (waiter, timer) = state.withLock { state in
             defer { (state.waiter, state.place, state.timer) = (nil, .nobody, nil) }

@@ -150,7 +150,9 @@ final class HTTP1Handler: ChannelDuplexHandler {
         setAlarm()
     }
 
-    private func send(_ body: OutgoingBody, of exchange: Exchange, closes: Bool, on connection: Connection, _ context: ChannelHandlerContext) {
+    private func send(
+        _ body: OutgoingBody, of exchange: Exchange, closes: Bool, on connection: Connection, _ context: ChannelHandlerContext
+    ) {
         let events = exchange.events
         var kind = body.kind
         if kind == .present, case .memory(let data) = body.content, data.count <= OutgoingBody.joinedBytes {
@@ -585,7 +587,9 @@ final class HTTP1Handler: ChannelDuplexHandler {
     private func lose(_ error: (any Error)?) {
         if error == nil, let head = current?.head, head.framing == .untilClose {
             machine.connectionEnds()
-            if case .end(let trailers)? = try? parser.endOfInput(pending: incoming?.readableBytes ?? 0) { return finish(trailers, hasMore: false) }
+            if case .end(let trailers)? = try? parser.endOfInput(pending: incoming?.readableBytes ?? 0) {
+                return finish(trailers, hasMore: false)
+            }
         }
         let position = machine.close()
         guard let connection else { return close() }
@@ -630,7 +634,7 @@ final class HTTP1Handler: ChannelDuplexHandler {
 }
 
 /// A server changed the protocol, though nobody asked it to.
-struct UnexpectedUpgrade: Error, CustomStringConvertible {
+struct UnexpectedUpgrade: SafelyDescribedError {
     let description = "the server changed the protocol (101), which was not asked for"
 }
 

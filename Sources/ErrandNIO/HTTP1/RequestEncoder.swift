@@ -3,7 +3,7 @@ internal import ErrandCore
 internal import NIOCore
 
 /// The reason why a request can't be written, in words.
-enum RequestEncodeError: Error, Equatable, CustomStringConvertible {
+enum RequestEncodeError: SafelyDescribedError, Equatable {
     case invalidTarget
     case missingScheme
     case missingAuthority

@@ -3,7 +3,7 @@
 ///
 /// A text that the server sent is cut after 32 bytes, and bytes that are not printable ASCII are escaped. The value of a field is never
 /// shown: it may be a secret.
-enum ResponseParseError: Error, Equatable {
+enum ResponseParseError: SafelyDescribedError, Equatable {
     // MARK: The status line
 
     case unexpectedBytes

@@ -113,7 +113,8 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         if let place = groups.values[index].idle.lastIndex(where: { $0.loop == loop }) {
             return groups.values[index].idle.remove(at: place)
         }
-        let canOpen = total < limits.connections
+        let canOpen =
+            total < limits.connections
             && groups.values[index].open + groups.values[index].attempts.count < limits.connectionsPerOrigin
         return canOpen ? nil : groups.values[index].idle.popLast()
     }

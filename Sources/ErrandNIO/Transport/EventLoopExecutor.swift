@@ -27,6 +27,7 @@ public final class EventLoopExecutor: TaskExecutor {
     /// The event loop.
     public var eventLoop: any EventLoop { queue.loop }
 
+    /// Runs a job on the event loop, after the jobs that were added before. Swift's runtime calls it.
     public func enqueue(_ job: consuming ExecutorJob) {
         if queue.add(UnownedJob(job), of: asUnownedTaskExecutor()) { queue.loop.execute(turn) }
     }

@@ -17,13 +17,10 @@ enum FailureText {
             default: "\(error)"
             }
         case let error as IOError: systemErrorText(error.errnoCode)
-        case let error as ResponseParseError: error.description
-        case is UnexpectedUpgrade, is RequestBodyLengthError, is SocketAddressError: "\(error)"
-        case let error as any RequestFailure: error.description
-        case let error as FileReadError: error.description
+        case is SocketAddressError: "\(error)"
         case NIOSSLError.uncleanShutdown: "the connection ended without a close_notify"
-        case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError: reason(ofTLS: error)
-        default: "\(type(of: error))"
+        case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError: tlsErrorText(String(describing: error))
+        default: shownError(error)
         }
     }
 
@@ -33,23 +30,6 @@ enum FailureText {
         case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError: true
         default: false
         }
-    }
-
-    /// The one phrase that helps, from what the TLS library says at length.
-    private static func reason(ofTLS error: any Error) -> String {
-        let text = String(describing: error)
-        let reasons = [
-            ("failedToValidateHostname", "the certificate is for another host"),
-            ("CERTIFICATE_VERIFY_FAILED", "the certificate is not trusted, or not valid now"),
-            ("WRONG_VERSION_NUMBER", "the other side does not speak TLS"),
-            ("CERTIFICATE_REQUIRED", "the server wants a client certificate"),
-            ("UNSUPPORTED_PROTOCOL", "no version of TLS in common"),
-            ("eofDuringHandshake", "the server closed the connection during the handshake"),
-        ]
-        if let known = reasons.first(where: { text.contains($0.0) }) { return known.1 }
-        // `…SSL routines:OPENSSL_internal:TLSV1_ALERT_INTERNAL_ERROR at …`
-        let name = text.firstMatch(of: /OPENSSL_internal:([A-Z0-9_]+)/)?.output.1
-        return name.map { $0.lowercased().replacing("_", with: " ") } ?? text
     }
 }
 

@@ -13,10 +13,11 @@ extension IntegrationTests {
     /// and the transport goes on to work.
     @Suite
     struct FaultMatrixTests {
-        @Test func everyFaultAtEveryPointOfHTTP1EndsAsDocumented() async throws {
+        @Test(arguments: TestedTransport.allCases)
+        func everyFaultAtEveryPointOfHTTP1EndsAsDocumented(by tested: TestedTransport) async throws {
             let rows = FaultRow.all(Fault.all)
             #expect(rows.count == 112)
-            try await withAHC { transport in
+            try await tested.run { transport in
                 await concurrently(rows) { row in try await check(row, .http1(row), MockServer.Configuration(), by: transport) }
             }
         }
@@ -34,7 +35,7 @@ extension IntegrationTests {
         }
 
         private func check(
-            _ row: FaultRow, _ expected: FaultExpectation, _ configuration: MockServer.Configuration, by transport: AsyncHTTPClientTransport
+            _ row: FaultRow, _ expected: FaultExpectation, _ configuration: MockServer.Configuration, by transport: any HTTPTransport
         ) async throws {
             let server = try await withMockServer(configuration) { server in
                 server.dispatch { request in request.path == "/broken" ? row.response : .data(FaultRow.responseBody) }
@@ -60,7 +61,7 @@ extension IntegrationTests {
 
         /// The next request finds a connection that works, at the latest after those of which the pool had not learnt yet.
         private func checkNext(
-            on server: MockServer, by transport: AsyncHTTPClientTransport, after outcome: FaultOutcome, _ row: FaultRow,
+            on server: MockServer, by transport: any HTTPTransport, after outcome: FaultOutcome, _ row: FaultRow,
             _ expected: FaultExpectation
         ) async throws {
             for attempt in 0... {
@@ -81,7 +82,8 @@ extension IntegrationTests {
         }
 
         /// What comes beyond a response is no answer to the next request.
-        @Test func whatComesBeyondAResponseIsNoResponse() async throws {
+        @Test(arguments: TestedTransport.allCases)
+        func whatComesBeyondAResponseIsNoResponse(by tested: TestedTransport) async throws {
             await concurrently(Array(0..<50)) { _ in
                 try await withMockServer { server in
                     let answer = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n"
@@ -90,7 +92,7 @@ extension IntegrationTests {
                         // Kept open, unlike behind a raw response.
                         return .data(Data()).fault(.garbage(Data(octets.utf8)), at: .responseStart)
                     }
-                    try await withAHC { transport in
+                    try await tested.run { transport in
                         #expect(try await transport.text(server.url("/doubled")) == "four")
                         for _ in 0..<6 {
                             do {
@@ -106,11 +108,12 @@ extension IntegrationTests {
             }
         }
 
-        @Test func aLengthThatIsTooShortEndsTheBody() async throws {
+        @Test(arguments: TestedTransport.allCases)
+        func aLengthThatIsTooShortEndsTheBody(by tested: TestedTransport) async throws {
             try await withMockServer { server in
                 server.enqueue(.data(FaultRow.responseBody).fault(.wrongContentLength(missingBytes: -16), at: .responseEnd))
                 server.dispatch { _ in .data(FaultRow.responseBody) }
-                try await withAHC { transport in
+                try await tested.run { transport in
                     let outcome = await FaultOutcome.of(try Request(.get, url: server.url()), by: transport)
                     #expect("\(outcome)" == "whole")
                     try await server.waitUntil { $0.openConnections == 0 }

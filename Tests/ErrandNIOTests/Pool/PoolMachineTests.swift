@@ -145,7 +145,9 @@ import Testing
         var machine = machine()
         let (_, first) = try wait(lease(&machine, "first"))
         let (_, second) = try wait(lease(&machine, "second"))
-        guard case .begin(let served) = machine.connected(second.connect[0], Link("2"), on: loop, at: .zero) else { throw CancellationError() }
+        guard case .begin(let served) = machine.connected(second.connect[0], Link("2"), on: loop, at: .zero) else {
+            throw CancellationError()
+        }
         #expect(served == "first")
         guard case .begin(let next) = machine.connected(first.connect[0], Link("1"), on: loop, at: .zero) else { throw CancellationError() }
         #expect(next == "second")
