@@ -1,0 +1,196 @@
+#if NIO
+internal import ErrandCore
+internal import NIOCore
+internal import NIOFoundationEssentialsCompat
+
+/// The response to a request.
+extension HTTP1Handler {
+    func read(context: ChannelHandlerContext) {
+        if isHeldBack {
+            isReadWanted = true
+        } else {
+            context.read()
+        }
+    }
+
+    /// The reader has room for more.
+    func readOn(_ exchange: Exchange) {
+        guard current?.exchange === exchange, isHeldBack else { return }
+        isHeldBack = false
+        if isReadWanted { context?.read() }
+        isReadWanted = false
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        var buffer = unwrapInboundIn(data)
+        guard buffer.readableBytes > 0 else { return }
+        guard machine.receiveBytes() else {
+            // Nobody asked for these bytes, so nobody may ever take them for a response.
+            return lose(nil)
+        }
+        if incoming == nil { incoming = buffer } else { incoming?.writeBuffer(&buffer) }
+        parse()
+    }
+
+    func parse() {
+        guard var buffer = incoming else { return }
+        incoming = nil
+        do {
+            while current != nil {
+                let (event, consumed) = try buffer.withUnsafeReadableBytes { bytes in try parser.next(in: bytes) }
+                if case .body(let range) = event { take(range, of: buffer) }
+                buffer.moveReaderIndex(forwardBy: consumed)
+                switch event {
+                case .needsMore:
+                    if buffer.readableBytes > 0 { incoming = buffer }
+                    return
+                case .interim(let head): received(interim: head)
+                case .head(let head): try received(head)
+                case .body: break
+                case .end(let trailers): return finish(trailers, hasMore: buffer.readableBytes > 0)
+                }
+            }
+        } catch {
+            refuse(error)
+        }
+    }
+
+    func received(interim head: HTTPResponse) {
+        current?.exchange.events?.record(.informationalResponse, response: head)
+        if head.status.code == 100 { continueUpload() }
+    }
+
+    func continueUpload() {
+        current?.continueDue = nil
+        guard machine.continueUpload(), let exchange = current?.exchange, let connection else { return }
+        startUpload(OutgoingBody(exchange.request), of: exchange, on: connection)
+    }
+
+    func received(_ head: ResponseHead) throws {
+        guard head.response.status.code != 101 else { throw UnexpectedUpgrade() }
+        current?.exchange.events?.record(.responseHead, response: head.response)
+        current?.head = head
+        current?.limit = nil
+        if machine.receiveHead(status: head.response.status.code, isPersistent: head.isPersistent) { stopUpload() }
+    }
+
+    func take(_ range: Range<Int>, of buffer: ByteBuffer) {
+        let (index, count) = (buffer.readerIndex + range.lowerBound, range.count)
+        // A slice must not pin a large buffer, so small ones are copied.
+        let strategy: ByteBuffer.ByteTransferStrategy = count < 16 * 1024 ? .copy : .noCopy
+        guard let data = buffer.getData(at: index, length: count, byteTransferStrategy: strategy), current != nil else { return }
+        current?.receivedBytes += Int64(count)
+        if let last = current?.chunks.indices.last, let before = current?.chunks[last].count, before + count <= 16 * 1024 {
+            current?.chunks[last].append(data)
+        } else {
+            current?.chunks.append(data)
+        }
+        if let current, let events = current.exchange.events { events.record(.responseBytesReceived, bytes: current.receivedBytes) }
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        if current?.head != nil { deliver() }
+    }
+
+    /// Delivers the head, if it was not, and what was received of the body.
+    func deliver() {
+        guard let current, let head = current.head, let connection else { return }
+        enter("idleRead", current.exchange.limits?.idleRead)
+        if let stream = current.stream {
+            if stream.append(&self.current!.chunks) { isHeldBack = true }
+            return
+        }
+        let stream = ResponseStream(current.exchange, on: connection)
+        self.current?.stream = stream
+        if stream.append(&self.current!.chunks) { isHeldBack = true }
+        let request = current.exchange.request
+        let body = ResponseBody(stream, expectedLength: head.expectedLength(for: request.method), request: request)
+        var response = Response(head: head.response, body: body, request: request, exchange: stream.lifetime)
+        response.metadata.httpVersion = head.versionText
+        current.exchange.resume(returning: response)
+    }
+
+    /// The response is complete.
+    func finish(_ trailers: HTTPFields?, hasMore: Bool) {
+        isHeldBack = false
+        let end = machine.receiveEnd(hasMore: hasMore)
+        if end == .uploadGoesOn {
+            // The reader has everything; the exchange goes on.
+            deliver()
+            current?.stream?.complete(trailers)
+            current?.limit = nil
+        } else {
+            finish(end, trailers)
+        }
+    }
+
+    /// The exchange is over.
+    func finish(_ end: HTTP1Machine.End, _ trailers: HTTPFields? = nil) {
+        stopUpload()
+        guard let connection, let done = current, let head = done.head else { return }
+        current = nil
+        connection.countEnd()
+        let release = end == .reuse ? pool.release(connection, idleTime: idleTime(after: head)) : nil
+        if end != .reuse { pool.spent(connection) }
+        complete(done, head, trailers)
+        switch release {
+        case .begin(let exchange)?: begin(exchange)
+        case .idle?:
+            idleDue = .now() + idleTime(after: head).timeAmount
+            setAlarm()
+            if isReadWanted { context?.read() }
+            isReadWanted = false
+        case .close?, nil: context?.close(promise: nil)
+        }
+    }
+
+    func complete(_ finished: Current, _ head: ResponseHead, _ trailers: HTTPFields?) {
+        var done = finished
+        let exchange = done.exchange
+        if let stream = done.stream {
+            _ = stream.append(&done.chunks)
+            exchange.events?.record(.end)
+            stream.lifetime.end(.complete, sizes: done.sizes)
+            return stream.complete(trailers)
+        }
+        exchange.events?.record(.end)
+        let data = done.chunks.count == 1 ? done.chunks[0] : Data(done.chunks.joined())
+        var response = Response(
+            head: head.response, body: ResponseBody(data, trailers: trailers), request: exchange.request,
+            exchange: ExchangeLifetime(outcome: .complete, sizes: done.sizes))
+        response.metadata.httpVersion = head.versionText
+        exchange.resume(returning: response)
+    }
+
+    /// A server says for how long it keeps an idle connection. It is used no more for the last two seconds of that, or the last half.
+    func idleTime(after head: ResponseHead) -> Duration {
+        guard let hint = head.keepAliveSeconds else { return pool.settings.idleTimeout }
+        return min(pool.settings.idleTimeout, max(.seconds(hint) - .seconds(2), .milliseconds(500) * hint))
+    }
+
+    func release(_ connection: Connection) {
+        switch pool.release(connection, idleTime: pool.settings.idleTimeout) {
+        case .begin(let exchange): begin(exchange)
+        case .idle: becomeIdle(for: pool.settings.idleTimeout)
+        case .close: context?.close(promise: nil)
+        }
+    }
+}
+
+/// A server changed the protocol, though nobody asked it to.
+struct UnexpectedUpgrade: SafelyDescribedError {
+    let description = "the server changed the protocol (101), which was not asked for"
+}
+
+extension ResponseHead {
+    var versionText: String { minorVersion == 1 ? "1.1" : "1.\(minorVersion)" }
+
+    func expectedLength(for method: HTTPRequest.Method) -> Int64? {
+        switch framing {
+        case .length(let length): length
+        case .none: method == .head ? nil : 0
+        case .chunked, .untilClose: nil
+        }
+    }
+}
+#endif
