@@ -27,7 +27,7 @@ struct SharedServers: SuiteTrait, TestTrait, TestScoping {
 }
 
 /// Sends `request` again where the pool gave it a connection whose end it had not learnt of yet.
-func sendUntilSent(_ request: Request, by transport: AsyncHTTPClientTransport) async throws -> Response {
+func sendUntilSent(_ request: Request, by transport: some HTTPTransport) async throws -> Response {
     for _ in 0..<5 {
         do {
             return try await transport.send(request)

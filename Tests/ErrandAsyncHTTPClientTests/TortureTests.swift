@@ -13,9 +13,9 @@ extension AsyncHTTPClientTransportTests {
     struct TortureTests {
         private static let listeners: [NginxServer.Listener] = [.plain, .tls]
 
-        @Test(.enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)), arguments: listeners)
-        func aPlainGet(listener: NginxServer.Listener) async throws {
-            try await withNginx(listener) { nginx, stage in
+        @Test(.enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)), arguments: listeners, TestedTransport.allCases)
+        func aPlainGet(listener: NginxServer.Listener, by tested: TestedTransport) async throws {
+            try await withNginx(listener, tested) { nginx, stage in
                 let url = nginx.url("/300k", listener)
                 try await stage.torture {
                     try await stage.send(Request(.get, url: url)).body.collect()
@@ -25,9 +25,9 @@ extension AsyncHTTPClientTransportTests {
             }
         }
 
-        @Test(.enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)), arguments: listeners)
-        func aBodyReadHalfWay(listener: NginxServer.Listener) async throws {
-            try await withNginx(listener) { nginx, stage in
+        @Test(.enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)), arguments: listeners, TestedTransport.allCases)
+        func aBodyReadHalfWay(listener: NginxServer.Listener, by tested: TestedTransport) async throws {
+            try await withNginx(listener, tested) { nginx, stage in
                 let url = nginx.url("/5m", listener)
                 try await stage.torture {
                     let response = try await stage.send(Request(.get, url: url))
@@ -47,12 +47,13 @@ extension AsyncHTTPClientTransportTests {
         /// Also at each chunk that is read of the file.
         @Test(
             .enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)),
-            .enabled(Comment(rawValue: NginxServer.storesNothing)) { try await NginxServer.storesUploads() }, arguments: listeners)
-        func anUploadFromAFile(listener: NginxServer.Listener) async throws {
+            .enabled(Comment(rawValue: NginxServer.storesNothing)) { try await NginxServer.storesUploads() }, arguments: listeners,
+            TestedTransport.allCases)
+        func anUploadFromAFile(listener: NginxServer.Listener, by tested: TestedTransport) async throws {
             let folder = try TestFolder("torture")
             let content = Data.seeded(2 * 1024 * 1024 + 5)
             let path = try folder.write(content, to: "upload")
-            try await withNginx(listener) { nginx, stage in
+            try await withNginx(listener, tested) { nginx, stage in
                 let url = nginx.url("/put/torture-\(listener)", listener)
                 try await stage.torture {
                     let file = try RequestBody.file(atPath: path)
@@ -73,7 +74,7 @@ extension AsyncHTTPClientTransportTests {
             }
         }
 
-        @Test func aRedirect() async throws {
+        @Test(arguments: TestedTransport.allCases) func aRedirect(by tested: TestedTransport) async throws {
             let server = try RawServer.answering { connection, request, _ in
                 switch request.target {
                 case "/from": try connection.respond("302 Found", fields: ["Location: /to"], body: Data("moved".utf8))
@@ -81,7 +82,7 @@ extension AsyncHTTPClientTransportTests {
                 }
             }
             defer { server.stop() }
-            try await withServer(server) { stage in
+            try await withServer(server, tested) { stage in
                 try await stage.torture {
                     try await stage.send(Request(.get, url: server.url("/from"))).body.collect()
                 } accepts: {
@@ -90,7 +91,7 @@ extension AsyncHTTPClientTransportTests {
             }
         }
 
-        @Test func aRetryInItsBackoff() async throws {
+        @Test(arguments: TestedTransport.allCases) func aRetryInItsBackoff(by tested: TestedTransport) async throws {
             let refused = Mutex(Set<String>())
             let server = try RawServer.answering { connection, request, _ in
                 let isFirst = refused.withLock { $0.insert(request.target).inserted }
@@ -101,7 +102,7 @@ extension AsyncHTTPClientTransportTests {
                 }
             }
             defer { server.stop() }
-            try await withServer(server) { stage in
+            try await withServer(server, tested) { stage in
                 try await stage.torture {
                     let response = try await stage.send(Request(.get, url: server.url("/call/\(UUID())")))
                     return (response.metadata.attempts.count, try await response.body.collect())
@@ -114,21 +115,16 @@ extension AsyncHTTPClientTransportTests {
         // MARK: The stage
 
         private func withNginx(
-            _ listener: NginxServer.Listener, _ body: (NginxServer, Stage) async throws -> Void
+            _ listener: NginxServer.Listener, _ tested: TestedTransport, _ body: (NginxServer, Stage) async throws -> Void
         ) async throws {
             let nginx = try await NginxServer.shared()
-            try await withAHC {
-                $0.tls.extraRootsPEMFiles = [nginx.certificates.authority]
-                $0.maxConnectionsPerHost = 1
-            } _: { transport in
+            try await tested.run(trusting: [nginx.certificates.authority], maxConnections: 1) { transport in
                 try await body(nginx, Stage(transport, port: nginx.port(listener), next: nginx.url("/small", listener)))
             }
         }
 
-        private func withServer(_ server: RawServer, _ body: (Stage) async throws -> Void) async throws {
-            try await withAHC {
-                $0.maxConnectionsPerHost = 1
-            } _: { transport in
+        private func withServer(_ server: RawServer, _ tested: TestedTransport, _ body: (Stage) async throws -> Void) async throws {
+            try await tested.run(maxConnections: 1) { transport in
                 try await body(Stage(transport, port: server.port, next: server.url("/next")))
             }
         }
@@ -138,7 +134,7 @@ extension AsyncHTTPClientTransportTests {
 /// What a scenario plays on, and what must hold after it.
 private struct Stage: Sendable {
     let ticks = Ticks()
-    private let transport: AsyncHTTPClientTransport
+    private let transport: any HTTPTransport
     private let stack: HTTPStack
     private let port: Int
     private let next: String
@@ -147,7 +143,7 @@ private struct Stage: Sendable {
     /// - Parameters:
     ///   - port: of the server, to which one connection may be kept.
     ///   - next: the URL of a request that must always work.
-    init(_ transport: AsyncHTTPClientTransport, port: Int, next: String) {
+    init(_ transport: any HTTPTransport, port: Int, next: String) {
         let random = SeededRandom(seed: 3)
         (self.transport, self.port, self.next) = (transport, port, next)
         stack = transport.redirect().retry(RetryPolicy(backoff: .exponential(base: .milliseconds(2))), budget: nil, random: random.next)

@@ -100,7 +100,7 @@ extension HTTP1Handler {
         guard let exchange = current?.exchange, let position = machine.position else { return lose(error) }
         let failure = exchange.failure(
             .invalidResponse, phase: position.phase, message: FailureText.of(error), underlying: error,
-            response: current?.head?.response, delivery: .sent)
+            response: current?.head?.response, delivery: position.delivery)
         end(exchange, because: failure)
     }
 

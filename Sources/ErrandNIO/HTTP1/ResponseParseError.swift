@@ -1,4 +1,6 @@
 #if NIO
+internal import ErrandCore
+
 /// The reason why bytes are not an HTTP/1.1 response, in words.
 ///
 /// A text that the server sent is cut after 32 bytes, and bytes that are not printable ASCII are escaped. The value of a field is never
