@@ -18,7 +18,6 @@ public enum TestedTransport: String, CaseIterable, Sendable {
             var configuration = AsyncHTTPClientTransport.Configuration()
             configuration.tls.extraRootsPEMFiles = authorities
             configuration.maxConnectionsPerHost = maxConnections
-            configuration.allowsHTTP2 = false
             return try await withTransport(try AsyncHTTPClientTransport(configuration)) { try await body($0) }
         case .nio:
             var configuration = NIOTransport.Configuration()
