@@ -89,7 +89,7 @@ extension HTTP1Handler {
             exchange.events?.record(.end)
             return stream.lifetime.end(.complete, sizes: done.sizes)
         }
-        _ = stream.append(&done.chunks)
+        _ = done.fill(stream)
         exchange.events?.record(.end, failure: error ?? CancellationError())
         stream.lifetime.end(error.map { .failed($0) } ?? .abandoned, sizes: done.sizes)
         stream.fail(error ?? CancellationError())

@@ -97,12 +97,12 @@ extension HTTP1Handler {
         guard let current, let head = current.head, let connection else { return }
         enter("idleRead", current.exchange.limits?.idleRead)
         if let stream = current.stream {
-            if stream.append(&self.current!.chunks) { isHeldBack = true }
+            if self.current?.fill(stream) == true { isHeldBack = true }
             return
         }
         let stream = ResponseStream(current.exchange, on: connection)
         self.current?.stream = stream
-        if stream.append(&self.current!.chunks) { isHeldBack = true }
+        if self.current?.fill(stream) == true { isHeldBack = true }
         let request = current.exchange.request
         let body = ResponseBody(stream, expectedLength: head.expectedLength(for: request.method), request: request)
         var response = Response(head: head.response, body: body, request: request, exchange: stream.lifetime)
@@ -134,7 +134,7 @@ extension HTTP1Handler {
         if end != .reuse { pool.spent(connection) }
         complete(done, head, trailers)
         switch release {
-        case .begin(let exchange)?: begin(exchange)
+        case .begin(let exchange)?: begin(exchange, on: connection)
         case .idle?:
             idleDue = .now() + idleTime(after: head).timeAmount
             setAlarm()
@@ -148,7 +148,7 @@ extension HTTP1Handler {
         var done = finished
         let exchange = done.exchange
         if let stream = done.stream {
-            _ = stream.append(&done.chunks)
+            _ = done.fill(stream)
             exchange.events?.record(.end)
             stream.lifetime.end(.complete, sizes: done.sizes)
             return stream.complete(trailers)
@@ -170,7 +170,7 @@ extension HTTP1Handler {
 
     func release(_ connection: Connection) {
         switch pool.release(connection, idleTime: pool.settings.idleTimeout) {
-        case .begin(let exchange): begin(exchange)
+        case .begin(let exchange): begin(exchange, on: connection)
         case .idle: becomeIdle(for: pool.settings.idleTimeout)
         case .close: context?.close(promise: nil)
         }

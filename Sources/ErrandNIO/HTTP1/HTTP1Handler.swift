@@ -32,7 +32,10 @@ final class HTTP1Handler: ChannelDuplexHandler {
         /// Writes of the body that the network has not taken.
         var pendingWrites = 0
 
-        init(_ exchange: Exchange) { (self.exchange, deadline) = (exchange, exchange.deadline) }
+        init(_ exchange: Exchange, deadline: NIODeadline?) { (self.exchange, self.deadline) = (exchange, deadline) }
+
+        /// Gives the stream what was received. Returns whether the connection must wait before it reads on.
+        mutating func fill(_ stream: ResponseStream) -> Bool { stream.append(&chunks) }
 
         var sizes: ExchangeLifetime.BodySizes { .init(requestBytes: sentBytes, responseBytes: receivedBytes) }
     }
@@ -120,14 +123,20 @@ final class HTTP1Handler: ChannelDuplexHandler {
 
     // MARK: - An exchange begins
 
-    func begin(_ exchange: Exchange) {
-        guard let context, let connection, context.channel.isActive, machine.canBegin else {
+    /// - Parameter connection: this one. It is known after the channel has closed, too: the pool counts it until then.
+    func begin(_ exchange: Exchange, on connection: Connection) {
+        guard let context, context.channel.isActive, machine.canBegin else {
             // It was lost on the way here.
-            if let connection { pool.spent(connection) }
+            pool.spent(connection)
             return pool.send(exchange)
         }
         guard exchange.assign(to: connection) else {
             exchange.resume(throwing: CancellationError())
+            return release(connection)
+        }
+        let deadline = exchange.deadline
+        if let deadline, deadline <= .now() {
+            exchange.resume(throwing: exchange.deadlinePassed(.queue, delivery: .notSent))
             return release(connection)
         }
         let request = exchange.request
@@ -140,12 +149,12 @@ final class HTTP1Handler: ChannelDuplexHandler {
                 throwing: exchange.failure(.invalidRequest, phase: .request, message: "\(error)", underlying: error, delivery: .notSent))
             return release(connection)
         }
-        guard machine.begin() else { return }
+        _ = machine.begin()
         let isReused = connection.countBegin()
         exchange.events?.record(.connectionAcquired, connection: connection.info(isReused: isReused))
         idleDue = nil
         parser.begin(request.method)
-        current = Current(exchange)
+        current = Current(exchange, deadline: deadline)
         send(body, of: exchange, closes: RequestEncoder.asksToClose(request.headers), on: connection, context)
         setAlarm()
     }

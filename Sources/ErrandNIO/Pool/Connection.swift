@@ -26,7 +26,7 @@ final class Connection: Sendable {
 
     // MARK: - What the exchange asks for
 
-    func begin(_ exchange: Exchange) { onLoop { $0.begin(exchange) } }
+    func begin(_ exchange: Exchange) { onLoop { [self] in $0.begin(exchange, on: self) } }
 
     /// The exchange ends now, if this connection still has it.
     ///
