@@ -139,8 +139,7 @@ final class ResponseStream: ReadyBodySource {
 
     func takeReadyChunk() -> Data? {
         guard !Task.isCancelled else { return nil }
-        let read = state.withLock { state in state.chunks.isEmpty ? nil as Void? : () }
-        guard read != nil, case .success(let chunk)? = result(of: self.read()) else { return nil }
+        guard state.withLock({ !$0.chunks.isEmpty }), case .success(let chunk)? = result(of: self.read()) else { return nil }
         return chunk
     }
 
