@@ -56,7 +56,7 @@ struct UploadPump: Sendable {
             let trailers = source.trailers
             connection.onLoop { [exchange] in $0.finishUpload(of: exchange, trailers: trailers) }
         } catch {
-            // Whoever cancels this task ends the exchange, or has a response that needs no more of the request.
+            // This task is cancelled when the exchange ends, or when its response needs no more of the request.
             if Task.isCancelled { return }
             connection.onLoop { [exchange] in $0.uploadFailed(error, of: exchange) }
         }

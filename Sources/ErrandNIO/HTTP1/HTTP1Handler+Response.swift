@@ -14,8 +14,10 @@ extension HTTP1Handler {
     }
 
     /// The reader has room for more.
-    func readOn(_ exchange: Exchange) {
-        guard current?.exchange === exchange, isHeldBack else { return }
+    func readOn(_ exchange: Exchange) { if current?.exchange === exchange { readOn() } }
+
+    /// Reads on, if the channel has asked to meanwhile. A connection that is kept must, or it would never hear of its next response.
+    func readOn() {
         isHeldBack = false
         if isReadWanted { context?.read() }
         isReadWanted = false
@@ -112,7 +114,7 @@ extension HTTP1Handler {
 
     /// The response is complete.
     func finish(_ trailers: HTTPFields?, hasMore: Bool) {
-        isHeldBack = false
+        readOn()
         let end = machine.receiveEnd(hasMore: hasMore)
         if end == .uploadGoesOn {
             // The reader has everything; the exchange goes on.
@@ -138,8 +140,6 @@ extension HTTP1Handler {
         case .idle?:
             idleDue = .now() + idleTime(after: head).timeAmount
             setAlarm()
-            if isReadWanted { context?.read() }
-            isReadWanted = false
         case .close?, nil: context?.close(promise: nil)
         }
     }

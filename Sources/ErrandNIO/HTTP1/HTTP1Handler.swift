@@ -171,7 +171,7 @@ final class HTTP1Handler: ChannelDuplexHandler {
             kind = .none
         }
         machine.writeHead(kind, closes: closes)
-        // Whoever may not send the request twice wants to know whether it has left.
+        // A request that must not be sent twice is followed: its failure says whether it has left.
         if events == nil, exchange.request.method.isIdempotent {
             context.writeAndFlush(wrapOutboundOut(outgoing), promise: nil)
         } else {
