@@ -29,14 +29,14 @@ struct OutgoingBody {
     }
 }
 
-/// Reads the body of a request, and hands it to the connection as fast as that takes it.
+/// Reads the body of a request, as fast as the connection writes it.
 struct UploadPump: Sendable {
     /// The size of a write, in bytes: 128 KiB. If the time without progress is limited, 16 KiB, as only whole writes are seen to progress.
     static func pieceBytes(of exchange: Exchange) -> Int { exchange.limits?.idleWrite == nil ? 128 * 1024 : 16 * 1024 }
 
     let exchange: Exchange
     let connection: Connection
-    let window: UploadWindow
+    let queue: UploadQueue
 
     func run() async {
         do {
@@ -47,19 +47,20 @@ struct UploadPump: Sendable {
                 while !rest.isEmpty {
                     let piece = rest.prefix(Self.pieceBytes(of: exchange))
                     rest = rest.dropFirst(piece.count)
-                    connection.onLoop { [exchange, window] in $0.upload(piece, of: exchange, window) }
-                    try await window.add(piece.count)
+                    if try queue.add(piece) { tell() }
+                    try await queue.waitForRoom()
                 }
             }
             // A sequence such as `AsyncStream` also ends when its reader is cancelled: then the body is not complete.
             try Task.checkCancellation()
-            let trailers = source.trailers
-            connection.onLoop { [exchange] in $0.finishUpload(of: exchange, trailers: trailers) }
+            if queue.finish(.complete(trailers: source.trailers)) { tell() }
         } catch {
             // This task is cancelled when the exchange ends, or when its response needs no more of the request.
-            if Task.isCancelled { return }
-            connection.onLoop { [exchange] in $0.uploadFailed(error, of: exchange) }
+            if !Task.isCancelled, queue.finish(.failed(error)) { tell() }
         }
     }
+
+    /// More may be queued until the connection comes to it: all of that is written at once.
+    private func tell() { connection.onNextTurn { [exchange, queue] in $0.writeQueued(queue, of: exchange) } }
 }
 #endif

@@ -11,63 +11,90 @@ extension HTTP1Handler {
             current?.upload = .memory(data, offset: 0)
             writeMemory()
         case .stream:
-            let window = UploadWindow()
-            let pump = UploadPump(exchange: exchange, connection: connection, window: window)
-            current?.upload = .pump(Task { await pump.run() }, window)
+            let queue = UploadQueue()
+            let pump = UploadPump(exchange: exchange, connection: connection, queue: queue)
+            current?.upload = .pump(Task { await pump.run() }, queue)
         }
     }
 
     /// Writes as much of a body in memory as the channel takes. Flushing calls it again from within, when the channel takes more.
     func writeMemory() {
-        while let context, context.channel.isWritable, machine.isUploading, case .memory(let data, let offset)? = current?.upload,
-            let exchange = current?.exchange
+        while let context, context.channel.isWritable, machine.isUploading, let exchange = current?.exchange,
+            case .memory? = current?.upload
         {
-            let count = min(data.count - offset, UploadPump.pieceBytes(of: exchange))
-            let start = data.startIndex + offset
-            current?.upload = .memory(data, offset: offset + count)
-            context.write(wrapOutboundOut(ByteBuffer(bytes: data[start..<(start + count)])), promise: progress(of: exchange, context))
-            sent(count)
-            if offset + count == data.count { finishUpload() }
+            // One flush for many pieces: the kernel gets them by one system call.
+            while context.channel.isWritable, case .memory(let data, let offset)? = current?.upload {
+                let count = min(data.count - offset, UploadPump.pieceBytes(of: exchange))
+                let start = data.startIndex + offset
+                current?.upload = .memory(data, offset: offset + count)
+                let buffer = writeBuffers.filled(with: CollectionOfOne(data[start..<(start + count)]), count, isChunked: false)
+                context.write(wrapOutboundOut(buffer), promise: progress(of: exchange, context))
+                sent(count)
+                if offset + count == data.count { finishUpload() }
+            }
             context.flush()
         }
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) { if context.channel.isWritable { writeMemory() } }
 
-    /// The pump has read a piece of the body.
-    func upload(_ piece: Data, of exchange: Exchange, _ window: UploadWindow) {
-        guard current?.exchange === exchange, machine.isUploading, let context else { return window.remove(piece.count) }
-        let promise = context.eventLoop.makePromise(of: Void.self)
-        let count = piece.count
-        promise.futureResult.whenComplete { _ in window.remove(count) }
-        if let progress = progress(of: exchange, context) { promise.futureResult.cascade(to: progress) }
-        var buffer = context.channel.allocator.buffer(capacity: count + 16)
-        let isChunk = exchange.request.body.length == nil
-        if isChunk { RequestEncoder.chunkHead(count, into: &buffer) }
-        buffer.writeBytes(piece)
-        if isChunk { RequestEncoder.chunkEnd(into: &buffer) }
-        context.writeAndFlush(wrapOutboundOut(buffer), promise: promise)
-        sent(count)
+    /// The pump has read more of the body, or its end.
+    func writeQueued(_ queue: UploadQueue, of exchange: Exchange) {
+        let batch = queue.takeBatch()
+        guard current?.exchange === exchange, machine.isUploading, let context else { return queue.remove(batch.bytes) }
+        let isChunked = exchange.request.body.length == nil
+        write(batch, of: exchange, isChunked: isChunked, queue, context)
+        switch batch.end {
+        case .failed(let error)?:
+            context.flush()
+            uploadFailed(error, of: exchange)
+        case .complete(let trailers)?:
+            if isChunked {
+                var last = context.channel.allocator.buffer(capacity: 64)
+                do {
+                    try RequestEncoder.lastChunk(trailers: trailers, into: &last)
+                } catch {
+                    return uploadFailed(error, of: exchange)
+                }
+                context.write(wrapOutboundOut(last), promise: nil)
+            }
+            context.flush()
+            if current?.exchange === exchange { finishUpload() }
+        case nil: context.flush()
+        }
     }
 
-    /// The pump has read the end of the body.
-    func finishUpload(of exchange: Exchange, trailers: HTTPFields?) {
-        guard current?.exchange === exchange, machine.isUploading, let context else { return }
-        if exchange.request.body.length == nil {
-            var last = context.channel.allocator.buffer(capacity: 64)
-            do {
-                try RequestEncoder.lastChunk(trailers: trailers, into: &last)
-            } catch {
-                return uploadFailed(error, of: exchange)
+    /// Writes pieces, many of which may go into one buffer, and flushes nothing.
+    private func write(
+        _ batch: UploadQueue.Batch, of exchange: Exchange, isChunked: Bool, _ queue: UploadQueue, _ context: ChannelHandlerContext
+    ) {
+        let limit = UploadPump.pieceBytes(of: exchange)
+        var rest = batch.pieces[...]
+        while !rest.isEmpty {
+            var (end, count) = (rest.startIndex, 0)
+            while end < rest.endIndex, count == 0 || count + rest[end].count <= limit {
+                count += rest[end].count
+                end += 1
             }
-            context.writeAndFlush(wrapOutboundOut(last), promise: nil)
+            let buffer = writeBuffers.filled(with: rest[..<end], count, isChunked: isChunked)
+            rest = rest[end...]
+            var promise = progress(of: exchange, context)
+            if rest.isEmpty {
+                // Writes end in their order: with the last one, all of the batch has left.
+                let last = promise ?? context.eventLoop.makePromise(of: Void.self)
+                let bytes = batch.bytes
+                last.futureResult.whenComplete { _ in queue.remove(bytes) }
+                promise = last
+            }
+            context.write(wrapOutboundOut(buffer), promise: promise)
+            sent(count)
         }
-        if current?.exchange === exchange { finishUpload() }
     }
 
     func finishUpload() {
         let end = machine.finishUpload()
         current?.upload = .none
+        writeBuffers.release()
         current?.exchange.events?.record(.requestSent)
         if let end { return finish(end) }
         if current?.head == nil { enter("firstByte", current?.exchange.limits?.firstByte) }
@@ -107,13 +134,43 @@ extension HTTP1Handler {
 
     func stopUpload() {
         switch current?.upload {
-        case .pump(let task, let window)?:
+        case .pump(let task, let queue)?:
             task.cancel()
-            window.close()
+            queue.close()
         case .memory?, UploadSource.none?, nil: break
         }
         current?.upload = .none
         current?.continueDue = nil
+        writeBuffers.release()
     }
+}
+
+/// The memory of a few writes, used again when they have left.
+struct WriteBuffers {
+    static let count = 4
+    private var buffers: [ByteBuffer] = []
+    private var next = 0
+
+    /// Returns a buffer with `pieces`, as one chunk if the body is sent in chunks
+    /// ([RFC 9112, section 7.1](https://www.rfc-editor.org/rfc/rfc9112#section-7.1)).
+    ///
+    /// - Parameter count: how many bytes the pieces have together.
+    mutating func filled(with pieces: some Collection<Data>, _ count: Int, isChunked: Bool) -> ByteBuffer {
+        let capacity = isChunked ? count + 20 : count
+        if buffers.count < Self.count {
+            next = buffers.count
+            buffers.append(ByteBuffer())
+        } else {
+            next = (next + 1) % Self.count
+        }
+        // A buffer that is still being written is not unique: clearing it allocates.
+        buffers[next].clear(minimumCapacity: capacity)
+        if isChunked { RequestEncoder.chunkHead(count, into: &buffers[next]) }
+        for piece in pieces { buffers[next].writeBytes(piece) }
+        if isChunked { RequestEncoder.chunkEnd(into: &buffers[next]) }
+        return buffers[next]
+    }
+
+    mutating func release() { if !buffers.isEmpty { self = WriteBuffers() } }
 }
 #endif

@@ -44,7 +44,7 @@ final class HTTP1Handler: ChannelDuplexHandler {
     enum UploadSource {
         case none
         case memory(Data, offset: Int)
-        case pump(Task<Void, Never>, UploadWindow)
+        case pump(Task<Void, Never>, UploadQueue)
     }
 
     let number: Int
@@ -60,6 +60,7 @@ final class HTTP1Handler: ChannelDuplexHandler {
     /// What was received, and not parsed.
     var incoming: ByteBuffer?
     var outgoing = ByteBuffer()
+    var writeBuffers = WriteBuffers()
     var alarm = Alarm()
     var idleDue: NIODeadline?
     /// Whether nothing is read until the reader of a response has room.

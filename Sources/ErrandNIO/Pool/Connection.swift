@@ -46,6 +46,9 @@ final class Connection: Sendable {
         }
     }
 
+    /// Runs `body` on the event loop, later even if this is the event loop.
+    func onNextTurn(_ body: @escaping @Sendable (HTTP1Handler) -> Void) { loop.execute { [handler] in body(handler.value) } }
+
     // MARK: - What is known of it
 
     /// Returns whether it was used before.

@@ -47,6 +47,8 @@ struct Connector: Sendable {
             .channelOption(.tcpOption(.tcp_nodelay), value: 1)
             // Large bodies are received in large pieces, which are handed on without a copy.
             .channelOption(.recvAllocator, value: AdaptiveRecvByteBufferAllocator(minimum: 2048, initial: 16 * 1024, maximum: 256 * 1024))
+            // Large uploads are written in large batches.
+            .channelOption(.writeBufferWaterMark, value: .init(low: 128 * 1024, high: 512 * 1024))
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     guard attempt.add(channel) else { throw CancellationError() }
