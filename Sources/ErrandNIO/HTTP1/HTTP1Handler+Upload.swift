@@ -76,8 +76,9 @@ extension HTTP1Handler {
                 count += rest[end].count
                 end += 1
             }
-            let buffer = writeBuffers.filled(with: rest[..<end], count, isChunked: isChunked)
+            let pieces = rest[..<end]
             rest = rest[end...]
+            let buffer = writeBuffers.filled(with: pieces, count, isChunked: isChunked)
             var promise = progress(of: exchange, context)
             if rest.isEmpty {
                 // Writes end in their order: with the last one, all of the batch has left.
@@ -87,7 +88,7 @@ extension HTTP1Handler {
                 promise = last
             }
             context.write(wrapOutboundOut(buffer), promise: promise)
-            sent(count)
+            for piece in pieces { sent(piece.count) }
         }
     }
 
