@@ -28,7 +28,8 @@ public struct ResponseBody: Sendable, AsyncSequence {
     }
 
     let storage: Storage
-    /// The length in bytes: as the head declares it, or the number of bytes in memory; `nil` if it is unknown.
+    /// The length in bytes, as the head of the response declares it; `nil` if it is unknown. A body that was created from bytes has their
+    /// number.
     public let expectedLength: Int64?
 
     init(_ storage: Storage, expectedLength: Int64?) { (self.storage, self.expectedLength) = (storage, expectedLength) }
@@ -42,6 +43,14 @@ public struct ResponseBody: Sendable, AsyncSequence {
     public init(_ data: Data = Data(), trailers: HTTPFields? = nil) {
         storage = .buffered(BufferedBytes(data, trailers: trailers))
         expectedLength = Int64(data.count)
+    }
+
+    /// Creates a body of bytes in memory, as a transport received them.
+    ///
+    /// - Parameter expectedLength: the length that the head declares; `nil` if it declares none.
+    package init(_ data: Data, trailers: HTTPFields?, expectedLength: Int64?) {
+        storage = .buffered(BufferedBytes(data, trailers: trailers))
+        self.expectedLength = expectedLength
     }
 
     /// Creates a body that is a stream over `source`. The source is abandoned when the body can't be read any more.

@@ -155,8 +155,9 @@ extension HTTP1Handler {
         }
         exchange.events?.record(.end)
         let data = done.chunks.count == 1 ? done.chunks[0] : Data(done.chunks.joined())
+        let body = ResponseBody(data, trailers: trailers, expectedLength: head.expectedLength(for: exchange.request.method))
         var response = Response(
-            head: head.response, body: ResponseBody(data, trailers: trailers), request: exchange.request,
+            head: head.response, body: body, request: exchange.request,
             exchange: ExchangeLifetime(outcome: .complete, sizes: done.sizes))
         response.metadata.httpVersion = head.versionText
         exchange.resume(returning: response)
