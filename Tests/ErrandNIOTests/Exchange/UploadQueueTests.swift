@@ -1,0 +1,82 @@
+#if NIO
+import ErrandCore
+import NIOCore
+import Testing
+
+@testable import ErrandNIO
+
+@Suite(.timeLimit(.minutes(5))) struct UploadQueueTests {
+    @Test func theConnectionIsToldOnceForABatch() throws {
+        let queue = UploadQueue()
+        var told = [try queue.add(Data("a".utf8)), try queue.add(Data("b".utf8))]
+        told.append(queue.finish(.complete(trailers: nil)))
+        #expect(told == [true, false, false])
+        let batch = queue.takeBatch()
+        #expect(batch.pieces == [Data("a".utf8), Data("b".utf8)])
+        #expect(batch.bytes == 2)
+        #expect(batch.end != nil)
+        #expect(queue.takeBatch().pieces.isEmpty)
+    }
+
+    @Test func theConnectionIsToldAgainAfterIt() throws {
+        let queue = UploadQueue()
+        _ = try queue.add(Data("a".utf8))
+        _ = queue.takeBatch()
+        let second = try queue.add(Data("b".utf8))
+        _ = queue.takeBatch()
+        let end = queue.finish(.complete(trailers: nil))
+        #expect(second)
+        #expect(end)
+    }
+
+    @Test func aFullQueueHoldsUntilEnoughHasLeft() async throws {
+        let queue = UploadQueue()
+        let size = UploadQueue.limitBytes
+        _ = try queue.add(Data(count: size))
+        try await queue.waitForRoom()  // full, but not over
+        _ = try queue.add(Data(count: 10))
+        let wait = Task { try await queue.waitForRoom() }
+        _ = queue.takeBatch()  // what was written still counts
+        queue.remove(9)
+        queue.remove(1)
+        try await wait.value
+    }
+
+    @Test func cancellingEndsTheWait() async throws {
+        let queue = UploadQueue()
+        _ = try queue.add(Data(count: UploadQueue.limitBytes + 1))
+        let wait = Task { try await queue.waitForRoom() }
+        wait.cancel()
+        await #expect(throws: CancellationError.self) { try await wait.value }
+    }
+
+    @Test func aClosedQueueDropsWhatItHasAndTakesNothing() async throws {
+        let queue = UploadQueue()
+        _ = try queue.add(Data(count: 10))
+        let wait = Task {
+            _ = try queue.add(Data(count: UploadQueue.limitBytes))
+            try await queue.waitForRoom()
+        }
+        queue.close()
+        await #expect(throws: CancellationError.self) { try await wait.value }
+        #expect(throws: CancellationError.self) { _ = try queue.add(Data(count: 1)) }
+        let isTold = queue.finish(.complete(trailers: nil))
+        #expect(!isTold)
+        #expect(queue.takeBatch().pieces.isEmpty)
+    }
+
+    @Test(arguments: [false, true])
+    func piecesShareABuffer(isChunked: Bool) {
+        var buffers = WriteBuffers()
+        let pieces = [Data("one ".utf8), Data("two".utf8)]
+        let buffer = buffers.filled(with: pieces, 7, isChunked: isChunked)
+        #expect(String(buffer: buffer) == (isChunked ? "7\r\none two\r\n" : "one two"))
+    }
+
+    @Test func aBufferThatIsBeingWrittenIsNotUsedAgain() {
+        var buffers = WriteBuffers()
+        let written = (0..<(WriteBuffers.count * 2)).map { buffers.filled(with: [Data("\($0)".utf8)], 1, isChunked: false) }
+        #expect(written.map { String(buffer: $0) } == (0..<(WriteBuffers.count * 2)).map { "\($0)" })
+    }
+}
+#endif
