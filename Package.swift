@@ -256,7 +256,7 @@ let package = Package(
         .testTarget(
             name: "MainActorSamplesTests",
             dependencies: [
-                "Errand", "ErrandConformance", "ErrandMockServer", "ErrandTesting",
+                "Errand", "ErrandNIO", "ErrandConformance", "ErrandMockServer", "ErrandTesting",
                 .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Telemetry"])),
             ],
             swiftSettings: [.defaultIsolation(MainActor.self)]
@@ -264,7 +264,7 @@ let package = Package(
         .testTarget(
             name: "ReadmeTests",
             dependencies: [
-                "Errand", "ErrandConformance", "ErrandMockServer", "ErrandTesting", "TestSupport",
+                "Errand", "ErrandNIO", "ErrandConformance", "ErrandMockServer", "ErrandTesting", "TestSupport",
                 .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Telemetry"])),
             ]
         ),

@@ -28,6 +28,7 @@ import Testing
         Samples(guides + "FromAlamofireAndMoya.md", "FromAlamofireAndMoya.swift", least: 5),
         Samples(guides + "ErrorsForPeople.md", "ErrorsForPeople.swift", least: 4),
         Samples(guides + "WhatTheConsoleShows.md", "WhatTheConsoleShows.swift", "SystemLog.swift", least: 4),
+        Samples(guides + "TheSwiftNIOTransport.md", "TheSwiftNIOTransport.swift", least: 6),
         Samples(guides + "ClosureClients.md", "NotesClient.swift", least: 8),
         Samples(guides + "WritingMiddleware.md", "OwnMiddleware.swift", least: 7),
     ]
