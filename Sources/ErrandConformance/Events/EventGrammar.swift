@@ -12,6 +12,10 @@ public enum EventGrammar {
     ]
     /// The events that may occur at any time between the request's head and the end: a response may begin before the request is complete.
     private static let sending: Set<ExchangeEvent.Kind> = [.requestBytesSent, .requestSent]
+    /// The steps of opening a connection, in their order: between `start` and `connectionAcquired`.
+    private static let connecting: [(start: ExchangeEvent.Kind, end: ExchangeEvent.Kind)] = [
+        (.dnsStart, .dnsEnd), (.connectStart, .connectEnd), (.tlsStart, .tlsEnd),
+    ]
     private static let pairs: [(ExchangeEvent.Kind, ExchangeEvent.Kind)] = [(.queueStart, .queueEnd), (.waitStart, .waitEnd)]
 
     /// Returns the violations, each as a sentence; empty if the order is correct.
@@ -57,9 +61,10 @@ public enum EventGrammar {
         return found
     }
 
-    private static func violations(ofExchange events: [ExchangeEvent]) -> [String] {
-        var found: [String] = []
+    private static func violations(ofExchange all: [ExchangeEvent]) -> [String] {
+        let events = withoutLostConnections(all)
         let kinds = events.map(\.kind)
+        var found = violations(ofConnecting: kinds)
         if kinds.first != .start { found.append("begins with \(kinds.first?.description ?? "nothing")") }
         if kinds.last != .end { found.append("ends with \(kinds.last?.description ?? "nothing")") }
         for kind in steps + [.requestSent] where kind != .responseBytesReceived && kinds.count(where: { $0 == kind }) > 1 {
@@ -84,6 +89,45 @@ public enum EventGrammar {
             if counts != counts.sorted() || counts.contains(where: { $0 < 0 }) { found.append("\(kind) counts \(counts)") }
         }
         if kinds.contains(.responseHead), !kinds.contains(.requestHeadSent) { found.append("a response without a request") }
+        return found
+    }
+
+    /// Leaves out what was sent over a reused connection that was lost before any part of the response: then the exchange goes over another
+    /// connection, and its steps come once more.
+    private static func withoutLostConnections(_ all: [ExchangeEvent]) -> [ExchangeEvent] {
+        var events = all
+        while let first = events.firstIndex(where: { $0.kind == .connectionAcquired }),
+            let second = events[(first + 1)...].firstIndex(where: { $0.kind == .connectionAcquired }),
+            events[first].connection?.isReused == true, events[first].connection?.number != events[second].connection?.number,
+            !events[first..<second].contains(where: { $0.kind == .responseHead || $0.kind == .responseBytesReceived })
+        {
+            let steps = Set(connecting.flatMap { [$0.start, $0.end] })
+            events = Array(events[..<first]) + events[first..<second].filter { steps.contains($0.kind) } + Array(events[second...])
+        }
+        return events
+    }
+
+    private static func violations(ofConnecting kinds: [ExchangeEvent.Kind]) -> [String] {
+        var found: [String] = []
+        var open: Int?
+        var last: Int?
+        var isConnected = false
+        for kind in kinds {
+            if let step = connecting.firstIndex(where: { $0.start == kind }) {
+                if let open { found.append("\(kind) before \(connecting[open].end)") }
+                if isConnected { found.append("\(kind) after connectionAcquired") }
+                // Another attempt may begin with the lookup or, for an address, with the connection. TLS follows the connection.
+                if step == 2, last != 1 { found.append("\(kind) without a connection before it") }
+                (open, last) = (step, step)
+            } else if let step = connecting.firstIndex(where: { $0.end == kind }) {
+                if open != step { found.append("\(kind) without \(connecting[step].start)") }
+                open = nil
+            } else {
+                if let step = open { found.append("\(connecting[step].start) without \(connecting[step].end)") }
+                open = nil
+                isConnected = isConnected || kind == .connectionAcquired
+            }
+        }
         return found
     }
 }

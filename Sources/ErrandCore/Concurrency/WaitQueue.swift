@@ -46,6 +46,9 @@ package struct WaitQueue<Waiter>: Sendable where Waiter: Sendable {
         return waiter
     }
 
+    /// Returns a waiter without removing it; `nil` if it had its turn or was removed.
+    package func peek(_ id: Int) -> Waiter? { waiters[id]?.waiter }
+
     /// Returns the number of waiters in the lanes up to `lane`: a new waiter there has all of them ahead.
     package func count(upTo lane: Int) -> Int { lanes[...lane].reduce(0) { $0 + $1.places.count - $1.first - $1.left } }
 

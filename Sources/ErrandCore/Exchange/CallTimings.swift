@@ -24,6 +24,19 @@ public struct ExchangeTimings: Sendable, Hashable {
     public let method: String
     /// When the transport took the request.
     public let start: Duration
+    /// When the lookup of the host began, for a connection that was opened for this request. Like the five below, it is of the last attempt
+    /// to connect.
+    public internal(set) var dnsStart: Duration?
+    /// When the lookup of the host was over.
+    public internal(set) var dnsEnd: Duration?
+    /// When opening the connection began.
+    public internal(set) var connectStart: Duration?
+    /// When the connection was open, without TLS, or had failed.
+    public internal(set) var connectEnd: Duration?
+    /// When the TLS handshake began.
+    public internal(set) var tlsStart: Duration?
+    /// When the TLS handshake was over.
+    public internal(set) var tlsEnd: Duration?
     /// When there was a connection.
     public internal(set) var connected: Duration?
     /// When the head of the request was sent.
@@ -58,6 +71,14 @@ public struct ExchangeTimings: Sendable, Hashable {
 
     mutating func record(_ event: ExchangeEvent, at instant: Duration) {
         switch event.kind {
+        case .dnsStart:
+            (dnsStart, dnsEnd) = (instant, nil)
+            (connectStart, connectEnd, tlsStart, tlsEnd) = (nil, nil, nil, nil)
+        case .dnsEnd: dnsEnd = instant
+        case .connectStart: (connectStart, connectEnd, tlsStart, tlsEnd) = (instant, nil, nil, nil)
+        case .connectEnd: connectEnd = instant
+        case .tlsStart: (tlsStart, tlsEnd) = (instant, nil)
+        case .tlsEnd: tlsEnd = instant
         case .connectionAcquired: (connected, connection) = (instant, event.connection)
         case .requestHeadSent: requestHeadSent = instant
         case .requestBytesSent: sentBytes = event.bytes ?? sentBytes
@@ -71,7 +92,11 @@ public struct ExchangeTimings: Sendable, Hashable {
         }
     }
 
-    /// The phases that it went through and their durations: `connect`, `send`, `wait` and `receive`. The last is the one that it ended in.
+    /// The phases that it went through and their durations: `dns`, `connect`, `tls`, `send`, `wait` and `receive`. The last is the one that it
+    /// ended in.
+    ///
+    /// `dns` and `tls` are there where the transport reports them and a connection was opened. All else before the request is sent is
+    /// `connect`, also the wait for a free connection.
     public var phases: [(name: String, duration: Duration)] {
         var phases: [(String, Duration)] = []
         var since = start
@@ -81,12 +106,31 @@ public struct ExchangeTimings: Sendable, Hashable {
             since = until
         }
         // Where the transport does not report a connection, the head went out with it.
-        add("connect", connected ?? requestHeadSent)
+        let ready = connected ?? requestHeadSent
+        if dnsStart != nil || tlsStart != nil, let until = ready ?? end {
+            phases += connecting(until: until)
+            since = until
+        } else {
+            add("connect", ready)
+        }
+        if ready == nil, !phases.isEmpty { return phases }
         // A response may begin before the request is whole: the rest of the sending does not hold the call up then.
         add("send", [requestSent, responseHead].compactMap { $0 }.min())
         add("wait", responseHead)
-        let last = responseHead != nil ? "receive" : requestSent != nil ? "wait" : connected ?? requestHeadSent != nil ? "send" : "connect"
+        let last = responseHead != nil ? "receive" : requestSent != nil ? "wait" : ready != nil ? "send" : "connect"
         add(last, end)
         return phases
+    }
+
+    /// The phases before `until`, when there was a connection, or none came.
+    private func connecting(until: Duration) -> [(String, Duration)] {
+        func length(_ start: Duration?, _ end: Duration?) -> Duration? {
+            guard let start, let end else { return nil }
+            return max(.zero, end - start)
+        }
+        let (dns, tls) = (length(dnsStart, dnsEnd), length(tlsStart, tlsEnd))
+        let rest = max(.zero, until - start - (dns ?? .zero) - (tls ?? .zero))
+        guard connectStart != nil || tlsStart != nil || connected != nil else { return [("dns", rest + (dns ?? .zero))] }
+        return [("dns", dns), ("connect", rest), ("tls", tls)].compactMap { name, duration in duration.map { (name, $0) } }
     }
 }

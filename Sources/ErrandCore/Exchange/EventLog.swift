@@ -99,7 +99,13 @@ extension ExchangeEvent.Kind {
 
 /// The events of one exchange: in order, one at a time, and none after the end. For transports.
 package final class ExchangeEventLog: Sendable {
-    private struct Progress: Sendable { var hasEnded = false }
+    private struct Progress: Sendable {
+        var hasEnded = false
+        /// Whether there is no connection yet.
+        var isConnecting = true
+        /// The step of connecting in progress.
+        var step: ConnectStep?
+    }
 
     private let serial: SerialSink<Progress>
     private let request: RequestID
@@ -119,7 +125,56 @@ package final class ExchangeEventLog: Sendable {
             progress.hasEnded = kind == .end
             let event = ExchangeEvent(
                 kind, request: request, exchange: exchange, bytes: bytes, response: response, connection: connection, failure: failure)
-            return (event, nil)
+            guard progress.isConnecting, kind == .connectionAcquired || kind == .end else { return (event, nil) }
+            progress.isConnecting = false
+            guard let step = progress.step.take() else { return (event, nil) }
+            return (ExchangeEvent(step.end, request: request, exchange: exchange), event)
+        }
+    }
+
+    /// Records that a step of connecting begins, and that the one in progress ends.
+    ///
+    /// Nothing is recorded when there is a connection already: another may have become free earlier.
+    ///
+    /// - Parameter step: `nil` if the attempt to connect is over.
+    package func enter(_ step: ConnectStep?) {
+        serial.record { progress in
+            guard !progress.hasEnded, progress.isConnecting else { return (nil, nil) }
+            let ended = progress.step.map { ExchangeEvent($0.end, request: request, exchange: exchange) }
+            progress.step = step
+            let begun = step.map { ExchangeEvent($0.start, request: request, exchange: exchange) }
+            return ended == nil ? (begun, nil) : (ended, begun)
+        }
+    }
+
+    /// The connection was lost, and the exchange goes over another one.
+    package func connectAgain() {
+        serial.record { progress in
+            progress.isConnecting = true
+            return (nil, nil)
+        }
+    }
+}
+
+/// A step of opening a connection.
+package enum ConnectStep: Sendable {
+    case dns
+    case connect
+    case tls
+
+    var start: ExchangeEvent.Kind {
+        switch self {
+        case .dns: .dnsStart
+        case .connect: .connectStart
+        case .tls: .tlsStart
+        }
+    }
+
+    var end: ExchangeEvent.Kind {
+        switch self {
+        case .dns: .dnsEnd
+        case .connect: .connectEnd
+        case .tls: .tlsEnd
         }
     }
 }

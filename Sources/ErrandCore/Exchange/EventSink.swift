@@ -17,6 +17,14 @@ internal import Synchronization
 /// order, as far as the exchange gets and the transport reports them: `connectionAcquired`, `requestHeadSent`, `requestBytesSent` (any number),
 /// `requestSent`, `informationalResponse` (any number), `responseHead`, `responseBytesReceived` (any number). A response may begin
 /// before the request is whole. Of `queueStart` and `queueEnd`, `waitStart` and `waitEnd` the first is always followed by the second.
+///
+/// Where a connection is opened for the exchange, `dnsStart` and `dnsEnd`, `connectStart` and `connectEnd`, `tlsStart` and `tlsEnd` come
+/// between `start` and `connectionAcquired`, in this order, and the first of each two is always followed by the second before anything else
+/// of the exchange. A step that is not needed has none: `dns` for a host that is an address, `tls` for `http`. They may come again, with
+/// another attempt to connect. An exchange may get another connection than the one that was opened for it, if that is free earlier.
+///
+/// A reused connection may be lost before a byte of the response was received. An exchange that then goes over another connection has
+/// these steps once more, from connecting to `requestSent`, and the bytes are counted from zero again.
 public struct ExchangeEvent: Sendable {
     /// What happened. An open set: a transport or a middleware can have kinds of its own.
     public struct Kind: Sendable, Hashable, CustomStringConvertible {
@@ -44,6 +52,18 @@ public struct ExchangeEvent: Sendable {
 
         /// The transport took the request. The first event of each exchange.
         public static let start = Kind("start")
+        /// The addresses of the host are looked up, by the resolver or its cache.
+        public static let dnsStart = Kind("dnsStart")
+        /// The lookup is over: found, failed, or given up.
+        public static let dnsEnd = Kind("dnsEnd")
+        /// A connection is opened: TCP to one or several addresses, or a Unix domain socket.
+        public static let connectStart = Kind("connectStart")
+        /// One address has accepted the connection, or opening it failed or was given up.
+        public static let connectEnd = Kind("connectEnd")
+        /// The TLS handshake begins.
+        public static let tlsStart = Kind("tlsStart")
+        /// The TLS handshake is over: done, failed, or given up.
+        public static let tlsEnd = Kind("tlsEnd")
         /// There is a connection, new or reused: ``ExchangeEvent/connection``.
         public static let connectionAcquired = Kind("connectionAcquired")
         /// The head of the request was sent.

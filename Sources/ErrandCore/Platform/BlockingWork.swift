@@ -34,8 +34,8 @@ package final class BlockingWork: Sendable {
 
     private let state: Mutex<State>
 
-    package init(width: Int = BlockingWork.width) {
-        state = Mutex(State(idle: (0..<width).map { DispatchQueue(label: "errand.blocking-work.\($0)") }))
+    package init(width: Int = BlockingWork.width, label: String = "errand.blocking-work") {
+        state = Mutex(State(idle: (0..<width).map { DispatchQueue(label: "\(label).\($0)") }))
     }
 
     /// Returns what `work` returns. It is not interrupted by cancellation: keep it short.
@@ -49,11 +49,16 @@ package final class BlockingWork: Sendable {
     ///
     /// Work that has begun then goes on to its end on its thread, and its value is released there; other work is not begun.
     package static func runUntilCancelled<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
+        try await shared.runUntilCancelled(work)
+    }
+
+    /// Does the same on the threads of this object, for work that must not hold up all other.
+    package func runUntilCancelled<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
         let outcome = Outcome<Value>()
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 outcome.wait(continuation)
-                shared.add { if !outcome.isDecided { outcome.decide(Result(catching: work)) } }
+                add { if !outcome.isDecided { outcome.decide(Result(catching: work)) } }
             }
         } onCancel: {
             outcome.decide(.failure(CancellationError()))

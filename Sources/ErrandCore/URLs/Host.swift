@@ -77,12 +77,33 @@ enum Host {
         return front + back <= 7
     }
 
-    private static func isIPv4(_ text: Substring) -> Bool {
+    private static func isIPv4(_ text: Substring) -> Bool { ipv4(text) != nil }
+
+    /// The number of an IPv4 address in four decimal numbers, `192.0.2.1`; `nil` for any other text.
+    static func ipv4(_ text: Substring) -> UInt32? {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
-        return parts.count == 4
-            && parts.allSatisfy { part in
-                (1...3).contains(part.utf8.count) && part.utf8.allSatisfy(\.isASCIIDigit)
-                    && (part.count == 1 || part.first != "0") && (Int(part) ?? 256) < 256
+        guard parts.count == 4 else { return nil }
+        var number: UInt32 = 0
+        for part in parts {
+            guard (1...3).contains(part.utf8.count), part.utf8.allSatisfy(\.isASCIIDigit), part.utf8.count == 1 || part.first != "0",
+                let octet = UInt8(part)
+            else { return nil }
+            number = number << 8 | UInt32(octet)
+        }
+        return number
+    }
+
+    /// The eight groups of an IPv6 address without brackets and zone; `nil` for any other text.
+    static func ipv6Groups(_ text: Substring) -> [UInt16]? {
+        guard isIPv6(text) else { return nil }
+        func groups(_ part: Substring) -> [UInt16] {
+            part.split(separator: ":").flatMap { field -> [UInt16] in
+                if let number = ipv4(field) { return [UInt16(number >> 16), UInt16(truncatingIfNeeded: number)] }
+                return [UInt16(field, radix: 16) ?? 0]
             }
+        }
+        guard let gap = text.firstRange(of: "::") else { return groups(text) }
+        let (front, back) = (groups(text[..<gap.lowerBound]), groups(text[gap.upperBound...]))
+        return front + Array(repeating: 0, count: 8 - front.count - back.count) + back
     }
 }

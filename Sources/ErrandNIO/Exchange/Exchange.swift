@@ -111,6 +111,7 @@ final class Exchange: Sendable {
         guard request.body.replay.canRestart || request.body.canBeSent else { return false }
         guard delivery == .notSent || request.method.mayBeSentAgain(hasKey: request.headers.contains(.idempotencyKey)) else { return false }
         guard hasMovedOn.compareExchange(expected: false, desired: true, ordering: .relaxed).exchanged else { return false }
+        events?.connectAgain()
         return state.withLock { state in
             state.place = .nobody
             return !state.isCancelled && state.waiter != nil

@@ -11,6 +11,8 @@ final class Connection: Sendable {
     let loop: any EventLoop
     /// When it was opened, on ``Pool/clock``.
     let opened: Duration
+    /// The address and the port of the other side; `nil` for a Unix domain socket.
+    private let peer: (address: String, port: Int)?
     private let handler: NIOLoopBound<HTTP1Handler>
     /// How many exchanges have begun on it; twice that, and one more while one is in progress.
     private let usage = Atomic(0)
@@ -19,6 +21,7 @@ final class Connection: Sendable {
     init(_ number: Int, to origin: Origin, _ channel: any Channel, _ handler: HTTP1Handler) {
         (self.number, self.origin, self.channel, loop) = (number, origin, channel, channel.eventLoop)
         opened = Pool.now()
+        peer = channel.remoteAddress.flatMap { peer in peer.ipAddress.flatMap { address in peer.port.map { (address, $0) } } }
         self.handler = NIOLoopBound(handler, eventLoop: channel.eventLoop)
     }
 
@@ -57,8 +60,15 @@ final class Connection: Sendable {
 
     /// What an exchange's events say of it.
     func info(isReused: Bool) -> ConnectionInfo {
-        let address = channel.remoteAddress
-        return ConnectionInfo(number: number, isReused: isReused, peerAddress: address?.ipAddress, peerPort: address?.port)
+        ConnectionInfo(number: number, isReused: isReused, peerAddress: peer?.address, peerPort: peer?.port)
+    }
+
+    /// What is reported when it has closed.
+    var closed: ClosedConnection {
+        let exchanges = (usage.load(ordering: .relaxed) + 1) / 2
+        return ClosedConnection(
+            number: number, origin: origin, peerAddress: peer?.address, httpVersion: "1.1", exchangesStarted: exchanges,
+            duration: Pool.now() - opened)
     }
 
     var shown: OpenConnection {

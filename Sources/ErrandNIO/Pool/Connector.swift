@@ -3,34 +3,6 @@ internal import ErrandCore
 internal import NIOCore
 internal import NIOPosix
 internal import NIOSSL
-internal import Synchronization
-
-/// The channels of an attempt to connect, so that it can be cancelled.
-final class ConnectAttempt: Sendable {
-    private struct State: Sendable {
-        var channels: [any Channel] = []
-        var isCancelled = false
-    }
-
-    private let state = Mutex(State())
-
-    /// Returns false if the attempt was cancelled.
-    func add(_ channel: any Channel) -> Bool {
-        state.withLock { state in
-            if !state.isCancelled { state.channels.append(channel) }
-            return !state.isCancelled
-        }
-    }
-
-    func cancel() {
-        let channels = state.withLock { state in
-            state.isCancelled = true
-            defer { state.channels = [] }
-            return state.channels
-        }
-        for channel in channels { channel.close(promise: nil) }
-    }
-}
 
 /// Opens connections: resolves the host, races its addresses (RFC 8305, by SwiftNIO), and shakes hands.
 struct Connector: Sendable {
@@ -40,8 +12,51 @@ struct Connector: Sendable {
     func connect(
         to origin: Origin, number: Int, for pool: Pool, _ attempt: ConnectAttempt, on loop: any EventLoop
     ) -> EventLoopFuture<Connection> {
-        let ready = loop.makePromise(of: Connection.self)
-        let bootstrap = ClientBootstrap(group: loop)
+        let ready = attempt.ready
+        // The limit for connecting includes the lookup and TLS.
+        let timer = loop.scheduleTask(in: settings.connectTimeout.timeAmount) {
+            ready.fail(ChannelError.connectTimeout(settings.connectTimeout.timeAmount))
+            attempt.cancel()
+        }
+        ready.futureResult.whenComplete { _ in
+            timer.cancel()
+            attempt.enter(nil)
+        }
+        if let path = settings.unixSocketPath {
+            let bootstrap = bootstrap(to: origin, number: number, for: pool, attempt, on: loop)
+            follow(attempt, origin) { bootstrap.connect(unixDomainSocketPath: path) }
+        } else if let address = try? IPAddress(origin.bareHost) {
+            open([address], to: origin, number: number, for: pool, attempt, on: loop)
+        } else {
+            attempt.lookUp(origin, with: settings.resolver, on: loop).whenComplete { result in
+                switch result {
+                case .success(let addresses): open(addresses, to: origin, number: number, for: pool, attempt, on: loop)
+                case .failure(let error): ready.fail(error)
+                }
+            }
+        }
+        return ready.futureResult
+    }
+
+    /// Connects to one of several addresses.
+    private func open(
+        _ addresses: [IPAddress], to origin: Origin, number: Int, for pool: Pool, _ attempt: ConnectAttempt, on loop: any EventLoop
+    ) {
+        let known: KnownAddresses
+        do {
+            known = try KnownAddresses(addresses, from: settings.localAddress, of: origin, on: loop)
+        } catch {
+            return attempt.ready.fail(error)
+        }
+        var bootstrap = bootstrap(to: origin, number: number, for: pool, attempt, on: loop).resolver(known)
+        if let local = known.local { bootstrap = bootstrap.bind(to: local) }
+        follow(attempt, origin) { bootstrap.connect(host: origin.bareHost, port: origin.effectivePort) }
+    }
+
+    private func bootstrap(
+        to origin: Origin, number: Int, for pool: Pool, _ attempt: ConnectAttempt, on loop: any EventLoop
+    ) -> ClientBootstrap {
+        ClientBootstrap(group: loop)
             .connectTimeout(settings.connectTimeout.timeAmount)
             .channelOption(.socketOption(.so_keepalive), value: settings.keepsAlive ? 1 : 0)
             .channelOption(.tcpOption(.tcp_nodelay), value: 1)
@@ -57,15 +72,16 @@ struct Connector: Sendable {
                     try channel.pipeline.syncOperations.addHandler(handler)
                 }
             }
-        let connected =
-            if let path = settings.unixSocketPath {
-                bootstrap.connect(unixDomainSocketPath: path)
-            } else {
-                bootstrap.connect(host: origin.bareHost, port: origin.effectivePort)
-            }
-        connected.hop(to: loop).whenComplete { result in
+    }
+
+    /// Waits for a channel, and then until it can take an exchange.
+    private func follow(_ attempt: ConnectAttempt, _ origin: Origin, connect: () -> EventLoopFuture<any Channel>) {
+        let ready = attempt.ready
+        attempt.enter(.connect)
+        connect().hop(to: ready.futureResult.eventLoop).whenComplete { result in
             switch result {
             case .success(let channel):
+                attempt.enter(origin.scheme == "https" ? .tls : nil)
                 do {
                     try channel.pipeline.syncOperations.handler(type: HTTP1Handler.self).whenReady(ready)
                 } catch {
@@ -74,13 +90,6 @@ struct Connector: Sendable {
             case .failure(let error): ready.fail(error)
             }
         }
-        // The limit for connecting includes TLS.
-        let timer = loop.scheduleTask(in: settings.connectTimeout.timeAmount) {
-            ready.fail(ChannelError.connectTimeout(settings.connectTimeout.timeAmount))
-            attempt.cancel()
-        }
-        ready.futureResult.whenComplete { _ in timer.cancel() }
-        return ready.futureResult
     }
 
     private func tlsHandler(for origin: Origin) throws -> NIOSSLClientHandler {

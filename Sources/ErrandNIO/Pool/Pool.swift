@@ -18,6 +18,8 @@ final class Pool: Sendable {
         var lastNumber = 0
         /// Succeeds when the pool is shut down and its last connection has closed.
         var closed: [EventLoopPromise<Void>] = []
+        /// What each connection that closes is reported to, by name.
+        var observers: [String: @Sendable (ClosedConnection) -> Void] = [:]
     }
 
     let settings: NIOTransport.Configuration
@@ -86,9 +88,10 @@ final class Pool: Sendable {
     }
 
     private func connect(_ attempt: Machine.Attempt, on loop: any EventLoop) {
+        let ready = loop.makePromise(of: Connection.self)
         let (number, made) = state.withLock { state in
             state.lastNumber += 1
-            let made = ConnectAttempt()
+            let made = ConnectAttempt(ready, for: state.machine.waiter(of: attempt))
             state.attempts[attempt] = made
             return (state.lastNumber, made)
         }
@@ -116,7 +119,7 @@ final class Pool: Sendable {
 
     private func failed(_ attempt: Machine.Attempt, _ error: any Error) {
         let (exchange, work) = state.withLock { $0.machine.failed(attempt) }
-        if let exchange { exchange.resume(throwing: ConnectFailure(error).failure(of: exchange)) }
+        if let exchange { exchange.resume(throwing: ConnectFailure(error, settings).failure(of: exchange)) }
         perform(work)
     }
 
@@ -152,12 +155,22 @@ final class Pool: Sendable {
 
     /// The channel is closed.
     func forget(_ connection: Connection) {
-        let promises = state.withLock { state in
+        let (promises, observers) = state.withLock { state in
             state.open[connection.number] = nil
-            return state.takeClosed()
+            return (state.takeClosed(), state.observers.isEmpty ? nil : state.observers)
+        }
+        if let observers {
+            let closed = connection.closed
+            for observer in observers.values { observer(closed) }
         }
         for promise in promises { promise.succeed() }
     }
+
+    func observeClosedConnections(as id: String, _ observer: @escaping @Sendable (ClosedConnection) -> Void) {
+        state.withLock { $0.observers[id] = observer }
+    }
+
+    var waitingExchanges: [Origin: Int] { state.withLock { $0.machine.waiterCounts } }
 
     var openConnections: [OpenConnection] { state.withLock { Array($0.open.values) }.map(\.shown).sorted { $0.number < $1.number } }
 

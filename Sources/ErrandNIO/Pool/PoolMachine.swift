@@ -181,6 +181,12 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         }
     }
 
+    /// The exchange that an attempt was made for, if it still waits.
+    func waiter(of attempt: Attempt) -> Waiter? {
+        guard let group = groups[attempt.key], let number = group.attempts[attempt.number] else { return nil }
+        return group.places[number].flatMap { group.waiters.peek($0)?.waiter }
+    }
+
     enum Arrival: Sendable {
         /// This exchange begins on the new connection.
         case begin(Waiter)
@@ -283,6 +289,8 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
 
     /// How many exchanges wait, in all.
     var waiterCount: Int { groups.values.reduce(0) { $0 + $1.waiters.count } }
+    /// How many exchanges wait, for each key that has some.
+    var waiterCounts: [Key: Int] { groups.mapValues(\.waiters.count).filter { $0.value > 0 } }
     /// How many connections are idle, in all.
     var idleCount: Int { groups.values.reduce(0) { $0 + $1.idle.count } }
 }

@@ -36,32 +36,43 @@ enum FailureText {
 /// An attempt to connect has failed.
 struct ConnectFailure {
     let error: any Error
+    let settings: NIOTransport.Configuration
 
-    init(_ error: any Error) { self.error = error }
+    init(_ error: any Error, _ settings: NIOTransport.Configuration) { (self.error, self.settings) = (error, settings) }
 
     func failure(of exchange: Exchange) -> any Error {
         if error is CancellationError { return error }
-        let (code, message) = codeAndMessage
-        return exchange.failure(code, phase: .connect, message: message, underlying: error, delivery: .notSent)
+        let (code, message) = codeAndMessage(of: exchange)
+        let cause = (error as? HostLookupFailure)?.cause ?? error
+        return exchange.failure(code, phase: .connect, message: message, underlying: cause, delivery: .notSent)
     }
 
-    private var codeAndMessage: (TransportError.Code, String) {
+    private func codeAndMessage(of exchange: Exchange) -> (TransportError.Code, String) {
         switch error {
+        case let error as HostLookupFailure: return (.cannotFindHost, "'\(error.host)'" + Self.reason(error.cause))
         case let error as NIOConnectionError:
-            if error.connectionErrors.isEmpty, error.dnsAError != nil || error.dnsAAAAError != nil {
-                return (.cannotFindHost, "'\(error.host)'")
-            }
             if error.connectionErrors.contains(where: { if case ChannelError.connectTimeout = $0.error { true } else { false } }) {
                 return (.timedOut, "the limit for connecting passed")
             }
             let reasons = error.connectionErrors.map { FailureText.of($0.error) }
-            return (.cannotConnect, Set(reasons).sorted().joined(separator: ", "))
-        case let error as SocketAddressError.UnknownHost: return (.cannotFindHost, "'\(error.host)'")
-        case is SocketAddressError: return (.cannotFindHost, FailureText.of(error))
+            return (.cannotConnect, Set(reasons).sorted().joined(separator: ", ") + origin)
+        case is NoUsableAddress:
+            return (.cannotConnect, "'\(exchange.origin.bareHost)' has no address of the same kind as localAddress" + origin)
         case ChannelError.connectTimeout: return (.timedOut, FailureText.of(error))
         case is TLSUnavailable: return (.tls, "the settings for TLS could not be read")
-        default: return (FailureText.isOfTLS(error) ? .tls : .cannotConnect, FailureText.of(error))
+        default:
+            if FailureText.isOfTLS(error) { return (.tls, FailureText.of(error)) }
+            guard let path = settings.unixSocketPath else { return (.cannotConnect, FailureText.of(error)) }
+            return (.cannotConnect, "'\(path.shownSafely())': \(FailureText.of(error))")
         }
     }
+
+    private static func reason(_ cause: any Error) -> String {
+        let text = (cause as? HostNotFoundError).map(\.reason) ?? shownError(cause)
+        return text.isEmpty ? "" : ": \(text.shownSafely())"
+    }
+
+    /// Where the connection was to come from, if that was chosen.
+    private var origin: String { settings.localAddress.map { " (from \($0))" } ?? "" }
 }
 #endif

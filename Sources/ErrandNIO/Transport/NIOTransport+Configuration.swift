@@ -8,7 +8,7 @@ extension NIOTransport {
     public struct Configuration: Sendable {
         /// The trusted certificates, and the client's own certificate.
         public var tls = TLSSettings()
-        /// The timeout of connecting, including TLS: 10 s by default; more than zero. A request's deadline also applies.
+        /// The timeout of connecting, including the lookup of the host and TLS: 10 s by default; more than zero. A request's deadline also applies.
         public var connectTimeout: Duration = .seconds(10)
         /// The time for which an unused connection is kept: 60 s by default. A server may ask for less by its `Keep-Alive` field.
         public var idleTimeout: Duration = .seconds(60)
@@ -21,9 +21,29 @@ extension NIOTransport {
         public var maxConnections = 1024
         /// The bounds of the head of a response.
         public var responseLimits = ResponseLimits()
-        /// Whether TCP checks unused connections (`SO_KEEPALIVE`): true by default.
+        /// Finds the addresses of hosts; the system's resolver with a cache of 30 s by default. A configuration has its own cache, which all
+        /// transports that are created from it share.
+        ///
+        /// ```swift
+        /// configuration.resolver = .system                                            // without the cache
+        /// configuration.resolver = try HostOverrides(["api.example:443:127.0.0.1"])   // as curl's --resolve
+        /// ```
+        ///
+        /// Several addresses are tried in turns of IPv6 and IPv4: the next one when one has failed, or after 250 ms. The first connection
+        /// that opens is used ([RFC 8305](https://www.rfc-editor.org/rfc/rfc8305)).
+        public var resolver: any HostResolver = SystemHostResolver().cached()
+        /// The address of this machine that connections come from, on any free port; `nil` (the default): the system chooses. Only
+        /// addresses of the same kind, IPv4 or IPv6, are connected to. Not with ``unixSocketPath``.
+        public var localAddress: IPAddress?
+        /// Whether TCP checks unused connections (`SO_KEEPALIVE`): true by default. The system's settings say when; on Linux, after two hours
+        /// without traffic. This finds peers that vanished during a long response, and keeps the state of firewalls. For connections
+        /// without an exchange, ``idleTimeout`` comes first.
+        ///
+        /// Nagle's algorithm is always off (`TCP_NODELAY`): the transport writes a head and a small body at once, and does not wait for the
+        /// peer's acknowledgment with the rest.
         public var keepsAlive = true
         /// The path of the Unix domain socket that every connection goes to, whatever the origin of its requests; `nil` (the default): TCP.
+        /// At least 1 and at most 103 bytes.
         public var unixSocketPath: String?
         /// The event loops; `nil` (the default): those that all of the process shares, one for each core.
         public var eventLoopGroup: (any EventLoopGroup)?
@@ -37,8 +57,40 @@ extension NIOTransport {
                 maxConnectionsPerOrigin > 0, "maxConnectionsPerOrigin must be at least 1 (is \(maxConnectionsPerOrigin))")
             precondition(maxConnections > 0, "maxConnections must be at least 1 (is \(maxConnections))")
         }
+
+        func checkAddresses() throws(UnusableSettingError) {
+            guard let unixSocketPath else { return }
+            guard !unixSocketPath.isEmpty else { throw UnusableSettingError("unixSocketPath", "it is empty") }
+            do {
+                _ = try SocketAddress(unixDomainSocketPath: unixSocketPath)
+            } catch {
+                throw UnusableSettingError(
+                    "unixSocketPath", "'\(unixSocketPath.shownSafely())' has \(unixSocketPath.utf8.count) bytes; at most 103 are possible")
+            }
+            guard localAddress == nil else {
+                throw UnusableSettingError(
+                    "localAddress", "connections to a Unix domain socket come from no IP address; set only one of both")
+            }
+        }
     }
 }
+
+/// A setting of a transport can't be used. It is thrown when the transport is created.
+///
+/// The description names the setting: `the setting unixSocketPath can't be used: it is empty`.
+public struct UnusableSettingError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The name of the setting.
+    public let setting: String
+    /// Why it can't be used.
+    public let reason: String
+
+    init(_ setting: String, _ reason: String) { (self.setting, self.reason) = (setting, reason) }
+
+    /// The setting and the reason.
+    public var description: String { "the setting \(setting) can't be used: \(reason)" }
+}
+
+extension UnusableSettingError: SafelyDescribedError {}
 
 extension TLSSettings {
     /// Returns the settings as a configuration of NIOSSL.

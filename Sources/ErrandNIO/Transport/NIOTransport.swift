@@ -19,7 +19,7 @@ internal import Synchronization
 ///
 /// A reused connection may be closed by the server at the moment when a request is sent. If no byte of a response was received, and the
 /// request may be sent again, it is sent once more over another connection.
-public struct NIOTransport: HTTPTransport, ConnectionSource, CustomStringConvertible, CustomReflectable {
+public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringConvertible, CustomReflectable {
     private let owner: TransportOwner
     /// A task executor for each event loop. A call that runs on one needs no change of threads.
     public let executors: [EventLoopExecutor]
@@ -29,8 +29,9 @@ public struct NIOTransport: HTTPTransport, ConnectionSource, CustomStringConvert
 
     /// Creates a transport.
     ///
-    /// - Throws: any error of reading certificates or keys.
+    /// - Throws: any error of reading certificates or keys; ``UnusableSettingError``.
     public init(_ configuration: Configuration) throws {
+        try configuration.checkAddresses()
         self.init(configuration, tls: try NIOSSLContext(configuration: configuration.tls.nioConfiguration()))
     }
 
@@ -46,6 +47,15 @@ public struct NIOTransport: HTTPTransport, ConnectionSource, CustomStringConvert
 
     /// The connections that are open now, in use and idle.
     public var openConnections: [OpenConnection] { owner.pool.openConnections }
+
+    /// The number of exchanges that wait for a connection now, for each origin that has some: they queue, or a connection is being opened.
+    public var waitingExchanges: [Origin: Int] { owner.pool.waitingExchanges }
+
+    /// Reports each connection that closes from now on to `observer`, on the connection's event loop. `observer` must be quick, and must not
+    /// hold the transport.
+    public func observeClosedConnections(as id: String, _ observer: @escaping @Sendable (ClosedConnection) -> Void) {
+        owner.pool.observeClosedConnections(as: id, observer)
+    }
 
     /// The type's name.
     public var description: String { "NIOTransport" }

@@ -12,7 +12,10 @@ extension MetricsMiddleware.ConnectionCount {
 }
 
 extension HTTPSender where Self: ConnectionSource {
-    /// Measures each attempt, and the connections that this transport has open. See ``MetricsMiddleware``.
+    /// Measures each attempt, the connections that this transport has open, and how long each was open, if the transport reports that
+    /// (``/ErrandCore/ClosedConnectionSource``). See ``MetricsMiddleware``.
+    ///
+    /// Where several stacks over one transport have the same factory, the last that was made reports the durations of connections.
     ///
     /// ```swift
     /// let stack = AsyncHTTPClientTransport().metrics().redirect().retry()
@@ -25,7 +28,11 @@ extension HTTPSender where Self: ConnectionSource {
     public func metrics(
         factory: (any MetricsFactory)? = nil, attributes: MetricsMiddleware.Attributes = [], clock: any Clock<Duration> = ContinuousClock()
     ) -> HTTPStack {
-        metrics(
+        if let source = self as? any ClosedConnectionSource {
+            let durations = ConnectionDurations(factory: factory, attributes: attributes)
+            source.observeClosedConnections(as: durations.id) { durations.record($0) }
+        }
+        return metrics(
             factory: factory, attributes: attributes, openConnections: { [self] in MetricsMiddleware.ConnectionCount(self, of: $0) },
             clock: clock)
     }

@@ -23,6 +23,9 @@ public import Metrics
 /// - `http.client.response.body.size`: a `Recorder` that aggregates, in bytes. Additional attributes: the same as for the duration.
 /// - `http.client.open_connections`: a `Meter`, in connections. Additional attribute: `http.connection.state` (`active` or `idle`). It does
 ///   not have the method.
+/// - `http.client.connection.duration`: a `Recorder` that aggregates, in seconds, for transports that report their connections when they
+///   close. Additional attributes: `network.peer.address`, `network.protocol.version`. It does not have the method. OpenTelemetry has not
+///   declared it stable.
 ///
 /// All metrics have `http.request.method` (`_OTHER` for an unknown method), `server.address` (an IPv6 address without brackets) and
 /// `server.port`. For optional attributes, see ``Attributes-swift.struct``. `network.protocol.name` would always be `http` and is left out.
@@ -41,7 +44,8 @@ public import Metrics
 ///
 /// **Bounds:** backends keep each series forever, and servers choose names and statuses. After 1,000 sets of the common attributes, further
 /// servers are counted together with the `server.address` `_OTHER`, without a port and optional attributes. After 100 sets of the other
-/// attributes of one server, further sets are counted together with the `error.type` `_OTHER`, without a status.
+/// attributes of one server, further sets are counted together with the `error.type` `_OTHER`, without a status. After 1,000 sets of
+/// the attributes of connections, further servers are counted together, too.
 ///
 /// swift-metrics can't pass buckets or units to a backend: configure ``durationBuckets`` in yours.
 ///

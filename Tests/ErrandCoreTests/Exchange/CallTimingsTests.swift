@@ -29,4 +29,39 @@ import Testing
         #expect("\(CallTimings(exchanges: [open], redirectCount: 0))" == "in progress: \(open)")
         #expect("\(CallTimings(exchanges: [], redirectCount: 0))" == "nothing was sent")
     }
+
+    @Test(
+        arguments: [
+            // A new connection with TLS, for which the exchange queued 5 ms.
+            (
+                "dnsStart 5 dnsEnd 7 connectStart 7 connectEnd 10 tlsStart 10 tlsEnd 20 connectionAcquired 20 requestHeadSent 20"
+                    + " requestSent 21 responseHead 51 end 60",
+                "dns 2 connect 8 tls 10 send 1 wait 30 receive 9"
+            ),
+            ("connectStart 0 connectEnd 3 tlsStart 3 tlsEnd 9 connectionAcquired 9 requestHeadSent 9 end 10", "connect 3 tls 6 send 1"),
+            ("connectStart 0 connectEnd 3 connectionAcquired 3 requestHeadSent 3 requestSent 4 end 9", "connect 3 send 1 wait 5"),
+            // What fails ends in its phase.
+            ("dnsStart 1 dnsEnd 9 end 9", "dns 9"), ("dnsStart 1 dnsEnd 3 connectStart 3 connectEnd 9 end 10", "dns 2 connect 8"),
+            ("connectStart 0 connectEnd 3 tlsStart 3 tlsEnd 9 end 9", "connect 3 tls 6"),
+            ("connectStart 0 connectEnd 3 end 3", "connect 3"),
+            // A second attempt to connect.
+            ("dnsStart 0 dnsEnd 1 connectStart 1 connectEnd 2 dnsStart 5 dnsEnd 8 end 8", "dns 8"),
+            // In progress.
+            ("dnsStart 0", ""),
+        ] as [(String, String)])
+    func connectingHasPhasesOfItsOwn(_ events: String, _ expected: String) throws {
+        let request = try Request(.get, url: "https://a.example/x")
+        var timings = ExchangeTimings(request, at: .zero)
+        let words = events.split(separator: " ").map(String.init)
+        for index in stride(from: 0, to: words.count, by: 2) {
+            let event = ExchangeEvent(ExchangeEvent.Kind(words[index]), request: request.id, exchange: 1)
+            timings.record(event, at: .milliseconds(Int(words[index + 1]) ?? -1))
+        }
+        let phases = timings.phases.map { "\($0.name) \(Int($0.duration / .milliseconds(1)))" }
+        #expect(phases.joined(separator: " ") == expected)
+        if let end = timings.end {
+            let sum = timings.phases.reduce(Duration.zero) { $0 + $1.duration }
+            #expect(sum == end, "the phases have no gap")
+        }
+    }
 }

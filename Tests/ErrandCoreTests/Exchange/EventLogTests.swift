@@ -1,4 +1,5 @@
 import Errand
+import ErrandTesting
 import Synchronization
 import TestSupport
 import Testing
@@ -73,5 +74,43 @@ import Testing
             _ = told { log in for _ in 0..<count { log.record(.connectionAcquired) } }
         }
         #expect(growth < 30, "quadratic work grows 64 times")
+    }
+
+    // MARK: - Connecting
+
+    /// What is done to the log of an exchange.
+    private enum Act: Sendable {
+        case enter(ConnectStep?)
+        case record(ExchangeEvent.Kind)
+        case again
+    }
+
+    @Test(
+        arguments: [
+            (
+                [.enter(.dns), .enter(.connect), .enter(.tls), .enter(nil), .record(.connectionAcquired)],
+                "dnsStart dnsEnd connectStart connectEnd tlsStart tlsEnd connectionAcquired"
+            ),
+            ([.enter(.dns), .record(.end)], "dnsStart dnsEnd end"),
+            ([.enter(.dns), .enter(nil), .record(.end)], "dnsStart dnsEnd end"),
+            ([.enter(.connect), .record(.connectionAcquired), .enter(.tls), .enter(nil)], "connectStart connectEnd connectionAcquired"),
+            ([.enter(nil), .record(.end), .enter(.dns)], "end"),
+            (
+                [.record(.connectionAcquired), .again, .enter(.connect), .enter(nil), .record(.connectionAcquired)],
+                "connectionAcquired connectStart connectEnd connectionAcquired"
+            ),
+        ] as [([Act], String)])
+    private func aStepOfConnectingThatBeganEndsBeforeAllElse(_ acts: [Act], _ expected: String) {
+        let sink = RecordingEventSink()
+        let log = ExchangeEventLog(sink, request: RequestID())
+        log.record(.start)
+        for act in acts {
+            switch act {
+            case .enter(let step): log.enter(step)
+            case .record(let kind): log.record(kind)
+            case .again: log.connectAgain()
+            }
+        }
+        #expect(sink.kinds.dropFirst().map(\.description).joined(separator: " ") == expected)
     }
 }

@@ -51,6 +51,22 @@ import Testing
         }
     }
 
+    // MARK: - Who waits
+
+    @Test func anAttemptIsMadeForOneExchangeWhileItWaits() throws {
+        var machine = machine()
+        let (ticket, work) = try wait(lease(&machine, "x"))
+        let attempt = try #require(work.connect.first)
+        let (_, other) = try wait(lease(&machine, "y", "b"))
+        let (made, otherAttempt) = (machine.waiter(of: attempt), try #require(other.connect.first))
+        #expect(made == "x")
+        #expect(machine.waiter(of: otherAttempt) == "y")
+        #expect(machine.waiterCounts == ["a": 1, "b": 1])
+        _ = machine.withdraw(ticket)
+        #expect(machine.waiter(of: attempt) == nil)
+        #expect(machine.waiterCounts == ["b": 1])
+    }
+
     // MARK: - Reuse
 
     @Test func theConnectionThatWasUsedLastIsUsedFirst() throws {

@@ -1,0 +1,126 @@
+/// Replaces the addresses of some hosts, as curl's `--resolve` does, and asks another resolver for the rest.
+///
+/// ```swift
+/// configuration.resolver = try HostOverrides(["api.example:443:127.0.0.1,[::1]", "*:8080:10.0.0.7"])
+/// ```
+///
+/// The request keeps its host: in the `Host` field, in TLS and in the check of the certificate. Only the address differs. A host of its own
+/// goes before `*`, which stands for every host with that port.
+public struct HostOverrides: HostResolver, CustomStringConvertible, CustomReflectable {
+    private struct Target: Hashable, Sendable {
+        /// `*` for every host.
+        let host: String
+        let port: Int
+    }
+
+    private var table: [Target: [IPAddress]] = [:]
+    private let base: any HostResolver
+
+    /// Reads overrides in curl's form.
+    ///
+    /// - Parameters:
+    ///   - entries: each is `HOST:PORT:ADDRESS[,ADDRESS]…`. The host is a name in any case and script, or `*`; the port is from 1 to 65535. An
+    ///     IPv6 address may stand in brackets. Of two entries with the same host and port, the last applies.
+    ///   - resolver: finds the addresses of the other hosts; the system's with a cache by default.
+    /// - Throws: ``InvalidHostOverrideError`` for any other text, and for a host that is an address itself: it is never looked up.
+    public init(_ entries: [String], else resolver: some HostResolver = SystemHostResolver().cached()) throws(InvalidHostOverrideError) {
+        base = resolver
+        for entry in entries {
+            let parts = entry.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
+            // An IPv6 address as the host has more colons than the form.
+            guard parts.count == 3, entry.utf8.first != UInt8(ascii: "[") else { throw InvalidHostOverrideError(entry, Self.form) }
+            try add(parts[0], parts[1], parts[2].split(separator: ",", omittingEmptySubsequences: false).map(String.init), entry)
+        }
+    }
+
+    /// Reads overrides from texts of hosts and addresses: `["api.example:443": ["127.0.0.1", "::1"]]`.
+    ///
+    /// - Parameters:
+    ///   - entries: the addresses by `HOST:PORT`, as in the other initializer.
+    ///   - resolver: finds the addresses of the other hosts; the system's with a cache by default.
+    /// - Throws: ``InvalidHostOverrideError``, as the other initializer does.
+    public init(
+        _ entries: [String: [String]], else resolver: some HostResolver = SystemHostResolver().cached()
+    ) throws(InvalidHostOverrideError) {
+        base = resolver
+        for (target, addresses) in entries {
+            let parts = target.split(separator: ":", omittingEmptySubsequences: false)
+            guard parts.count == 2 else { throw InvalidHostOverrideError(target, "the form is HOST:PORT") }
+            try add(parts[0], parts[1], addresses, target)
+        }
+    }
+
+    private static let form = "the form is HOST:PORT:ADDRESS[,ADDRESS]…"
+
+    private mutating func add(
+        _ host: Substring, _ digits: Substring, _ addresses: [String], _ entry: String
+    ) throws(InvalidHostOverrideError) {
+        guard digits.utf8.allSatisfy(\.isASCIIDigit), let port = Int(digits), (1...65_535).contains(port) else {
+            throw InvalidHostOverrideError(entry, "'\(digits)' is not a port (1 to 65535)")
+        }
+        var name = "*"
+        if host != "*" {
+            do {
+                name = try Host.normalized(host, in: String(host))
+            } catch {
+                throw InvalidHostOverrideError(entry, "'\(host)' is not a host name")
+            }
+            guard Host.ipv4(name[...]) == nil else {
+                throw InvalidHostOverrideError(entry, "'\(host)' is an address, which is never looked up")
+            }
+        }
+        var list: [IPAddress] = []
+        for address in addresses {
+            let isBracketed = address.utf8.first == UInt8(ascii: "[") && address.utf8.last == UInt8(ascii: "]") && address.utf8.count > 2
+            do {
+                list.append(try IPAddress(isBracketed ? String(address.dropFirst().dropLast()) : address))
+            } catch {
+                throw InvalidHostOverrideError(entry, "'\(error.text)' is not an IP address")
+            }
+        }
+        guard !list.isEmpty else { throw InvalidHostOverrideError(entry, "it has no address") }
+        table[Target(host: name, port: port)] = list
+    }
+
+    /// Returns the addresses that were given for the host, or those of the other resolver.
+    ///
+    /// - Throws: the error of the other resolver.
+    public func addresses(of host: String, port: Int) async throws -> [IPAddress] {
+        if let known = table[Target(host: host, port: port)] ?? table[Target(host: "*", port: port)] { return known }
+        return try await base.addresses(of: host, port: port)
+    }
+
+    /// Lets the other resolver drop what it keeps of the host.
+    public func discardAddresses(of host: String, port: Int) { base.discardAddresses(of: host, port: port) }
+
+    /// The entries, sorted: `api.example:443:127.0.0.1,[::1]`.
+    public var description: String {
+        table.map { target, addresses in
+            "\(target.host):\(target.port):" + addresses.map { $0.isIPv4 ? "\($0)" : "[\($0)]" }.joined(separator: ",")
+        }.sorted().joined(separator: " ")
+    }
+
+    /// The description alone.
+    public var customMirror: Mirror { Mirror(self, children: ["overrides": description]) }
+}
+
+/// Text is not an entry of ``HostOverrides``.
+///
+/// The description shows the text and what is wrong: `invalid host override 'a.example:443': the form is HOST:PORT:ADDRESS[,ADDRESS]…`.
+public struct InvalidHostOverrideError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
+    /// The text, at most 200 characters of it.
+    public let text: String
+    /// What is wrong with it.
+    public let reason: String
+
+    init(_ text: String, _ reason: String) { (self.text, self.reason) = (text.shownSafely(), reason.shownSafely()) }
+
+    /// The text, and what is wrong with it.
+    public var description: String { "invalid host override '\(text)': \(reason)" }
+    /// A sentence for people, with the text.
+    public var errorDescription: String? { "The entry '\(text)' for the address of a host is not valid." }
+    /// What is wrong.
+    public var failureReason: String? { reason.asSentence }
+}
+
+extension InvalidHostOverrideError: SafelyDescribedError {}

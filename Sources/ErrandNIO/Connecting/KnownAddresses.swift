@@ -1,0 +1,55 @@
+#if NIO
+internal import ErrandCore
+internal import NIOCore
+internal import NIOPosix
+
+/// Gives SwiftNIO the addresses of a host, which are known already, for its race (RFC 8305).
+///
+/// SwiftNIO always begins with IPv6. Here the first address is the first, whatever its kind
+/// ([RFC 8305, section 4](https://www.rfc-editor.org/rfc/rfc8305#section-4)): all are given as the result of one query, in their order.
+final class KnownAddresses: Resolver, Sendable {
+    /// The address to connect from; `nil`: the system chooses.
+    let local: SocketAddress?
+    private let addresses: EventLoopFuture<[SocketAddress]>
+    private let none: EventLoopFuture<[SocketAddress]>
+
+    /// - Parameter local: addresses of the other kind are left out, since they can't be reached from it.
+    /// - Throws: ``NoUsableAddress``; `SocketAddressError`.
+    init(_ addresses: [IPAddress], from local: IPAddress?, of origin: Origin, on loop: any EventLoop) throws {
+        var usable = addresses
+        if let local { usable.removeAll { $0.isIPv4 != local.isIPv4 } }
+        guard !usable.isEmpty else { throw NoUsableAddress() }
+        let ordered = try Self.alternating(usable).map { try $0.socketAddress(port: origin.effectivePort) }
+        self.local = try local?.socketAddress(port: 0)
+        (self.addresses, none) = (loop.makeSucceededFuture(ordered), loop.makeSucceededFuture([]))
+    }
+
+    /// The addresses in turns of IPv6 and IPv4, beginning with the kind of the first.
+    static func alternating(_ addresses: [IPAddress]) -> [IPAddress] {
+        let isIPv4First = addresses.first?.isIPv4 ?? false
+        var kinds = [addresses.filter { $0.isIPv4 == isIPv4First }[...], addresses.filter { $0.isIPv4 != isIPv4First }[...]]
+        var ordered: [IPAddress] = []
+        var next = 0
+        while ordered.count < addresses.count {
+            if let address = kinds[next].popFirst() { ordered.append(address) }
+            next = 1 - next
+        }
+        return ordered
+    }
+
+    func initiateAAAAQuery(host: String, port: Int) -> EventLoopFuture<[SocketAddress]> { addresses }
+    func initiateAQuery(host: String, port: Int) -> EventLoopFuture<[SocketAddress]> { none }
+    func cancelQueries() {}
+}
+
+/// The host has no address that can be reached from the local address.
+struct NoUsableAddress: Error {}
+
+extension IPAddress {
+    func socketAddress(port: Int) throws -> SocketAddress {
+        // The number of an interface has no place in the octets. This reads a numeric address, and asks no name server.
+        if interface != nil { return try SocketAddress.makeAddressResolvingHost(description, port: port) }
+        return try SocketAddress(packedIPAddress: ByteBuffer(bytes: octets), port: port)
+    }
+}
+#endif

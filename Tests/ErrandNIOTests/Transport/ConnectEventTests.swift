@@ -1,0 +1,225 @@
+#if NIO && MockServer
+import ErrandConformance
+import ErrandCore
+import ErrandMiddleware
+import ErrandMockServer
+import ErrandNIO
+import ErrandTesting
+import Foundation
+import TestSupport
+import Testing
+
+extension NIOTransportTests {
+    /// The steps of opening a connection, as an event sink sees them.
+    @Suite(.timeLimit(.minutes(5))) struct ConnectEventTests {
+        static let exchange = "connectionAcquired requestHeadSent requestSent responseHead responseBytesReceived end"
+
+        /// Sends a request, and returns its events as words, without repeated progress.
+        private func events(
+            _ transport: NIOTransport, _ url: String, sourceLocation: SourceLocation = #_sourceLocation
+        ) async throws -> (kinds: String, all: [ExchangeEvent], error: (any Error)?) {
+            let sink = RecordingEventSink()
+            var request = try Request(.get, url: url).within(.seconds(20))
+            request.options.eventSink = sink
+            var failure: (any Error)?
+            do {
+                _ = try await transport.send(request).body.collect()
+            } catch {
+                failure = error
+            }
+            try await sink.wait(for: .end)
+            let violations = EventGrammar.violations(sink.events, isCall: false)
+            #expect(violations == [], sourceLocation: sourceLocation)
+            var words: [String] = []
+            for kind in sink.kinds.dropFirst() where words.last != kind.description { words.append(kind.description) }
+            return (words.joined(separator: " "), sink.events, failure)
+        }
+
+        private func okServer() throws -> RawServer {
+            try RawServer.answering { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
+        }
+
+        @Test func aNewConnectionHasItsStepsAndAReusedOneHasNone() async throws {
+            let server = try okServer()
+            defer { server.stop() }
+            let resolver = StubResolver("127.0.0.1")
+            try await withNIO {
+                $0.resolver = resolver
+            } _: { transport in
+                let url = "http://service.example:\(server.port)/"
+                let first = try await events(transport, url)
+                #expect(first.kinds == "dnsStart dnsEnd connectStart connectEnd " + Self.exchange)
+                let connection = first.all.compactMap(\.connection).first
+                #expect(connection?.peerAddress == "127.0.0.1")
+                #expect(connection?.peerPort == server.port)
+                let second = try await events(transport, url)
+                #expect(second.kinds == Self.exchange)
+                let reused = second.all.compactMap(\.connection).first
+                #expect(reused?.isReused == true)
+            }
+            #expect(resolver.asked.value == ["service.example:\(server.port)"])
+        }
+
+        @Test func anAddressIsNotLookedUp() async throws {
+            let server = try okServer()
+            defer { server.stop() }
+            let resolver = StubResolver()
+            try await withNIO {
+                $0.resolver = resolver
+            } _: { transport in
+                let events = try await events(transport, server.url())
+                #expect(events.kinds == "connectStart connectEnd " + Self.exchange)
+            }
+            #expect(resolver.asked.value == [])
+        }
+
+        @Test func tlsHasItsOwnStep() async throws {
+            let folder = try TestFolder("authority")
+            let authority = try TestAuthority()
+            try authority.writeCertificate(toPath: folder.file("authority.pem"))
+            let stub = Stub().responds(.status(.ok, text: "ok"))
+            try await withMockServer(serving: [stub], .tls(try authority.certificate(), protocols: [.http1])) { server in
+                let url = server.url("/")
+                try await withNIO {
+                    $0.tls.extraRootsPEMFiles = [folder.file("authority.pem")]
+                } _: { transport in
+                    let events = try await events(transport, url)
+                    #expect(events.kinds.hasSuffix("connectStart connectEnd tlsStart tlsEnd " + Self.exchange))
+                }
+                // Without the authority, the certificate is refused.
+                try await withNIO { transport in
+                    let events = try await events(transport, url)
+                    #expect(events.kinds.hasSuffix("connectStart connectEnd tlsStart tlsEnd end"))
+                    let code = (events.error as? TransportError)?.code
+                    #expect(code == .tls)
+                }
+            }
+        }
+
+        @Test func aHandshakeThatHangsEndsWithTheLimitForConnecting() async throws {
+            let server = try RawServer { $0.waitForEnd() }
+            defer { server.stop() }
+            try await withNIO {
+                $0.connectTimeout = .milliseconds(150)
+            } _: { transport in
+                let events = try await events(transport, server.url("/", scheme: "https"))
+                #expect(events.kinds == "connectStart connectEnd tlsStart tlsEnd end")
+                let error = events.error as? TransportError
+                #expect(error?.code == .timedOut)
+                #expect(error?.phase == .connect)
+            }
+        }
+
+        @Test func aLookupEndsWhenAnotherConnectionIsFreeEarlier() async throws {
+            let mayAnswer = Watched(false)
+            let server = try RawServer.answering { connection, _, _ in
+                try mayAnswer.waitBlocking { $0 }
+                try connection.respond(body: Data("ok".utf8))
+            }
+            defer { server.stop() }
+            let lookups = Watched(0)
+            let resolver = StubResolver { _ in
+                lookups.change { $0 += 1 }
+                if lookups.value > 1 { try await Task.sleep(for: .seconds(60)) }
+                return [try IPAddress("127.0.0.1")]
+            }
+            try await withNIO {
+                $0.resolver = resolver
+            } _: { transport in
+                let url = "http://x.example:\(server.port)/"
+                let first = Task { try await transport.send(Request(.get, url: url)).body.collect() }
+                try await server.counts.wait("the first request") { $0.requests == 1 }
+                let second = Task { try await events(transport, url) }
+                try await lookups.wait("the second lookup") { $0 == 2 }
+                mayAnswer.change { $0 = true }
+                _ = try await first.value
+                let kinds = try await second.value.kinds
+                #expect(kinds == "dnsStart dnsEnd " + Self.exchange)
+            }
+        }
+
+        struct Unreachable: Error {}
+
+        static let failures: [(String, StubResolver, String)] = [
+            ("a reason", StubResolver { throw HostNotFoundError($0, reason: "no such service") }, "'x.example': no such service"),
+            ("an unknown name", StubResolver { throw HostNotFoundError($0) }, "'x.example'"),
+            ("any other error", StubResolver { _ in throw Unreachable() }, "'x.example': Unreachable"),
+            ("a cancellation by nobody", StubResolver { _ in throw CancellationError() }, "'x.example': CancellationError"),
+            ("no address", StubResolver(), "'x.example': it has no addresses"),
+        ]
+
+        @Test(arguments: failures.indices) func aFailedLookupNamesTheHost(_ index: Int) async throws {
+            let (name, resolver, message) = Self.failures[index]
+            try await withNIO {
+                $0.resolver = resolver
+            } _: { transport in
+                let events = try await events(transport, "http://x.example/")
+                #expect(events.kinds == "dnsStart dnsEnd end", "\(name)")
+                let error = events.error as? TransportError
+                #expect(error?.code == .cannotFindHost, "\(name)")
+                #expect(error?.message == message)
+                #expect(error?.phase == .connect)
+                #expect(error?.delivery == .notSent)
+                let hasCause = error?.underlying != nil
+                #expect(hasCause)
+            }
+        }
+
+        @Test func aRefusalByAllAddressesIsSaidOnce() async throws {
+            let port = try LoopbackPorts.refused()
+            let resolver = StubResolver("127.0.0.1", "127.0.0.2", "127.0.0.3")
+            try await withNIO {
+                $0.resolver = resolver
+            } _: { transport in
+                let events = try await events(transport, "http://x.example:\(port)/")
+                #expect(events.kinds == "dnsStart dnsEnd connectStart connectEnd end")
+                let error = events.error as? TransportError
+                #expect(error?.code == .cannotConnect)
+                #expect(error?.message == "connection refused")
+            }
+            #expect(resolver.discarded.value == ["x.example"])
+        }
+
+        @Test func aConnectionThatIsLostHasItsStepsOnceMore() async throws {
+            let server = try RawServer { connection in
+                _ = try connection.readHead()
+                try connection.respond(body: Data("ok".utf8))
+                _ = try connection.readHead()
+            }
+            defer { server.stop() }
+            try await withNIO {
+                $0.resolver = StubResolver("127.0.0.1")
+            } _: { transport in
+                let url = "http://x.example:\(server.port)/"
+                _ = try await events(transport, url)
+                let second = try await events(transport, url)
+                let sent = "connectionAcquired requestHeadSent requestSent "
+                #expect(second.kinds == sent + "dnsStart dnsEnd connectStart connectEnd " + Self.exchange)
+                let connections = second.all.compactMap(\.connection?.number)
+                #expect(connections == [1, 2])
+            }
+        }
+
+        @Test func aProfileHasThePhasesOfConnecting() async throws {
+            let server = try okServer()
+            defer { server.stop() }
+            try await withNIO {
+                $0.resolver = StubResolver { _ in
+                    try await Task.sleep(for: .milliseconds(20))
+                    return [try IPAddress("127.0.0.1")]
+                }
+            } _: { transport in
+                let profile = CallProfile()
+                var request = try Request(.get, url: "http://x.example:\(server.port)/").within(.seconds(20))
+                request.options.profile = .use(profile)
+                _ = try await transport.profile().send(request).body.collect()
+                let phases = profile.timings.exchanges.first?.phases ?? []
+                let names = phases.map(\.name)
+                #expect(names == ["dns", "connect", "send", "wait", "receive"])
+                let lookup = phases.first?.duration ?? .zero
+                #expect(lookup >= .milliseconds(20))
+            }
+        }
+    }
+}
+#endif

@@ -1,0 +1,65 @@
+import Errand
+import ErrandTesting
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(5))) struct ConnectionDurationTests {
+    private static let name = "http.client.connection.duration"
+
+    /// A transport whose connections close when the test says so.
+    private final class ClosingTransport: HTTPSender, ClosedConnectionSource {
+        let observers = Mutex<[String: @Sendable (ClosedConnection) -> Void]>([:])
+
+        var openConnections: [OpenConnection] { [] }
+        func observeClosedConnections(as id: String, _ observer: @escaping @Sendable (ClosedConnection) -> Void) {
+            observers.withLock { $0[id] = observer }
+        }
+        func send(_ request: Request) async throws -> Response { throw CancellationError() }
+
+        func close(_ origin: Origin, peer: String? = "192.0.2.1", after duration: Duration) {
+            let closed = ClosedConnection(
+                number: 1, origin: origin, peerAddress: peer, httpVersion: "1.1", exchangesStarted: 2, duration: duration)
+            for observer in observers.withLock({ Array($0.values) }) { observer(closed) }
+        }
+    }
+
+    private let metrics = RecordingMetrics()
+    private let transport = ClosingTransport()
+
+    @Test func aConnectionIsRecordedWhenItCloses() {
+        _ = transport.metrics(factory: metrics)
+        transport.close("https://a.example", after: .milliseconds(1500))
+        transport.close("http://[::1]:8080", peer: nil, after: .seconds(2))
+        #expect(
+            metrics.names == [
+                "\(Self.name) network.peer.address=192.0.2.1 network.protocol.version=1.1 server.address=a.example server.port=443",
+                "\(Self.name) network.protocol.version=1.1 server.address=::1 server.port=8080",
+            ])
+        #expect(metrics.values(Self.name, ["server.address": "a.example"]) == [1.5])
+    }
+
+    @Test func theSchemeIsThereOnDemand() {
+        _ = transport.metrics(factory: metrics, attributes: .urlScheme)
+        transport.close("https://a.example", after: .seconds(1))
+        #expect(metrics.values(Self.name, ["url.scheme": "https"]) == [1])
+    }
+
+    @Test func severalStacksRecordAConnectionOnce() {
+        for _ in 0..<3 { _ = transport.metrics(factory: metrics).retry() }
+        let other = RecordingMetrics()
+        _ = transport.metrics(factory: other)
+        transport.close("https://a.example", after: .seconds(1))
+        #expect(metrics.values(Self.name) == [1])
+        #expect(other.values(Self.name) == [1])
+    }
+
+    @Test func serversBeyondTheBoundAreCountedTogether() {
+        _ = transport.metrics(factory: metrics)
+        for number in 0..<1_200 { transport.close("https://\(number).example", after: .seconds(1)) }
+        #expect(metrics.values(Self.name).count == 1_200)
+        #expect(metrics.values(Self.name, ["server.address": "_OTHER"]).count == 200)
+        transport.close("https://7.example", after: .seconds(1))
+        #expect(metrics.values(Self.name, ["server.address": "7.example"]).count == 2)
+    }
+}
