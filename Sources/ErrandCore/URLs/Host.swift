@@ -77,7 +77,7 @@ enum Host {
         return front + back <= 7
     }
 
-    private static func isIPv4(_ text: Substring) -> Bool {
+    static func isIPv4(_ text: Substring) -> Bool {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
         return parts.count == 4
             && parts.allSatisfy { part in
