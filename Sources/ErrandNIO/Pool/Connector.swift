@@ -2,7 +2,6 @@
 internal import ErrandCore
 internal import NIOCore
 internal import NIOPosix
-internal import NIOSSL
 internal import Synchronization
 
 /// The channels of an attempt to connect, so that it can be cancelled.
@@ -35,7 +34,7 @@ final class ConnectAttempt: Sendable {
 /// Opens connections: resolves the host, races its addresses (RFC 8305, by SwiftNIO), and shakes hands.
 struct Connector: Sendable {
     let settings: NIOTransport.Configuration
-    let tls: NIOSSLContext?
+    let tls: TLSIdentity
 
     func connect(
         to origin: Origin, number: Int, for pool: Pool, _ attempt: ConnectAttempt, on loop: any EventLoop
@@ -48,10 +47,11 @@ struct Connector: Sendable {
             // Large bodies are received in large pieces, which are handed on without a copy.
             .channelOption(.recvAllocator, value: AdaptiveRecvByteBufferAllocator(minimum: 2048, initial: 16 * 1024, maximum: 256 * 1024))
             .channelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
+                let isSecure = origin.scheme == "https"
+                let secured = isSecure ? tls.prepare(channel, for: origin) : channel.eventLoop.makeSucceededVoidFuture()
+                return secured.flatMapThrowing {
                     guard attempt.add(channel) else { throw CancellationError() }
-                    if origin.scheme == "https" { try channel.pipeline.syncOperations.addHandler(tlsHandler(for: origin)) }
-                    let handler = HTTP1Handler(number, to: origin, of: pool, isSecure: origin.scheme == "https")
+                    let handler = HTTP1Handler(number, to: origin, of: pool, isSecure: isSecure)
                     try channel.pipeline.syncOperations.addHandler(handler)
                 }
             }
@@ -80,17 +80,7 @@ struct Connector: Sendable {
         ready.futureResult.whenComplete { _ in timer.cancel() }
         return ready.futureResult
     }
-
-    private func tlsHandler(for origin: Origin) throws -> NIOSSLClientHandler {
-        guard let tls else { throw TLSUnavailable() }
-        // An address is no name for SNI (RFC 6066, section 3); the certificate is then checked for the address of the server.
-        let isAddress = (try? SocketAddress(ipAddress: origin.bareHost, port: 0)) != nil
-        return try NIOSSLClientHandler(context: tls, serverHostname: isAddress ? nil : origin.bareHost)
-    }
 }
-
-/// The TLS settings could not be read.
-struct TLSUnavailable: Error {}
 
 extension Origin {
     /// The host without the brackets of an IPv6 address.

@@ -16,6 +16,7 @@ enum FailureText {
             case .writeHostUnreachable: "host unreachable"
             default: "\(error)"
             }
+        case let error as HandshakeFailure: error.message
         case let error as IOError: systemErrorText(error.errnoCode)
         case is SocketAddressError: "\(error)"
         case NIOSSLError.uncleanShutdown: "the connection ended without a close_notify"
@@ -27,6 +28,7 @@ enum FailureText {
     static func isOfTLS(_ error: (any Error)?) -> Bool {
         switch error {
         case NIOSSLError.uncleanShutdown?: false
+        case let error as HandshakeFailure: error.code == .tls
         case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError: true
         default: false
         }
@@ -42,7 +44,8 @@ struct ConnectFailure {
     func failure(of exchange: Exchange) -> any Error {
         if error is CancellationError { return error }
         let (code, message) = codeAndMessage
-        return exchange.failure(code, phase: .connect, message: message, underlying: error, delivery: .notSent)
+        let underlying = (error as? HandshakeFailure)?.underlying ?? error
+        return exchange.failure(code, phase: .connect, message: message, underlying: underlying, delivery: .notSent)
     }
 
     private var codeAndMessage: (TransportError.Code, String) {
@@ -54,12 +57,14 @@ struct ConnectFailure {
             if error.connectionErrors.contains(where: { if case ChannelError.connectTimeout = $0.error { true } else { false } }) {
                 return (.timedOut, "the limit for connecting passed")
             }
+            if let failure = error.connectionErrors.lazy.compactMap({ $0.error as? HandshakeFailure }).first {
+                return (failure.code, failure.message)
+            }
             let reasons = error.connectionErrors.map { FailureText.of($0.error) }
             return (.cannotConnect, Set(reasons).sorted().joined(separator: ", "))
         case let error as SocketAddressError.UnknownHost: return (.cannotFindHost, "'\(error.host)'")
         case is SocketAddressError: return (.cannotFindHost, FailureText.of(error))
         case ChannelError.connectTimeout: return (.timedOut, FailureText.of(error))
-        case is TLSUnavailable: return (.tls, "the settings for TLS could not be read")
         default: return (FailureText.isOfTLS(error) ? .tls : .cannotConnect, FailureText.of(error))
         }
     }
