@@ -23,7 +23,10 @@ let package = Package(
     traits: [
         .default(enabledTraits: ["Telemetry", "NIO", "AsyncHTTPClient", "MockServer"]),
         .trait(name: "Telemetry", description: "Logs, metrics and traces, over swift-log, swift-metrics and swift-distributed-tracing."),
-        .trait(name: "NIO", description: "The transport over SwiftNIO. It needs no package that AsyncHTTPClient does not need."),
+        .trait(
+            name: "NIO",
+            description: "The transport over SwiftNIO. It needs one package that AsyncHTTPClient does not need: swift-crypto, for pins."
+        ),
         .trait(
             name: "AsyncHTTPClient",
             description: "The transport over AsyncHTTPClient. On by default until the SwiftNIO transport stands."
@@ -53,6 +56,7 @@ let package = Package(
         // Behind the trait `MockServer`.
         .package(url: "https://github.com/apple/swift-asn1", from: "1.7.4"),
         .package(url: "https://github.com/apple/swift-certificates", from: "1.21.1"),
+        // Behind the traits `NIO` and `MockServer`.
         .package(url: "https://github.com/apple/swift-crypto", "3.12.3"..<"5.0.0"),
         // Behind the trait `ServiceLifecycle`.
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
@@ -93,6 +97,7 @@ let package = Package(
                 .product(name: "NIOFoundationEssentialsCompat", package: "swift-nio", condition: .when(traits: ["NIO"])),
                 .product(name: "NIOTLS", package: "swift-nio", condition: .when(traits: ["NIO"])),
                 .product(name: "NIOSSL", package: "swift-nio-ssl", condition: .when(traits: ["NIO"])),
+                .product(name: "Crypto", package: "swift-crypto", condition: .when(traits: ["NIO"])),
             ]
         ),
         .target(

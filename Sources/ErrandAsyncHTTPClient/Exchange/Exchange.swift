@@ -63,10 +63,15 @@ final class Exchange: ReadyBodySource {
 
     /// Returns when the head of the response is there.
     ///
-    /// - Parameter eventLoop: where the client is to report its events: that of the connection which it will use, as far as that is known.
-    ///   On another one, each event would wake two threads.
-    func run(on client: HTTPClient, preferring eventLoop: (any EventLoop)?) async throws -> ErrandCore.Response {
+    /// - Parameters:
+    ///   - unchecked: the hosts whose certificates are not checked; `nil` if there are none.
+    ///   - eventLoop: where the client is to report its events: that of the connection which it will use, as far as that is known.
+    ///     On another one, each event would wake two threads.
+    func run(
+        on client: HTTPClient, unchecked: Clients.Unchecked? = nil, preferring eventLoop: (any EventLoop)?
+    ) async throws -> ErrandCore.Response {
         var message = try HTTPClient.Request(request, body: clientBody(on: client.eventLoopGroup))
+        if let unchecked { message.tlsConfiguration = unchecked.configuration(for: request) }
         if request.deadline?.hasPassed == true {
             throw TransportError.timedOut(.queue, after: .zero, request: request, delivery: .notSent)
         }

@@ -8,7 +8,8 @@ internal import NIOSSL
 extension AsyncHTTPClientTransport {
     /// The settings of the client that the transport creates.
     public struct Configuration: Sendable {
-        /// The trusted certificates, and the client's own certificate.
+        /// The trusted certificates, the client's own certificate, and the versions of TLS. ``/ErrandCore/TLSSettings/pins`` are not supported:
+        /// AsyncHTTPClient does not show the chain of certificates.
         public var tls = TLSSettings()
         /// The timeout of connecting, including TLS: 10 s by default; more than zero. A request's deadline also applies.
         public var connectTimeout: Duration = .seconds(10)
@@ -28,7 +29,8 @@ extension AsyncHTTPClientTransport {
         /// against decompression bombs.
         public var maxDecompressionRatio = 200
         /// Changes the client's settings after all others were applied, for settings that are missing here. Redirects and decompression are
-        /// off unless this closure sets them. By default it changes nothing.
+        /// off unless this closure sets them; redirects are always off while ``/ErrandCore/TLSSettings/trustsAnyCertificateForTesting`` names
+        /// a host, whose settings they would carry to another host. By default it changes nothing.
         public var customize: @Sendable (inout HTTPClient.Configuration) -> Void = { _ in }
 
         /// Creates settings with the default values.
@@ -52,30 +54,54 @@ extension AsyncHTTPClientTransport.Configuration {
         settings.connectionPool.retryConnectionEstablishment = false
         settings.httpVersion = allowsHTTP2 ? .automatic : .http1Only
         settings.tlsConfiguration = tls
-        settings.tlsConfiguration?.minimumTLSVersion = .tlsv12  // RFC 8996
         settings.proxy = proxy.map { proxy in
             guard proxy.kind == .http else { return .socksServer(host: proxy.host, port: proxy.port) }
             let authorization = proxy.credentials.map { HTTPClient.Authorization.basic(username: $0.user, password: $0.password) }
             return .server(host: proxy.host, port: proxy.port, authorization: authorization)
         }
         customize(&settings)
+        if self.tls.trustsAnyCertificateForTesting != .none { settings.redirectConfiguration = .disallow }
         settings.guardConnections(watch)
         return settings
     }
 }
 
 extension TLSSettings {
+    /// The settings that need no file.
+    var baseConfiguration: TLSConfiguration {
+        var tls = TLSConfiguration.makeClientConfiguration()
+        tls.minimumTLSVersion = minimumVersion == .tls13 ? .tlsv13 : .tlsv12
+        return tls
+    }
+
     /// Returns the settings as a configuration of NIOSSL.
     ///
-    /// - Throws: `NIOSSLError` and other errors for certificates and keys that can't be read.
+    /// - Throws: ``/ErrandCore/TLSSettingsError`` for a setting that AsyncHTTPClient does not support, and for certificates and keys that can't
+    ///   be read.
     func nioConfiguration() throws -> TLSConfiguration {
-        var tls = TLSConfiguration.makeClientConfiguration()
-        tls.additionalTrustRoots = try extraRootsPEMFiles.map { .certificates(try NIOSSLCertificate.fromPEMFile($0)) }
+        if pins != nil {
+            throw TLSSettingsError(
+                .unsupported, of: "pins", "AsyncHTTPClient does not show the chain of certificates; use NIOTransport of ErrandNIO")
+        }
+        var tls = baseConfiguration
+        tls.additionalTrustRoots = try extraRootsPEMFiles.map { file in
+            .certificates(try Self.read(file) { try NIOSSLCertificate.fromPEMFile(file) })
+        }
         if let clientCertificate {
-            tls.certificateChain = try NIOSSLCertificate.fromPEMFile(clientCertificate.chainPEMFile).map { .certificate($0) }
-            tls.privateKey = .privateKey(try NIOSSLPrivateKey(file: clientCertificate.keyPEMFile, format: .pem))
+            let (chain, key) = (clientCertificate.chainPEMFile, clientCertificate.keyPEMFile)
+            tls.certificateChain = try Self.read(chain) { try NIOSSLCertificate.fromPEMFile(chain) }.map { .certificate($0) }
+            tls.privateKey = .privateKey(try Self.read(key) { try NIOSSLPrivateKey(file: key, format: .pem) })
         }
         return tls
+    }
+
+    private static func read<Value>(_ file: String, _ body: () throws -> Value) throws -> Value {
+        do {
+            return try body()
+        } catch {
+            let reason = (error as? IOError).map { systemErrorText($0.errnoCode) } ?? tlsErrorText(String(describing: error))
+            throw TLSSettingsError(.unreadableFile, of: file, reason)
+        }
     }
 }
 

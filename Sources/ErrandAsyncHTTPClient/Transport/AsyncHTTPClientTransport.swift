@@ -23,13 +23,14 @@ public struct AsyncHTTPClientTransport: HTTPTransport, ConnectionSource, CustomS
 
     /// Creates a transport with its own client and the default ``Configuration``.
     public init() {
-        self.init(Configuration(), tls: .makeClientConfiguration())
+        self.init(Configuration(), tls: TLSSettings().baseConfiguration)
     }
 
     /// Creates a transport with its own client.
     ///
     /// - Parameter configuration: the settings of the client.
-    /// - Throws: any error of reading certificates or keys.
+    /// - Throws: ``/ErrandCore/TLSSettingsError`` for certificates and keys that can't be read, and for certificate pins, which AsyncHTTPClient
+    ///   does not support.
     public init(_ configuration: Configuration) throws {
         self.init(configuration, tls: try configuration.tls.nioConfiguration())
     }
@@ -38,7 +39,7 @@ public struct AsyncHTTPClientTransport: HTTPTransport, ConnectionSource, CustomS
     public static func decompressing() -> AsyncHTTPClientTransport {
         var configuration = Configuration()
         configuration.decompresses = true
-        return AsyncHTTPClientTransport(configuration, tls: .makeClientConfiguration())
+        return AsyncHTTPClientTransport(configuration, tls: configuration.tls.baseConfiguration)
     }
 
     private init(_ configuration: Configuration, tls: TLSConfiguration) {
@@ -49,9 +50,12 @@ public struct AsyncHTTPClientTransport: HTTPTransport, ConnectionSource, CustomS
                 configuration: configuration.clientConfiguration(tls: tls, decompressing: decompressing, watch))
         }
         // A client decodes the responses to all its requests or to none. Requests for undecoded bytes therefore have their own client.
-        owner = ClientOwner(
-            Clients(plain: client(decompressing: false), decompressing: configuration.decompresses ? client(decompressing: true) : nil),
-            watch)
+        var clients = Clients(plain: client(decompressing: false), decompressing: nil)
+        if configuration.decompresses { clients.decompressing = client(decompressing: true) }
+        if configuration.tls.trustsAnyCertificateForTesting != .none {
+            clients.unchecked = Clients.Unchecked(configuration.tls.trustsAnyCertificateForTesting, tls)
+        }
+        owner = ClientOwner(clients, watch)
     }
 
     /// Creates a transport that uses an existing client of the app, with that client's settings. ``shutdown()`` does not shut this client
@@ -93,11 +97,12 @@ public struct AsyncHTTPClientTransport: HTTPTransport, ConnectionSource, CustomS
         let eventLoop = request.head.authority.flatMap { owner.watch?.takeEventLoop(for: $0) }
         let fields = request.head.headerFields
         guard let decompressing = clients.decompressing, fields[.acceptEncoding] == nil, fields[.range] == nil else {
-            return try await Exchange(request, owner: owner).run(on: clients.plain, preferring: eventLoop)
+            return try await Exchange(request, owner: owner).run(on: clients.plain, unchecked: clients.unchecked, preferring: eventLoop)
         }
         var request = request
         request.head.headerFields[.acceptEncoding] = "gzip, deflate"
-        return try await Exchange(request, isDecompressing: true, owner: owner).run(on: decompressing, preferring: eventLoop)
+        return try await Exchange(request, isDecompressing: true, owner: owner)
+            .run(on: decompressing, unchecked: clients.unchecked, preferring: eventLoop)
     }
 
     /// Shuts the transport's own client down: its connections are closed, and exchanges in progress fail. A borrowed client is released,
@@ -111,7 +116,26 @@ public struct AsyncHTTPClientTransport: HTTPTransport, ConnectionSource, CustomS
 struct Clients: Sendable {
     let plain: HTTPClient
     /// `nil` if nothing is decoded.
-    let decompressing: HTTPClient?
+    var decompressing: HTTPClient?
+    /// The hosts whose certificates are not checked, for tests; `nil` if there are none.
+    var unchecked: Unchecked?
+
+    /// A reference: the clients are copied for each request.
+    final class Unchecked: Sendable {
+        private let hosts: TLSSettings.UncheckedHosts
+        private let configuration: TLSConfiguration
+
+        init(_ hosts: TLSSettings.UncheckedHosts, _ verifying: TLSConfiguration) {
+            var configuration = verifying
+            configuration.certificateVerification = .none
+            (self.hosts, self.configuration) = (hosts, configuration)
+        }
+
+        /// The configuration for a request; `nil` if its host is checked.
+        func configuration(for request: Request) -> TLSConfiguration? {
+            request.origin.flatMap { hosts.contains($0.host) ? configuration : nil }
+        }
+    }
 
     var all: [HTTPClient] { [plain] + (decompressing.map { [$0] } ?? []) }
 }

@@ -6,12 +6,40 @@ package func tlsErrorText(_ text: String) -> String {
         ("failedToValidateHostname", "the certificate is for another host"),
         ("CERTIFICATE_VERIFY_FAILED", "the certificate is not trusted, or not valid now"),
         ("WRONG_VERSION_NUMBER", "the other side does not speak TLS; the URL of a plain port begins with http://"),
+        ("HTTP_REQUEST", "the other side does not speak TLS; the URL of a plain port begins with http://"),
         ("CERTIFICATE_REQUIRED", "the server wants a client certificate"),
         ("UNSUPPORTED_PROTOCOL", "no version of TLS in common"),
-        ("eofDuringHandshake", "the server closed the connection during the handshake"),
+        ("ALERT_PROTOCOL_VERSION", "no version of TLS in common"),
+        ("ALERT_UNKNOWN_CA", "the server does not trust the authority of the client certificate"),
+        ("ALERT_CERTIFICATE_EXPIRED", "the server refused the client certificate: it has expired"),
+        ("ALERT_CERTIFICATE_REVOKED", "the server refused the client certificate: it is revoked"),
+        ("ALERT_BAD_CERTIFICATE", "the server refused the client certificate"),
+        ("ALERT_UNSUPPORTED_CERTIFICATE", "the server refused the client certificate"),
+        ("ALERT_CERTIFICATE_UNKNOWN", "the server refused the client certificate"),
+        ("ALERT_ACCESS_DENIED", "the server refused the client certificate"),
+        ("ALERT_UNRECOGNIZED_NAME", "the server does not know the host's name"),
+        ("ALERT_HANDSHAKE_FAILURE", "the server refused the handshake: no cipher in common, or it wants a client certificate"),
+        ("NO_SHARED_CIPHER", "no cipher in common"),
+        ("eofDuringHandshake", "the server closed the connection during the handshake; it may not speak TLS on this port"),
+        ("EOF during handshake", "the server closed the connection during the handshake; it may not speak TLS on this port"),
+        ("KEY_VALUES_MISMATCH", "the private key does not belong to the certificate"),
+        ("failedToLoadCertificate", "it contains no certificate in PEM form"),
+        ("failedToLoadPrivateKey", "it contains no private key in PEM form, or the key has a password"),
+        ("noSuchFilesystemObject", "there is no such file"),
     ]
     if let known = reasons.first(where: { text.contains($0.0) }) { return known.1 }
     // `…SSL routines:OPENSSL_internal:TLSV1_ALERT_INTERNAL_ERROR at …`
     let name = text.firstMatch(of: /OPENSSL_internal:([A-Z0-9_]+)/)?.output.1
     return name.map { $0.lowercased().split(separator: "_").joined(separator: " ") } ?? text
+}
+
+/// Why a certificate did not pass the verification, as far as its dates show.
+///
+/// - Parameters:
+///   - start: the first instant at which it is valid.
+///   - end: the last instant at which it is valid.
+package func certificateRefusalText(validFrom start: HTTPDate, until end: HTTPDate, now: HTTPDate) -> String {
+    if now > end { return "the certificate has expired: it was valid until \(end)" }
+    if now < start { return "the certificate is not valid yet: it is valid from \(start); check the clock of this computer" }
+    return "the certificate is signed by an unknown authority, or by itself, or the server does not send its intermediate certificate"
 }

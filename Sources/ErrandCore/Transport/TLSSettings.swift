@@ -1,15 +1,55 @@
-/// The certificates that a transport trusts, and the one that it presents.
+/// The certificates that a transport trusts, the one that it presents, and the versions of TLS that it uses.
 ///
-/// Servers are always verified, and TLS 1.2 is the oldest version that is used ([RFC 8996](https://www.rfc-editor.org/rfc/rfc8996)).
+/// ```swift
+/// var configuration = NIOTransport.Configuration()
+/// configuration.tls.minimumVersion = .tls13
+/// configuration.tls.extraRootsPEMFiles = ["/etc/my-company/authority.pem"]
+/// configuration.tls.pins = try CertificatePins([
+///     "**.a.example": [
+///         "sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=", "sha256/AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=",
+///     ]
+/// ])
+/// ```
+///
+/// Servers are always verified: the chain of certificates, its dates and the host's name. The only exception is
+/// ``trustsAnyCertificateForTesting``. A transport that does not support one of the settings throws ``TLSSettingsError`` when it is created.
+/// Descriptions and mirrors show neither private keys nor the paths of their files.
 public struct TLSSettings: Sendable, Hashable {
     /// The certificate authorities to trust in addition to those of the system: paths of PEM files with one or more certificates each.
-    /// Empty by default.
+    /// Empty by default. The files are read when the transport is created.
     public var extraRootsPEMFiles: [String] = []
     /// The certificate to present to a server that asks for one; `nil`, the default, presents none.
     public var clientCertificate: ClientCertificate?
+    /// The oldest version of TLS that is used: ``Version/tls12`` by default.
+    public var minimumVersion = Version.tls12
+    /// The public keys that hosts must have, in addition to a valid certificate; `nil`, the default: no such check.
+    public var pins: CertificatePins?
+    /// The hosts whose certificates are not checked: nobody's, by default. **For tests alone.**
+    ///
+    /// What this gives up, for these hosts: anybody on the network path can present a certificate of their own, read every request with
+    /// its credentials, and change every response. An expired certificate, one of an unknown authority, and one for another host all pass.
+    ///
+    /// The hosts of this computer are ``UncheckedHosts/loopback``. Any other host must be spelled out, by
+    /// ``UncheckedHosts/hosts(_:)``; there is no wildcard. A redirect to another host is checked as usual.
+    ///
+    /// ``pins`` that match such a host apply all the same. They are then compared with the server's own certificate alone, because
+    /// nothing proves who has signed it.
+    public var trustsAnyCertificateForTesting = UncheckedHosts.none
 
     /// Creates settings that trust the system's authorities and present no certificate.
     public init() {}
+
+    /// A version of TLS. An open set. Versions before 1.2 must not be used
+    /// ([RFC 8996](https://www.rfc-editor.org/rfc/rfc8996)), and can't be expressed.
+    public struct Version: Sendable, Hashable, CustomStringConvertible {
+        /// TLS 1.2 ([RFC 5246](https://www.rfc-editor.org/rfc/rfc5246)).
+        public static let tls12 = Version(description: "TLS 1.2")
+        /// TLS 1.3 ([RFC 8446](https://www.rfc-editor.org/rfc/rfc8446)).
+        public static let tls13 = Version(description: "TLS 1.3")
+
+        /// The name of the version: `TLS 1.2`.
+        public let description: String
+    }
 
     /// A certificate with its chain, and its private key: paths of PEM files. The files are read when the transport is created.
     public struct ClientCertificate: Sendable, Hashable {
@@ -23,4 +63,27 @@ public struct TLSSettings: Sendable, Hashable {
             (self.chainPEMFile, self.keyPEMFile) = (chainPEMFile, keyPEMFile)
         }
     }
+}
+
+extension TLSSettings: CustomStringConvertible, CustomReflectable {
+    /// The settings that differ from the default: `TLS 1.2 or later, 1 file of extra roots, a client certificate`.
+    public var description: String {
+        var parts = ["\(minimumVersion) or later"]
+        if !extraRootsPEMFiles.isEmpty {
+            parts.append("\(extraRootsPEMFiles.count) file\(extraRootsPEMFiles.count == 1 ? "" : "s") of extra roots")
+        }
+        if clientCertificate != nil { parts.append("a client certificate") }
+        if let pins { parts.append("\(pins)") }
+        if trustsAnyCertificateForTesting != .none { parts.append("ANY CERTIFICATE of \(trustsAnyCertificateForTesting)") }
+        return parts.joined(separator: ", ")
+    }
+    /// The description alone.
+    public var customMirror: Mirror { Mirror(self, children: ["settings": description]) }
+}
+
+extension TLSSettings.ClientCertificate: CustomStringConvertible, CustomReflectable {
+    /// The path of the certificate, without that of its key.
+    public var description: String { "the client certificate in \(chainPEMFile.shownSafely())" }
+    /// The path of the certificate, without that of its key.
+    public var customMirror: Mirror { Mirror(self, children: ["chainPEMFile": chainPEMFile]) }
 }

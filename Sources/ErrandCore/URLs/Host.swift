@@ -77,7 +77,7 @@ enum Host {
         return front + back <= 7
     }
 
-    private static func isIPv4(_ text: Substring) -> Bool { ipv4(text) != nil }
+    static func isIPv4(_ text: Substring) -> Bool { ipv4(text) != nil }
 
     /// The number of an IPv4 address in four decimal numbers, `192.0.2.1`; `nil` for any other text.
     static func ipv4(_ text: Substring) -> UInt32? {

@@ -2,12 +2,11 @@
 internal import ErrandCore
 internal import NIOCore
 internal import NIOPosix
-internal import NIOSSL
 
 /// Opens connections: resolves the host, races its addresses (RFC 8305, by SwiftNIO), and shakes hands.
 struct Connector: Sendable {
     let settings: NIOTransport.Configuration
-    let tls: NIOSSLContext?
+    let tls: TLSIdentity
 
     func connect(
         to origin: Origin, number: Int, for pool: Pool, _ attempt: ConnectAttempt, on loop: any EventLoop
@@ -65,10 +64,11 @@ struct Connector: Sendable {
             // Large uploads are written in large batches.
             .channelOption(.writeBufferWaterMark, value: .init(low: 128 * 1024, high: 512 * 1024))
             .channelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
+                let isSecure = origin.scheme == "https"
+                let secured = isSecure ? tls.prepare(channel, for: origin) : channel.eventLoop.makeSucceededVoidFuture()
+                return secured.flatMapThrowing {
                     guard attempt.add(channel) else { throw CancellationError() }
-                    if origin.scheme == "https" { try channel.pipeline.syncOperations.addHandler(tlsHandler(for: origin)) }
-                    let handler = HTTP1Handler(number, to: origin, of: pool, isSecure: origin.scheme == "https")
+                    let handler = HTTP1Handler(number, to: origin, of: pool, isSecure: isSecure)
                     try channel.pipeline.syncOperations.addHandler(handler)
                 }
             }
@@ -91,17 +91,7 @@ struct Connector: Sendable {
             }
         }
     }
-
-    private func tlsHandler(for origin: Origin) throws -> NIOSSLClientHandler {
-        guard let tls else { throw TLSUnavailable() }
-        // An address is no name for SNI (RFC 6066, section 3); the certificate is then checked for the address of the server.
-        let isAddress = (try? SocketAddress(ipAddress: origin.bareHost, port: 0)) != nil
-        return try NIOSSLClientHandler(context: tls, serverHostname: isAddress ? nil : origin.bareHost)
-    }
 }
-
-/// The TLS settings could not be read.
-struct TLSUnavailable: Error {}
 
 extension Origin {
     /// The host without the brackets of an IPv6 address.

@@ -16,6 +16,7 @@ enum FailureText {
             case .writeHostUnreachable: "host unreachable"
             default: "\(error)"
             }
+        case let error as HandshakeFailure: error.message
         case let error as IOError: systemErrorText(error.errnoCode)
         case is SocketAddressError: "\(error)"
         case NIOSSLError.uncleanShutdown: "the connection ended without a close_notify"
@@ -27,6 +28,7 @@ enum FailureText {
     static func isOfTLS(_ error: (any Error)?) -> Bool {
         switch error {
         case NIOSSLError.uncleanShutdown?: false
+        case let error as HandshakeFailure: error.code == .tls
         case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError: true
         default: false
         }
@@ -43,7 +45,12 @@ struct ConnectFailure {
     func failure(of exchange: Exchange) -> any Error {
         if error is CancellationError { return error }
         let (code, message) = codeAndMessage(of: exchange)
-        let cause = (error as? HostLookupFailure)?.cause ?? error
+        let cause =
+            switch error {
+            case let error as HostLookupFailure: error.cause
+            case let error as HandshakeFailure: error.underlying
+            default: error
+            }
         return exchange.failure(code, phase: .connect, message: message, underlying: cause, delivery: .notSent)
     }
 
@@ -54,12 +61,14 @@ struct ConnectFailure {
             if error.connectionErrors.contains(where: { if case ChannelError.connectTimeout = $0.error { true } else { false } }) {
                 return (.timedOut, "the limit for connecting passed")
             }
+            if let failure = error.connectionErrors.lazy.compactMap({ $0.error as? HandshakeFailure }).first {
+                return (failure.code, failure.message)
+            }
             let reasons = error.connectionErrors.map { FailureText.of($0.error) }
             return (.cannotConnect, Set(reasons).sorted().joined(separator: ", ") + origin)
         case is NoUsableAddress:
             return (.cannotConnect, "'\(exchange.origin.bareHost)' has no address of the same kind as localAddress" + origin)
         case ChannelError.connectTimeout: return (.timedOut, FailureText.of(error))
-        case is TLSUnavailable: return (.tls, "the settings for TLS could not be read")
         default:
             if FailureText.isOfTLS(error) { return (.tls, FailureText.of(error)) }
             guard let path = settings.unixSocketPath else { return (.cannotConnect, FailureText.of(error)) }

@@ -1,12 +1,11 @@
 #if NIO
 public import ErrandCore
 public import NIOCore
-internal import NIOSSL
 
 extension NIOTransport {
     /// The settings of a transport.
     public struct Configuration: Sendable {
-        /// The trusted certificates, and the client's own certificate.
+        /// The trusted certificates, the client's own certificate, pins and the versions of TLS. All of them are supported.
         public var tls = TLSSettings()
         /// The timeout of connecting, including the lookup of the host and TLS: 10 s by default; more than zero. A request's deadline also applies.
         public var connectTimeout: Duration = .seconds(10)
@@ -91,21 +90,4 @@ public struct UnusableSettingError: Error, Sendable, Hashable, CustomStringConve
 }
 
 extension UnusableSettingError: SafelyDescribedError {}
-
-extension TLSSettings {
-    /// Returns the settings as a configuration of NIOSSL.
-    ///
-    /// - Throws: `NIOSSLError` and other errors for certificates and keys that can't be read.
-    func nioConfiguration() throws -> TLSConfiguration {
-        var tls = TLSConfiguration.makeClientConfiguration()
-        tls.minimumTLSVersion = .tlsv12  // RFC 8996
-        tls.applicationProtocols = ["http/1.1"]
-        tls.additionalTrustRoots = try extraRootsPEMFiles.map { .certificates(try NIOSSLCertificate.fromPEMFile($0)) }
-        if let clientCertificate {
-            tls.certificateChain = try NIOSSLCertificate.fromPEMFile(clientCertificate.chainPEMFile).map { .certificate($0) }
-            tls.privateKey = .privateKey(try NIOSSLPrivateKey(file: clientCertificate.keyPEMFile, format: .pem))
-        }
-        return tls
-    }
-}
 #endif

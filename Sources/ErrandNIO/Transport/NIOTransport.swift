@@ -2,7 +2,6 @@
 public import ErrandCore
 internal import NIOCore
 internal import NIOPosix
-internal import NIOSSL
 internal import Synchronization
 
 /// Sends requests with SwiftNIO: HTTP/1.1 with a connection pool of its own.
@@ -25,17 +24,17 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringC
     public let executors: [EventLoopExecutor]
 
     /// Creates a transport with the default ``Configuration``.
-    public init() { self.init(Configuration(), tls: try? NIOSSLContext(configuration: .makeClientConfiguration())) }
+    public init() { self.init(Configuration(), tls: TLSIdentity()) }
 
     /// Creates a transport.
     ///
-    /// - Throws: any error of reading certificates or keys; ``UnusableSettingError``.
+    /// - Throws: ``ErrandCore/TLSSettingsError`` for certificates and keys that can't be read; ``UnusableSettingError``.
     public init(_ configuration: Configuration) throws {
         try configuration.checkAddresses()
-        self.init(configuration, tls: try NIOSSLContext(configuration: configuration.tls.nioConfiguration()))
+        self.init(configuration, tls: try TLSIdentity(configuration.tls))
     }
 
-    private init(_ configuration: Configuration, tls: NIOSSLContext?) {
+    private init(_ configuration: Configuration, tls: TLSIdentity) {
         configuration.check()
         let group = configuration.eventLoopGroup ?? MultiThreadedEventLoopGroup.singleton
         owner = TransportOwner(Pool(configuration, Connector(settings: configuration, tls: tls), on: group))

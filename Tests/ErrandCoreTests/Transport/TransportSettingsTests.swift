@@ -32,4 +32,85 @@ import Testing
         settings.clientCertificate = TLSSettings.ClientCertificate(chainPEMFile: "chain.pem", keyPEMFile: "key.pem")
         #expect(settings != TLSSettings())
     }
+
+    @Test func tlsHasSafeDefaults() {
+        let settings = TLSSettings()
+        #expect(settings.minimumVersion == .tls12 && settings.pins == nil && settings.trustsAnyCertificateForTesting == .none)
+        #expect("\(settings)" == "TLS 1.2 or later")
+    }
+
+    @Test func tlsShowsNoPathOfAKey() throws {
+        var settings = TLSSettings()
+        settings.minimumVersion = .tls13
+        settings.extraRootsPEMFiles = ["/roots.pem"]
+        settings.clientCertificate = TLSSettings.ClientCertificate(chainPEMFile: "/chain.pem", keyPEMFile: "/hidden.pem")
+        settings.pins = try CertificatePins(["*.a.example": [CertificatePinTests.first, CertificatePinTests.second]])
+        settings.trustsAnyCertificateForTesting = try .loopback.union(.hosts("B.example"))
+        #expect(
+            "\(settings)" == "TLS 1.3 or later, 1 file of extra roots, a client certificate, pins of *.a.example, "
+                + "ANY CERTIFICATE of loopback, b.example")
+        var dumped = ""
+        dump(settings, to: &dumped)
+        if let certificate = settings.clientCertificate {
+            dump(certificate, to: &dumped)
+            dumped += "\(certificate)"
+        }
+        #expect(!dumped.contains("hidden"), "\(dumped)")
+    }
+
+    @Test(arguments: [
+        ("localhost", true), ("LOCALHOST", false), ("a.localhost", true), ("localhost.", true), ("127.0.0.1", true), ("127.255.3.4", true),
+        ("[::1]", true), ("[0::1]", true), ("127.a.example", false), ("localhost.example", false), ("notlocalhost", false),
+        ("10.0.0.1", false), ("[::2]", false), ("a.example", false),
+    ])
+    func loopbackIsKnownByItsName(host: String, isLoopback: Bool) {
+        #expect(TLSSettings.UncheckedHosts.loopback.contains(host) == isLoopback)
+        #expect(!TLSSettings.UncheckedHosts.none.contains(host))
+    }
+
+    @Test func uncheckedHostsAreSpelledOut() throws {
+        let hosts = try TLSSettings.UncheckedHosts.hosts("A.example.", "10.0.0.1", "2001:db8::1", "bücher.example")
+        for host in ["a.example", "a.example.", "10.0.0.1", "[2001:db8::1]", "[2001:db8:0::1]", "xn--bcher-kva.example"] {
+            #expect(hosts.contains(host), "\(host)")
+        }
+        for host in ["b.a.example", "example", "10.0.0.2", "localhost", "127.0.0.1"] { #expect(!hosts.contains(host), "\(host)") }
+        let both = hosts.union(.loopback)
+        #expect(both.contains("localhost") && both.contains("a.example"))
+        for text in ["*.a.example", "*", "", "a.example:443", "https://a.example", "a b"] {
+            let error = #expect(throws: TLSSettingsError.self) { try TLSSettings.UncheckedHosts.hosts(text) }
+            #expect(error?.reason == .invalidHost)
+        }
+    }
+
+    @Test(arguments: [
+        ("NIOSSLExtraError.failedToValidateHostname: Couldn't find <none> in certificate from peer", "the certificate is for another host"),
+        ("Error: 268435581 error:1000007d:SSL routines:OPENSSL_internal:CERTIFICATE_VERIFY_FAILED at", "not trusted, or not valid now"),
+        ("SSL routines:OPENSSL_internal:TLSV1_ALERT_UNKNOWN_CA at", "the server does not trust the authority of the client certificate"),
+        ("SSL routines:OPENSSL_internal:TLSV1_ALERT_CERTIFICATE_REQUIRED at", "the server wants a client certificate"),
+        ("SSL routines:OPENSSL_internal:SSLV3_ALERT_CERTIFICATE_EXPIRED at", "the server refused the client certificate: it has expired"),
+        ("SSL routines:OPENSSL_internal:SSLV3_ALERT_BAD_CERTIFICATE at", "the server refused the client certificate"),
+        ("SSL routines:OPENSSL_internal:TLSV1_ALERT_PROTOCOL_VERSION at", "no version of TLS in common"),
+        ("SSL routines:OPENSSL_internal:SSLV3_ALERT_HANDSHAKE_FAILURE at", "the server refused the handshake"),
+        ("SSL routines:OPENSSL_internal:WRONG_VERSION_NUMBER at", "the other side does not speak TLS"),
+        ("X.509 certificate routines:OPENSSL_internal:KEY_VALUES_MISMATCH at", "the private key does not belong to the certificate"),
+        ("SSL routines:OPENSSL_internal:TLSV1_ALERT_INTERNAL_ERROR at", "tlsv1 alert internal error"),
+    ])
+    func anErrorOfTLSIsSaidInWords(text: String, words: String) {
+        #expect(tlsErrorText(text).contains(words))
+    }
+
+    @Test(arguments: [
+        (1_000, 2_000, 2_001, "the certificate has expired: it was valid until Thu, 01 Jan 1970 00:33:20 GMT"),
+        (
+            1_000, 2_000, 999,
+            "the certificate is not valid yet: it is valid from Thu, 01 Jan 1970 00:16:40 GMT; check the clock of this computer"
+        ),
+        (1_000, 2_000, 1_000, "the certificate is signed by an unknown authority, or by itself"),
+        (1_000, 2_000, 2_000, "the certificate is signed by an unknown authority, or by itself"),
+    ])
+    func aRefusedCertificateIsSaidInWords(from start: Int64, to end: Int64, at now: Int64, words: String) {
+        let text = certificateRefusalText(
+            validFrom: HTTPDate(secondsSinceEpoch: start), until: HTTPDate(secondsSinceEpoch: end), now: HTTPDate(secondsSinceEpoch: now))
+        #expect(text.hasPrefix(words))
+    }
 }

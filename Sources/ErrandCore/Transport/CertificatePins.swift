@@ -1,0 +1,160 @@
+/// The public keys that hosts must have in their chain of certificates (pinning).
+///
+/// ```swift
+/// configuration.tls.pins = try CertificatePins([
+///     "**.a.example": [
+///         "sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",  // in use
+///         "sha256/AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=",  // the backup
+///     ]
+/// ])
+/// ```
+///
+/// Pins are added to the trust in authorities and never replace it: a chain that is not valid is refused, whatever its keys. Of a valid
+/// chain, any one certificate must have any one of the pins of all patterns that match the host. A host that no pattern matches is not
+/// checked. Pins are compared after the handshake, and before the first byte of a request is sent. A client certificate has been presented
+/// by then.
+///
+/// A pattern is a host (`a.example`, `192.0.2.7`, `::1`), `*.a.example` for exactly one label before `a.example`, or `**.a.example` for any
+/// number of labels, including none. Hosts are compared in their ASCII form and lower case, without a dot at the end.
+///
+/// A pin is `sha256/` and the SHA-256 hash of the certificate's SubjectPublicKeyInfo in base64
+/// ([RFC 7469, section 2.4](https://www.rfc-editor.org/rfc/rfc7469#section-2.4)): 44 characters. The message of a mismatch lists the pins of
+/// the server's chain. Each pattern needs at least two different pins: without a backup, the loss of one key makes the host unreachable for
+/// every installed app.
+public struct CertificatePins: Sendable, Hashable {
+    private struct Entry: Sendable, Hashable {
+        let pattern: PinPattern
+        let pins: Set<String>
+    }
+
+    /// In the order of their patterns.
+    private let entries: [Entry]
+    private var observer: Observer?
+
+    /// Creates pins.
+    ///
+    /// - Parameter pins: the pins of each pattern. Patterns that mean the same have their pins together.
+    /// - Throws: ``TLSSettingsError`` for an invalid pattern or pin, a pattern with fewer than two different pins, and if there is no pattern.
+    public init(_ pins: [String: [String]]) throws(TLSSettingsError) {
+        var known: [PinPattern: Set<String>] = [:]
+        for (pattern, texts) in pins.sorted(by: { $0.key < $1.key }) {
+            let pattern = try PinPattern(pattern)
+            var all = known[pattern] ?? []
+            for text in texts { all.insert(try Self.checked(text)) }
+            known[pattern] = all
+        }
+        guard !known.isEmpty else {
+            throw TLSSettingsError(.emptyPattern, of: "pins", "there is no pattern; leave the setting nil for no check")
+        }
+        entries = known.map { Entry(pattern: $0, pins: $1) }.sorted { "\($0.pattern)" < "\($1.pattern)" }
+        for entry in entries where entry.pins.count < 2 {
+            throw TLSSettingsError(
+                .missingBackupPin, of: "\(entry.pattern)",
+                "at least two different pins are needed, one of them for a key that is not in use; it has \(entry.pins.count)")
+        }
+    }
+
+    private static func checked(_ pin: String) throws(TLSSettingsError) -> String {
+        let form = "write sha256/ and the SHA-256 hash of the public key in base64, 44 characters (RFC 7469, section 2.4)"
+        guard pin.hasPrefix("sha256/") else { throw TLSSettingsError(.unknownHash, of: pin, "the hash is not sha256; \(form)") }
+        guard let hash = Data(base64Encoded: String(pin.dropFirst(7))), Self.pin(sha256: hash) == pin else {
+            throw TLSSettingsError(.invalidBase64, of: pin, "the hash is not in base64; \(form)")
+        }
+        guard hash.count == 32 else {
+            throw TLSSettingsError(.wrongLength, of: pin, "the hash has \(hash.count) bytes instead of 32; \(form)")
+        }
+        return pin
+    }
+
+    /// Returns the pin of a public key.
+    ///
+    /// - Parameter hash: the SHA-256 hash of the key's SubjectPublicKeyInfo.
+    package static func pin(sha256 hash: some Sequence<UInt8>) -> String { "sha256/" + Data(hash).base64EncodedString() }
+
+    /// The pins of all patterns that match a host, in alphabetical order; empty if no pattern matches.
+    ///
+    /// - Parameter host: as in ``Origin/host``.
+    public func pins(for host: String) -> [String] {
+        let host = Host.comparable(host)
+        return Set(entries.filter { $0.pattern.matches(host) }.flatMap(\.pins)).sorted()
+    }
+
+    // MARK: - Report-only mode
+
+    /// Whether a mismatch is reported, and the exchange goes on.
+    public var isReportOnly: Bool { observer != nil }
+
+    /// Returns the same pins in report-only mode: a mismatch is reported to `report`, and the exchange goes on
+    /// ([RFC 7469, section 2.6.2](https://www.rfc-editor.org/rfc/rfc7469#section-2.6.2)). Use it to try pins out.
+    ///
+    /// - Parameter report: is called once for each connection that fails the check, before its first request. A transport may call it on
+    ///   an event loop: it must not block. Two values with different closures are not equal.
+    public func reporting(to report: @escaping @Sendable (CertificatePinMismatch) -> Void) -> CertificatePins {
+        var pins = self
+        pins.observer = Observer(report)
+        return pins
+    }
+
+    private final class Observer: Sendable, Hashable {
+        let report: @Sendable (CertificatePinMismatch) -> Void
+
+        init(_ report: @escaping @Sendable (CertificatePinMismatch) -> Void) { self.report = report }
+
+        static func == (first: Observer, second: Observer) -> Bool { first === second }
+        func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+    }
+
+    // MARK: - The check
+
+    /// Compares a chain of certificates with the pins of its host. In report-only mode a mismatch is reported here.
+    ///
+    /// - Parameters:
+    ///   - chain: the pins of the validated chain, the server's own first.
+    ///   - host: as in ``Origin/host``.
+    /// - Throws: ``CertificatePinMismatch``, unless in report-only mode.
+    package func check(_ chain: [String], of host: String) throws(CertificatePinMismatch) {
+        let expected = pins(for: host)
+        guard !expected.isEmpty, !chain.contains(where: expected.contains) else { return }
+        let mismatch = CertificatePinMismatch(host: Host.comparable(host), expected: expected, chain: chain)
+        guard let observer else { throw mismatch }
+        observer.report(mismatch)
+    }
+}
+
+extension CertificatePins: CustomStringConvertible, CustomReflectable {
+    /// The patterns: `pins of *.a.example, b.example`, and ` (reported only)` in report-only mode.
+    public var description: String {
+        "pins of \(entries.map { "\($0.pattern)" }.joined(separator: ", "))" + (isReportOnly ? " (reported only)" : "")
+    }
+    /// The patterns with their pins, which are public.
+    public var customMirror: Mirror {
+        Mirror(self, children: entries.map { (label: "\($0.pattern)", value: $0.pins.sorted()) })
+    }
+}
+
+/// No certificate of a server's chain has one of the pins of its host: the underlying error of a ``TransportError`` with the code
+/// ``TransportError/Code/tls``, or a report.
+///
+/// The description lists both sides, so that a developer can pin the server:
+///
+/// ```
+/// no certificate of 'a.example' has an expected pin; its chain has sha256/… (the server's own), sha256/…; expected is one of sha256/…, sha256/…
+/// ```
+public struct CertificatePinMismatch: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The host, in its ASCII form.
+    public let host: String
+    /// The pins of all patterns that match the host, in alphabetical order.
+    public let expected: [String]
+    /// The pins of the server's chain: its own certificate first, the root last.
+    public let chain: [String]
+
+    /// The host, the pins of its chain, and the expected pins.
+    public var description: String {
+        var found = chain
+        if !found.isEmpty { found[0] += " (the server's own)" }
+        return "no certificate of '\(host)' has an expected pin; its chain has \(found.isEmpty ? "none" : found.joined(separator: ", "))"
+            + "; expected is one of \(expected.joined(separator: ", "))"
+    }
+}
+
+extension CertificatePinMismatch: SafelyDescribedError {}

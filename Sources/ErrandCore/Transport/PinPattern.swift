@@ -1,0 +1,47 @@
+/// A host, or the hosts under it, as certificate pins are written for: `a.example`, `*.a.example`, `**.a.example`.
+struct PinPattern: Sendable, Hashable, CustomStringConvertible {
+    enum Wildcard: String, Sendable {
+        case absent = ""
+        case oneLabel = "*."
+        case anyLabels = "**."
+    }
+
+    let wildcard: Wildcard
+    /// In its comparable form.
+    let host: String
+
+    /// - Throws: ``TLSSettingsError``.
+    init(_ text: String) throws(TLSSettingsError) {
+        let wildcard = [Wildcard.anyLabels, .oneLabel].first { text.hasPrefix($0.rawValue) } ?? .absent
+        let host = text.dropFirst(wildcard.rawValue.count)
+        guard !text.isEmpty else {
+            throw TLSSettingsError(.emptyPattern, of: text, "the pattern is empty; write a host, *.host or **.host")
+        }
+        guard !host.isEmpty, !host.utf8.contains(UInt8(ascii: "*")) else {
+            throw TLSSettingsError(.invalidPattern, of: text, "write a host, *.host for exactly one label, or **.host for any number")
+        }
+        self.host = try Host.comparable(written: host, in: text, .invalidPattern)
+        self.wildcard = wildcard
+        guard wildcard == .absent || !Host.isAddress(self.host) else {
+            throw TLSSettingsError(.wildcardForAddress, of: text, "an address has no labels; write the whole address, without '*'")
+        }
+    }
+
+    /// Whether a host is meant.
+    ///
+    /// - Parameter other: in its comparable form.
+    func matches(_ other: String) -> Bool {
+        switch wildcard {
+        case .absent: other == host
+        case .oneLabel: prefix(of: other).map { !$0.isEmpty && !$0.contains(".") } ?? false
+        case .anyLabels: other == host || prefix(of: other).map { !$0.isEmpty } ?? false
+        }
+    }
+
+    /// What stands before the dot and the host; `nil` if it does not end so.
+    private func prefix(of other: String) -> Substring? {
+        other.hasSuffix("." + host) ? other.dropLast(host.count + 1) : nil
+    }
+
+    var description: String { wildcard.rawValue + host }
+}

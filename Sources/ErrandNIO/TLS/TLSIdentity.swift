@@ -1,0 +1,106 @@
+#if NIO
+internal import ErrandCore
+internal import NIOCore
+internal import NIOSSL
+
+/// What a transport needs for its handshakes: the settings, and the contexts that are made of them.
+///
+/// All connections of a transport have the same settings, and a connection belongs to one origin. Therefore the pool's key needs no part
+/// for them.
+struct TLSIdentity: Sendable {
+    private let settings: TLSSettings
+    private let verifying: TLSContext
+    /// For the hosts whose certificates are not checked.
+    private let unchecked: TLSContext
+
+    /// With the default settings.
+    init() { self.init(TLSSettings(), TLSSettings().baseConfiguration) }
+
+    /// Reads the files of the settings. The roots of the system are read at the first connection, because that takes 100 ms.
+    ///
+    /// - Throws: ``ErrandCore/TLSSettingsError``.
+    init(_ settings: TLSSettings) throws { self.init(settings, try settings.nioConfiguration()) }
+
+    private init(_ settings: TLSSettings, _ configuration: TLSConfiguration) {
+        self.settings = settings
+        verifying = TLSContext(configuration)
+        var unchecked = configuration
+        unchecked.certificateVerification = .none
+        self.unchecked = TLSContext(unchecked)
+    }
+
+    /// Adds the handlers of TLS to a channel, as soon as the context is there.
+    func prepare(_ channel: any Channel, for origin: Origin) -> EventLoopFuture<Void> {
+        let isUnchecked = settings.trustsAnyCertificateForTesting.contains(origin.host)
+        return (isUnchecked ? unchecked : verifying).value(on: channel.eventLoop).flatMapThrowing { context in
+            try addHandlers(to: channel.pipeline.syncOperations, context, for: origin, isUnchecked: isUnchecked)
+        }
+    }
+
+    private func addHandlers(
+        to pipeline: ChannelPipeline.SynchronousOperations, _ context: NIOSSLContext, for origin: Origin, isUnchecked: Bool
+    ) throws {
+        // An address is no name for SNI (RFC 6066, section 3); the certificate is then checked for the address of the server.
+        let isAddress = (try? SocketAddress(ipAddress: origin.bareHost, port: 0)) != nil
+        let name = isAddress ? nil : origin.bareHost
+        let pins = settings.pins.flatMap { $0.pins(for: origin.host).isEmpty ? nil : $0 }
+        let tls: NIOSSLClientHandler
+        var chain: ValidatedChain?
+        if pins == nil || isUnchecked {
+            tls = try NIOSSLClientHandler(context: context, serverHostname: name)
+        } else {
+            let followed = ValidatedChain()
+            tls = try followed.handler(NIOSSLClientHandler.self, context, name)
+            chain = followed
+        }
+        try pipeline.addHandler(tls)
+        try pipeline.addHandler(HandshakeWatch(tls, of: origin, pins: pins, chain: chain))
+    }
+}
+
+extension TLSSettings {
+    fileprivate var baseConfiguration: TLSConfiguration {
+        var tls = TLSConfiguration.makeClientConfiguration()
+        tls.minimumTLSVersion = minimumVersion == .tls13 ? .tlsv13 : .tlsv12
+        tls.applicationProtocols = ["http/1.1"]
+        return tls
+    }
+
+    /// Returns the settings as a configuration of NIOSSL, with the contents of their files.
+    ///
+    /// - Throws: ``ErrandCore/TLSSettingsError`` for files that can't be read.
+    func nioConfiguration() throws -> TLSConfiguration {
+        var tls = baseConfiguration
+        tls.additionalTrustRoots = try extraRootsPEMFiles.map { .certificates(try Self.certificates(in: $0)) }
+        guard let clientCertificate else { return tls }
+        tls.certificateChain = try Self.certificates(in: clientCertificate.chainPEMFile).map { .certificate($0) }
+        let keyFile = clientCertificate.keyPEMFile
+        tls.privateKey = .privateKey(try Self.read(keyFile) { try NIOSSLPrivateKey(file: keyFile, format: .pem) })
+        // A context without the roots of the system is made fast. It shows whether the key belongs to the certificate.
+        var sample = tls
+        sample.certificateVerification = .none
+        do {
+            _ = try NIOSSLContext(configuration: sample)
+        } catch {
+            throw TLSSettingsError(.unreadableFile, of: keyFile, "the private key does not belong to the certificate")
+        }
+        return tls
+    }
+
+    private static func certificates(in file: String) throws -> [NIOSSLCertificate] {
+        let certificates = try read(file) { try NIOSSLCertificate.fromPEMFile(file) }
+        guard !certificates.isEmpty else {
+            throw TLSSettingsError(.unreadableFile, of: file, "it contains no certificate in PEM form")
+        }
+        return certificates
+    }
+
+    private static func read<Value>(_ file: String, _ body: () throws -> Value) throws -> Value {
+        do {
+            return try body()
+        } catch {
+            throw TLSSettingsError(.unreadableFile, of: file, FailureText.of(error))
+        }
+    }
+}
+#endif

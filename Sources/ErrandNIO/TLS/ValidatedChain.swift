@@ -1,0 +1,43 @@
+#if NIO
+internal import Crypto
+internal import ErrandCore
+internal import NIOSSL
+
+/// Follows the validation of a chain of certificates, which BoringSSL does, and changes nothing about it.
+///
+/// The callback of NIOSSL is called for each certificate of the chain that was built, from the root to the server's own. Certificates that
+/// the server sends in addition are not among them.
+final class ValidatedChain {
+    private var certificates: [NIOSSLCertificate] = []
+
+    /// Creates a handler whose validation is followed.
+    func handler<Handler: ValidationFollowing>(_ type: Handler.Type, _ context: NIOSSLContext, _ name: String?) throws -> Handler {
+        try Handler(context: context, serverHostname: name) { result, certificate in
+            if case .certificateVerified = result { self.certificates.append(certificate) }
+            return result
+        }
+    }
+
+    /// Returns the pins of the chain, the server's own first, and forgets the certificates.
+    func takePins() -> [String] {
+        defer { certificates = [] }
+        return certificates.reversed().map(\.pin)
+    }
+}
+
+/// The initializer of NIOSSL that takes a callback per certificate. It is deprecated in favor of callbacks that replace the validation by
+/// BoringSSL, which pins must not do. As the witness of this requirement it gives no warning.
+protocol ValidationFollowing {
+    init(context: NIOSSLContext, serverHostname: String?, verificationCallback: NIOSSLVerificationCallback?) throws
+}
+
+extension NIOSSLClientHandler: ValidationFollowing {}
+
+extension NIOSSLCertificate {
+    /// The pin of the certificate's public key; a text that no pin is equal to if the key can't be read.
+    var pin: String {
+        guard let key = try? extractPublicKey().toSPKIBytes() else { return "an unreadable key" }
+        return CertificatePins.pin(sha256: SHA256.hash(data: key))
+    }
+}
+#endif

@@ -1,0 +1,231 @@
+#if NIO && MockServer
+import ErrandCore
+import ErrandMiddleware
+import ErrandMockServer
+import ErrandNIO
+import Foundation
+import TestSupport
+import Testing
+
+extension NIOTransportTests {
+    /// The TLS cases of the stand: what a server may do wrong, and what the transport says about it.
+    @Suite(
+        .timeLimit(.minutes(5)), .enabled(if: Suites.folder != nil, Comment(rawValue: Suites.missing)),
+        .enabled(if: BadTLSServer.hasOpenSSL, "there is no openssl on this machine"),
+        .enabled(if: BadTLSServer.hasPython, "there is no python3 on this machine"))
+    struct TLSTests {
+        private func settings(_ server: BadTLSServer) -> TLSSettings {
+            var settings = TLSSettings()
+            settings.extraRootsPEMFiles = [server.file("ca.pem")]
+            return settings
+        }
+
+        private func get(_ url: String, _ settings: TLSSettings, connecting: Duration = .seconds(10)) async throws -> String {
+            try await withNIO {
+                $0.tls = settings
+                $0.connectTimeout = connecting
+            } _: { transport in
+                let response = try await HTTPStack(transport).send(Request(.get, url: url))
+                return String(decoding: try await response.body.collect(), as: UTF8.self)
+            }
+        }
+
+        private func failure(
+            _ url: String, _ settings: TLSSettings, connecting: Duration = .seconds(10)
+        ) async throws -> TransportError {
+            let begin = ContinuousClock.now
+            let error = try await transportError { try await get(url, settings, connecting: connecting) }
+            #expect(begin.duration(to: .now) < .seconds(4))
+            return error
+        }
+
+        // MARK: - The cases of the stand
+
+        @Test(arguments: ["good", "chain", "tls12only", "tls13only"])
+        func aValidServerIsServed(name: String) async throws {
+            let server = try await BadTLSServer.shared()
+            #expect(try await get(server.url(name), settings(server)) == "ok")
+        }
+
+        @Test(arguments: ["localhost", "127.0.0.1", "a.test.localhost"])
+        func theNameOrTheAddressIsVerified(host: String) async throws {
+            let server = try await BadTLSServer.shared()
+            let url = server.url("good", host: host)
+            if host == "a.test.localhost", (try? await get(url, settings(server))) == nil { return }  // not every resolver knows it
+            #expect(try await get(url, settings(server)) == "ok")
+        }
+
+        @Test(arguments: [
+            ("wronghost", "the certificate is for another host, not for 'localhost'"),
+            ("untrusted", "signed by an unknown authority"),
+            ("expired", "the certificate has expired: it was valid until Sat, 01 Feb 2020 00:00:00 GMT"),
+            ("notyet", "the certificate is not valid yet: it is valid from Sun, 01 Jan 2045 00:00:00 GMT; check the clock"),
+            ("selfsigned", "or by itself"),
+            ("missing-chain", "or the server does not send its intermediate certificate"),
+            ("tls10", "no version of TLS in common"),
+            ("plain-on-tls", "not speak TLS"),  // its system may reset the connection before the response is read
+        ])
+        func aRefusalIsExplained(name: String, text: String) async throws {
+            let server = try await BadTLSServer.shared()
+            let error = try await failure(server.url(name), settings(server))
+            #expect(error.code == .tls)
+            #expect(error.phase == .connect)
+            #expect(error.delivery == .notSent)
+            #expect(error.message.contains(text), "\(error)")
+        }
+
+        @Test(arguments: ["close-handshake", "rst-handshake"])
+        func aConnectionThatEndsInTheHandshakeIsReported(name: String) async throws {
+            let server = try await BadTLSServer.shared()
+            let error = try await failure(server.url(name), settings(server))
+            // The server has not read all that was sent: its system resets the connection in both cases.
+            #expect(error.code == .cannotConnect || error.code == .tls, "\(error)")
+            #expect(error.phase == .connect && error.delivery == .notSent)
+            #expect(error.message.contains("handshake"), "\(error)")
+        }
+
+        @Test func aPlainPortIsSaidToBeOne() async throws {
+            let server = try RawServer { connection in
+                connection.pause(milliseconds: 50)
+                try connection.write("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
+                connection.waitForEnd()
+            }
+            defer { server.stop() }
+            let error = try await failure(server.url(scheme: "https"), TLSSettings())
+            #expect(error.code == .tls && error.delivery == .notSent)
+            #expect(error.message == "the other side does not speak TLS; the URL of a plain port begins with http://")
+        }
+
+        @Test func aHandshakeThatHangsPassesTheLimit() async throws {
+            let server = try await BadTLSServer.shared()
+            let error = try await failure(server.url("hang-handshake"), settings(server), connecting: .milliseconds(700))
+            #expect(error.code == .timedOut)
+            #expect(error.phase == .connect && error.delivery == .notSent)
+            #expect(error.message == "the limit for connecting passed")
+        }
+
+        /// A body that is ended by the connection alone is whole only if TLS says so (RFC 9112, section 9.8).
+        @Test func aBodyThatTLSDoesNotEndIsLostAfterItsLastByte() async throws {
+            let server = try await BadTLSServer.shared()
+            try await withNIO {
+                $0.tls = settings(server)
+            } _: { transport in
+                let response = try await HTTPStack(transport).send(Request(.get, url: server.url("truncated")))
+                var received = Data()
+                let error = try await transportError { for try await chunk in response.body { received += chunk } }
+                #expect(error.code == .connectionLost && error.phase == .body)
+                #expect(error.message == "the connection ended without a close_notify")
+                #expect(received == Data("partial body without close_notify".utf8))
+            }
+        }
+
+        // MARK: - The client's certificate
+
+        @Test(arguments: ["client", "badclient", nil])
+        func theServerDecidesAboutTheClientsCertificate(name: String?) async throws {
+            let server = try await BadTLSServer.shared()
+            var settings = settings(server)
+            settings.clientCertificate = name.map {
+                .init(chainPEMFile: server.file("\($0).pem"), keyPEMFile: server.file("\($0).key"))
+            }
+            guard name != "client" else {
+                #expect(try await get(server.url("mtls"), settings) == "ok")
+                return
+            }
+            let error = try await failure(server.url("mtls"), settings)
+            let text =
+                name == nil ? "the server wants a client certificate" : "the server does not trust the authority of the client certificate"
+            #expect(error.code == .tls)
+            #expect(error.message == text)
+        }
+
+        @Test func theKeyMustBelongToTheCertificate() async throws {
+            let server = try await BadTLSServer.shared()
+            var configuration = NIOTransport.Configuration()
+            configuration.tls.clientCertificate = .init(
+                chainPEMFile: server.file("client.pem"), keyPEMFile: server.file("badclient.key"))
+            let error = #expect(throws: TLSSettingsError.self) { try NIOTransport(configuration) }
+            #expect(error?.reason == .unreadableFile)
+            #expect(error?.subject == server.file("badclient.key"))
+            #expect(error?.message == "the private key does not belong to the certificate")
+        }
+
+        @Test func filesAreReadWhenTheTransportIsCreated() async throws {
+            let server = try await BadTLSServer.shared()
+            let (root, key) = (server.file("ca.pem"), server.file("client.key"))
+            func refused(_ configure: (inout TLSSettings) -> Void) throws -> TLSSettingsError {
+                var configuration = NIOTransport.Configuration()
+                configure(&configuration.tls)
+                return try #require(#expect(throws: TLSSettingsError.self) { try NIOTransport(configuration) })
+            }
+            let missing = try refused { $0.extraRootsPEMFiles = [root, "/nowhere/ca.pem"] }
+            #expect(missing.reason == .unreadableFile && missing.subject == "/nowhere/ca.pem")
+            let other = try refused { $0.extraRootsPEMFiles = [key] }
+            #expect(other.reason == .unreadableFile && other.subject == key)
+            let noKey = try refused { $0.clientCertificate = .init(chainPEMFile: server.file("client.pem"), keyPEMFile: root) }
+            #expect(noKey.reason == .unreadableFile && noKey.subject == root)
+            for error in [missing, other, noKey] { #expect(!"\(error)".contains("PRIVATE"), "\(error)") }
+        }
+
+        // MARK: - Versions
+
+        @Test func theMinimumVersionIsObeyed() async throws {
+            let server = try await BadTLSServer.shared()
+            var settings = settings(server)
+            settings.minimumVersion = .tls13
+            #expect(try await get(server.url("tls13only"), settings) == "ok")
+            let error = try await failure(server.url("tls12only"), settings)
+            #expect(error.code == .tls && error.message == "no version of TLS in common", "\(error)")
+        }
+
+        @Test func connectionsThatBeginAtOnceShareOneContext() async throws {
+            let server = try await BadTLSServer.shared()
+            try await withNIO {
+                $0.tls = settings(server)
+            } _: { transport in
+                let url = server.url("good")
+                try await withThrowingTaskGroup(of: Int.self) { group in
+                    for _ in 0..<12 { group.addTask { try await transport.send(Request(.get, url: url)).body.collect().count } }
+                    var count = 0
+                    for try await bytes in group { count += bytes }
+                    #expect(count == 24)
+                }
+            }
+        }
+
+        // MARK: - For tests alone
+
+        @Test(arguments: ["untrusted", "expired", "selfsigned", "wronghost"])
+        func anUncheckedHostMayHaveAnyCertificate(name: String) async throws {
+            let server = try await BadTLSServer.shared()
+            var settings = TLSSettings()
+            settings.trustsAnyCertificateForTesting = try .hosts("LOCALHOST")
+            #expect(try await get(server.url(name), settings) == "ok")
+            let other = try await failure(server.url(name, host: "127.0.0.1"), settings)
+            #expect(other.code == .tls)
+            settings.trustsAnyCertificateForTesting = .loopback
+            #expect(try await get(server.url(name, host: "127.0.0.1"), settings) == "ok")
+        }
+
+        @Test func aRedirectToAnotherHostIsChecked() async throws {
+            try await withMockServer(.tls(try TestAuthority().certificate(), protocols: [.http1])) { server in
+                server.dispatch { request in
+                    request.path == "/" ? .redirect(to: "https://127.0.0.1:\(server.port)/there") : .text("there")
+                }
+                let unchecked = try TLSSettings.UncheckedHosts.hosts("localhost")
+                try await withNIO {
+                    $0.tls.trustsAnyCertificateForTesting = unchecked
+                } _: { transport in
+                    let there = try await transport.send(Request(.get, url: server.url("/there"))).body.collect()
+                    #expect(there == Data("there".utf8))
+                    let error = try await transportError {
+                        try await transport.redirect().send(Request(.get, url: server.url("/")))
+                    }
+                    #expect(error.code == .tls)
+                    #expect(error.message.contains("unknown authority"), "\(error)")
+                }
+            }
+        }
+    }
+}
+#endif
