@@ -5,20 +5,21 @@ internal import Synchronization
 
 /// One request on its way to a response: in the pool's queue, then on a connection.
 ///
-/// The task that waits, the pool and the event loop of a connection share it. What happens on the wire is the connection's; here is only
-/// who has the exchange now, and who waits for its response.
+/// The task that waits, the pool and the event loop of a connection share it. What happens on the wire is the connection's business. This
+/// type knows where the exchange is now, and which task waits for its response.
 final class Exchange: Sendable {
     typealias Waiter = UnsafeContinuation<Response, any Error>
 
-    /// Who has the exchange.
+    /// Where the exchange is.
     private enum Place: Sendable {
-        case nobody
+        /// On its way from one place to the next, or over.
+        case unassigned
         case queue(Pool.Ticket)
         case connection(Connection)
     }
 
     private struct State: Sendable {
-        var place = Place.nobody
+        var place = Place.unassigned
         var isCancelled = false
         var waiter: Waiter?
         var timer: Scheduled<Void>?
@@ -48,7 +49,8 @@ final class Exchange: Sendable {
 
     // MARK: - Waiting
 
-    /// Somebody waits for the response. Returns false if the exchange was cancelled before; then `waiter` is not kept.
+    /// Keeps the continuation of the task that waits for the response. Returns false, and does not keep it, if the exchange was cancelled
+    /// before.
     func begin(_ waiter: Waiter) -> Bool {
         state.withLock { state in
             guard !state.isCancelled else { return false }
@@ -60,7 +62,7 @@ final class Exchange: Sendable {
     /// Returns the waiter, once.
     private func takeWaiter() -> Waiter? {
         let (waiter, timer) = state.withLock { state in
-            defer { (state.waiter, state.place, state.timer) = (nil, .nobody, nil) }
+            defer { (state.waiter, state.place, state.timer) = (nil, .unassigned, nil) }
             return (state.waiter, state.timer)
         }
         timer?.cancel()
@@ -76,7 +78,7 @@ final class Exchange: Sendable {
         waiter.resume(throwing: error)
     }
 
-    // MARK: - From hand to hand
+    // MARK: - From place to place
 
     /// The pool has no connection yet.
     ///
@@ -85,7 +87,7 @@ final class Exchange: Sendable {
     func enqueued(_ ticket: Pool.Ticket, timer: Scheduled<Void>?) -> Bool {
         state.withLock { state in
             // A connection may have become free in between.
-            guard case .nobody = state.place, state.waiter != nil else {
+            guard case .unassigned = state.place, state.waiter != nil else {
                 timer?.cancel()
                 return false
             }
@@ -106,7 +108,7 @@ final class Exchange: Sendable {
         return isTaken
     }
 
-    /// The connection was lost before the server saw the request. Returns true once: then another connection may take it.
+    /// The connection was lost before the server saw the request. Returns true once: then the request may be sent over another connection.
     func moveOn(after delivery: Delivery) -> Bool {
         guard request.body.replay.canRestart || request.body.canBeSent else { return false }
         guard delivery == .notSent || request.method.mayBeSentAgain(hasKey: request.headers.contains(.idempotencyKey)) else { return false }
@@ -125,7 +127,7 @@ final class Exchange: Sendable {
             return state.place
         }
         switch place {
-        case .nobody: break
+        case .unassigned: break
         case .queue(let ticket): owner.pool.withdraw(self, ticket, because: CancellationError())
         case .connection(let connection): connection.end(self, because: CancellationError())
         }

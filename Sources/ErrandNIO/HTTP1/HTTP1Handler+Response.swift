@@ -16,7 +16,7 @@ extension HTTP1Handler {
     /// The reader has room for more.
     func readOn(_ exchange: Exchange) { if current?.exchange === exchange { readOn() } }
 
-    /// Reads on, if the channel has asked to meanwhile. A connection that is kept must, or it would never hear of its next response.
+    /// Receives again, if the channel has asked for a read meanwhile. Without it, a kept connection would not receive its next response.
     func readOn() {
         isHeldBack = false
         if isReadWanted { context?.read() }
@@ -27,7 +27,7 @@ extension HTTP1Handler {
         var buffer = unwrapInboundIn(data)
         guard buffer.readableBytes > 0 else { return }
         guard machine.receiveBytes() else {
-            // Nobody asked for these bytes, so nobody may ever take them for a response.
+            // No request was sent for these bytes. Closing the connection keeps a later request from taking them for its response.
             return lose(nil)
         }
         if incoming == nil { incoming = buffer } else { incoming?.writeBuffer(&buffer) }
@@ -162,7 +162,7 @@ extension HTTP1Handler {
         exchange.resume(returning: response)
     }
 
-    /// A server says for how long it keeps an idle connection. It is used no more for the last two seconds of that, or the last half.
+    /// A server says for how long it keeps an idle connection. It is not used in the last two seconds of that time, or in its last half.
     func idleTime(after head: ResponseHead) -> Duration {
         guard let hint = head.keepAliveSeconds else { return pool.settings.idleTimeout }
         return min(pool.settings.idleTimeout, max(.seconds(hint) - .seconds(2), .milliseconds(500) * hint))

@@ -30,7 +30,7 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         /// These exchanges begin on these connections.
         var begin: [(waiter: Waiter, link: Link)] = []
         var connect: [Attempt] = []
-        /// These attempts are needed no more.
+        /// These attempts are no longer needed.
         var cancel: [Attempt] = []
         var close: [Link] = []
 
@@ -40,7 +40,7 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
     fileprivate struct Idle: Sendable {
         let link: Link
         let loop: ObjectIdentifier
-        /// When it is used no more, on the clock of the caller.
+        /// From when on it is not used, on the clock of the caller.
         let expiry: Duration
     }
 
@@ -125,7 +125,7 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         closing.append(link)
     }
 
-    /// An exchange waits no more. Returns it; `nil` if its turn had come.
+    /// An exchange leaves the queue. Returns it; `nil` if it has a connection already.
     mutating func withdraw(_ ticket: Ticket) -> (waiter: Waiter, work: Work)? {
         guard let waiter = groups[ticket.key]?.dequeue(ticket.number) else { return nil }
         var work = Work()
@@ -185,7 +185,7 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         /// This exchange begins on the new connection.
         case begin(Waiter)
         case idle
-        /// Nobody needs it, or the pool is shut down: it must be closed.
+        /// It is not needed any more, or the pool is shut down: it must be closed.
         case refuse
     }
 

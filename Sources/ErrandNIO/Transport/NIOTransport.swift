@@ -14,8 +14,8 @@ internal import Synchronization
 /// ```
 ///
 /// Connections are kept and used again. Deadlines apply until the last byte of the response has been received. Bodies are streamed with
-/// back-pressure in both directions; up to 64 KiB of a response are read before somebody reads it, and up to 512 KiB then. The transport
-/// does not follow redirects, and does not decode content.
+/// back-pressure in both directions; up to 64 KiB of a response are received before its body is read, and up to 512 KiB then. The
+/// transport does not follow redirects, and does not decode content.
 ///
 /// A reused connection may be closed by the server at the moment when a request is sent. If no byte of a response was received, and the
 /// request may be sent again, it is sent once more over another connection.
@@ -64,7 +64,7 @@ public struct NIOTransport: HTTPTransport, ConnectionSource, CustomStringConvert
         let exchange = Exchange(request, to: origin, owner: owner)
         exchange.events?.record(.start)
         return try await withTaskCancellationHandler {
-            // A checked continuation would allocate. Exchange.takeWaiter hands each of these out once.
+            // A checked continuation would allocate. Exchange.takeWaiter returns each of these once.
             try await withUnsafeThrowingContinuation { waiter in
                 if exchange.begin(waiter) {
                     owner.pool.send(exchange)
