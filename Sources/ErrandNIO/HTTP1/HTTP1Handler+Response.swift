@@ -114,13 +114,14 @@ extension HTTP1Handler {
 
     /// The response is complete.
     func finish(_ trailers: HTTPFields?, hasMore: Bool) {
-        readOn()
         let end = machine.receiveEnd(hasMore: hasMore)
         if end == .uploadGoesOn {
             // The reader has everything; the exchange goes on.
             deliver()
             current?.stream?.complete(trailers)
             current?.limit = nil
+            // The end of the connection is noticed also before the reader has read.
+            readOn()
         } else {
             finish(end, trailers)
         }
@@ -131,6 +132,7 @@ extension HTTP1Handler {
         stopUpload()
         guard let connection, let done = current, let head = done.head else { return }
         current = nil
+        readOn()
         connection.countEnd()
         let release = end == .reuse ? pool.release(connection, idleTime: idleTime(after: head)) : nil
         if end != .reuse { pool.spent(connection) }
