@@ -23,7 +23,8 @@ extension HTTP1Handler {
         guard let context else { return }
         var due = idleDue ?? .distantFuture
         if let current {
-            due = min(due, current.deadline ?? .distantFuture, current.continueDue ?? .distantFuture, current.limit?.due ?? .distantFuture)
+            due = min(due, current.deadline ?? .distantFuture, current.continueDue ?? .distantFuture)
+            due = min(due, current.limit?.due ?? .distantFuture, current.writeLimit?.due ?? .distantFuture)
         }
         guard due < .distantFuture else { return }
         let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
@@ -49,6 +50,11 @@ extension HTTP1Handler {
                 return end(current.exchange, because: failure)
             }
             self.current?.limit?.due = (since ?? now) + limit.duration.timeAmount
+        }
+        if let current, let limit = current.writeLimit, limit.due <= now {
+            let failure = current.exchange.limitPassed(
+                limit, .send, response: current.head?.response, delivery: machine.position?.delivery ?? .unknown)
+            return end(current.exchange, because: failure)
         }
         if let due = current?.continueDue, due <= now { continueUpload() }
         if let due = idleDue, due <= now, let connection, pool.retire(connection) { return close() }

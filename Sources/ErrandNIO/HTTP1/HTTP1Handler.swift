@@ -29,6 +29,9 @@ final class HTTP1Handler: ChannelDuplexHandler {
         var receivedBytes: Int64 = 0
         /// The limit of the phase that the exchange is in; `nil` if there is none.
         var limit: PhaseLimit?
+        /// The limit of the writes in progress, which holds beside that of the phase: a response may begin during the upload. `nil` if
+        /// there is none.
+        var writeLimit: PhaseLimit?
         /// Writes of the body that the network has not taken.
         var pendingWrites = 0
 
