@@ -99,11 +99,13 @@ extension ExchangeEvent.Kind {
 
 /// The events of one exchange: in order, one at a time, and none after the end. For transports.
 package final class ExchangeEventLog: Sendable {
-    private struct Progress: Sendable { var hasEnded = false }
+    private struct Progress: Sendable {
+        var exchange = ExchangeEvent.nextExchange()
+        var hasEnded = false
+    }
 
     private let serial: SerialSink<Progress>
     private let request: RequestID
-    private let exchange = ExchangeEvent.nextExchange()
 
     package init(_ sink: any EventSink, request: RequestID) {
         serial = SerialSink(sink, Progress())
@@ -118,8 +120,21 @@ package final class ExchangeEventLog: Sendable {
             guard !progress.hasEnded else { return (nil, nil) }
             progress.hasEnded = kind == .end
             let event = ExchangeEvent(
-                kind, request: request, exchange: exchange, bytes: bytes, response: response, connection: connection, failure: failure)
+                kind, request: request, exchange: progress.exchange, bytes: bytes, response: response, connection: connection,
+                failure: failure)
             return (event, nil)
+        }
+    }
+
+    /// Ends the exchange, and begins another one with a number of its own: the transport sends the request again over another connection.
+    ///
+    /// - Parameter failure: why the first exchange has ended.
+    package func beginAgain(after failure: any Error) {
+        serial.record { progress in
+            guard !progress.hasEnded else { return (nil, nil) }
+            let end = ExchangeEvent(.end, request: request, exchange: progress.exchange, failure: failure)
+            progress.exchange = ExchangeEvent.nextExchange()
+            return (end, ExchangeEvent(.start, request: request, exchange: progress.exchange))
         }
     }
 }

@@ -140,7 +140,10 @@ extension HTTP1Handler {
         connection.countEnd()
         pool.spent(connection)
         close()
-        if position.mayBeStale, done.exchange.moveOn(after: position.delivery) { return pool.send(done.exchange, isFresh: true) }
+        if position.mayBeStale, done.exchange.moveOn(after: position.delivery) {
+            done.exchange.events?.beginAgain(after: failure(of: done, at: position, because: error))
+            return pool.send(done.exchange, isFresh: true)
+        }
         settle(done, failure(of: done, at: position, because: error))
     }
 
