@@ -18,9 +18,18 @@ final class Exchange: Sendable {
         case connection(Connection)
     }
 
+    /// The reasons to send the request again over another connection.
+    private struct Repetitions: OptionSet, Sendable {
+        let rawValue: UInt8
+        static let lostConnection = Repetitions(rawValue: 1)
+        static let misdirected = Repetitions(rawValue: 2)
+    }
+
     private struct State: Sendable {
         var place = Place.unassigned
         var isCancelled = false
+        /// The reasons for which it was sent again: once for each.
+        var repetitions: Repetitions = []
         var waiter: Waiter?
         var timer: Scheduled<Void>?
     }
@@ -34,7 +43,6 @@ final class Exchange: Sendable {
     let limits: PhaseTimeouts?
     let started = NIODeadline.now()
     private let state = Mutex(State())
-    private let hasMovedOn = Atomic(false)
 
     init(_ request: Request, to origin: Origin, owner: TransportOwner) {
         (self.request, self.origin, self.owner) = (request, origin, owner)
@@ -110,16 +118,23 @@ final class Exchange: Sendable {
 
     /// The connection was lost before the server saw the request. Returns true once: then the request may be sent over another connection.
     func moveOn(after delivery: Delivery) -> Bool {
-        guard request.body.replay.canRestart || request.body.canBeSent else { return false }
         guard delivery == .notSent || request.method.mayBeSentAgain(hasKey: request.headers.contains(.idempotencyKey)) else { return false }
-        guard hasMovedOn.compareExchange(expected: false, desired: true, ordering: .relaxed).exchanged else { return false }
-        return state.withLock { state in
-            state.place = .nobody
-            return !state.isCancelled && state.waiter != nil
-        }
+        return moveOn(for: .lostConnection)
     }
 
-    var isRepeated: Bool { hasMovedOn.load(ordering: .relaxed) }
+    /// The server has refused the request as misdirected. Returns true once: then the request may be sent over another connection, whatever
+    /// its method ([RFC 9110, section 15.5.20](https://www.rfc-editor.org/rfc/rfc9110#section-15.5.20)).
+    func moveOnAsMisdirected() -> Bool { moveOn(for: .misdirected) }
+
+    private func moveOn(for reason: Repetitions) -> Bool {
+        guard request.body.replay.canRestart || request.body.canBeSent else { return false }
+        return state.withLock { state in
+            guard !state.repetitions.contains(reason), !state.isCancelled, state.waiter != nil else { return false }
+            state.repetitions.insert(reason)
+            state.place = .unassigned
+            return true
+        }
+    }
 
     func cancel() {
         let place = state.withLock { state in

@@ -147,6 +147,20 @@ extension HTTP1Handler {
         settle(done, failure(of: done, at: position, because: error))
     }
 
+    /// The server has refused the request as misdirected (421). Returns whether it is sent again: then this connection is closed.
+    func moveOnAsMisdirected() -> Bool {
+        guard let done = current, let connection, done.exchange.moveOnAsMisdirected() else { return false }
+        stopUpload()
+        current = nil
+        connection.countEnd()
+        _ = machine.close()
+        pool.spent(connection)
+        done.exchange.events?.beginAgain(after: CancellationError())
+        close()
+        pool.send(done.exchange, isFresh: true)
+        return true
+    }
+
     func failure(of done: Current, at position: HTTP1Machine.Position, because error: (any Error)?) -> TransportError {
         var message = error.map { FailureText.of($0) } ?? "connection closed by the server"
         if error == nil, position.delivery == .sent {

@@ -71,6 +71,7 @@ extension HTTP1Handler {
     func received(_ head: ResponseHead) throws {
         guard head.response.status.code != 101 else { throw UnexpectedUpgrade() }
         current?.exchange.events?.record(.responseHead, response: head.response)
+        if head.response.status.code == 421, moveOnAsMisdirected() { return }
         current?.head = head
         current?.limit = nil
         if machine.receiveHead(status: head.response.status.code, isPersistent: head.isPersistent) { stopUpload() }

@@ -18,7 +18,8 @@ internal import Synchronization
 /// transport does not follow redirects, and does not decode content.
 ///
 /// A reused connection may be closed by the server at the moment when a request is sent. If no byte of a response was received, and the
-/// request may be sent again, it is sent once more over another connection.
+/// request may be sent again, it is sent once more over another connection. So is a request, of any method, that the server refuses as
+/// misdirected (421; [RFC 9110, section 15.5.20](https://www.rfc-editor.org/rfc/rfc9110#section-15.5.20)), if its body can be sent again.
 public struct NIOTransport: HTTPTransport, ConnectionSource, CustomStringConvertible, CustomReflectable {
     private let owner: TransportOwner
     /// A task executor for each event loop. A call that runs on one needs no change of threads.
