@@ -45,6 +45,15 @@ struct ConnectFailure {
         return exchange.failure(code, phase: .connect, message: message, underlying: error, delivery: .notSent)
     }
 
+    /// The failure of a connection that no exchange has asked for.
+    func failure(of origin: Origin) -> any Error {
+        if error is CancellationError { return error }
+        let (code, message) = codeAndMessage
+        return TransportError(
+            code, phase: .connect, message: "\(origin)\(message.isEmpty ? "" : ": \(message)")", underlying: error, request: nil,
+            delivery: .notSent)
+    }
+
     private var codeAndMessage: (TransportError.Code, String) {
         switch error {
         case let error as NIOConnectionError:

@@ -79,6 +79,36 @@ public struct NIOTransport: HTTPTransport, ConnectionSource, CustomStringConvert
         }
     }
 
+    /// Opens connections to an origin before they are needed, so that the first requests don't wait for them.
+    ///
+    /// ```swift
+    /// try await transport.preconnect(to: Origin("https://a.example"), count: 2)
+    /// ```
+    ///
+    /// As many connections are opened as the origin has fewer idle ones than `count`, those that are being opened included, within
+    /// ``Configuration/maxConnectionsPerOrigin`` and ``Configuration/maxConnections``; beyond them nothing happens. The connections are
+    /// closed after ``Configuration/idleTimeout``. A request that comes meanwhile may use them.
+    ///
+    /// - Parameters:
+    ///   - origin: see ``ErrandCore/Origin``.
+    ///   - count: the number of idle connections to have; 1 by default. Zero and less do nothing.
+    /// - Throws: ``ErrandCore/TransportError`` without a request, if a connection that this call opens fails, or the transport was shut
+    ///   down; `CancellationError`. What was opened before stays open.
+    public func preconnect(to origin: Origin, count: Int = 1) async throws {
+        try Task.checkCancellation()
+        try await owner.pool.preconnect(to: origin, count: count)
+    }
+
+    /// Opens connections to the origin of a URL before they are needed.
+    ///
+    /// - Parameters:
+    ///   - url: an absolute `http` or `https` URL; only its origin matters.
+    ///   - count: the number of idle connections to have; 1 by default. Zero and less do nothing.
+    /// - Throws: ``ErrandCore/InvalidURLError`` for a text that is not such a URL; otherwise the same errors as for an ``ErrandCore/Origin``.
+    public func preconnect(to url: String, count: Int = 1) async throws {
+        try await preconnect(to: HTTPURL(url).origin, count: count)
+    }
+
     /// Closes every connection. Exchanges in progress fail.
     public func shutdown() async throws { try await owner.pool.shutDown().get() }
 }
