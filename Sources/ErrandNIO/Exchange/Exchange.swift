@@ -41,11 +41,14 @@ final class Exchange: Sendable {
     let events: ExchangeEventLog?
     /// The limits of the phases; `nil` if there are none.
     let limits: PhaseTimeouts?
+    /// The protocol that the request asks to change to; `nil` if it does not.
+    let upgrade: UpgradeRequest?
     let started = NIODeadline.now()
     private let state = Mutex(State())
 
     init(_ request: Request, to origin: Origin, owner: TransportOwner) {
         (self.request, self.origin, self.owner) = (request, origin, owner)
+        upgrade = request.options.upgrade
         events = request.options.eventSink.map { ExchangeEventLog($0, request: request.id) }
         // The boundary has put the limits of the stack, if there are any, into the request's own options.
         if case .use(let limits) = request.options.phaseTimeouts, !limits.isEmpty, limits.clock is ContinuousClock {

@@ -79,6 +79,7 @@ extension HTTP1Handler {
 
     /// Gives the exchange its end, and what was received before it.
     func settle(_ ended: Current, _ error: (any Error)?) {
+        if case .upgraded(let output) = ended.upload { return settle(ended, upgraded: output, error) }
         var done = ended
         let exchange = done.exchange
         guard done.head != nil else { return exchange.resume(throwing: error ?? CancellationError()) }
@@ -123,6 +124,7 @@ extension HTTP1Handler {
 
     /// The connection is lost.
     func lose(_ error: (any Error)?) {
+        if machine.isUpgraded { return loseUpgraded(error) }
         if error == nil, let head = current?.head, head.framing == .untilClose {
             machine.connectionEnds()
             if case .end(let trailers)? = try? parser.endOfInput(pending: incoming?.readableBytes ?? 0) {

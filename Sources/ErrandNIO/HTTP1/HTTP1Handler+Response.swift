@@ -30,6 +30,7 @@ extension HTTP1Handler {
             // No request was sent for these bytes. Closing the connection keeps a later request from taking them for its response.
             return lose(nil)
         }
+        if machine.isUpgraded { return receiveUpgraded(buffer) }
         if incoming == nil { incoming = buffer } else { incoming?.writeBuffer(&buffer) }
         parse()
     }
@@ -47,7 +48,8 @@ extension HTTP1Handler {
                     if buffer.readableBytes > 0 { incoming = buffer }
                     return
                 case .interim(let head): received(interim: head)
-                case .head(let head): try received(head)
+                case .head(let head) where head.response.status.code == 101: return try upgrade(head, buffer)
+                case .head(let head): received(head)
                 case .body: break
                 case .end(let trailers): return finish(trailers, hasMore: buffer.readableBytes > 0)
                 }
@@ -68,8 +70,7 @@ extension HTTP1Handler {
         startUpload(OutgoingBody(exchange.request), of: exchange, on: connection)
     }
 
-    func received(_ head: ResponseHead) throws {
-        guard head.response.status.code != 101 else { throw UnexpectedUpgrade() }
+    func received(_ head: ResponseHead) {
         current?.exchange.events?.record(.responseHead, response: head.response)
         if head.response.status.code == 421, moveOnAsMisdirected() { return }
         current?.head = head
@@ -92,7 +93,7 @@ extension HTTP1Handler {
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
-        if current?.head != nil { deliver() }
+        if current?.head != nil, !machine.isUpgraded { deliver() }
     }
 
     /// Delivers the head, if it was not, and what was received of the body.
@@ -178,11 +179,6 @@ extension HTTP1Handler {
         case .close: context?.close(promise: nil)
         }
     }
-}
-
-/// A server changed the protocol, though nobody asked it to.
-struct UnexpectedUpgrade: SafelyDescribedError {
-    let description = "the server changed the protocol (101), which was not asked for"
 }
 
 extension ResponseHead {

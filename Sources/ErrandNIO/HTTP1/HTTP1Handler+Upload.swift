@@ -117,6 +117,7 @@ extension HTTP1Handler {
             task.cancel()
             window.close()
         case .memory?, UploadSource.none?, nil: break
+        case .upgraded?: break
         }
         current?.upload = .none
         current?.writeLimit = nil

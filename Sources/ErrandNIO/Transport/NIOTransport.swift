@@ -58,11 +58,10 @@ public struct NIOTransport: HTTPTransport, ConnectionSource, CustomStringConvert
     /// - Throws: ``ErrandCore/TransportError``; `CancellationError`.
     public func send(_ request: Request) async throws -> Response {
         guard let origin = request.origin else { throw InvalidURLError(request.head.path ?? "", .missingHost) }
-        guard request.options.upgrade == nil else {
-            throw TransportError(
-                .unsupported, phase: .request, message: "this transport can't change protocols", request: request, delivery: .notSent)
-        }
         let exchange = Exchange(request, to: origin, owner: owner)
+        if let problem = exchange.upgrade?.problem(of: request) {
+            throw exchange.failure(.invalidRequest, phase: .request, message: problem, delivery: .notSent)
+        }
         exchange.events?.record(.start)
         return try await withTaskCancellationHandler {
             // A checked continuation would allocate. Exchange.takeWaiter returns each of these once.
