@@ -61,8 +61,7 @@ public enum EventGrammar {
         return found
     }
 
-    private static func violations(ofExchange all: [ExchangeEvent]) -> [String] {
-        let events = withoutLostConnections(all)
+    private static func violations(ofExchange events: [ExchangeEvent]) -> [String] {
         let kinds = events.map(\.kind)
         var found = violations(ofConnecting: kinds)
         if kinds.first != .start { found.append("begins with \(kinds.first?.description ?? "nothing")") }
@@ -90,21 +89,6 @@ public enum EventGrammar {
         }
         if kinds.contains(.responseHead), !kinds.contains(.requestHeadSent) { found.append("a response without a request") }
         return found
-    }
-
-    /// Leaves out what was sent over a reused connection that was lost before any part of the response: then the exchange goes over another
-    /// connection, and its steps come once more.
-    private static func withoutLostConnections(_ all: [ExchangeEvent]) -> [ExchangeEvent] {
-        var events = all
-        while let first = events.firstIndex(where: { $0.kind == .connectionAcquired }),
-            let second = events[(first + 1)...].firstIndex(where: { $0.kind == .connectionAcquired }),
-            events[first].connection?.isReused == true, events[first].connection?.number != events[second].connection?.number,
-            !events[first..<second].contains(where: { $0.kind == .responseHead || $0.kind == .responseBytesReceived })
-        {
-            let steps = Set(connecting.flatMap { [$0.start, $0.end] })
-            events = Array(events[..<first]) + events[first..<second].filter { steps.contains($0.kind) } + Array(events[second...])
-        }
-        return events
     }
 
     private static func violations(ofConnecting kinds: [ExchangeEvent.Kind]) -> [String] {

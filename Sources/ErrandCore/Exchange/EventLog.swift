@@ -100,6 +100,7 @@ extension ExchangeEvent.Kind {
 /// The events of one exchange: in order, one at a time, and none after the end. For transports.
 package final class ExchangeEventLog: Sendable {
     private struct Progress: Sendable {
+        var exchange = ExchangeEvent.nextExchange()
         var hasEnded = false
         /// Whether there is no connection yet.
         var isConnecting = true
@@ -109,7 +110,6 @@ package final class ExchangeEventLog: Sendable {
 
     private let serial: SerialSink<Progress>
     private let request: RequestID
-    private let exchange = ExchangeEvent.nextExchange()
 
     package init(_ sink: any EventSink, request: RequestID) {
         serial = SerialSink(sink, Progress())
@@ -124,11 +124,12 @@ package final class ExchangeEventLog: Sendable {
             guard !progress.hasEnded else { return (nil, nil) }
             progress.hasEnded = kind == .end
             let event = ExchangeEvent(
-                kind, request: request, exchange: exchange, bytes: bytes, response: response, connection: connection, failure: failure)
+                kind, request: request, exchange: progress.exchange, bytes: bytes, response: response, connection: connection,
+                failure: failure)
             guard progress.isConnecting, kind == .connectionAcquired || kind == .end else { return (event, nil) }
             progress.isConnecting = false
             guard let step = progress.step.take() else { return (event, nil) }
-            return (ExchangeEvent(step.end, request: request, exchange: exchange), event)
+            return (ExchangeEvent(step.end, request: request, exchange: progress.exchange), event)
         }
     }
 
@@ -140,18 +141,23 @@ package final class ExchangeEventLog: Sendable {
     package func enter(_ step: ConnectStep?) {
         serial.record { progress in
             guard !progress.hasEnded, progress.isConnecting else { return (nil, nil) }
-            let ended = progress.step.map { ExchangeEvent($0.end, request: request, exchange: exchange) }
+            let ended = progress.step.map { ExchangeEvent($0.end, request: request, exchange: progress.exchange) }
             progress.step = step
-            let begun = step.map { ExchangeEvent($0.start, request: request, exchange: exchange) }
+            let begun = step.map { ExchangeEvent($0.start, request: request, exchange: progress.exchange) }
             return ended == nil ? (begun, nil) : (ended, begun)
         }
     }
 
-    /// The connection was lost, and the exchange goes over another one.
-    package func connectAgain() {
+    /// Ends the exchange, and begins another one with a number of its own: the transport sends the request again over another connection.
+    ///
+    /// - Parameter failure: why the first exchange has ended.
+    package func beginAgain(after failure: any Error) {
         serial.record { progress in
-            progress.isConnecting = true
-            return (nil, nil)
+            guard !progress.hasEnded else { return (nil, nil) }
+            let end = ExchangeEvent(.end, request: request, exchange: progress.exchange, failure: failure)
+            progress.exchange = ExchangeEvent.nextExchange()
+            (progress.isConnecting, progress.step) = (true, nil)
+            return (end, ExchangeEvent(.start, request: request, exchange: progress.exchange))
         }
     }
 }

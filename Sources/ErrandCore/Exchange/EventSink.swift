@@ -23,8 +23,8 @@ internal import Synchronization
 /// of the exchange. A step that is not needed has none: `dns` for a host that is an address, `tls` for `http`. They may come again, with
 /// another attempt to connect. An exchange may get another connection than the one that was opened for it, if that is free earlier.
 ///
-/// A reused connection may be lost before a byte of the response was received. An exchange that then goes over another connection has
-/// these steps once more, from connecting to `requestSent`, and the bytes are counted from zero again.
+/// A reused connection may be lost before a byte of the response was received. If a transport then sends the request over another
+/// connection, that is another exchange, with a number of its own.
 public struct ExchangeEvent: Sendable {
     /// What happened. An open set: a transport or a middleware can have kinds of its own.
     public struct Kind: Sendable, Hashable, CustomStringConvertible {

@@ -5,21 +5,31 @@ internal import Synchronization
 
 /// One request on its way to a response: in the pool's queue, then on a connection.
 ///
-/// The task that waits, the pool and the event loop of a connection share it. What happens on the wire is the connection's; here is only
-/// who has the exchange now, and who waits for its response.
+/// The task that waits, the pool and the event loop of a connection share it. What happens on the wire is the connection's business. This
+/// type knows where the exchange is now, and which task waits for its response.
 final class Exchange: Sendable {
     typealias Waiter = UnsafeContinuation<Response, any Error>
 
-    /// Who has the exchange.
+    /// Where the exchange is.
     private enum Place: Sendable {
-        case nobody
+        /// On its way from one place to the next, or over.
+        case unassigned
         case queue(Pool.Ticket)
         case connection(Connection)
     }
 
+    /// The reasons to send the request again over another connection.
+    private struct Repetitions: OptionSet, Sendable {
+        let rawValue: UInt8
+        static let lostConnection = Repetitions(rawValue: 1)
+        static let misdirected = Repetitions(rawValue: 2)
+    }
+
     private struct State: Sendable {
-        var place = Place.nobody
+        var place = Place.unassigned
         var isCancelled = false
+        /// The reasons for which it was sent again: once for each.
+        var repetitions: Repetitions = []
         var waiter: Waiter?
         var timer: Scheduled<Void>?
     }
@@ -31,12 +41,14 @@ final class Exchange: Sendable {
     let events: ExchangeEventLog?
     /// The limits of the phases; `nil` if there are none.
     let limits: PhaseTimeouts?
+    /// The protocol that the request asks to change to; `nil` if it does not.
+    let upgrade: UpgradeRequest?
     let started = NIODeadline.now()
     private let state = Mutex(State())
-    private let hasMovedOn = Atomic(false)
 
     init(_ request: Request, to origin: Origin, owner: TransportOwner) {
         (self.request, self.origin, self.owner) = (request, origin, owner)
+        upgrade = request.options.upgrade
         events = request.options.eventSink.map { ExchangeEventLog($0, request: request.id) }
         // The boundary has put the limits of the stack, if there are any, into the request's own options.
         if case .use(let limits) = request.options.phaseTimeouts, !limits.isEmpty, limits.clock is ContinuousClock {
@@ -48,7 +60,8 @@ final class Exchange: Sendable {
 
     // MARK: - Waiting
 
-    /// Somebody waits for the response. Returns false if the exchange was cancelled before; then `waiter` is not kept.
+    /// Keeps the continuation of the task that waits for the response. Returns false, and does not keep it, if the exchange was cancelled
+    /// before.
     func begin(_ waiter: Waiter) -> Bool {
         state.withLock { state in
             guard !state.isCancelled else { return false }
@@ -60,7 +73,7 @@ final class Exchange: Sendable {
     /// Returns the waiter, once.
     private func takeWaiter() -> Waiter? {
         let (waiter, timer) = state.withLock { state in
-            defer { (state.waiter, state.place, state.timer) = (nil, .nobody, nil) }
+            defer { (state.waiter, state.place, state.timer) = (nil, .unassigned, nil) }
             return (state.waiter, state.timer)
         }
         timer?.cancel()
@@ -76,7 +89,7 @@ final class Exchange: Sendable {
         waiter.resume(throwing: error)
     }
 
-    // MARK: - From hand to hand
+    // MARK: - From place to place
 
     /// The pool has no connection yet.
     ///
@@ -85,7 +98,7 @@ final class Exchange: Sendable {
     func enqueued(_ ticket: Pool.Ticket, timer: Scheduled<Void>?) -> Bool {
         state.withLock { state in
             // A connection may have become free in between.
-            guard case .nobody = state.place, state.waiter != nil else {
+            guard case .unassigned = state.place, state.waiter != nil else {
                 timer?.cancel()
                 return false
             }
@@ -106,19 +119,25 @@ final class Exchange: Sendable {
         return isTaken
     }
 
-    /// The connection was lost before the server saw the request. Returns true once: then another connection may take it.
+    /// The connection was lost before the server saw the request. Returns true once: then the request may be sent over another connection.
     func moveOn(after delivery: Delivery) -> Bool {
-        guard request.body.replay.canRestart || request.body.canBeSent else { return false }
         guard delivery == .notSent || request.method.mayBeSentAgain(hasKey: request.headers.contains(.idempotencyKey)) else { return false }
-        guard hasMovedOn.compareExchange(expected: false, desired: true, ordering: .relaxed).exchanged else { return false }
-        events?.connectAgain()
-        return state.withLock { state in
-            state.place = .nobody
-            return !state.isCancelled && state.waiter != nil
-        }
+        return moveOn(for: .lostConnection)
     }
 
-    var isRepeated: Bool { hasMovedOn.load(ordering: .relaxed) }
+    /// The server has refused the request as misdirected. Returns true once: then the request may be sent over another connection, whatever
+    /// its method ([RFC 9110, section 15.5.20](https://www.rfc-editor.org/rfc/rfc9110#section-15.5.20)).
+    func moveOnAsMisdirected() -> Bool { moveOn(for: .misdirected) }
+
+    private func moveOn(for reason: Repetitions) -> Bool {
+        guard request.body.replay.canRestart || request.body.canBeSent else { return false }
+        return state.withLock { state in
+            guard !state.repetitions.contains(reason), !state.isCancelled, state.waiter != nil else { return false }
+            state.repetitions.insert(reason)
+            state.place = .unassigned
+            return true
+        }
+    }
 
     func cancel() {
         let place = state.withLock { state in
@@ -126,7 +145,7 @@ final class Exchange: Sendable {
             return state.place
         }
         switch place {
-        case .nobody: break
+        case .unassigned: break
         case .queue(let ticket): owner.pool.withdraw(self, ticket, because: CancellationError())
         case .connection(let connection): connection.end(self, because: CancellationError())
         }

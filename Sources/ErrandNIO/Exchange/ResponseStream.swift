@@ -9,9 +9,9 @@ internal import Synchronization
 /// The connection's event loop appends what it has received since, as one batch for each turn of the loop; a reader takes chunk by chunk.
 /// While more is queued than the reader may want, the connection does not read.
 final class ResponseStream: ReadyBodySource {
-    /// How much is received before anybody has asked for it: 64 KiB.
+    /// How much is received before the first read: 64 KiB.
     static let readAheadBytes = 64 * 1024
-    /// How much may be queued while somebody reads: 512 KiB.
+    /// How much may be queued after the first read: 512 KiB.
     static let windowBytes = 512 * 1024
 
     private enum End: Sendable {

@@ -23,7 +23,8 @@ extension HTTP1Handler {
         guard let context else { return }
         var due = idleDue ?? .distantFuture
         if let current {
-            due = min(due, current.deadline ?? .distantFuture, current.continueDue ?? .distantFuture, current.limit?.due ?? .distantFuture)
+            due = min(due, current.deadline ?? .distantFuture, current.continueDue ?? .distantFuture)
+            due = min(due, current.limit?.due ?? .distantFuture, current.writeLimit?.due ?? .distantFuture)
         }
         guard due < .distantFuture else { return }
         let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
@@ -50,6 +51,11 @@ extension HTTP1Handler {
             }
             self.current?.limit?.due = (since ?? now) + limit.duration.timeAmount
         }
+        if let current, let limit = current.writeLimit, limit.due <= now {
+            let failure = current.exchange.limitPassed(
+                limit, .send, response: current.head?.response, delivery: machine.position?.delivery ?? .unknown)
+            return end(current.exchange, because: failure)
+        }
         if let due = current?.continueDue, due <= now { continueUpload() }
         if let due = idleDue, due <= now, let connection, pool.retire(connection) { return close() }
         setAlarm()
@@ -73,6 +79,7 @@ extension HTTP1Handler {
 
     /// Gives the exchange its end, and what was received before it.
     func settle(_ ended: Current, _ error: (any Error)?) {
+        if case .upgraded(let output) = ended.upload { return settle(ended, upgraded: output, error) }
         var done = ended
         let exchange = done.exchange
         guard done.head != nil else { return exchange.resume(throwing: error ?? CancellationError()) }
@@ -117,6 +124,7 @@ extension HTTP1Handler {
 
     /// The connection is lost.
     func lose(_ error: (any Error)?) {
+        if machine.isUpgraded { return loseUpgraded(error) }
         if error == nil, let head = current?.head, head.framing == .untilClose {
             machine.connectionEnds()
             if case .end(let trailers)? = try? parser.endOfInput(pending: incoming?.readableBytes ?? 0) {
@@ -134,8 +142,25 @@ extension HTTP1Handler {
         connection.countEnd()
         pool.spent(connection)
         close()
-        if position.mayBeStale, done.exchange.moveOn(after: position.delivery) { return pool.send(done.exchange, isFresh: true) }
+        if position.mayBeStale, done.exchange.moveOn(after: position.delivery) {
+            done.exchange.events?.beginAgain(after: failure(of: done, at: position, because: error))
+            return pool.send(done.exchange, isFresh: true)
+        }
         settle(done, failure(of: done, at: position, because: error))
+    }
+
+    /// The server has refused the request as misdirected (421). Returns whether it is sent again: then this connection is closed.
+    func moveOnAsMisdirected() -> Bool {
+        guard let done = current, let connection, done.exchange.moveOnAsMisdirected() else { return false }
+        stopUpload()
+        current = nil
+        connection.countEnd()
+        _ = machine.close()
+        pool.spent(connection)
+        done.exchange.events?.beginAgain(after: CancellationError())
+        close()
+        pool.send(done.exchange, isFresh: true)
+        return true
     }
 
     func failure(of done: Current, at position: HTTP1Machine.Position, because error: (any Error)?) -> TransportError {

@@ -16,7 +16,7 @@ extension HTTP1Handler {
     /// The reader has room for more.
     func readOn(_ exchange: Exchange) { if current?.exchange === exchange { readOn() } }
 
-    /// Reads on, if the channel has asked to meanwhile. A connection that is kept must, or it would never hear of its next response.
+    /// Receives again, if the channel has asked for a read meanwhile. Without it, a kept connection would not receive its next response.
     func readOn() {
         isHeldBack = false
         if isReadWanted { context?.read() }
@@ -27,9 +27,10 @@ extension HTTP1Handler {
         var buffer = unwrapInboundIn(data)
         guard buffer.readableBytes > 0 else { return }
         guard machine.receiveBytes() else {
-            // Nobody asked for these bytes, so nobody may ever take them for a response.
+            // No request was sent for these bytes. Closing the connection keeps a later request from taking them for its response.
             return lose(nil)
         }
+        if machine.isUpgraded { return receiveUpgraded(buffer) }
         if incoming == nil { incoming = buffer } else { incoming?.writeBuffer(&buffer) }
         parse()
     }
@@ -47,7 +48,8 @@ extension HTTP1Handler {
                     if buffer.readableBytes > 0 { incoming = buffer }
                     return
                 case .interim(let head): received(interim: head)
-                case .head(let head): try received(head)
+                case .head(let head) where head.response.status.code == 101: return try upgrade(head, buffer)
+                case .head(let head): received(head)
                 case .body: break
                 case .end(let trailers): return finish(trailers, hasMore: buffer.readableBytes > 0)
                 }
@@ -68,9 +70,9 @@ extension HTTP1Handler {
         startUpload(OutgoingBody(exchange.request), of: exchange, on: connection)
     }
 
-    func received(_ head: ResponseHead) throws {
-        guard head.response.status.code != 101 else { throw UnexpectedUpgrade() }
+    func received(_ head: ResponseHead) {
         current?.exchange.events?.record(.responseHead, response: head.response)
+        if head.response.status.code == 421, moveOnAsMisdirected() { return }
         current?.head = head
         current?.limit = nil
         if machine.receiveHead(status: head.response.status.code, isPersistent: head.isPersistent) { stopUpload() }
@@ -91,7 +93,7 @@ extension HTTP1Handler {
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
-        if current?.head != nil { deliver() }
+        if current?.head != nil, !machine.isUpgraded { deliver() }
     }
 
     /// Delivers the head, if it was not, and what was received of the body.
@@ -114,13 +116,14 @@ extension HTTP1Handler {
 
     /// The response is complete.
     func finish(_ trailers: HTTPFields?, hasMore: Bool) {
-        readOn()
         let end = machine.receiveEnd(hasMore: hasMore)
         if end == .uploadGoesOn {
             // The reader has everything; the exchange goes on.
             deliver()
             current?.stream?.complete(trailers)
             current?.limit = nil
+            // The end of the connection is noticed also before the reader has read.
+            readOn()
         } else {
             finish(end, trailers)
         }
@@ -131,6 +134,7 @@ extension HTTP1Handler {
         stopUpload()
         guard let connection, let done = current, let head = done.head else { return }
         current = nil
+        readOn()
         connection.countEnd()
         let release = end == .reuse ? pool.release(connection, idleTime: idleTime(after: head)) : nil
         if end != .reuse { pool.spent(connection) }
@@ -163,7 +167,7 @@ extension HTTP1Handler {
         exchange.resume(returning: response)
     }
 
-    /// A server says for how long it keeps an idle connection. It is used no more for the last two seconds of that, or the last half.
+    /// A server says for how long it keeps an idle connection. It is not used in the last two seconds of that time, or in its last half.
     func idleTime(after head: ResponseHead) -> Duration {
         guard let hint = head.keepAliveSeconds else { return pool.settings.idleTimeout }
         return min(pool.settings.idleTimeout, max(.seconds(hint) - .seconds(2), .milliseconds(500) * hint))
@@ -176,11 +180,6 @@ extension HTTP1Handler {
         case .close: context?.close(promise: nil)
         }
     }
-}
-
-/// A server changed the protocol, though nobody asked it to.
-struct UnexpectedUpgrade: SafelyDescribedError {
-    let description = "the server changed the protocol (101), which was not asked for"
 }
 
 extension ResponseHead {

@@ -106,14 +106,20 @@ extension HTTP1Handler {
         guard let limit = exchange.limits?.idleWrite else { return nil }
         let promise = context.eventLoop.makePromise(of: Void.self)
         current?.pendingWrites += 1
-        if current?.pendingWrites == 1 { enter("idleWrite", limit) }
+        if current?.pendingWrites == 1 { restartWriteLimit(limit) }
         promise.futureResult.assumeIsolated().whenComplete { _ in
-            guard self.current?.exchange === exchange else { return }
+            // There is no limit when the rest of the request is not wanted.
+            guard self.current?.exchange === exchange, self.current?.writeLimit != nil else { return }
             self.current?.pendingWrites -= 1
-            guard self.machine.isUploading else { return }
-            self.enter("idleWrite", self.current?.pendingWrites == 0 ? nil : limit)
+            self.restartWriteLimit(self.current?.pendingWrites == 0 ? nil : limit)
         }
         return promise
+    }
+
+    /// - Parameter limit: `nil`: no write is in progress.
+    private func restartWriteLimit(_ limit: Duration?) {
+        current?.writeLimit = PhaseLimit("idleWrite", limit)
+        if limit != nil { setAlarm() }
     }
 
     /// The body could not be read.
@@ -139,8 +145,10 @@ extension HTTP1Handler {
             task.cancel()
             queue.close()
         case .memory?, UploadSource.none?, nil: break
+        case .upgraded?: break
         }
         current?.upload = .none
+        current?.writeLimit = nil
         current?.continueDue = nil
         writeBuffers.release()
     }

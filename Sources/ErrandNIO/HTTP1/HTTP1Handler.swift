@@ -16,7 +16,8 @@ final class HTTP1Handler: ChannelDuplexHandler {
     /// The exchange in progress.
     struct Current {
         let exchange: Exchange
-        let deadline: NIODeadline?
+        /// `nil` without a deadline, and after the protocol was changed.
+        var deadline: NIODeadline?
         var upload = UploadSource.none
         /// When the body is sent although the server has not asked for it.
         var continueDue: NIODeadline?
@@ -29,6 +30,9 @@ final class HTTP1Handler: ChannelDuplexHandler {
         var receivedBytes: Int64 = 0
         /// The limit of the phase that the exchange is in; `nil` if there is none.
         var limit: PhaseLimit?
+        /// The limit of the writes in progress, which holds beside that of the phase: a response may begin during the upload. `nil` if
+        /// there is none.
+        var writeLimit: PhaseLimit?
         /// Writes of the body that the network has not taken.
         var pendingWrites = 0
 
@@ -40,9 +44,10 @@ final class HTTP1Handler: ChannelDuplexHandler {
         var sizes: ExchangeLifetime.BodySizes { .init(requestBytes: sentBytes, responseBytes: receivedBytes) }
     }
 
-    /// The rest of the request's body.
+    /// The rest of the request's body; after a change of the protocol, what is written then.
     enum UploadSource {
         case none
+        case upgraded(UpgradedOutput)
         case memory(Data, offset: Int)
         case pump(Task<Void, Never>, UploadQueue)
     }
@@ -120,6 +125,7 @@ final class HTTP1Handler: ChannelDuplexHandler {
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         if case .handshakeCompleted? = event as? TLSUserEvent { becomeReady() }
+        if event as? ChannelEvent == .inputClosed { inputClosed() }
     }
 
     // MARK: - An exchange begins
@@ -144,7 +150,11 @@ final class HTTP1Handler: ChannelDuplexHandler {
         let body = OutgoingBody(request)
         outgoing.clear()
         do {
-            try RequestEncoder.write(request.head, framing: body.framing, form: .origin, into: &outgoing)
+            if let upgrade = exchange.upgrade {
+                try RequestEncoder.write(upgrade.added(to: request.head), framing: body.framing, form: .origin, into: &outgoing)
+            } else {
+                try RequestEncoder.write(request.head, framing: body.framing, form: .origin, into: &outgoing)
+            }
         } catch {
             exchange.resume(
                 throwing: exchange.failure(.invalidRequest, phase: .request, message: "\(error)", underlying: error, delivery: .notSent))

@@ -40,6 +40,8 @@ struct HTTP1Machine: Sendable {
         /// No exchange uses the connection.
         case idle
         case busy(Upload, Download)
+        /// The protocol was changed: both directions carry bytes of another protocol, and each ends on its own.
+        case upgraded(inputEnded: Bool, outputEnded: Bool)
         case closed
     }
 
@@ -119,6 +121,7 @@ struct HTTP1Machine: Sendable {
             isSpent = true
             return false
         case .busy: break
+        case .upgraded(let inputEnded, _): return !inputEnded
         case .idle, .closed:
             isSpent = true
             return false
@@ -163,6 +166,42 @@ struct HTTP1Machine: Sendable {
     /// The connection ends, which is the end of the response.
     mutating func connectionEnds() { isSpent = true }
 
+    // MARK: Another protocol
+
+    /// The server has accepted to change the protocol (101).
+    ///
+    /// - Returns: false if the request is not whole: then it can't have accepted.
+    mutating func upgrade() -> Bool {
+        guard case .busy(.sent, .head) = state else { return false }
+        isSpent = true
+        state = .upgraded(inputEnded: false, outputEnded: false)
+        return true
+    }
+
+    var isUpgraded: Bool { if case .upgraded = state { true } else { false } }
+
+    /// The server has ended its direction of an upgraded connection. Returns whether both have ended: then the connection is closed.
+    mutating func inputEnds() -> Bool {
+        guard case .upgraded(_, let outputEnded) = state else { return false }
+        state = .upgraded(inputEnded: true, outputEnded: outputEnded)
+        return outputEnded
+    }
+
+    /// This side has ended its direction of an upgraded connection. Returns whether both have ended: then the connection is closed.
+    mutating func outputEnds() -> Bool {
+        guard case .upgraded(let inputEnded, _) = state else { return false }
+        state = .upgraded(inputEnded: inputEnded, outputEnded: true)
+        return inputEnded
+    }
+
+    /// Whether the end of an upgraded connection without an error is an orderly one.
+    ///
+    /// - Parameter isSecure: over TLS, only a `close_notify` of the server ends the connection without an error. Over TCP, a write that
+    ///   fails also does, but not after the end of writing.
+    func endsInOrder(isSecure: Bool) -> Bool {
+        if case .upgraded(_, let outputEnded) = state { isSecure || outputEnded } else { false }
+    }
+
     // MARK: The end
 
     /// Where an exchange was when its connection failed.
@@ -181,6 +220,7 @@ struct HTTP1Machine: Sendable {
     }
 
     var position: Position? {
+        if isUpgraded { return Position(phase: .body, delivery: .sent, mayBeStale: false) }
         guard case .busy(let upload, let download) = state else { return nil }
         let mayBeStale = exchangesStarted > 1 && download == .nothing
         return switch (upload, download) {

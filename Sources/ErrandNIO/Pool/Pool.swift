@@ -15,6 +15,8 @@ final class Pool: Sendable {
         var machine: Machine
         var open: [Int: Connection] = [:]
         var attempts: [Machine.Attempt: ConnectAttempt] = [:]
+        /// Kept when the attempt is over, by tasks that wait for no exchange.
+        var preconnects: [Machine.Attempt: EventLoopPromise<Void>] = [:]
         var lastNumber = 0
         /// Succeeds when the pool is shut down and its last connection has closed.
         var closed: [EventLoopPromise<Void>] = []
@@ -78,6 +80,50 @@ final class Pool: Sendable {
 
     // MARK: - Connecting
 
+    /// Opens connections that no exchange has asked for yet. Returns when those that were missing are open.
+    func preconnect(to origin: Origin, count: Int) async throws {
+        let loop = MultiThreadedEventLoopGroup.currentEventLoop
+        let (isShutDown, promises) = state.withLock { state in
+            let attempts = state.machine.preconnect(count, for: origin, at: Self.now())
+            let promises = attempts.map { ($0, group.next().makePromise(of: Void.self)) }
+            for (attempt, promise) in promises { state.preconnects[attempt] = promise }
+            return (state.machine.isShutDown, promises)
+        }
+        if isShutDown { throw shutDownFailure(origin) }
+        for (attempt, _) in promises { connect(attempt, on: loop ?? group.next()) }
+        try await withTaskCancellationHandler {
+            var failure: (any Error)?
+            for (_, promise) in promises {
+                do { try await promise.futureResult.get() } catch { failure = failure ?? error }
+            }
+            if let failure { throw failure }
+        } onCancel: {
+            for (attempt, promise) in promises {
+                let work = state.withLock { state -> Machine.Work? in
+                    guard state.preconnects.removeValue(forKey: attempt) != nil else { return nil }
+                    return state.machine.withdraw(attempt)
+                }
+                guard let work else { continue }
+                promise.fail(CancellationError())
+                perform(work)
+            }
+        }
+    }
+
+    /// An attempt is over, which may have been made by ``preconnect(to:count:)``.
+    private func finishPreconnect(_ attempt: Machine.Attempt, _ error: (any Error)? = nil) {
+        guard let promise = state.withLock({ $0.preconnects.removeValue(forKey: attempt) }) else { return }
+        if let error {
+            promise.fail(ConnectFailure(error, settings).failure(of: attempt.key))
+        } else {
+            promise.succeed()
+        }
+    }
+
+    private func shutDownFailure(_ origin: Origin) -> TransportError {
+        TransportError(.shutDown, phase: .connect, message: "\(origin)", request: nil, delivery: .notSent)
+    }
+
     /// - Parameter exchange: the first attempt is made for it.
     private func perform(_ work: Machine.Work, for exchange: Exchange? = nil, on loop: (any EventLoop)? = nil) {
         if work.isEmpty { return }
@@ -115,12 +161,14 @@ final class Pool: Sendable {
         case .idle: connection.onLoop { $0.becomeIdle(for: self.settings.idleTimeout) }
         case .refuse: connection.channel.close(promise: nil)
         }
+        finishPreconnect(attempt)
     }
 
     private func failed(_ attempt: Machine.Attempt, _ error: any Error) {
         let (exchange, work) = state.withLock { $0.machine.failed(attempt) }
         if let exchange { exchange.resume(throwing: ConnectFailure(error, settings).failure(of: exchange)) }
         perform(work)
+        finishPreconnect(attempt, error)
     }
 
     // MARK: - Connections
@@ -179,11 +227,13 @@ final class Pool: Sendable {
     /// Closes every connection; exchanges in progress fail. The future succeeds when all connections have closed.
     func shutDown() -> EventLoopFuture<Void> {
         let promise = group.any().makePromise(of: Void.self)
-        let (waiters, work, open, promises) = state.withLock { state in
+        let (waiters, work, open, preconnects, promises) = state.withLock { state in
             let (waiters, work) = state.machine.isShutDown ? ([], Machine.Work()) : state.machine.shutDown()
             state.closed.append(promise)
-            return (waiters, work, Array(state.open.values), state.takeClosed())
+            defer { state.preconnects = [:] }
+            return (waiters, work, Array(state.open.values), state.preconnects, state.takeClosed())
         }
+        for (attempt, promise) in preconnects { promise.fail(shutDownFailure(attempt.key)) }
         for waiter in waiters { waiter.resume(throwing: waiter.failure(.shutDown, phase: .queue, delivery: .notSent)) }
         perform(work)
         for connection in open { connection.onLoop { $0.shutDown() } }

@@ -30,7 +30,7 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         /// These exchanges begin on these connections.
         var begin: [(waiter: Waiter, link: Link)] = []
         var connect: [Attempt] = []
-        /// These attempts are needed no more.
+        /// These attempts are no longer needed.
         var cancel: [Attempt] = []
         var close: [Link] = []
 
@@ -40,7 +40,7 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
     fileprivate struct Idle: Sendable {
         let link: Link
         let loop: ObjectIdentifier
-        /// When it is used no more, on the clock of the caller.
+        /// From when on it is not used, on the clock of the caller.
         let expiry: Duration
     }
 
@@ -49,8 +49,10 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         var idle: [Idle] = []
         /// Connections in use and idle.
         var open = 0
-        /// The attempts, each with the ticket that it was made for.
+        /// The attempts, each with the ticket that it was made for; 0 for a connection that was asked for without an exchange.
         var attempts: [Int: Int] = [:]
+        /// How many attempts have no ticket.
+        var preconnects = 0
         var waiters = WaitQueue<(number: Int, waiter: Waiter)>()
         /// The places in the queue by ticket.
         var places: [Int: Int] = [:]
@@ -125,7 +127,7 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         closing.append(link)
     }
 
-    /// An exchange waits no more. Returns it; `nil` if its turn had come.
+    /// An exchange leaves the queue. Returns it; `nil` if it has a connection already.
     mutating func withdraw(_ ticket: Ticket) -> (waiter: Waiter, work: Work)? {
         guard let waiter = groups[ticket.key]?.dequeue(ticket.number) else { return nil }
         var work = Work()
@@ -134,10 +136,11 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         return (waiter, work)
     }
 
-    /// Cancels an attempt if there are more of them than waiters.
+    /// Cancels an attempt that was made for a waiter, if there are more of them than waiters.
     private mutating func dropSurplusAttempt(of key: Key, madeFor number: Int, _ work: inout Work) {
-        guard let group = groups[key], group.attempts.count > group.waiters.count else { return }
-        guard let attempt = group.attempts.first(where: { $0.value == number })?.key ?? group.attempts.keys.max() else { return }
+        guard let group = groups[key], group.attempts.count - group.preconnects > group.waiters.count else { return }
+        let others = group.attempts.lazy.filter { $0.value != 0 }
+        guard let attempt = others.first(where: { $0.value == number })?.key ?? others.map(\.key).max() else { return }
         groups[key]?.attempts[attempt] = nil
         total -= 1
         work.cancel.append(Attempt(key: key, number: attempt))
@@ -145,6 +148,43 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
     }
 
     // MARK: - Connecting
+
+    /// Connections are wanted that no exchange has asked for yet.
+    ///
+    /// - Parameter count: how many connections are to be idle. Those that are being opened count, but for those that waiters will use.
+    /// - Returns: the attempts to make: none beyond the limits.
+    mutating func preconnect(_ count: Int, for key: Key, at now: Duration) -> [Attempt] {
+        guard !isShutDown else { return [] }
+        let group = groups[key] ?? Group()
+        let spare = group.idle.count { $0.expiry > now } + max(0, group.attempts.count - group.waiters.count)
+        let room = min(limits.connections - total, limits.connectionsPerOrigin - group.open - group.attempts.count)
+        let missing = min(count - spare, room)
+        guard missing > 0 else { return [] }
+        total += missing
+        return (0..<missing).map { _ in
+            lastNumber += 1
+            groups[key, default: Group()].attempts[lastNumber] = 0
+            groups[key]?.preconnects += 1
+            return Attempt(key: key, number: lastNumber)
+        }
+    }
+
+    /// An attempt of ``preconnect(_:for:at:)`` is not wanted any more. It goes on if a waiter needs it.
+    mutating func withdraw(_ attempt: Attempt) -> Work {
+        var work = Work()
+        guard let group = groups[attempt.key], group.attempts[attempt.number] == 0 else { return work }
+        groups[attempt.key]?.preconnects -= 1
+        if group.attempts.count <= group.waiters.count, let number = group.firstUnserved {
+            groups[attempt.key]?.attempts[attempt.number] = number
+            return work
+        }
+        groups[attempt.key]?.attempts[attempt.number] = nil
+        total -= 1
+        work.cancel.append(attempt)
+        feedStarved(&work)
+        forgetIfEmpty(attempt.key)
+        return work
+    }
 
     private mutating func connectIfNeeded(_ key: Key, for number: Int, _ work: inout Work) {
         guard let group = groups[key], group.attempts.count < group.waiters.count else { return }
@@ -191,13 +231,13 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         /// This exchange begins on the new connection.
         case begin(Waiter)
         case idle
-        /// Nobody needs it, or the pool is shut down: it must be closed.
+        /// It is not needed any more, or the pool is shut down: it must be closed.
         case refuse
     }
 
     /// An attempt has succeeded.
     mutating func connected(_ attempt: Attempt, _ link: Link, on loop: ObjectIdentifier, at now: Duration) -> Arrival {
-        guard groups[attempt.key]?.attempts.removeValue(forKey: attempt.number) != nil else { return .refuse }
+        guard groups[attempt.key]?.removeAttempt(attempt.number) != nil else { return .refuse }
         groups[attempt.key]?.open += 1
         if let waiter = groups[attempt.key]?.dequeueNext() { return .begin(waiter) }
         groups[attempt.key]?.idle.append(Idle(link: link, loop: loop, expiry: now + limits.idleTime))
@@ -207,7 +247,7 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
     /// An attempt has failed. Returns the exchange that it was made for, which fails, if it still waits.
     mutating func failed(_ attempt: Attempt) -> (waiter: Waiter?, work: Work) {
         var work = Work()
-        guard let number = groups[attempt.key]?.attempts.removeValue(forKey: attempt.number) else { return (nil, work) }
+        guard let number = groups[attempt.key]?.removeAttempt(attempt.number) else { return (nil, work) }
         total -= 1
         let waiter = groups[attempt.key]?.dequeue(number)
         if let next = groups[attempt.key]?.firstWithoutAttempt { connectIfNeeded(attempt.key, for: next, &work) }
@@ -279,7 +319,7 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
             }
             work.cancel += group.attempts.keys.map { Attempt(key: key, number: $0) }
             total -= group.attempts.count
-            (group.idle, group.attempts, group.isStarved) = ([], [:], false)
+            (group.idle, group.attempts, group.preconnects, group.isStarved) = ([], [:], 0, false)
             groups[key] = group
         }
         groups = groups.filter { !$0.value.isEmpty }
@@ -311,9 +351,18 @@ extension PoolMachine.Group {
         return waiter
     }
 
+    /// Removes an attempt, and returns the ticket that it was made for; `nil` if there is no such attempt.
+    fileprivate mutating func removeAttempt(_ number: Int) -> Int? {
+        let ticket = attempts.removeValue(forKey: number)
+        if ticket == 0 { preconnects -= 1 }
+        return ticket
+    }
+
     /// A waiter that no attempt was made for; `nil` if there are as many attempts as waiters.
-    fileprivate var firstWithoutAttempt: Int? {
-        guard attempts.count < waiters.count else { return nil }
+    fileprivate var firstWithoutAttempt: Int? { attempts.count < waiters.count ? firstUnserved : nil }
+
+    /// A waiter that no attempt was made for.
+    fileprivate var firstUnserved: Int? {
         let served = Set(attempts.values)
         return places.keys.filter { !served.contains($0) }.min()
     }

@@ -44,17 +44,28 @@ struct ConnectFailure {
 
     func failure(of exchange: Exchange) -> any Error {
         if error is CancellationError { return error }
-        let (code, message) = codeAndMessage(of: exchange)
-        let cause =
-            switch error {
-            case let error as HostLookupFailure: error.cause
-            case let error as HandshakeFailure: error.underlying
-            default: error
-            }
+        let (code, message) = codeAndMessage(of: exchange.origin)
         return exchange.failure(code, phase: .connect, message: message, underlying: cause, delivery: .notSent)
     }
 
-    private func codeAndMessage(of exchange: Exchange) -> (TransportError.Code, String) {
+    /// The failure of a connection that no exchange has asked for.
+    func failure(of origin: Origin) -> any Error {
+        if error is CancellationError { return error }
+        let (code, message) = codeAndMessage(of: origin)
+        return TransportError(
+            code, phase: .connect, message: "\(origin)\(message.isEmpty ? "" : ": \(message)")", underlying: cause, request: nil,
+            delivery: .notSent)
+    }
+
+    private var cause: any Error {
+        switch error {
+        case let error as HostLookupFailure: error.cause
+        case let error as HandshakeFailure: error.underlying
+        default: error
+        }
+    }
+
+    private func codeAndMessage(of origin: Origin) -> (TransportError.Code, String) {
         switch error {
         case let error as HostLookupFailure: return (.cannotFindHost, "'\(error.host)'" + Self.reason(error.cause))
         case let error as NIOConnectionError:
@@ -65,9 +76,9 @@ struct ConnectFailure {
                 return (failure.code, failure.message)
             }
             let reasons = error.connectionErrors.map { FailureText.of($0.error) }
-            return (.cannotConnect, Set(reasons).sorted().joined(separator: ", ") + origin)
+            return (.cannotConnect, Set(reasons).sorted().joined(separator: ", ") + localAddress)
         case is NoUsableAddress:
-            return (.cannotConnect, "'\(exchange.origin.bareHost)' has no address of the same kind as localAddress" + origin)
+            return (.cannotConnect, "'\(origin.bareHost)' has no address of the same kind as localAddress" + localAddress)
         case ChannelError.connectTimeout: return (.timedOut, FailureText.of(error))
         default:
             if FailureText.isOfTLS(error) { return (.tls, FailureText.of(error)) }
@@ -82,6 +93,6 @@ struct ConnectFailure {
     }
 
     /// Where the connection was to come from, if that was chosen.
-    private var origin: String { settings.localAddress.map { " (from \($0))" } ?? "" }
+    private var localAddress: String { settings.localAddress.map { " (from \($0))" } ?? "" }
 }
 #endif

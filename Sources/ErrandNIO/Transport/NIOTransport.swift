@@ -13,11 +13,12 @@ internal import Synchronization
 /// ```
 ///
 /// Connections are kept and used again. Deadlines apply until the last byte of the response has been received. Bodies are streamed with
-/// back-pressure in both directions; up to 64 KiB of a response are read before somebody reads it, and up to 512 KiB then. The transport
-/// does not follow redirects, and does not decode content.
+/// back-pressure in both directions; up to 64 KiB of a response are received before its body is read, and up to 512 KiB then. The
+/// transport does not follow redirects, and does not decode content.
 ///
 /// A reused connection may be closed by the server at the moment when a request is sent. If no byte of a response was received, and the
-/// request may be sent again, it is sent once more over another connection.
+/// request may be sent again, it is sent once more over another connection. So is a request, of any method, that the server refuses as
+/// misdirected (421; [RFC 9110, section 15.5.20](https://www.rfc-editor.org/rfc/rfc9110#section-15.5.20)), if its body can be sent again.
 public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringConvertible, CustomReflectable {
     private let owner: TransportOwner
     /// A task executor for each event loop. A call that runs on one needs no change of threads.
@@ -66,14 +67,13 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringC
     /// - Throws: ``ErrandCore/TransportError``; `CancellationError`.
     public func send(_ request: Request) async throws -> Response {
         guard let origin = request.origin else { throw InvalidURLError(request.head.path ?? "", .missingHost) }
-        guard request.options.upgrade == nil else {
-            throw TransportError(
-                .unsupported, phase: .request, message: "this transport can't change protocols", request: request, delivery: .notSent)
-        }
         let exchange = Exchange(request, to: origin, owner: owner)
+        if let problem = exchange.upgrade?.problem(of: request) {
+            throw exchange.failure(.invalidRequest, phase: .request, message: problem, delivery: .notSent)
+        }
         exchange.events?.record(.start)
         return try await withTaskCancellationHandler {
-            // A checked continuation would allocate. Exchange.takeWaiter hands each of these out once.
+            // A checked continuation would allocate. Exchange.takeWaiter returns each of these once.
             try await withUnsafeThrowingContinuation { waiter in
                 if exchange.begin(waiter) {
                     owner.pool.send(exchange)
@@ -85,6 +85,36 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringC
         } onCancel: {
             exchange.cancel()
         }
+    }
+
+    /// Opens connections to an origin before they are needed, so that the first requests don't wait for them.
+    ///
+    /// ```swift
+    /// try await transport.preconnect(to: Origin("https://a.example"), count: 2)
+    /// ```
+    ///
+    /// As many connections are opened as the origin has fewer idle ones than `count`, those that are being opened included, within
+    /// ``Configuration/maxConnectionsPerOrigin`` and ``Configuration/maxConnections``; beyond them nothing happens. The connections are
+    /// closed after ``Configuration/idleTimeout``. A request that comes meanwhile may use them.
+    ///
+    /// - Parameters:
+    ///   - origin: see ``ErrandCore/Origin``.
+    ///   - count: the number of idle connections to have; 1 by default. Zero and less do nothing.
+    /// - Throws: ``ErrandCore/TransportError`` without a request, if a connection that this call opens fails, or the transport was shut
+    ///   down; `CancellationError`. What was opened before stays open.
+    public func preconnect(to origin: Origin, count: Int = 1) async throws {
+        try Task.checkCancellation()
+        try await owner.pool.preconnect(to: origin, count: count)
+    }
+
+    /// Opens connections to the origin of a URL before they are needed.
+    ///
+    /// - Parameters:
+    ///   - url: an absolute `http` or `https` URL; only its origin matters.
+    ///   - count: the number of idle connections to have; 1 by default. Zero and less do nothing.
+    /// - Throws: ``ErrandCore/InvalidURLError`` for a text that is not such a URL; otherwise the same errors as for an ``ErrandCore/Origin``.
+    public func preconnect(to url: String, count: Int = 1) async throws {
+        try await preconnect(to: HTTPURL(url).origin, count: count)
     }
 
     /// Closes every connection. Exchanges in progress fail.

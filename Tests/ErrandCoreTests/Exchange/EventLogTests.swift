@@ -97,7 +97,7 @@ import Testing
             ([.enter(nil), .record(.end), .enter(.dns)], "end"),
             (
                 [.record(.connectionAcquired), .again, .enter(.connect), .enter(nil), .record(.connectionAcquired)],
-                "connectionAcquired connectStart connectEnd connectionAcquired"
+                "connectionAcquired end start connectStart connectEnd connectionAcquired"
             ),
         ] as [([Act], String)])
     private func aStepOfConnectingThatBeganEndsBeforeAllElse(_ acts: [Act], _ expected: String) {
@@ -108,7 +108,7 @@ import Testing
             switch act {
             case .enter(let step): log.enter(step)
             case .record(let kind): log.record(kind)
-            case .again: log.connectAgain()
+            case .again: log.beginAgain(after: CancellationError())
             }
         }
         #expect(sink.kinds.dropFirst().map(\.description).joined(separator: " ") == expected)

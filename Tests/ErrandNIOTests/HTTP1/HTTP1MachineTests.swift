@@ -107,6 +107,57 @@ import Testing
         expect(machine.receiveEnd(hasMore: false) == .close)
     }
 
+    // MARK: - Another protocol
+
+    /// A machine whose exchange has changed the protocol.
+    private func upgraded() -> HTTP1Machine {
+        var machine = begun()
+        expect(machine.receiveBytes())
+        expect(machine.upgrade())
+        return machine
+    }
+
+    @Test func anUpgradedConnectionTakesNoOtherExchange() {
+        var machine = upgraded()
+        #expect(machine.isUpgraded && !machine.isUploading)
+        expect(machine.receiveBytes())
+        expect(!machine.begin())
+        expect(machine.close() == .init(phase: .body, delivery: .sent, mayBeStale: false))
+        #expect(!machine.isUpgraded)
+        expect(!machine.begin())
+    }
+
+    @Test func eachDirectionOfAnUpgradedConnectionEndsOnItsOwn() {
+        var machine = upgraded()
+        expect(!machine.inputEnds())
+        expect(!machine.receiveBytes())
+        #expect(!machine.endsInOrder(isSecure: false))
+        expect(machine.outputEnds())
+        var other = upgraded()
+        expect(!other.outputEnds())
+        expect(other.receiveBytes())
+        #expect(other.endsInOrder(isSecure: false))
+        expect(other.inputEnds())
+    }
+
+    @Test func overTLSTheEndWithoutAnErrorIsInOrder() {
+        let machine = upgraded()
+        #expect(machine.endsInOrder(isSecure: true))
+        #expect(!machine.endsInOrder(isSecure: false))
+        #expect(!begun().endsInOrder(isSecure: true))
+    }
+
+    @Test(arguments: [HTTP1Machine.RequestBodyKind.present, .afterContinue])
+    func aRequestThatIsNotWholeCantBeUpgraded(body: HTTP1Machine.RequestBodyKind) {
+        var machine = begun(body)
+        _ = machine.receiveBytes()
+        expect(!machine.upgrade())
+        expect(!machine.inputEnds())
+        expect(!machine.outputEnds())
+        var idle = HTTP1Machine()
+        expect(!idle.upgrade())
+    }
+
     // MARK: - Where an exchange was
 
     @Test func aRequestThatWasNotWrittenWasNotSent() {

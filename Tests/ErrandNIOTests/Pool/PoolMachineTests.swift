@@ -294,6 +294,107 @@ import Testing
         #expect(machine.total == 0)
     }
 
+    // MARK: - Connections that no exchange has asked for
+
+    @Test(arguments: [
+        // count, idle, waiting, per origin, in all: opened
+        (1, 0, 0, 8, 100, 1), (3, 0, 0, 8, 100, 3), (3, 2, 0, 8, 100, 1), (2, 2, 0, 8, 100, 0), (0, 0, 0, 8, 100, 0), (-1, 0, 0, 8, 100, 0),
+        // A waiter's attempt is not spare.
+        (1, 0, 1, 8, 100, 1), (2, 0, 2, 8, 100, 2),
+        (5, 0, 0, 3, 100, 3), (5, 2, 0, 3, 100, 1), (5, 0, 2, 3, 100, 1), (5, 0, 0, 8, 4, 4), (5, 0, 0, 1, 0, 0),
+    ])
+    func onlyTheMissingConnectionsAreOpened(
+        count: Int, idle: Int, waiting: Int, perOrigin: Int, all: Int, opened: Int
+    ) throws {
+        var machine = machine(perOrigin: perOrigin, all: all)
+        for number in 0..<idle { try addIdle(&machine, Link("\(number)")) }
+        for number in 0..<waiting { _ = try wait(lease(&machine, "\(number)", isFresh: true)) }
+        let missing = machine.preconnect(count, for: "a", at: .zero)
+        #expect(missing.count == opened)
+        #expect(machine.total == idle + waiting + opened)
+        let again = machine.preconnect(count, for: "a", at: .zero)
+        #expect(again.isEmpty)
+    }
+
+    @Test func aConnectionThatWasIdleForTooLongDoesNotCount() throws {
+        var machine = machine()
+        try addIdle(&machine, Link("old"))
+        let attempts = machine.preconnect(1, for: "a", at: .seconds(61))
+        #expect(attempts.count == 1)
+    }
+
+    @Test func aConnectionThatNoOneHasAskedForWaitsIdle() throws {
+        var machine = machine()
+        let attempt = try require(machine.preconnect(1, for: "a", at: .zero).first)
+        let link = Link("1")
+        guard case .idle = machine.connected(attempt, link, on: loop, at: .zero) else { throw CancellationError() }
+        guard case .use(let used, closing: _) = lease(&machine, "x") else { throw CancellationError() }
+        #expect(used === link)
+    }
+
+    @Test func aWaiterUsesTheConnectionThatIsBeingOpened() throws {
+        var machine = machine()
+        let attempt = try require(machine.preconnect(1, for: "a", at: .zero).first)
+        let (_, work) = try wait(lease(&machine, "x"))
+        #expect(work.isEmpty)
+        guard case .begin("x") = machine.connected(attempt, Link("1"), on: loop, at: .zero) else { throw CancellationError() }
+    }
+
+    @Test func aWaiterThatLeavesDoesNotEndIt() throws {
+        var machine = machine()
+        let attempt = try require(machine.preconnect(1, for: "a", at: .zero).first)
+        let (shared, _) = try wait(lease(&machine, "x"))
+        let (_, work) = try require(machine.withdraw(shared))
+        #expect(work.isEmpty)
+        let (own, ownWork) = try wait(lease(&machine, "y"))
+        let (_, other) = try wait(lease(&machine, "z"))
+        #expect(ownWork.isEmpty)
+        #expect(other.connect.count == 1)
+        // Two attempts, of which the waiter that stays needs one.
+        let (_, rest) = try require(machine.withdraw(own))
+        #expect(rest.isEmpty)
+        let last = try wait(lease(&machine, "w")).1
+        #expect(last.isEmpty)
+        let kept = machine.withdraw(attempt)
+        #expect(kept.isEmpty)
+        #expect(machine.total == 2)
+    }
+
+    @Test func whenItFailsTheWaiterGetsAnAttemptOfItsOwn() throws {
+        var machine = machine()
+        let attempt = try require(machine.preconnect(1, for: "a", at: .zero).first)
+        _ = lease(&machine, "x")
+        let (failed, work) = machine.failed(attempt)
+        #expect(failed == nil)
+        #expect(work.connect.count == 1)
+        let (other, _) = machine.failed(try #require(work.connect.first))
+        #expect(other == "x")
+        #expect(machine.total == 0)
+    }
+
+    @Test func whatIsNotWantedAnyMoreEnds() throws {
+        var machine = machine(all: 1)
+        let attempt = try require(machine.preconnect(1, for: "a", at: .zero).first)
+        let (_, starved) = try wait(lease(&machine, "x", "b"))
+        #expect(starved.isEmpty)
+        let work = machine.withdraw(attempt)
+        #expect(work.cancel == [attempt])
+        #expect(work.connect.map(\.key) == ["b"])
+        let again = machine.withdraw(attempt)
+        #expect(again.isEmpty)
+        guard case .refuse = machine.connected(attempt, Link("1"), on: loop, at: .zero) else { throw CancellationError() }
+    }
+
+    @Test func afterShutdownNoConnectionIsOpened() throws {
+        var machine = machine()
+        let attempts = machine.preconnect(2, for: "a", at: .zero)
+        let (_, work) = machine.shutDown()
+        #expect(Set(work.cancel) == Set(attempts))
+        let late = machine.preconnect(1, for: "a", at: .zero)
+        #expect(late.isEmpty)
+        #expect(machine.total == 0)
+    }
+
     // MARK: - Chance
 
     @Test(arguments: 0..<40) func anyOrderOfEventsKeepsTheBounds(seed: Int) throws {
@@ -303,6 +404,7 @@ import Testing
         let keys = ["a", "b", "c"]
         var (now, next) = (Duration.zero, 0)
         var attempts: Set<Machine.Attempt> = []
+        var preconnects: [Machine.Attempt] = []
         var busy: [(Link, String)] = []
         var idle: [(Link, String)] = []
         var tickets: [String: Machine.Ticket] = [:]
@@ -320,7 +422,13 @@ import Testing
 
         for _ in 0..<2_000 {
             now += .milliseconds(Int.random(in: 0...500, using: &random))
-            switch Int.random(in: 0..<8, using: &random) {
+            switch Int.random(in: 0..<9, using: &random) {
+            case 8:
+                let wanted = machine.preconnect(
+                    Int.random(in: 0...3, using: &random), for: keys.randomElement(using: &random) ?? "a", at: now)
+                for attempt in wanted { expect(attempts.insert(attempt).inserted) }
+                preconnects += wanted
+                if Bool.random(using: &random), let attempt = preconnects.popLast() { perform(machine.withdraw(attempt)) }
             case 0, 1, 2:
                 next += 1
                 let key = keys.randomElement(using: &random) ?? "a"

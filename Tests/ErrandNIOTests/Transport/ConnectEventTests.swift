@@ -180,7 +180,7 @@ extension NIOTransportTests {
             #expect(resolver.discarded.value == ["x.example"])
         }
 
-        @Test func aConnectionThatIsLostHasItsStepsOnceMore() async throws {
+        @Test func aConnectionThatIsLostIsFollowedByAnExchangeWithItsOwnSteps() async throws {
             let server = try RawServer { connection in
                 _ = try connection.readHead()
                 try connection.respond(body: Data("ok".utf8))
@@ -193,7 +193,7 @@ extension NIOTransportTests {
                 let url = "http://x.example:\(server.port)/"
                 _ = try await events(transport, url)
                 let second = try await events(transport, url)
-                let sent = "connectionAcquired requestHeadSent requestSent "
+                let sent = "connectionAcquired requestHeadSent requestSent end start "
                 #expect(second.kinds == sent + "dnsStart dnsEnd connectStart connectEnd " + Self.exchange)
                 let connections = second.all.compactMap(\.connection?.number)
                 #expect(connections == [1, 2])

@@ -86,6 +86,51 @@ extension NIOTransportTests {
             #expect(error?.message.contains("idleWrite is 100 ms") == true)
         }
 
+        @Test(arguments: [nil, Duration.seconds(30)])
+        func aServerThatRespondsAndThenDoesNotReadPassesTheLimitOfWriting(idleRead: Duration?) async throws {
+            let server = try RawServer(receiveBufferBytes: 4096) { connection in
+                _ = try connection.readHead()
+                try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nfour")
+                connection.pause(milliseconds: 2_000)
+            }
+            defer { server.stop() }
+            for body in [RequestBody.data(Data(count: 30_000_000)), .stream(length: nil) { _ in EndlessSource() }] {
+                let limits = PhaseTimeouts(idleRead: idleRead, idleWrite: .milliseconds(100))
+                let error = try await failure(server, limits, body: body) { response in
+                    #expect(response.status == .ok)
+                    var read = Data()
+                    do {
+                        for try await chunk in response.body { read += chunk }
+                    } catch {
+                        #expect(read == Data("four".utf8))
+                        throw error
+                    }
+                }
+                #expect(error?.code == .timedOut)
+                #expect(error?.phase == .send)
+                #expect(error?.message.contains("idleWrite is 100 ms") == true)
+                #expect(error?.response?.status == .ok)
+            }
+        }
+
+        @Test func aServerThatReadsDuringItsResponsePassesNoLimitOfWriting() async throws {
+            let server = try RawServer { connection in
+                let request = try connection.readHead()
+                try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nfour")
+                _ = try connection.readBody(of: request)
+                connection.pause(milliseconds: 250)
+                try connection.write("sixsix")
+                connection.waitForEnd()
+            }
+            defer { server.stop() }
+            try await withNIO { transport in
+                var request = try Request(.put, url: server.url(), body: .data(Data(count: 5_000_000)))
+                request.options.phaseTimeouts = .use(PhaseTimeouts(idleWrite: .milliseconds(150)))
+                let data = try await HTTPStack(transport).send(request).body.collect()
+                #expect(data == Data("foursixsix".utf8))
+            }
+        }
+
         @Test func aBodyMayTakeItsTimeToProduceBytes() async throws {
             let server = try RawServer.answering { connection, _, body in try connection.respond(body: body) }
             defer { server.stop() }
@@ -126,5 +171,11 @@ extension NIOTransportTests {
             }
         }
     }
+}
+
+/// Bytes without end, as fast as they are read.
+private struct EndlessSource: BodySource {
+    func next() async throws -> Data? { Task.isCancelled ? nil : Data(count: 50_000) }
+    func abandon() {}
 }
 #endif

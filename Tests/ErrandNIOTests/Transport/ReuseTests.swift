@@ -69,6 +69,46 @@ extension NIOTransportTests {
             #expect(requests.value == ["1 GET", "1 POST lost", "2 POST"])
         }
 
+        @Test(arguments: [true, false])
+        func aConnectionThatWasHeldBackReceivesItsNextResponse(isQueued: Bool) async throws {
+            let server = try RawServer { connection in
+                // The whole response comes before the end of the request. Its end arrives together with the bytes that are too many to be
+                // received before they are read.
+                let request = try connection.readHead()
+                try connection.respond(body: Data(count: 70_000), bodyIsSent: false)
+                try connection.write(Data(count: 60_000))
+                connection.pause(milliseconds: 50)
+                try connection.write(Data(count: 10_000))
+                _ = try connection.readBody(of: request)
+                while true {
+                    _ = try connection.readHead()
+                    try connection.respond(body: Data("ok".utf8))
+                }
+            }
+            defer { server.stop() }
+            try await withNIO {
+                $0.maxConnectionsPerOrigin = 1
+            } _: { transport in
+                let (chunks, input) = AsyncStream<Data>.makeStream()
+                input.yield(Data("beginning".utf8))
+                let url = server.url()
+                let response = try await transport.send(Request(.put, url: url, body: .stream(chunks)).within(.seconds(10)))
+                try await server.counts.wait("the response") { $0.bytesWritten > 70_000 }
+                try await Task.sleep(for: .milliseconds(50))
+                let next = Task {
+                    if !isQueued {
+                        try await poll("the first exchange to end", value: { response.exchange.outcome?.description }) { $0 == "complete" }
+                    }
+                    return try await transport.send(Request(.get, url: url).within(.seconds(2))).body.collect()
+                }
+                if isQueued { try await Task.sleep(for: .milliseconds(50)) }
+                input.finish()
+                #expect(try await next.value == Data("ok".utf8))
+                #expect(try await response.body.collect().count == 70_000)
+            }
+            #expect(server.counts.value.accepted == 1)
+        }
+
         @Test func aNewConnectionThatIsLostIsTheServersFailure() async throws {
             let server = try RawServer { connection in _ = try connection.readHead() }
             defer { server.stop() }

@@ -1,0 +1,129 @@
+#if NIO
+internal import ErrandCore
+internal import NIOCore
+internal import NIOFoundationEssentialsCompat
+
+/// A connection whose protocol was changed. It keeps its exchange, and its place in the pool, until it ends.
+extension HTTP1Handler {
+    /// The server changed the protocol (101).
+    ///
+    /// - Parameter rest: the bytes after the head, which belong to the new protocol.
+    func upgrade(_ head: ResponseHead, _ rest: ByteBuffer) throws {
+        guard let exchange = current?.exchange, let connection, let context else { return }
+        guard let upgrade = exchange.upgrade else { throw UnexpectedUpgrade.notRequested }
+        guard upgrade.isAccepted(by: head.response), machine.upgrade() else {
+            throw UnexpectedUpgrade.otherProtocol(requested: upgrade.protocolName)
+        }
+        exchange.events?.record(.responseHead, response: head.response)
+        let (input, output) = (ResponseStream(exchange, on: connection), UpgradedOutput())
+        // The deadline and the limits are those of HTTP.
+        current?.deadline = nil
+        current?.limit = nil
+        current?.head = head
+        current?.stream = input
+        current?.upload = .upgraded(output)
+        // The end of the server's direction must not end the other one. NIOSSL would then wait for the rest of a broken connection.
+        if !isSecure { try? context.channel.syncOptions?.setOption(.allowRemoteHalfClosure, value: true) }
+        receiveUpgraded(rest)
+        var response = Response(
+            head: head.response, body: ResponseBody(), request: exchange.request, exchange: input.lifetime,
+            upgrade: UpgradedStream(exchange, on: connection, input, output, head: head.response))
+        response.metadata.httpVersion = head.versionText
+        exchange.resume(returning: response)
+    }
+
+    // MARK: - Bytes
+
+    func receiveUpgraded(_ buffer: ByteBuffer) {
+        let count = buffer.readableBytes
+        // A slice must not pin a large buffer, so small ones are copied.
+        let strategy: ByteBuffer.ByteTransferStrategy = count < 16 * 1024 ? .copy : .noCopy
+        guard count > 0, let stream = current?.stream,
+            let chunk = buffer.getData(at: buffer.readerIndex, length: count, byteTransferStrategy: strategy)
+        else { return }
+        var batch = [chunk]
+        if stream.append(&batch) { isHeldBack = true }
+    }
+
+    /// Writes what was added to the stream.
+    func writeUpgraded(_ exchange: Exchange) {
+        guard let context, current?.exchange === exchange, case .upgraded(let output)? = current?.upload else { return }
+        let (chunks, ends) = output.take()
+        if !chunks.isEmpty {
+            var count = 0
+            for chunk in chunks {
+                count += chunk.count
+                context.write(wrapOutboundOut(ByteBuffer(bytes: chunk)), promise: nil)
+            }
+            flushUpgraded(exchange, context) { [count] _ in output.window.remove(count) }
+        }
+        guard ends, current?.exchange === exchange else { return }
+        // Ending a direction, after the other one has ended, closes the connection: all bytes must have left before.
+        flushUpgraded(exchange, context) { handler in
+            output.window.remove(1)
+            handler.endOutput(exchange)
+        }
+    }
+
+    /// Calls `body` when all that was written has left, unless the exchange has ended before.
+    private func flushUpgraded(_ exchange: Exchange, _ context: ChannelHandlerContext, _ body: @escaping (HTTP1Handler) -> Void) {
+        let promise = context.eventLoop.makePromise(of: Void.self)
+        // A failed write closes the connection, which ends the exchange.
+        promise.futureResult.assumeIsolated().whenSuccess {
+            if self.current?.exchange === exchange { body(self) }
+        }
+        context.writeAndFlush(wrapOutboundOut(ByteBuffer()), promise: promise)
+    }
+
+    // MARK: - The end
+
+    private func endOutput(_ exchange: Exchange) {
+        let isOver = machine.outputEnds()
+        guard isOver else {
+            context?.close(mode: .output, promise: nil)
+            return
+        }
+        end(exchange, because: nil)
+    }
+
+    /// The server has ended its direction of the connection.
+    func inputClosed() {
+        guard machine.isUpgraded, let exchange = current?.exchange else { return close() }
+        current?.stream?.complete(nil)
+        if machine.inputEnds() { end(exchange, because: nil) }
+    }
+
+    /// The stream was closed by its owner: the exchange is complete.
+    func closeUpgraded(_ exchange: Exchange) {
+        guard let current, current.exchange === exchange, let stream = current.stream else { return }
+        exchange.events?.record(.end)
+        stream.lifetime.end(.complete, sizes: current.sizes)
+        end(exchange, because: nil)
+    }
+
+    /// The connection is lost, or has ended as a whole.
+    func loseUpgraded(_ error: (any Error)?) {
+        guard let current, let position = machine.position else { return close() }
+        if error == nil, machine.endsInOrder(isSecure: isSecure) {
+            current.stream?.complete(nil)
+            end(current.exchange, because: nil)
+        } else {
+            end(current.exchange, because: failure(of: current, at: position, because: error))
+        }
+    }
+
+    /// Ends the stream of an exchange, which gets what was received before.
+    func settle(_ done: Current, upgraded output: UpgradedOutput, _ error: (any Error)?) {
+        guard let stream = done.stream else { return }
+        let exchange = done.exchange
+        let isComplete = error == nil && stream.isComplete
+        output.close(
+            because: error
+                ?? exchange.failure(
+                    .connectionLost, phase: .send, message: "the connection has ended", response: done.head?.response, delivery: .sent))
+        exchange.events?.record(.end, failure: isComplete ? nil : error ?? CancellationError())
+        stream.lifetime.end(isComplete ? .complete : error.map { .failed($0) } ?? .abandoned, sizes: done.sizes)
+        stream.fail(error ?? CancellationError())
+    }
+}
+#endif

@@ -1,0 +1,45 @@
+#if NIO
+internal import ErrandCore
+
+/// An upgrade in HTTP/1.1 ([RFC 9110, section 7.8](https://www.rfc-editor.org/rfc/rfc9110#section-7.8)).
+extension UpgradeRequest {
+    /// The reason why `request` can't ask for this protocol, in words; `nil` if it can.
+    func problem(of request: Request) -> String? {
+        guard request.body.isEmpty else { return "a request that changes the protocol can't have a body" }
+        let parts = protocolName.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+        let isProtocol = (1...2).contains(parts.count) && parts.allSatisfy { !$0.isEmpty && $0.allSatisfy(\.isTokenByte) }
+        return isProtocol ? nil : "the name of the protocol must be a token, with or without '/' and a version"
+    }
+
+    /// Returns a head that asks for this protocol. Its own options of `Connection` are kept, and its own `Upgrade` is replaced.
+    func added(to head: HTTPRequest) -> HTTPRequest {
+        var head = head
+        head.headerFields[.upgrade] = protocolName
+        let options = head.headerFields[.connection].flatMap { $0.isEmpty ? nil : $0 }
+        var isListed = false
+        if var options {
+            options.withUTF8 { bytes in bytes.forEachListElement { if $0.isText("upgrade") { isListed = true } } }
+        }
+        if !isListed { head.headerFields[.connection] = (options.map { $0 + ", " } ?? "") + "Upgrade" }
+        return head
+    }
+
+    /// Whether a 101 (Switching Protocols) names this protocol, and no other one. Case does not matter.
+    func isAccepted(by head: HTTPResponse) -> Bool {
+        head.headerFields[.upgrade]?.lowercased() == protocolName.lowercased()
+    }
+}
+
+/// The server changed the protocol, and the request does not allow that.
+enum UnexpectedUpgrade: SafelyDescribedError, Equatable {
+    case notRequested
+    case otherProtocol(requested: String)
+
+    var description: String {
+        switch self {
+        case .notRequested: "the server changed the protocol (101), and the request did not ask for that"
+        case .otherProtocol(let requested): "the server changed the protocol (101), but not to '\(requested)', which the request asks for"
+        }
+    }
+}
+#endif

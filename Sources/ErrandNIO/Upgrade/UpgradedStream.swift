@@ -1,0 +1,92 @@
+#if NIO
+internal import ErrandCore
+internal import Synchronization
+
+/// The bytes of a connection whose protocol was changed.
+///
+/// What is received is read as the body of a response is: at most 64 KiB are received before the first read, and at most 512 KiB are queued
+/// then. When the last reference to the stream goes away, the connection is closed.
+///
+/// Over TCP, each direction ends on its own. Over TLS, the end of the server's direction is the end of both
+/// ([RFC 5246, section 7.2.1](https://www.rfc-editor.org/rfc/rfc5246#section-7.2.1)); a connection that ends without a `close_notify` is a
+/// failure.
+final class UpgradedStream: DuplexStream, ReadyBodySource {
+    private let exchange: Exchange
+    private let connection: Connection
+    private let input: ResponseStream
+    private let output: UpgradedOutput
+    private let head: HTTPResponse
+    private let isClosed = Atomic(false)
+
+    init(_ exchange: Exchange, on connection: Connection, _ input: ResponseStream, _ output: UpgradedOutput, head: HTTPResponse) {
+        (self.exchange, self.connection, self.input, self.output, self.head) = (exchange, connection, input, output, head)
+    }
+
+    deinit {
+        if !isClosed.load(ordering: .relaxed) { connection.end(exchange, because: nil) }
+    }
+
+    private func failure(_ message: String) -> TransportError {
+        exchange.failure(.connectionLost, phase: .send, message: message, response: head, delivery: .sent)
+    }
+
+    // MARK: - Writing
+
+    /// Writes `data`. Returns when at most 256 KiB are on their way to the network.
+    ///
+    /// A call that is cancelled before it begins writes nothing. One that is cancelled while it waits has added all of `data`, which is
+    /// written after what was added before.
+    ///
+    /// - Throws: ``ErrandCore/TransportError`` with the code `connectionLost` when the stream has ended, or writing has; `CancellationError`.
+    func write(_ data: Data) async throws {
+        try Task.checkCancellation()
+        guard !data.isEmpty else { return }
+        try add(data.count) { try output.append(data) }
+        try await output.window.wait()
+    }
+
+    /// Adds bytes, or the end, to the output.
+    ///
+    /// - Parameters:
+    ///   - count: is counted before the connection can write them.
+    ///   - append: returns whether the connection must be notified.
+    private func add(_ count: Int, _ append: () throws -> Bool) throws {
+        try output.window.count(count)
+        do {
+            if try append() { connection.onLoop { [exchange] in $0.writeUpgraded(exchange) } }
+        } catch {
+            output.window.remove(count)
+            throw error
+        }
+    }
+
+    /// Ends writing, and returns when all that was written has been taken by the network. The other side may continue.
+    ///
+    /// - Throws: as ``write(_:)`` does, and for a second call.
+    func finishWriting() async throws {
+        try Task.checkCancellation()
+        // The end counts as one byte, and is the last to leave.
+        try add(1) { try output.appendEnd(failure("writing was finished before")) }
+        try await output.window.wait(upTo: 0)
+    }
+
+    /// Closes the connection. What was written and not taken by the network is lost. The exchange ends as complete.
+    func close() {
+        guard !isClosed.exchange(true, ordering: .relaxed) else { return }
+        let failure = failure("the stream was closed before")
+        output.close(because: failure)
+        connection.onLoop { [exchange] in $0.closeUpgraded(exchange) }
+    }
+
+    // MARK: - Reading
+
+    var incoming: any BodySource { self }
+
+    func next() async throws -> Data? { try await input.next() }
+    func takeReadyChunk() -> Data? { input.takeReadyChunk() }
+    /// Closes the connection.
+    func abandon() { input.abandon() }
+    /// Closes the connection; the exchange ends as failed.
+    func fail(with error: any Error) { input.fail(with: error) }
+}
+#endif

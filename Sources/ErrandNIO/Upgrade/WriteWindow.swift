@@ -1,0 +1,78 @@
+#if NIO
+internal import ErrandCore
+internal import Synchronization
+
+/// Holds the tasks that write to an upgraded connection, while the connection has more of their bytes than it can write.
+final class WriteWindow: Sendable {
+    /// How many bytes may be on their way to the network: 256 KiB.
+    static let limitBytes = 256 * 1024
+
+    private struct Waiter: Sendable {
+        let ticket: Ticket
+        let limitBytes: Int
+        let continuation: CheckedContinuation<Void, any Error>
+    }
+
+    private struct State: Sendable {
+        var bytes = 0
+        /// Why the window is closed; `nil` while it is open.
+        var failure: (any Error)?
+        var waiters: [Waiter] = []
+    }
+
+    private let state = Mutex(State())
+
+    /// Counts bytes before they can leave.
+    ///
+    /// - Throws: the error with which the window was closed.
+    func count(_ count: Int) throws {
+        try state.withLock { state in
+            if let failure = state.failure { throw failure }
+            state.bytes += count
+        }
+    }
+
+    /// Returns when no more bytes than `limitBytes` are on their way.
+    ///
+    /// - Throws: the error with which the window was closed before; `CancellationError` when the task is cancelled.
+    func wait(upTo limitBytes: Int = WriteWindow.limitBytes) async throws {
+        if state.withLock({ $0.bytes <= limitBytes }) { return }
+        try await parked { ticket, continuation in
+            state.withLock { state -> Result<Void, any Error>? in
+                if state.bytes <= limitBytes { return .success(()) }
+                if let failure = state.failure { return .failure(failure) }
+                if ticket.isCancelled { return .failure(CancellationError()) }
+                state.waiters.append(Waiter(ticket: ticket, limitBytes: limitBytes, continuation: continuation))
+                return nil
+            }
+        } leave: { ticket in
+            self.state.withLock { state in
+                ticket.isCancelled = true
+                return state.waiters.firstIndex { $0.ticket === ticket }.map { state.waiters.remove(at: $0).continuation }
+            }
+        }
+    }
+
+    /// These bytes have left.
+    func remove(_ count: Int) {
+        let woken = state.withLock { state -> [Waiter] in
+            state.bytes -= count
+            guard !state.waiters.isEmpty else { return [] }
+            let bytes = state.bytes
+            defer { state.waiters.removeAll { bytes <= $0.limitBytes } }
+            return state.waiters.filter { bytes <= $0.limitBytes }
+        }
+        for waiter in woken { waiter.continuation.resume() }
+    }
+
+    /// Ends every wait, and refuses further bytes.
+    func close(because failure: any Error = CancellationError()) {
+        let waiters = state.withLock { state in
+            if state.failure == nil { state.failure = failure }
+            defer { state.waiters = [] }
+            return state.waiters
+        }
+        for waiter in waiters { waiter.continuation.resume(throwing: failure) }
+    }
+}
+#endif

@@ -1,0 +1,86 @@
+#if NIO && MockServer
+import ErrandCore
+import ErrandNIO
+import Foundation
+import TestSupport
+import Testing
+
+extension NIOTransportTests {
+    /// Connections that are opened before they are needed.
+    @Suite(.timeLimit(.minutes(5))) struct PreconnectTests {
+        private func server() throws -> RawServer {
+            try RawServer.answering { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
+        }
+
+        @Test func requestsUseTheConnectionsThatWereOpened() async throws {
+            let server = try self.server()
+            defer { server.stop() }
+            try await withNIO { transport in
+                try await transport.preconnect(to: server.url("/any?path"), count: 2)
+                #expect(transport.openConnections.map(\.exchangesStarted) == [0, 0])
+                try await transport.preconnect(to: try Origin(server.url("")), count: 2)
+                try await transport.preconnect(to: server.url())
+                try await transport.preconnect(to: server.url(), count: 0)
+                for _ in 0..<3 {
+                    let data = try await transport.send(Request(.get, url: server.url()).within(.seconds(10))).body.collect()
+                    #expect(data == Data("ok".utf8))
+                }
+                #expect(transport.openConnections.count == 2)
+            }
+            #expect(server.counts.value.accepted == 2)
+        }
+
+        @Test func noMoreConnectionsThanAllowedAreOpened() async throws {
+            let server = try self.server()
+            defer { server.stop() }
+            try await withNIO {
+                $0.maxConnectionsPerOrigin = 3
+            } _: { transport in
+                try await transport.preconnect(to: server.url(), count: 10)
+                #expect(transport.openConnections.count == 3)
+            }
+        }
+
+        @Test func aRefusedConnectionIsAFailureWithoutARequest() async throws {
+            let port = try LoopbackPorts.refused()
+            try await withNIO { transport in
+                let error = await #expect(throws: TransportError.self) {
+                    try await transport.preconnect(to: "http://127.0.0.1:\(port)/", count: 2)
+                }
+                #expect(error?.code == .cannotConnect)
+                #expect(error?.phase == .connect)
+                #expect(error?.request == nil)
+                #expect(error?.description.contains("http://127.0.0.1:\(port)") == true)
+                #expect(error?.delivery == .notSent)
+                await #expect(throws: InvalidURLError.self) { try await transport.preconnect(to: "no URL") }
+            }
+        }
+
+        @Test(.enabled(if: ClientSockets.areKnown, Comment(rawValue: ClientSockets.unknown)))
+        func cancellingEndsTheAttempt() async throws {
+            let port = try HangingPort()
+            // Those that fill the queue.
+            let others = try ClientSockets.count(to: port.port)
+            try await withNIO { transport in
+                let task = Task { try await transport.preconnect(to: "http://127.0.0.1:\(port.port)", count: 2) }
+                try await poll("two attempts", value: { try ClientSockets.count(to: port.port) }) { $0 == others + 2 }
+                task.cancel()
+                await #expect(throws: CancellationError.self) { try await task.value }
+                try await poll("the attempts to end", value: { try ClientSockets.count(to: port.port) }) { $0 == others }
+            }
+        }
+
+        @Test func shuttingDownEndsTheAttempt() async throws {
+            let port = try HangingPort()
+            let transport = try NIOTransport(NIOTransport.Configuration())
+            let task = Task { try await transport.preconnect(to: "http://127.0.0.1:\(port.port)") }
+            try await Task.sleep(for: .milliseconds(50))
+            try await transport.shutdown()
+            let error = await #expect(throws: TransportError.self) { try await task.value }
+            #expect(error?.code == .shutDown)
+            let late = await #expect(throws: TransportError.self) { try await transport.preconnect(to: "http://127.0.0.1:\(port.port)") }
+            #expect(late?.code == .shutDown)
+        }
+    }
+}
+#endif

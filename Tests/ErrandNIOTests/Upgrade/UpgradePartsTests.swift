@@ -1,0 +1,93 @@
+#if NIO
+import ErrandCore
+import Foundation
+import Testing
+
+@testable import ErrandNIO
+
+/// The parts of an upgrade that need no socket.
+@Suite(.timeLimit(.minutes(5))) struct UpgradePartsTests {
+    struct Failure: Error, Equatable { let number: Int }
+
+    @Test(arguments: [
+        (nil, "Upgrade"), ("close", "close, Upgrade"), ("keep-alive, UPGRADE", "keep-alive, UPGRADE"), ("", "Upgrade"),
+    ])
+    func theFieldsOfTheRequestAreCompleted(options: String?, connection: String) {
+        var own: HTTPFields = [.accept: "*/*", .upgrade: "other"]
+        own[.connection] = options
+        let request = UpgradeRequest(protocolName: "websocket")
+        let head = request.added(to: HTTPRequest(method: .get, scheme: nil, authority: nil, path: "/", headerFields: own))
+        #expect(head.headerFields[values: .upgrade] == ["websocket"])
+        #expect(head.headerFields[values: .connection] == [connection])
+        #expect(head.headerFields[.accept] == "*/*")
+    }
+
+    @Test(arguments: [("WebSocket", true), ("websocket", true), ("websocket/13", false), ("websocket, h2c", false), ("", false)])
+    func onlyTheProtocolThatIsAskedForIsAccepted(value: String, isAccepted: Bool) {
+        let head = HTTPResponse(status: .switchingProtocols, headerFields: [.upgrade: value])
+        #expect(UpgradeRequest(protocolName: "websocket").isAccepted(by: head) == isAccepted)
+        #expect(!UpgradeRequest(protocolName: "websocket").isAccepted(by: HTTPResponse(status: .switchingProtocols)))
+    }
+
+    @Test func writesAreTakenTogetherInTheirOrder() throws {
+        var writes = UpgradedWrites()
+        expect(try writes.append(Data([1])))
+        expect(try !writes.append(Data([2])))
+        expect(try !writes.appendEnd(Failure(number: 1)))
+        let (chunks, ends) = writes.take()
+        #expect(chunks == [Data([1]), Data([2])])
+        #expect(ends)
+        let (none, endsAgain) = writes.take()
+        #expect(none.isEmpty && !endsAgain)
+    }
+
+    @Test func nothingIsAddedAfterTheEnd() throws {
+        var writes = UpgradedWrites()
+        expect(try writes.appendEnd(Failure(number: 1)))
+        #expect(throws: Failure(number: 1)) { _ = try writes.append(Data([1])) }
+        #expect(throws: Failure(number: 1)) { _ = try writes.appendEnd(Failure(number: 2)) }
+        writes.close(Failure(number: 3))
+        #expect(throws: Failure(number: 3)) { _ = try writes.append(Data([1])) }
+        let (chunks, ends) = writes.take()
+        #expect(chunks.isEmpty && !ends)
+    }
+
+    // MARK: - The window
+
+    @Test func aWindowHoldsEveryWriterUntilThereIsRoom() async throws {
+        let window = WriteWindow()
+        try window.count(WriteWindow.limitBytes + 30)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<3 { group.addTask { try await window.wait() } }
+            // The last one waits until everything has left.
+            group.addTask { try await window.wait(upTo: 0) }
+            try await Task.sleep(for: .milliseconds(20))
+            window.remove(30)
+            for _ in 0..<3 { try await group.next() }
+            window.remove(WriteWindow.limitBytes)
+            try await group.next()
+        }
+    }
+
+    @Test func aWriterThatIsCancelledLeavesTheOthersWaiting() async throws {
+        let window = WriteWindow()
+        try window.count(WriteWindow.limitBytes + 1)
+        let cancelled = Task { try await window.wait() }
+        let waiting = Task { try await window.wait() }
+        try await Task.sleep(for: .milliseconds(20))
+        cancelled.cancel()
+        await #expect(throws: CancellationError.self) { try await cancelled.value }
+        window.close(because: Failure(number: 1))
+        await #expect(throws: Failure(number: 1)) { try await waiting.value }
+        #expect(throws: Failure(number: 1)) { try window.count(1) }
+    }
+
+    @Test func whatHasLeftBeforeTheEndIsNoFailure() async throws {
+        let window = WriteWindow()
+        try window.count(1)
+        window.remove(1)
+        window.close(because: Failure(number: 1))
+        try await window.wait(upTo: 0)
+    }
+}
+#endif
