@@ -145,8 +145,7 @@ final class HTTP1Handler: ChannelDuplexHandler {
         do {
             try RequestEncoder.write(request.head, framing: body.framing, form: .origin, into: &outgoing)
         } catch {
-            exchange.resume(
-                throwing: exchange.failure(.invalidRequest, phase: .request, message: "\(error)", underlying: error, delivery: .notSent))
+            exchange.resume(throwing: exchange.unwritable(error))
             return release(connection)
         }
         _ = machine.begin()
