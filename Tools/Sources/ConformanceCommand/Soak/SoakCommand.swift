@@ -1,4 +1,5 @@
 import ArgumentParser
+import Foundation
 
 /// Many requests with faults and cancellations, and a look at what is left of them.
 struct SoakCommand: AsyncParsableCommand {
@@ -30,7 +31,8 @@ struct SoakCommand: AsyncParsableCommand {
 
     func run() async throws {
         let soak = Soak(requests: requests, seed: seed, concurrency: concurrency, maxGrowthBytes: maxGrowthMiB << 20)
-        let problems = try await soak.run { line in print(line) }
+        // At once, also into a pipe.
+        let problems = try await soak.run { line in FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
         for problem in problems { print("FAILED: \(problem)") }
         if !problems.isEmpty { throw ExitCode(1) }
     }
