@@ -6,10 +6,14 @@ import PackageDescription
 let package = Package(
     name: "errand-command",
     platforms: [.macOS(.v15)],
-    products: [.executable(name: "errand", targets: ["ErrandCommand"])],
+    products: [
+        .executable(name: "errand", targets: ["ErrandCommand"]),
+        .executable(name: "conformance", targets: ["ConformanceCommand"]),
+    ],
     dependencies: [
-        .package(name: "Errand", path: "..", traits: ["AsyncHTTPClient", "ServiceLifecycle", "Telemetry"]),
+        .package(name: "Errand", path: "..", traits: ["AsyncHTTPClient", "NIO", "ServiceLifecycle", "Telemetry"]),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-crypto", "3.12.3"..<"5.0.0"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
@@ -35,12 +39,27 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "Errand", package: "Errand"),
+                .product(name: "ErrandNIO", package: "Errand"),
                 .product(name: "ErrandRecording", package: "Errand"),
                 .product(name: "ErrandTesting", package: "Errand"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+            ]
+        ),
+        // What shows that the library does what it promises, against public test data and under load.
+        .executableTarget(
+            name: "ConformanceCommand",
+            dependencies: [
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "Errand", package: "Errand"),
+                .product(name: "ErrandNIO", package: "Errand"),
+                .product(name: "ErrandTesting", package: "Errand"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
             ]
         ),
         // Its README.md says what it is. A link at the root of the repository leads to it.
@@ -60,6 +79,12 @@ let package = Package(
                 "Examples", "DemoServer",
                 .product(name: "Errand", package: "Errand"),
                 .product(name: "Logging", package: "swift-log"),
+            ]
+        ),
+        .testTarget(
+            name: "ConformanceCommandTests",
+            dependencies: [
+                "ConformanceCommand", .product(name: "Crypto", package: "swift-crypto"),
             ]
         ),
         .testTarget(

@@ -70,7 +70,7 @@ def rows(scratch):
     yield "fail", n, ["-f", at(n, "/none")], r"status 4 +errand: GET \S+/none: 404 Not Found"
     port = at(n).rpartition(":")[2]
     yield "resolve", n, code + ["--resolve", f"nowhere.invalid:{port}:127.0.0.1", f"http://nowhere.invalid:{port}/a.txt"], "200"
-    yield "unix-socket", n, None, LATER + "--unix-socket"
+    yield "unix-socket", n, code + ["--unix-socket", env.get("NGINX_SOCK", ""), "http://nowhere.invalid/a.txt"], r"1\.1 200"
     yield "pause-in-body", n, [at(n, "/sleep")], "end"
     yield "slow-body", n, ["--max-time", "1", "-o", "/dev/null", at(n, "/slow/1m.bin")], "status 6 .*timed out while reading the body"
     yield "one-per-connection", n, None, "%{num_connects} is not shown; the command sends one request"

@@ -1,4 +1,4 @@
-#if AsyncHTTPClient
+#if AsyncHTTPClient && NIO
 internal import Errand
 internal import Foundation
 internal import TestSupport
@@ -10,8 +10,8 @@ extension AsyncHTTPClientTransportTests {
     struct BackPressureTests {
         private static let totalBytes = 64 * 1024 * 1024
 
-        @Test(arguments: [true, false])
-        func aServerThatDoesNotReadMakesTheProducerWait(isDeclared: Bool) async throws {
+        @Test(arguments: [true, false], TestedTransport.allCases)
+        func aServerThatDoesNotReadMakesTheProducerWait(isDeclared: Bool, by tested: TestedTransport) async throws {
             let mayRead = Watched(false)
             let received = Watched(0)
             let server = try RawServer(receiveBufferBytes: 64 * 1024) { connection in
@@ -22,7 +22,7 @@ extension AsyncHTTPClientTransportTests {
                 try connection.respond("201 Created")
             }
             defer { server.stop() }
-            try await withAHC { transport in
+            try await tested.run { transport in
                 let source = CountingBodySource(totalBytes: Self.totalBytes)
                 let body = RequestBody.stream(length: isDeclared ? Int64(Self.totalBytes) : nil) { _ in source }
                 async let sent = transport.send(Request(.put, url: server.url(), body: body))
@@ -34,7 +34,7 @@ extension AsyncHTTPClientTransportTests {
             }
         }
 
-        @Test func aSlowServerIsNotOverrun() async throws {
+        @Test(arguments: TestedTransport.allCases) func aSlowServerIsNotOverrun(by tested: TestedTransport) async throws {
             let furthest = Watched(0)
             let source = CountingBodySource(totalBytes: Self.totalBytes)
             let server = try RawServer(receiveBufferBytes: 64 * 1024) { connection in
@@ -46,7 +46,7 @@ extension AsyncHTTPClientTransportTests {
                 try connection.respond("201 Created")
             }
             defer { server.stop() }
-            try await withAHC { transport in
+            try await tested.run { transport in
                 let body = RequestBody.stream(length: Int64(Self.totalBytes)) { _ in source }
                 let response = try await transport.send(Request(.put, url: server.url(), body: body))
                 #expect(response.status == .created)
@@ -54,8 +54,8 @@ extension AsyncHTTPClientTransportTests {
             }
         }
 
-        @Test(arguments: [false, true])
-        func aReaderThatDoesNotReadMakesTheServerWait(hasReadOnce: Bool) async throws {
+        @Test(arguments: [false, true], TestedTransport.allCases)
+        func aReaderThatDoesNotReadMakesTheServerWait(hasReadOnce: Bool, by tested: TestedTransport) async throws {
             let stalledAt = Watched<Int?>(nil)
             let body = Data(count: Self.totalBytes)
             let server = try RawServer { connection in
@@ -67,7 +67,7 @@ extension AsyncHTTPClientTransportTests {
                 connection.waitForEnd()
             }
             defer { server.stop() }
-            try await withAHC { transport in
+            try await tested.run { transport in
                 let response = try await transport.send(Request(.get, url: server.url()))
                 var iterator = response.body.makeAsyncIterator()
                 var received = hasReadOnce ? try await iterator.next()?.count ?? 0 : 0
@@ -80,10 +80,10 @@ extension AsyncHTTPClientTransportTests {
             }
         }
 
-        @Test(.enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)))
-        func aResponseOfHTTP2ThatIsNotReadIsNotReceived() async throws {
+        @Test(.enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)), arguments: TestedTransport.allCases)
+        func aResponseOfHTTP2ThatIsNotReadIsNotReceived(by tested: TestedTransport) async throws {
             let nginx = try await NginxServer.shared()
-            try await withAHC {
+            try await tested.run {
                 $0.tls.extraRootsPEMFiles = [nginx.certificates.authority]
             } _: { transport in
                 let unread = try await transport.send(Request(.get, url: nginx.url("/5m", .tls)))

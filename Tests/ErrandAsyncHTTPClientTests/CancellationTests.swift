@@ -1,4 +1,4 @@
-#if AsyncHTTPClient
+#if AsyncHTTPClient && NIO
 internal import Errand
 internal import ErrandTesting
 internal import Foundation
@@ -17,10 +17,11 @@ extension AsyncHTTPClientTransportTests {
             #expect(ContinuousClock.now - started < .seconds(20), sourceLocation: sourceLocation)
         }
 
-        @Test func aTaskThatIsCancelledBeforehandSendsNothing() async throws {
+        @Test(arguments: TestedTransport.allCases) func aTaskThatIsCancelledBeforehandSendsNothing(by tested: TestedTransport) async throws
+        {
             let server = try RawServer { $0.waitForEnd() }
             defer { server.stop() }
-            try await withAHC { transport in
+            try await tested.run { transport in
                 let mayBegin = Watched(false)
                 let task = Task {
                     _ = try? await mayBegin.wait { $0 }
@@ -31,10 +32,10 @@ extension AsyncHTTPClientTransportTests {
             }
         }
 
-        @Test func whileConnecting() async throws {
+        @Test(arguments: TestedTransport.allCases) func whileConnecting(by tested: TestedTransport) async throws {
             let hanging = try HangingPort()
             // Shutdown waits for what still connects.
-            try await withAHC {
+            try await tested.run {
                 $0.connectTimeout = .seconds(1)
             } _: { transport in
                 let sink = RecordingEventSink()
@@ -50,13 +51,13 @@ extension AsyncHTTPClientTransportTests {
             }
         }
 
-        @Test func inTheHandshake() async throws {
+        @Test(arguments: TestedTransport.allCases) func inTheHandshake(by tested: TestedTransport) async throws {
             let server = try RawServer { connection in
                 _ = try connection.read()
                 connection.waitForEnd()
             }
             defer { server.stop() }
-            try await withAHC {
+            try await tested.run {
                 $0.connectTimeout = .seconds(1)
             } _: { transport in
                 let task = Task { try await transport.send(Request(.get, url: server.url(scheme: "https"))) }
@@ -65,14 +66,14 @@ extension AsyncHTTPClientTransportTests {
             }
         }
 
-        @Test func whileWaitingForATurn() async throws {
+        @Test(arguments: TestedTransport.allCases) func whileWaitingForATurn(by tested: TestedTransport) async throws {
             let server = try RawServer { connection in
                 try connection.readHead()
                 connection.waitForEnd()
             }
             defer { server.stop() }
-            try await withAHC {
-                $0.maxConnectionsPerHost = 1
+            try await tested.run {
+                $0.maxConnections = 1
             } _: { transport in
                 let first = Task { try await transport.send(Request(.get, url: server.url())) }
                 try await server.counts.wait { $0.requests == 1 }
@@ -87,13 +88,13 @@ extension AsyncHTTPClientTransportTests {
             }
         }
 
-        @Test func whileWaitingForTheHead() async throws {
+        @Test(arguments: TestedTransport.allCases) func whileWaitingForTheHead(by tested: TestedTransport) async throws {
             let server = try RawServer { connection in
                 try connection.readHead()
                 connection.waitForEnd()
             }
             defer { server.stop() }
-            try await withAHC { transport in
+            try await tested.run { transport in
                 let task = Task { try await transport.send(Request(.get, url: server.url())) }
                 try await server.counts.wait { $0.requests == 1 }
                 await cancel(task)
@@ -101,8 +102,8 @@ extension AsyncHTTPClientTransportTests {
             }
         }
 
-        @Test(arguments: [false, true])
-        func whileReadingTheBody(isLarge: Bool) async throws {
+        @Test(arguments: [false, true], TestedTransport.allCases)
+        func whileReadingTheBody(isLarge: Bool, by tested: TestedTransport) async throws {
             let server = try RawServer { connection in
                 try connection.readHead()
                 try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n")
@@ -110,7 +111,7 @@ extension AsyncHTTPClientTransportTests {
                 connection.waitForEnd()
             }
             defer { server.stop() }
-            try await withAHC { transport in
+            try await tested.run { transport in
                 let hasBegun = Watched(false)
                 let task = Task {
                     let response = try await transport.send(Request(.get, url: server.url()))
@@ -123,14 +124,14 @@ extension AsyncHTTPClientTransportTests {
         }
 
         /// Read in another task than the one that sent: the reader's cancellation counts.
-        @Test func aReaderInAnotherTask() async throws {
+        @Test(arguments: TestedTransport.allCases) func aReaderInAnotherTask(by tested: TestedTransport) async throws {
             let server = try RawServer { connection in
                 try connection.readHead()
                 try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nbegun")
                 connection.waitForEnd()
             }
             defer { server.stop() }
-            try await withAHC { transport in
+            try await tested.run { transport in
                 let response = try await transport.send(Request(.get, url: server.url()))
                 let hasBegun = Watched(false)
                 let task = Task {
@@ -143,7 +144,7 @@ extension AsyncHTTPClientTransportTests {
             }
         }
 
-        @Test func whileSendingToAServerThatDoesNotRead() async throws {
+        @Test(arguments: TestedTransport.allCases) func whileSendingToAServerThatDoesNotRead(by tested: TestedTransport) async throws {
             let mayEnd = Watched(false)
             let server = try RawServer(receiveBufferBytes: 64 * 1024) { connection in
                 try connection.readHead()
@@ -151,7 +152,7 @@ extension AsyncHTTPClientTransportTests {
                 connection.waitForEnd()
             }
             defer { server.stop() }
-            try await withAHC { transport in
+            try await tested.run { transport in
                 let source = CountingBodySource(totalBytes: 64 * 1024 * 1024)
                 let body = RequestBody.stream(length: 64 * 1024 * 1024) { _ in source }
                 let task = Task { try await transport.send(Request(.put, url: server.url(), body: body)) }
@@ -164,8 +165,8 @@ extension AsyncHTTPClientTransportTests {
         }
 
         /// A source that says at its cancellation that it is at its end, as `AsyncStream` does: what was sent must not pass for all.
-        @Test(arguments: [ScriptedBodySource.Then.hangs, .hangsAndEnds])
-        func whileTheSourceIsWaitedFor(then: ScriptedBodySource.Then) async throws {
+        @Test(arguments: [ScriptedBodySource.Then.hangs, .hangsAndEnds], TestedTransport.allCases)
+        func whileTheSourceIsWaitedFor(then: ScriptedBodySource.Then, by tested: TestedTransport) async throws {
             let wholeBodies = Watched(0)
             let server = try RawServer { connection in
                 let request = try connection.readHead()
@@ -173,7 +174,7 @@ extension AsyncHTTPClientTransportTests {
                 wholeBodies.change { $0 += 1 }
             }
             defer { server.stop() }
-            try await withAHC { transport in
+            try await tested.run { transport in
                 for round in 1...20 {
                     let source = ScriptedBodySource(then: then)
                     let task = Task { try await transport.send(Request(.put, url: server.url(), body: .stream { _ in source })) }

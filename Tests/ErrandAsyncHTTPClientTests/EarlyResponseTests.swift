@@ -1,4 +1,4 @@
-#if AsyncHTTPClient
+#if AsyncHTTPClient && NIO
 internal import Errand
 internal import Foundation
 internal import TestSupport
@@ -11,8 +11,9 @@ extension AsyncHTTPClientTransportTests {
         /// Large enough to fill every buffer on the way.
         private static let uploadBytes = 64 * 1024 * 1024
 
-        @Test(arguments: ["413 Content Too Large", "403 Forbidden", "503 Service Unavailable"], [0, 20])
-        func aRefusalBeforeTheBodyWasReadIsAResponse(status: String, bodyBytes: Int) async throws {
+        @Test(arguments: pairs(["413 Content Too Large", "403 Forbidden", "503 Service Unavailable"], [0, 20]), TestedTransport.allCases)
+        func aRefusalBeforeTheBodyWasReadIsAResponse(_ example: (String, Int), by tested: TestedTransport) async throws {
+            let (status, bodyBytes) = example
             let mayEnd = Watched(false)
             let server = try RawServer(receiveBufferBytes: 64 * 1024) { connection in
                 try connection.readHead()
@@ -21,7 +22,7 @@ extension AsyncHTTPClientTransportTests {
                 try mayEnd.waitBlocking { $0 }
             }
             defer { server.stop() }
-            try await withAHC { transport in
+            try await tested.run { transport in
                 let source = CountingBodySource(totalBytes: Self.uploadBytes)
                 let body = RequestBody.stream(length: Int64(Self.uploadBytes)) { _ in source }
                 let response = try await transport.send(Request(.put, url: server.url(), body: body))
@@ -36,7 +37,7 @@ extension AsyncHTTPClientTransportTests {
         }
 
         /// The upload stands still, since nobody reads it, when the refusal comes.
-        @Test func aRefusalWhileTheUploadWaitsIsAResponse() async throws {
+        @Test(arguments: TestedTransport.allCases) func aRefusalWhileTheUploadWaitsIsAResponse(by tested: TestedTransport) async throws {
             let mayAnswer = Watched(false)
             let server = try RawServer(receiveBufferBytes: 64 * 1024) { connection in
                 try connection.readHead()
@@ -46,7 +47,7 @@ extension AsyncHTTPClientTransportTests {
                 connection.waitForEnd()
             }
             defer { server.stop() }
-            try await withAHC { transport in
+            try await tested.run { transport in
                 let source = CountingBodySource(totalBytes: Self.uploadBytes)
                 let body = RequestBody.stream(length: Int64(Self.uploadBytes)) { _ in source }
                 async let sent = transport.send(Request(.put, url: server.url(), body: body))
@@ -62,8 +63,9 @@ extension AsyncHTTPClientTransportTests {
         }
 
         /// The end of the refusal comes by itself, behind its last bytes.
-        @Test(arguments: ["413 Content Too Large", "307 Temporary Redirect"], ["", "4\r\nlate\r\n"])
-        func aRefusalInChunksIsAResponse(status: String, chunks: String) async throws {
+        @Test(arguments: pairs(["413 Content Too Large", "307 Temporary Redirect"], ["", "4\r\nlate\r\n"]), TestedTransport.allCases)
+        func aRefusalInChunksIsAResponse(_ example: (String, String), by tested: TestedTransport) async throws {
+            let (status, chunks) = example
             let isRead = Watched(false)
             let server = try RawServer(receiveBufferBytes: 64 * 1024) { connection in
                 try connection.readHead()
@@ -73,7 +75,7 @@ extension AsyncHTTPClientTransportTests {
                 connection.waitForEnd()
             }
             defer { server.stop() }
-            try await withAHC { transport in
+            try await tested.run { transport in
                 let source = CountingBodySource(totalBytes: Self.uploadBytes)
                 let body = RequestBody.stream(length: Int64(Self.uploadBytes)) { _ in source }
                 let response = try await transport.send(Request(.put, url: server.url(), body: body).within(.seconds(10)))
@@ -88,10 +90,12 @@ extension AsyncHTTPClientTransportTests {
             }
         }
 
-        @Test(.enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)), arguments: [NginxServer.Listener.plain, .tls])
-        func nginxRefusesWhatIsTooLarge(listener: NginxServer.Listener) async throws {
+        @Test(
+            .enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)), arguments: [NginxServer.Listener.plain, .tls],
+            TestedTransport.allCases)
+        func nginxRefusesWhatIsTooLarge(listener: NginxServer.Listener, by tested: TestedTransport) async throws {
             let nginx = try await NginxServer.shared()
-            try await withAHC {
+            try await tested.run {
                 $0.tls.extraRootsPEMFiles = [nginx.certificates.authority]
             } _: { transport in
                 for _ in 0..<5 {
@@ -111,12 +115,14 @@ extension AsyncHTTPClientTransportTests {
 
         /// nginx answers at once what it answers by `return`, and drops the body; on HTTP/2 it resets the stream behind the response, and
         /// SwiftNIO drops a response that comes together with the reset.
-        @Test(.enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)), arguments: [NginxServer.Listener.plain, .tls])
-        func nginxAcceptsWhatItDoesNotRead(listener: NginxServer.Listener) async throws {
+        @Test(
+            .enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)), arguments: [NginxServer.Listener.plain, .tls],
+            TestedTransport.allCases)
+        func nginxAcceptsWhatItDoesNotRead(listener: NginxServer.Listener, by tested: TestedTransport) async throws {
             let nginx = try await NginxServer.shared()
-            try await withAHC {
+            try await tested.run {
                 $0.tls.extraRootsPEMFiles = [nginx.certificates.authority]
-                $0.maxConnectionsPerHost = 1
+                $0.maxConnections = 1
             } _: { transport in
                 for _ in 0..<5 {
                     let request = try Request(.post, url: nginx.url("/echo", listener), body: .data(Data(count: 8 * 1024 * 1024)))
@@ -133,10 +139,11 @@ extension AsyncHTTPClientTransportTests {
         }
 
         /// A success before the body was read: the rest is still sent, and the connection is not lost to the pool.
-        @Test(arguments: [
-            "Content-Length: 0\r\n\r\n", "Content-Length: 4\r\n\r\ndone", "Transfer-Encoding: chunked\r\n\r\n4\r\ndone\r\n0\r\n\r\n",
-        ])
-        func aSuccessBeforeTheBodyWasReadDoesNotEndTheUpload(answer: String) async throws {
+        @Test(
+            arguments: [
+                "Content-Length: 0\r\n\r\n", "Content-Length: 4\r\n\r\ndone", "Transfer-Encoding: chunked\r\n\r\n4\r\ndone\r\n0\r\n\r\n",
+            ], TestedTransport.allCases)
+        func aSuccessBeforeTheBodyWasReadDoesNotEndTheUpload(answer: String, by tested: TestedTransport) async throws {
             let received = Watched(0)
             let server = try RawServer(receiveBufferBytes: 64 * 1024) { connection in
                 while true {
@@ -147,8 +154,8 @@ extension AsyncHTTPClientTransportTests {
                 }
             }
             defer { server.stop() }
-            try await withAHC {
-                $0.maxConnectionsPerHost = 1
+            try await tested.run {
+                $0.maxConnections = 1
             } _: { transport in
                 let source = CountingBodySource(totalBytes: Self.uploadBytes)
                 let body = RequestBody.stream(length: Int64(Self.uploadBytes)) { _ in source }
@@ -164,7 +171,7 @@ extension AsyncHTTPClientTransportTests {
         }
 
         /// Both ways at once: what is sent comes back before all of it was sent.
-        @Test func aServerMayAnswerWhileItReads() async throws {
+        @Test(arguments: TestedTransport.allCases) func aServerMayAnswerWhileItReads(by tested: TestedTransport) async throws {
             let server = try RawServer { connection in
                 _ = try connection.readHead()
                 try connection.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
@@ -177,7 +184,7 @@ extension AsyncHTTPClientTransportTests {
                 connection.waitForEnd()
             }
             defer { server.stop() }
-            try await withAHC { transport in
+            try await tested.run { transport in
                 let (stream, continuation) = AsyncThrowingStream<Data, any Error>.makeStream()
                 let response = try await transport.send(Request(.post, url: server.url(), body: .stream(stream)).within(.seconds(10)))
                 var iterator = response.body.makeAsyncIterator()
@@ -192,8 +199,8 @@ extension AsyncHTTPClientTransportTests {
         }
 
         /// A success, and a connection that ends with the upload unread: nothing hangs, whatever is made of it.
-        @Test(arguments: [false, true])
-        func aSuccessWithAnEndBehindItDoesNotHang(isUploadAtRest: Bool) async throws {
+        @Test(arguments: [false, true], TestedTransport.allCases)
+        func aSuccessWithAnEndBehindItDoesNotHang(isUploadAtRest: Bool, by tested: TestedTransport) async throws {
             let mayAnswer = Watched(!isUploadAtRest)
             let server = try RawServer(receiveBufferBytes: 64 * 1024) { connection in
                 try connection.readHead()
@@ -201,7 +208,7 @@ extension AsyncHTTPClientTransportTests {
                 try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ndone")
             }
             defer { server.stop() }
-            try await withAHC { transport in
+            try await tested.run { transport in
                 let source = CountingBodySource(totalBytes: Self.uploadBytes)
                 let body = RequestBody.stream(length: Int64(Self.uploadBytes)) { _ in source }
                 async let sent = transport.send(Request(.put, url: server.url(), body: body))

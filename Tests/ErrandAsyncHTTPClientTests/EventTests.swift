@@ -1,4 +1,4 @@
-#if AsyncHTTPClient
+#if AsyncHTTPClient && NIO
 internal import Errand
 internal import ErrandConformance
 internal import ErrandTesting
@@ -26,11 +26,11 @@ extension AsyncHTTPClientTransportTests {
         /// Without the progress of the body.
         private func whole() async throws -> [ExchangeEvent.Kind] { try await kinds().filter { $0 != .responseBytesReceived } }
 
-        @Test(arguments: [RequestBody.empty, .data(Data.seeded(1_000)), .data(Data.seeded(500_000))])
-        func aWholeExchange(body: RequestBody) async throws {
+        @Test(arguments: [RequestBody.empty, .data(Data.seeded(1_000)), .data(Data.seeded(500_000))], TestedTransport.allCases)
+        func aWholeExchange(body: RequestBody, by tested: TestedTransport) async throws {
             let server = try RawServer.answering { connection, _, _ in try connection.respond(body: Data.seeded(300_000)) }
             defer { server.stop() }
-            try await withAHC { transport in
+            try await tested.run { transport in
                 let request = try Request(.post, url: server.url(), body: body).telling(sink)
                 let response = try await transport.send(request)
                 #expect(try await response.body.collect().count == 300_000)
@@ -46,9 +46,9 @@ extension AsyncHTTPClientTransportTests {
             }
         }
 
-        @Test func aRefusedConnection() async throws {
+        @Test(arguments: TestedTransport.allCases) func aRefusedConnection(by tested: TestedTransport) async throws {
             let port = try LoopbackPorts.refused()
-            try await withAHC { transport in
+            try await tested.run { transport in
                 let request = try Request(.get, url: "http://127.0.0.1:\(port)/").telling(sink)
                 _ = try await transportError { try await transport.send(request) }
                 #expect(try await kinds() == [.start, .end])
@@ -56,13 +56,13 @@ extension AsyncHTTPClientTransportTests {
             }
         }
 
-        @Test func aBodyThatBreaksOff() async throws {
+        @Test(arguments: TestedTransport.allCases) func aBodyThatBreaksOff(by tested: TestedTransport) async throws {
             let server = try RawServer { connection in
                 try connection.readHead()
                 try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nas far as here")
             }
             defer { server.stop() }
-            try await withAHC { transport in
+            try await tested.run { transport in
                 let response = try await transport.send(Request(.get, url: server.url()).telling(sink))
                 _ = try await transportError { try await response.body.collect() }
                 #expect(try await whole() == [.start, .connectionAcquired, .requestHeadSent, .requestSent, .responseHead, .end])
@@ -70,27 +70,27 @@ extension AsyncHTTPClientTransportTests {
             }
         }
 
-        @Test func aBodyThatIsGivenUp() async throws {
+        @Test(arguments: TestedTransport.allCases) func aBodyThatIsGivenUp(by tested: TestedTransport) async throws {
             let server = try RawServer { connection in
                 try connection.readHead()
                 try? connection.respond(body: Data(count: 16 * 1024 * 1024))
                 connection.waitForEnd()
             }
             defer { server.stop() }
-            try await withAHC { transport in
+            try await tested.run { transport in
                 let response = try await transport.send(Request(.get, url: server.url()).telling(sink))
                 response.body.abandon()
                 #expect(try await whole() == [.start, .connectionAcquired, .requestHeadSent, .requestSent, .responseHead, .end])
             }
         }
 
-        @Test func aCancelledExchange() async throws {
+        @Test(arguments: TestedTransport.allCases) func aCancelledExchange(by tested: TestedTransport) async throws {
             let server = try RawServer { connection in
                 try connection.readHead()
                 connection.waitForEnd()
             }
             defer { server.stop() }
-            try await withAHC { transport in
+            try await tested.run { transport in
                 let request = try Request(.get, url: server.url()).telling(sink)
                 let task = Task { try await transport.send(request) }
                 try await server.counts.wait { $0.requests == 1 }
@@ -103,12 +103,12 @@ extension AsyncHTTPClientTransportTests {
         }
 
         /// Wherever the cancellation falls, nothing comes behind the end.
-        @Test func cancelledAtAnyMoment() async throws {
+        @Test(arguments: TestedTransport.allCases) func cancelledAtAnyMoment(by tested: TestedTransport) async throws {
             let server = try RawServer.answering { connection, _, _ in try connection.respond(body: Data.seeded(100_000)) }
             defer { server.stop() }
             let whole: [ExchangeEvent.Kind] = [.start, .connectionAcquired, .requestHeadSent, .responseHead]
             var generator = SeededGenerator(seed: 5)
-            try await withAHC { transport in
+            try await tested.run { transport in
                 for _ in 0..<200 {
                     let sink = RecordingEventSink()
                     let request = try Request(.put, url: server.url(), body: .data(Data.seeded(100_000))).telling(sink)
@@ -129,14 +129,14 @@ extension AsyncHTTPClientTransportTests {
             }
         }
 
-        @Test func tellsNewConnectionsFromKeptOnes() async throws {
+        @Test(arguments: TestedTransport.allCases) func tellsNewConnectionsFromKeptOnes(by tested: TestedTransport) async throws {
             let server = try RawServer.answering { connection, request, _ in
                 #expect(!request.fields.contains { $0.name.hasPrefix("errand-exchange-") && $0.name != "errand-exchange-number" })
                 try connection.respond(body: Data("fine".utf8))
             }
             defer { server.stop() }
-            try await withAHC {
-                $0.maxConnectionsPerHost = 1
+            try await tested.run {
+                $0.maxConnections = 1
             } _: { transport in
                 let before = transport.openConnections.count
                 #expect(before == 0)
@@ -186,15 +186,15 @@ extension AsyncHTTPClientTransportTests {
         }
 
         /// A sink is not called under a lock: it may end the exchange that it hears of.
-        @Test(arguments: [ExchangeEvent.Kind.start, .requestHeadSent, .requestSent, .responseHead])
-        func aSinkMayCancelTheExchange(kind: ExchangeEvent.Kind) async throws {
+        @Test(arguments: [ExchangeEvent.Kind.start, .requestHeadSent, .requestSent, .responseHead], TestedTransport.allCases)
+        func aSinkMayCancelTheExchange(kind: ExchangeEvent.Kind, by tested: TestedTransport) async throws {
             let server = try RawServer { connection in
                 try connection.readHead()
                 try? connection.respond(body: Data(count: 16 * 1024 * 1024))
                 connection.waitForEnd()
             }
             defer { server.stop() }
-            try await withAHC { transport in
+            try await tested.run { transport in
                 let sink = CancellingEventSink(at: kind)
                 var request = try Request(.get, url: server.url())
                 request.options.eventSink = sink

@@ -1,4 +1,4 @@
-#if AsyncHTTPClient
+#if AsyncHTTPClient && NIO
 internal import Errand
 internal import ErrandTesting
 internal import Foundation
@@ -9,8 +9,8 @@ extension AsyncHTTPClientTransportTests {
     /// What goes wrong is told by a code, a phase, and whether the server may have acted.
     @Suite
     struct FailureTests {
-        @Test func anUnknownHostIsNotFound() async throws {
-            try await withAHC { transport in
+        @Test(arguments: TestedTransport.allCases) func anUnknownHostIsNotFound(by tested: TestedTransport) async throws {
+            try await tested.run { transport in
                 let failure = try await transportError { try await transport.send(Request(.get, url: "http://nowhere.invalid/")) }
                 #expect(failure.code == .cannotFindHost)
                 #expect(failure.phase == .connect)
@@ -21,10 +21,10 @@ extension AsyncHTTPClientTransportTests {
             }
         }
 
-        @Test(arguments: ["127.0.0.1", "localhost"])
-        func aRefusedPortIsToldOfAtOnce(host: String) async throws {
+        @Test(arguments: ["127.0.0.1", "localhost"], TestedTransport.allCases)
+        func aRefusedPortIsToldOfAtOnce(host: String, by tested: TestedTransport) async throws {
             let port = try LoopbackPorts.refused()
-            try await withAHC { transport in
+            try await tested.run { transport in
                 let failure = try await transportError { try await transport.send(Request(.get, url: "http://\(host):\(port)/")) }
                 #expect(try #require(failure.elapsed) < .seconds(8))
                 #expect(failure.code == .cannotConnect)
@@ -35,14 +35,14 @@ extension AsyncHTTPClientTransportTests {
             }
         }
 
-        @Test(arguments: [false, true])
-        func aConnectionThatEndsBeforeTheHeadIsLost(resets: Bool) async throws {
+        @Test(arguments: [false, true], TestedTransport.allCases)
+        func aConnectionThatEndsBeforeTheHeadIsLost(resets: Bool, by tested: TestedTransport) async throws {
             let server = try RawServer { connection in
                 try connection.readHead()
                 if resets { connection.resetAtEnd() }
             }
             defer { server.stop() }
-            try await withAHC { transport in
+            try await tested.run { transport in
                 let failure = try await transportError { try await transport.send(Request(.get, url: server.url())) }
                 #expect(failure.code == .connectionLost)
                 #expect(failure.phase == .response)
@@ -51,26 +51,28 @@ extension AsyncHTTPClientTransportTests {
             }
         }
 
-        @Test func aConnectionThatEndsWithinTheHeadIsLost() async throws {
+        @Test(arguments: TestedTransport.allCases) func aConnectionThatEndsWithinTheHeadIsLost(by tested: TestedTransport) async throws {
             let server = try RawServer { connection in
                 try connection.readHead()
                 try connection.write("HTTP/1.1 200 OK\r\nContent-Le")
             }
             defer { server.stop() }
-            try await withAHC { transport in
+            try await tested.run { transport in
                 let failure = try await transportError { try await transport.send(Request(.get, url: server.url())) }
                 #expect(failure.code == .connectionLost)
                 #expect(failure.delivery == .unknown)
             }
         }
 
-        @Test func aConnectionThatEndsWhileTheRequestIsSentIsLost() async throws {
+        @Test(arguments: TestedTransport.allCases) func aConnectionThatEndsWhileTheRequestIsSentIsLost(by tested: TestedTransport)
+            async throws
+        {
             let server = try RawServer(receiveBufferBytes: 64 * 1024) { connection in
                 try connection.readHead()
                 connection.resetAtEnd()
             }
             defer { server.stop() }
-            try await withAHC { transport in
+            try await tested.run { transport in
                 let source = CountingBodySource(totalBytes: 64 * 1024 * 1024)
                 let body = RequestBody.stream(length: 64 * 1024 * 1024) { _ in source }
                 let failure = try await transportError { try await transport.send(Request(.put, url: server.url(), body: body)) }
@@ -81,12 +83,14 @@ extension AsyncHTTPClientTransportTests {
         }
 
         @Test(
-            arguments: [
-                "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nas far as here",
-                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\ne\r\nas far as here\r\n",
-                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n64\r\nas far as here",
-            ], [false, true])
-        func aBodyThatBreaksOffIsLostBehindWhatCame(answer: String, resets: Bool) async throws {
+            arguments: pairs(
+                [
+                    "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nas far as here",
+                    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\ne\r\nas far as here\r\n",
+                    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n64\r\nas far as here",
+                ], [false, true]), TestedTransport.allCases)
+        func aBodyThatBreaksOffIsLostBehindWhatCame(_ example: (String, Bool), by tested: TestedTransport) async throws {
+            let (answer, resets) = example
             let isRead = Watched(false)
             let server = try RawServer { connection in
                 try connection.readHead()
@@ -98,7 +102,7 @@ extension AsyncHTTPClientTransportTests {
                 }
             }
             defer { server.stop() }
-            try await withAHC { transport in
+            try await tested.run { transport in
                 let response = try await transport.send(Request(.get, url: server.url()))
                 var received = Data()
                 let failure = try await transportError {
@@ -117,7 +121,8 @@ extension AsyncHTTPClientTransportTests {
         }
 
         /// What had been read ahead is read, and never anything else; the client drops what it had not handed on by then.
-        @Test func whatCameOfALargeBodyBeforeItBrokeOffIsRead() async throws {
+        @Test(arguments: TestedTransport.allCases) func whatCameOfALargeBodyBeforeItBrokeOffIsRead(by tested: TestedTransport) async throws
+        {
             let content = Data.seeded(1_000_000)
             let server = try RawServer { connection in
                 try connection.readHead()
@@ -125,7 +130,7 @@ extension AsyncHTTPClientTransportTests {
                 try connection.write(content)
             }
             defer { server.stop() }
-            try await withAHC { transport in
+            try await tested.run { transport in
                 let response = try await transport.send(Request(.get, url: server.url()))
                 try await server.counts.wait { $0.bytesWritten > content.count && $0.open == 0 }
                 var received = Data()
@@ -138,20 +143,21 @@ extension AsyncHTTPClientTransportTests {
             }
         }
 
-        @Test(arguments: [
-            "220 mail.example ESMTP\r\n", "<html>no</html>\r\n\r\n", "\0\u{1}\u{2}\u{3}\u{4}\u{5}\u{6}\u{7}", "HTTP/1.1 abc OK\r\n\r\n",
-            "HTTP/1.1 099 Odd\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n",
-            "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", "HTTP/1.1 200 OK\r\nBad Name: x\r\n\r\n",
-            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nnothing\r\n",
-        ])
-        func whatIsNotHTTPIsRefused(answer: String) async throws {
+        @Test(
+            arguments: [
+                "220 mail.example ESMTP\r\n", "<html>no</html>\r\n\r\n", "\0\u{1}\u{2}\u{3}\u{4}\u{5}\u{6}\u{7}", "HTTP/1.1 abc OK\r\n\r\n",
+                "HTTP/1.1 099 Odd\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n",
+                "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", "HTTP/1.1 200 OK\r\nBad Name: x\r\n\r\n",
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nnothing\r\n",
+            ], TestedTransport.allCases)
+        func whatIsNotHTTPIsRefused(answer: String, by tested: TestedTransport) async throws {
             let server = try RawServer { connection in
                 try connection.readHead()
                 try connection.write(answer)
                 connection.waitForEnd()
             }
             defer { server.stop() }
-            try await withAHC { transport in
+            try await tested.run { transport in
                 let failure = try await transportError {
                     let response = try await transport.send(Request(.get, url: server.url()).within(.seconds(3)))
                     return try await response.body.collect()
@@ -164,8 +170,8 @@ extension AsyncHTTPClientTransportTests {
         }
 
         /// Responses with octets changed, left out, doubled, cut off: each is read or refused, and none hangs or ends the process.
-        @Test(arguments: [UInt64(1), 2, 3])
-        func noOctetOfAResponseDoesHarm(seed: UInt64) async throws {
+        @Test(arguments: [UInt64(1), 2, 3], TestedTransport.allCases)
+        func noOctetOfAResponseDoesHarm(seed: UInt64, by tested: TestedTransport) async throws {
             let whole = [
                 "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-A: b\r\n\r\nwhole",
                 "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nwho\r\n2\r\nle\r\n0\r\nX-T: x\r\n\r\n",
@@ -194,7 +200,7 @@ extension AsyncHTTPClientTransportTests {
                 try connection.write(bytes.value)
             }
             defer { server.stop() }
-            try await withAHC { transport in
+            try await tested.run { transport in
                 var (read, failed) = (0, 0)
                 for _ in 0..<300 {
                     do {
@@ -211,14 +217,14 @@ extension AsyncHTTPClientTransportTests {
         }
 
         /// The body is what was declared; the rest is nobody's answer, and the connection is not used again.
-        @Test func whatComesBehindABodyIsNotAnotherResponse() async throws {
+        @Test(arguments: TestedTransport.allCases) func whatComesBehindABodyIsNotAnotherResponse(by tested: TestedTransport) async throws {
             let server = try RawServer { connection in
                 try connection.readHead()
                 try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfourHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil")
                 connection.waitForEnd()
             }
             defer { server.stop() }
-            try await withAHC { transport in
+            try await tested.run { transport in
                 for _ in 0..<3 {
                     let response = try await sendUntilSent(Request(.get, url: server.url()).within(.seconds(3)), by: transport)
                     #expect(String(decoding: try await response.body.collect(), as: UTF8.self) == "four")
@@ -228,10 +234,10 @@ extension AsyncHTTPClientTransportTests {
             }
         }
 
-        @Test func afterShutdownNothingIsSent() async throws {
+        @Test(arguments: TestedTransport.allCases) func afterShutdownNothingIsSent(by tested: TestedTransport) async throws {
             let server = try RawServer.answering { connection, _, _ in try connection.respond() }
             defer { server.stop() }
-            let transport = AsyncHTTPClientTransport()
+            let transport = try tested.make()
             #expect(try await transport.send(Request(.get, url: server.url())).status == .ok)
             try await transport.shutdown()
             let failure = try await transportError { try await transport.send(Request(.get, url: server.url())) }
@@ -240,14 +246,14 @@ extension AsyncHTTPClientTransportTests {
             #expect(server.counts.value.requests == 1)
         }
 
-        @Test func shutdownFailsWhatIsUnderWay() async throws {
+        @Test(arguments: TestedTransport.allCases) func shutdownFailsWhatIsUnderWay(by tested: TestedTransport) async throws {
             let server = try RawServer { connection in
                 let request = try connection.readHead()
                 if request.target == "/body" { try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nas far as here") }
                 connection.waitForEnd()
             }
             defer { server.stop() }
-            let transport = AsyncHTTPClientTransport()
+            let transport = try tested.make()
             let head = Task { try await transport.send(Request(.get, url: server.url("/head"))) }
             let sink = RecordingEventSink()
             let body = Task {

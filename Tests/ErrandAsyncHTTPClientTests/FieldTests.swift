@@ -1,4 +1,4 @@
-#if AsyncHTTPClient
+#if AsyncHTTPClient && NIO
 internal import Errand
 internal import Foundation
 internal import TestSupport
@@ -8,14 +8,16 @@ extension AsyncHTTPClientTransportTests {
     /// Fields cross the wire as they are.
     @Suite
     struct FieldTests {
-        private func exchange(_ request: (String) throws -> Request, answer: String) async throws -> (RawRequest, Response) {
+        private func exchange(by tested: TestedTransport, _ request: (String) throws -> Request, answer: String) async throws -> (
+            RawRequest, Response
+        ) {
             let seen = Watched<RawRequest?>(nil)
             let server = try RawServer.answering { connection, request, _ in
                 seen.change { $0 = request }
                 try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\(answer)\r\n")
             }
             defer { server.stop() }
-            return try await withAHC { transport in
+            return try await tested.run { transport in
                 let response = try await transport.send(request(server.url("/path?a=b")))
                 return (try #require(seen.value), response)
             }
@@ -23,9 +25,12 @@ extension AsyncHTTPClientTransportTests {
 
         private func name(_ text: String) throws -> HTTPField.Name { try #require(HTTPField.Name(text)) }
 
-        @Test func whatIsSentArrivesInOrderAndAsOftenAsItIsSent() async throws {
+        @Test(arguments: TestedTransport.allCases) func whatIsSentArrivesInOrderAndAsOftenAsItIsSent(by tested: TestedTransport)
+            async throws
+        {
             let (twice, empty, text) = (try name("X-Twice"), try name("X-Empty"), try name("X-Text"))
             let (seen, _) = try await exchange(
+                by: tested,
                 { url in
                     var fields = HTTPFields()
                     fields.append(HTTPField(name: twice, value: "one, with a comma"))
@@ -48,21 +53,23 @@ extension AsyncHTTPClientTransportTests {
         }
 
         /// Nothing is added that was not asked for, but what the message needs.
-        @Test func aBareRequestHasAHostAlone() async throws {
-            let (seen, _) = try await exchange({ try Request(.get, url: $0) }, answer: "")
+        @Test(arguments: TestedTransport.allCases) func aBareRequestHasAHostAlone(by tested: TestedTransport) async throws {
+            let (seen, _) = try await exchange(by: tested, { try Request(.get, url: $0) }, answer: "")
             #expect(seen.fields.map { $0.name.lowercased() } == ["host"])
         }
 
-        @Test func aHostOfTheCallersOwnIsSent() async throws {
+        @Test(arguments: TestedTransport.allCases) func aHostOfTheCallersOwnIsSent(by tested: TestedTransport) async throws {
             let host = try name("Host")
-            let (seen, _) = try await exchange({ try Request(.get, url: $0, headers: [host: "virtual.example"]) }, answer: "")
+            let (seen, _) = try await exchange(by: tested, { try Request(.get, url: $0, headers: [host: "virtual.example"]) }, answer: "")
             #expect(seen.values("host") == ["virtual.example"])
         }
 
-        @Test func whatIsReceivedIsReadInOrderAndAsOftenAsItCame() async throws {
+        @Test(arguments: TestedTransport.allCases) func whatIsReceivedIsReadInOrderAndAsOftenAsItCame(by tested: TestedTransport)
+            async throws
+        {
             let answer =
                 "X-Twice: one, with a comma\r\nX-Empty:\r\nx-twice:   two  \r\nX-Text: Grüße 日本\r\nSet-Cookie: a=b\r\nSet-Cookie: c=d\r\n"
-            let (_, response) = try await exchange({ try Request(.get, url: $0) }, answer: answer)
+            let (_, response) = try await exchange(by: tested, { try Request(.get, url: $0) }, answer: answer)
             #expect(response.headers[values: try name("X-Twice")] == ["one, with a comma", "two"])
             #expect(response.headers[values: try name("X-Empty")] == [""])
             #expect(response.headers[try name("X-Text")] == "Grüße 日本")
@@ -70,22 +77,22 @@ extension AsyncHTTPClientTransportTests {
         }
 
         /// Octets that are no UTF-8 do not break the response; SwiftNIO reads them as U+FFFD.
-        @Test func octetsThatAreNoTextDoNotBreakAResponse() async throws {
+        @Test(arguments: TestedTransport.allCases) func octetsThatAreNoTextDoNotBreakAResponse(by tested: TestedTransport) async throws {
             let server = try RawServer.answering { connection, _, _ in
                 try connection.write(Array("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX-Text: caf".utf8) + [0xE9] + Array("\r\n\r\n".utf8))
             }
             defer { server.stop() }
-            try await withAHC { transport in
+            try await tested.run { transport in
                 let response = try await transport.send(Request(.get, url: server.url()))
                 let value = try #require(response.headers[try name("X-Text")])
                 #expect(value.hasPrefix("caf") && value.count == 4, "\(value)")
             }
         }
 
-        @Test(.enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)))
-        func fieldsOfHTTP2AreReadAlike() async throws {
+        @Test(.enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)), arguments: TestedTransport.allCases)
+        func fieldsOfHTTP2AreReadAlike(by tested: TestedTransport) async throws {
             let nginx = try await NginxServer.shared()
-            try await withAHC {
+            try await tested.run {
                 $0.tls.extraRootsPEMFiles = [nginx.certificates.authority]
             } _: { transport in
                 for listener in [NginxServer.Listener.plain, .tls] {
@@ -97,9 +104,10 @@ extension AsyncHTTPClientTransportTests {
         }
 
         /// Nothing in a field may end its line (RFC 9110, 5.5).
-        @Test func aFieldCannotSmuggleAnother() async throws {
+        @Test(arguments: TestedTransport.allCases) func aFieldCannotSmuggleAnother(by tested: TestedTransport) async throws {
             let field = try name("X-Text")
             let (seen, _) = try await exchange(
+                by: tested,
                 { url in
                     try Request(.get, url: url, headers: [field: "a\r\nX-Smuggled: b\r\n\r\nGET /other HTTP/1.1"])
                 }, answer: "")

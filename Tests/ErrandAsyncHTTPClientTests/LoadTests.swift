@@ -1,4 +1,4 @@
-#if AsyncHTTPClient
+#if AsyncHTTPClient && NIO
 internal import Errand
 internal import ErrandTesting
 internal import Foundation
@@ -19,8 +19,8 @@ extension AsyncHTTPClientTransportTests {
             var open = Set(0..<LoadTests.count)
         }
 
-        @Test(arguments: [UInt64(1), 2])
-        func fiveHundredRequestsOfWhichHalfAreCancelled(seed: UInt64) async throws {
+        @Test(arguments: [UInt64(1), 2], TestedTransport.allCases)
+        func fiveHundredRequestsOfWhichHalfAreCancelled(seed: UInt64, by tested: TestedTransport) async throws {
             let server = try RawServer { connection in
                 while true {
                     let request = try connection.readHead()
@@ -55,13 +55,11 @@ extension AsyncHTTPClientTransportTests {
             // Other tests may use the same nginx.
             let rawPort = server.port
 
-            let transport = try { () throws -> AsyncHTTPClientTransport in
-                var configuration = AsyncHTTPClientTransport.Configuration()
-                configuration.maxConnectionsPerHost = 16
-                configuration.allowsHTTP2 = false
-                if let nginx { configuration.tls.extraRootsPEMFiles = [nginx.certificates.authority] }
-                return try AsyncHTTPClientTransport(configuration)
-            }()
+            let transport = try tested.make {
+                $0.maxConnections = 16
+                $0.allowsHTTP2 = false
+                if let nginx { $0.tls.extraRootsPEMFiles = [nginx.certificates.authority] }
+            }
             let sinks = (0..<Self.count).map { _ in RecordingEventSink() }
             let outcomes = Watched(Outcomes())
             var generator = SeededGenerator(seed: seed)

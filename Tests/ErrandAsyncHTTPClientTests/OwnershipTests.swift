@@ -1,4 +1,4 @@
-#if AsyncHTTPClient
+#if AsyncHTTPClient && NIO
 internal import AsyncHTTPClient
 internal import Errand
 internal import Foundation
@@ -42,11 +42,13 @@ extension AsyncHTTPClientTransportTests {
             #expect(failure.delivery == .notSent)
         }
 
-        @Test func aClientOfItsOwnIsShutDownWhenTheTransportGoesAway() async throws {
+        @Test(arguments: TestedTransport.allCases) func aClientOfItsOwnIsShutDownWhenTheTransportGoesAway(by tested: TestedTransport)
+            async throws
+        {
             let server = try answeringServer()
             defer { server.stop() }
             func use() async throws {
-                let transport = AsyncHTTPClientTransport()
+                let transport = try tested.make()
                 let copy = transport
                 _ = try await copy.send(Request(.get, url: server.url())).body.collect()
                 #expect(server.counts.value.open == 1)
@@ -55,14 +57,14 @@ extension AsyncHTTPClientTransportTests {
             try await server.counts.wait("its connection to be closed") { $0.open == 0 }
         }
 
-        @Test func aTransportThatWasNeverUsedGoesAway() async throws {
-            for _ in 0..<20 { _ = AsyncHTTPClientTransport() }
-            let transport = AsyncHTTPClientTransport()
+        @Test(arguments: TestedTransport.allCases) func aTransportThatWasNeverUsedGoesAway(by tested: TestedTransport) async throws {
+            for _ in 0..<20 { _ = try tested.make() }
+            let transport = try tested.make()
             try await transport.shutdown()
         }
 
         /// Whoever has a response can read it, whatever became of the transport.
-        @Test func aResponseOutlivesTheTransport() async throws {
+        @Test(arguments: TestedTransport.allCases) func aResponseOutlivesTheTransport(by tested: TestedTransport) async throws {
             let mayGoOn = Watched(false)
             let body = Data.seeded(4 * 1024 * 1024)
             let server = try RawServer { connection in
@@ -74,7 +76,7 @@ extension AsyncHTTPClientTransportTests {
             }
             defer { server.stop() }
             func send() async throws -> Response {
-                try await AsyncHTTPClientTransport().send(Request(.get, url: server.url()))
+                try await tested.make().send(Request(.get, url: server.url()))
             }
             let response = try await send()
             mayGoOn.change { $0 = true }

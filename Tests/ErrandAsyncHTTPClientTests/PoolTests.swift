@@ -1,4 +1,4 @@
-#if AsyncHTTPClient
+#if AsyncHTTPClient && NIO
 internal import Errand
 internal import Foundation
 internal import TestSupport
@@ -8,10 +8,10 @@ extension AsyncHTTPClientTransportTests {
     /// Connections are kept, shared and let go.
     @Suite
     struct PoolTests {
-        @Test(.enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)))
-        func requestsAfterEachOtherShareAConnection() async throws {
+        @Test(.enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)), arguments: TestedTransport.allCases)
+        func requestsAfterEachOtherShareAConnection(by tested: TestedTransport) async throws {
             let nginx = try await NginxServer.shared()
-            try await withAHC { transport in
+            try await tested.run { transport in
                 var connections: [String?] = []
                 for count in 1...5 {
                     let response = try await transport.send(Request(.get, url: nginx.url("/300k")))
@@ -24,10 +24,10 @@ extension AsyncHTTPClientTransportTests {
             }
         }
 
-        @Test(.enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)))
-        func aServerThatClosesAfterEachRequestIsServedByNewConnections() async throws {
+        @Test(.enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)), arguments: TestedTransport.allCases)
+        func aServerThatClosesAfterEachRequestIsServedByNewConnections(by tested: TestedTransport) async throws {
             let nginx = try await NginxServer.shared()
-            try await withAHC { transport in
+            try await tested.run { transport in
                 var connections: Set<String?> = []
                 for _ in 0..<10 {
                     let response = try await transport.send(Request(.get, url: nginx.url("/small", .once)))
@@ -38,16 +38,16 @@ extension AsyncHTTPClientTransportTests {
             }
         }
 
-        @Test(arguments: [1, 3])
-        func noMoreConnectionsThanAllowedAreOpened(limit: Int) async throws {
+        @Test(arguments: [1, 3], TestedTransport.allCases)
+        func noMoreConnectionsThanAllowedAreOpened(limit: Int, by tested: TestedTransport) async throws {
             let mayAnswer = Watched(false)
             let server = try RawServer.answering { connection, _, _ in
                 try mayAnswer.waitBlocking { $0 }
                 try connection.respond(body: Data("ok".utf8))
             }
             defer { server.stop() }
-            try await withAHC {
-                $0.maxConnectionsPerHost = limit
+            try await tested.run {
+                $0.maxConnections = limit
             } _: { transport in
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     for _ in 0..<12 {
@@ -65,14 +65,14 @@ extension AsyncHTTPClientTransportTests {
             }
         }
 
-        @Test(.enabled(if: ClientSockets.areKnown, Comment(rawValue: ClientSockets.unknown)))
-        func aConnectionThatTheServerClosedIsNotUsedAgain() async throws {
+        @Test(.enabled(if: ClientSockets.areKnown, Comment(rawValue: ClientSockets.unknown)), arguments: TestedTransport.allCases)
+        func aConnectionThatTheServerClosedIsNotUsedAgain(by tested: TestedTransport) async throws {
             let server = try RawServer { connection in
                 try connection.readHead()
                 try connection.respond(body: Data("\(connection.number)".utf8))
             }
             defer { server.stop() }
-            try await withAHC { transport in
+            try await tested.run { transport in
                 for number in 1...3 {
                     let response = try await transport.send(Request(.get, url: server.url()))
                     #expect(String(decoding: try await response.body.collect(), as: UTF8.self) == "\(number)")
@@ -82,10 +82,10 @@ extension AsyncHTTPClientTransportTests {
             }
         }
 
-        @Test func aConnectionThatIsNotUsedIsClosedInTime() async throws {
+        @Test(arguments: TestedTransport.allCases) func aConnectionThatIsNotUsedIsClosedInTime(by tested: TestedTransport) async throws {
             let server = try RawServer.answering { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
             defer { server.stop() }
-            try await withAHC {
+            try await tested.run {
                 $0.idleTimeout = .milliseconds(200)
             } _: { transport in
                 _ = try await transport.send(Request(.get, url: server.url())).body.collect()
@@ -96,12 +96,14 @@ extension AsyncHTTPClientTransportTests {
 
         // MARK: Responses that nobody reads
 
-        @Test func aSmallResponseEndsUnreadAndFreesItsConnection() async throws {
+        @Test(arguments: TestedTransport.allCases) func aSmallResponseEndsUnreadAndFreesItsConnection(by tested: TestedTransport)
+            async throws
+        {
             let body = Data.seeded(30 * 1024)
             let server = try RawServer.answering { connection, _, _ in try connection.respond(body: body) }
             defer { server.stop() }
-            try await withAHC {
-                $0.maxConnectionsPerHost = 1
+            try await tested.run {
+                $0.maxConnections = 1
             } _: { transport in
                 let first = try await transport.send(Request(.get, url: server.url()))
                 #expect(try await first.end().isComplete)
@@ -113,12 +115,12 @@ extension AsyncHTTPClientTransportTests {
             }
         }
 
-        @Test func aLargeResponseThatIsGivenUpFreesItsTurn() async throws {
+        @Test(arguments: TestedTransport.allCases) func aLargeResponseThatIsGivenUpFreesItsTurn(by tested: TestedTransport) async throws {
             let body = Data(count: 16 * 1024 * 1024)
             let server = try RawServer.answering { connection, _, _ in try connection.respond(body: body) }
             defer { server.stop() }
-            try await withAHC {
-                $0.maxConnectionsPerHost = 1
+            try await tested.run {
+                $0.maxConnections = 1
             } _: { transport in
                 let first = try await transport.send(Request(.get, url: server.url()))
                 first.body.abandon()
@@ -134,8 +136,8 @@ extension AsyncHTTPClientTransportTests {
             case dropsTheResponse, readsHalfAndBreaks, dropsTheIterator, withResponse, withResponseThatThrows, collectsUpToALimit
         }
 
-        @Test(arguments: Leaver.allCases)
-        func aBodyThatIsNotReadToItsEndLeavesNothing(leaver: Leaver) async throws {
+        @Test(arguments: Leaver.allCases, TestedTransport.allCases)
+        func aBodyThatIsNotReadToItsEndLeavesNothing(leaver: Leaver, by tested: TestedTransport) async throws {
             let body = Data(count: 16 * 1024 * 1024)
             let server = try RawServer { connection in
                 try connection.readHead()
@@ -143,7 +145,7 @@ extension AsyncHTTPClientTransportTests {
                 connection.waitForEnd()
             }
             defer { server.stop() }
-            try await withAHC { transport in
+            try await tested.run { transport in
                 let request = try Request(.get, url: server.url())
                 switch leaver {
                 case .dropsTheResponse:
@@ -181,10 +183,10 @@ extension AsyncHTTPClientTransportTests {
             }
         }
 
-        @Test func shutdownClosesEveryConnection() async throws {
+        @Test(arguments: TestedTransport.allCases) func shutdownClosesEveryConnection(by tested: TestedTransport) async throws {
             let server = try RawServer.answering { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
             defer { server.stop() }
-            let transport = AsyncHTTPClientTransport()
+            let transport = try tested.make()
             let mayGo = Watched(false)
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for _ in 0..<4 {

@@ -13,19 +13,6 @@ internal import Testing
     .leavesNothingBehind(temporaryPrefixes: [TestFolder.prefix], inParallelRuns: false))
 struct AsyncHTTPClientTransportTests {}
 
-/// Starts, before a test is looked at, what all tests share.
-struct SharedServers: SuiteTrait, TestTrait, TestScoping {
-    var isRecursive: Bool { true }
-
-    func provideScope(
-        for test: Test, testCase: Test.Case?, performing function: @Sendable @concurrent () async throws -> Void
-    ) async throws {
-        // A test that needs it reports why it did not start.
-        if NginxServer.isHere { _ = try? await NginxServer.shared() }
-        try await function()
-    }
-}
-
 /// Sends `request` again where the pool gave it a connection whose end it had not learnt of yet.
 func sendUntilSent(_ request: Request, by transport: some HTTPTransport) async throws -> Response {
     for _ in 0..<5 {
@@ -144,6 +131,11 @@ final class ScriptedBodySource: BodySource {
     }
 
     func abandon() { isAbandoned.change { $0 = true } }
+}
+
+/// Every element of the first with every one of the second, for tests whose other argument is the transport.
+func pairs<First: Sendable, Second: Sendable>(_ first: [First], _ second: [Second]) -> [(First, Second)] {
+    first.flatMap { one in second.map { (one, $0) } }
 }
 
 /// An error of the caller's own.

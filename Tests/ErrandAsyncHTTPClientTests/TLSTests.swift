@@ -1,4 +1,4 @@
-#if AsyncHTTPClient
+#if AsyncHTTPClient && NIO
 internal import Errand
 internal import Foundation
 internal import TestSupport
@@ -7,10 +7,10 @@ internal import Testing
 extension AsyncHTTPClientTransportTests {
     @Suite(.enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)))
     struct TLSTests {
-        @Test(arguments: ["localhost", "127.0.0.1"])
-        func aServerOfATrustedAuthorityIsBelieved(host: String) async throws {
+        @Test(arguments: ["localhost", "127.0.0.1"], TestedTransport.allCases)
+        func aServerOfATrustedAuthorityIsBelieved(host: String, by tested: TestedTransport) async throws {
             let nginx = try await NginxServer.shared()
-            try await withAHC {
+            try await tested.run {
                 $0.tls.extraRootsPEMFiles = [nginx.certificates.authority]
             } _: { transport in
                 let response = try await transport.send(Request(.get, url: nginx.url("/small", .tls, host: host)))
@@ -18,22 +18,24 @@ extension AsyncHTTPClientTransportTests {
             }
         }
 
-        @Test func anUnknownAuthorityIsRefused() async throws {
+        @Test(arguments: TestedTransport.allCases) func anUnknownAuthorityIsRefused(by tested: TestedTransport) async throws {
             let nginx = try await NginxServer.shared()
-            try await withAHC { transport in
+            try await tested.run { transport in
                 _ = try await expectRefusal(by: transport, url: nginx.url("/small", .tls, host: "localhost"))
             }
         }
 
-        @Test(arguments: [
-            (NginxServer.Listener.selfSigned, "the certificate is not trusted, or not valid now"),
-            (.expired, "the certificate is not trusted, or not valid now"),
-            (.wrongHost, "the certificate is for another host"),
-        ])
-        func aBadCertificateIsRefused(listener: NginxServer.Listener, message: String) async throws {
+        @Test(
+            arguments: [
+                (NginxServer.Listener.selfSigned, "the certificate is not trusted, or not valid now"),
+                (.expired, "the certificate is not trusted, or not valid now"),
+                (.wrongHost, "the certificate is for another host"),
+            ], TestedTransport.allCases)
+        func aBadCertificateIsRefused(_ example: (NginxServer.Listener, String), by tested: TestedTransport) async throws {
+            let (listener, message) = example
             let nginx = try await NginxServer.shared()
             for host in ["localhost", "127.0.0.1"] {
-                try await withAHC {
+                try await tested.run {
                     $0.tls.extraRootsPEMFiles = [nginx.certificates.authority]
                 } _: { transport in
                     let failure = try await expectRefusal(by: transport, url: nginx.url("/", listener, host: host))
@@ -43,7 +45,7 @@ extension AsyncHTTPClientTransportTests {
         }
 
         @discardableResult
-        private func expectRefusal(by transport: AsyncHTTPClientTransport, url: String) async throws -> TransportError {
+        private func expectRefusal(by transport: some HTTPTransport, url: String) async throws -> TransportError {
             let failure = try await transportError { try await transport.send(Request(.get, url: url)) }
             #expect(failure.code == .tls)
             #expect(failure.delivery == .notSent)
@@ -52,10 +54,10 @@ extension AsyncHTTPClientTransportTests {
             return failure
         }
 
-        @Test(arguments: [nil, .stranger, .client] as [TestCertificates.Client?])
-        func aServerSeesTheClientsCertificate(client: TestCertificates.Client?) async throws {
+        @Test(arguments: [nil, .stranger, .client] as [TestCertificates.Client?], TestedTransport.allCases)
+        func aServerSeesTheClientsCertificate(client: TestCertificates.Client?, by tested: TestedTransport) async throws {
             let nginx = try await NginxServer.shared()
-            try await withAHC {
+            try await tested.run {
                 $0.tls.extraRootsPEMFiles = [nginx.certificates.authority]
                 $0.tls.clientCertificate = client.map(nginx.certificates.identity)
             } _: { transport in
@@ -67,13 +69,15 @@ extension AsyncHTTPClientTransportTests {
             }
         }
 
-        @Test(arguments: [nil, .stranger, .client] as [TestCertificates.Client?], ["-tls1_2", "-tls1_3"])
-        func aServerThatRefusesAClientInTheHandshake(client: TestCertificates.Client?, version: String) async throws {
+        @Test(arguments: pairs([nil, .stranger, .client] as [TestCertificates.Client?], ["-tls1_2", "-tls1_3"]), TestedTransport.allCases)
+        func aServerThatRefusesAClientInTheHandshake(_ example: (TestCertificates.Client?, String), by tested: TestedTransport) async throws
+        {
+            let (client, version) = example
             let nginx = try await NginxServer.shared()
             let server = try await OpenSSLServer(
                 certificates: nginx.certificates, arguments: [version, "-Verify", "1", "-verify_return_error", "-www"])
             defer { server.stop() }
-            try await withAHC {
+            try await tested.run {
                 $0.tls.extraRootsPEMFiles = [nginx.certificates.authority]
                 $0.tls.clientCertificate = client.map(nginx.certificates.identity)
             } _: { transport in
@@ -92,27 +96,27 @@ extension AsyncHTTPClientTransportTests {
             }
         }
 
-        @Test func aServerWithoutTLSIsRefused() async throws {
+        @Test(arguments: TestedTransport.allCases) func aServerWithoutTLSIsRefused(by tested: TestedTransport) async throws {
             let server = try RawServer { connection in
                 _ = try connection.read()
                 try connection.respond("400 Bad Request", body: Data("speak plainly".utf8))
             }
             defer { server.stop() }
-            try await withAHC { transport in
+            try await tested.run { transport in
                 let failure = try await expectRefusal(by: transport, url: server.url(scheme: "https"))
                 #expect(failure.message == "the other side does not speak TLS; the URL of a plain port begins with http://")
             }
         }
 
         /// Whether the connection ends properly or with a reset, nothing of the request had left.
-        @Test(arguments: [false, true])
-        func aServerThatHangsUpInTheHandshakeIsNoServer(resets: Bool) async throws {
+        @Test(arguments: [false, true], TestedTransport.allCases)
+        func aServerThatHangsUpInTheHandshakeIsNoServer(resets: Bool, by tested: TestedTransport) async throws {
             let server = try RawServer { connection in
                 _ = try connection.read()
                 if resets { connection.resetAtEnd() }
             }
             defer { server.stop() }
-            try await withAHC { transport in
+            try await tested.run { transport in
                 let failure = try await transportError { try await transport.send(Request(.get, url: server.url(scheme: "https"))) }
                 #expect([.tls, .cannotConnect, .connectionLost].contains(failure.code), "\(failure)")
                 #expect(failure.delivery == .notSent)
@@ -121,13 +125,13 @@ extension AsyncHTTPClientTransportTests {
         }
 
         /// A body that is ended by the connection alone is whole only if TLS says so (RFC 9112, 9.8).
-        @Test(arguments: ["Content-Length: 100000000", "X-Length: unknown"])
-        func aBodyThatTLSDoesNotEndIsLost(field: String) async throws {
+        @Test(arguments: ["Content-Length: 100000000", "X-Length: unknown"], TestedTransport.allCases)
+        func aBodyThatTLSDoesNotEndIsLost(field: String, by tested: TestedTransport) async throws {
             let nginx = try await NginxServer.shared()
             let folder = try TestFolder("truncated")
             try folder.write(Data("HTTP/1.0 200 OK\r\n\(field)\r\n\r\n".utf8) + Data(count: 64 * 1024 * 1024), to: "answer")
             let server = try await OpenSSLServer(certificates: nginx.certificates, arguments: ["-HTTP"], servedFolder: folder.path)
-            try await withAHC {
+            try await tested.run {
                 $0.tls.extraRootsPEMFiles = [nginx.certificates.authority]
             } _: { transport in
                 let response = try await transport.send(Request(.get, url: "https://localhost:\(server.port)/answer"))

@@ -118,13 +118,18 @@ extension AsyncHTTPClientTransportTests {
             _ listener: NginxServer.Listener, _ tested: TestedTransport, _ body: (NginxServer, Stage) async throws -> Void
         ) async throws {
             let nginx = try await NginxServer.shared()
-            try await tested.run(trusting: [nginx.certificates.authority], maxConnections: 1) { transport in
+            try await tested.run {
+                $0.tls.extraRootsPEMFiles = [nginx.certificates.authority]
+                $0.maxConnections = 1
+            } _: { transport in
                 try await body(nginx, Stage(transport, port: nginx.port(listener), next: nginx.url("/small", listener)))
             }
         }
 
         private func withServer(_ server: RawServer, _ tested: TestedTransport, _ body: (Stage) async throws -> Void) async throws {
-            try await tested.run(maxConnections: 1) { transport in
+            try await tested.run {
+                $0.maxConnections = 1
+            } _: { transport in
                 try await body(Stage(transport, port: server.port, next: server.url("/next")))
             }
         }

@@ -1,4 +1,4 @@
-#if AsyncHTTPClient
+#if AsyncHTTPClient && NIO
 internal import Errand
 internal import Foundation
 internal import TestSupport
@@ -24,11 +24,11 @@ extension AsyncHTTPClientTransportTests {
             }
         }
 
-        private func send(_ body: RequestBody, headers: HTTPFields = HTTPFields()) async throws -> Received {
+        private func send(by tested: TestedTransport, _ body: RequestBody, headers: HTTPFields = HTTPFields()) async throws -> Received {
             let received = Watched(Received())
             let server = try store(in: received)
             defer { server.stop() }
-            return try await withAHC { transport in
+            return try await tested.run { transport in
                 let response = try await transport.send(Request(.put, url: server.url("/"), headers: headers, body: body))
                 #expect(response.status == .created)
                 #expect(try await response.end().isComplete)
@@ -36,44 +36,45 @@ extension AsyncHTTPClientTransportTests {
             }
         }
 
-        @Test(arguments: [1, 1_000, 64 * 1024, 64 * 1024 + 1, 5 * 1024 * 1024])
-        func bytesArriveWhole(count: Int) async throws {
+        @Test(arguments: [1, 1_000, 64 * 1024, 64 * 1024 + 1, 5 * 1024 * 1024], TestedTransport.allCases)
+        func bytesArriveWhole(count: Int, by tested: TestedTransport) async throws {
             let data = Data.seeded(count)
-            let received = try await send(.data(data))
+            let received = try await send(by: tested, .data(data))
             #expect(received.body == data)
             #expect(received.length == "\(count)")
             #expect(received.encoding == nil)
         }
 
-        @Test func anEmptyBodySaysSo() async throws {
-            let received = try await send(.empty)
+        @Test(arguments: TestedTransport.allCases) func anEmptyBodySaysSo(by tested: TestedTransport) async throws {
+            let received = try await send(by: tested, .empty)
             #expect(received.body == Data())
             #expect(received.length == "0")
         }
 
-        @Test func aFileArrivesWholeOrInPart() async throws {
+        @Test(arguments: TestedTransport.allCases) func aFileArrivesWholeOrInPart(by tested: TestedTransport) async throws {
             let folder = try TestFolder("upload")
             let content = Data.seeded(20 * 1024 * 1024)
             let path = try folder.write(content, to: "file")
-            let whole = try await send(.file(atPath: path))
+            let whole = try await send(by: tested, .file(atPath: path))
             #expect((whole.body == content) as Bool)
             #expect(whole.length == "\(content.count)")
-            let part = try await send(.file(atPath: path, range: 1_000_000..<3_000_001))
+            let part = try await send(by: tested, .file(atPath: path, range: 1_000_000..<3_000_001))
             #expect(part.body == content[1_000_000..<3_000_001])
             #expect(part.length == "2000001")
         }
 
-        @Test(arguments: [true, false])
-        func aStreamArrivesWholeWithAndWithoutALength(isDeclared: Bool) async throws {
+        @Test(arguments: [true, false], TestedTransport.allCases)
+        func aStreamArrivesWholeWithAndWithoutALength(isDeclared: Bool, by tested: TestedTransport) async throws {
             let content = Data.seeded(3 * 1024 * 1024 + 7)
-            let received = try await send(.stream(chunks(of: content, 100_000), length: isDeclared ? Int64(content.count) : nil))
+            let received = try await send(
+                by: tested, .stream(chunks(of: content, 100_000), length: isDeclared ? Int64(content.count) : nil))
             #expect((received.body == content) as Bool)
             #expect(received.length == (isDeclared ? "\(content.count)" : nil))
             #expect(received.encoding == (isDeclared ? nil : "chunked"))
         }
 
-        @Test func aStreamWithoutAByteIsAnEmptyBodyInChunks() async throws {
-            let received = try await send(.stream(chunks(of: Data(), 1)))
+        @Test(arguments: TestedTransport.allCases) func aStreamWithoutAByteIsAnEmptyBodyInChunks(by tested: TestedTransport) async throws {
+            let received = try await send(by: tested, .stream(chunks(of: Data(), 1)))
             #expect(received.body == Data())
             #expect(received.encoding == "chunked")
         }
@@ -86,33 +87,33 @@ extension AsyncHTTPClientTransportTests {
         }
 
         /// How a body is framed is the transport's work.
-        @Test func aLengthOfTheCallersOwnIsIgnored() async throws {
+        @Test(arguments: TestedTransport.allCases) func aLengthOfTheCallersOwnIsIgnored(by tested: TestedTransport) async throws {
             let lying: HTTPFields = [.contentLength: "3", .transferEncoding: "chunked"]
-            let known = try await send(.data(Data.seeded(1_000)), headers: lying)
+            let known = try await send(by: tested, .data(Data.seeded(1_000)), headers: lying)
             #expect(known.length == "1000")
             #expect(known.encoding == nil)
-            let unknown = try await send(.stream(chunks(of: Data.seeded(1_000), 100)), headers: [.contentLength: "3"])
+            let unknown = try await send(by: tested, .stream(chunks(of: Data.seeded(1_000), 100)), headers: [.contentLength: "3"])
             #expect(unknown.length == nil)
             #expect(unknown.body == Data.seeded(1_000))
-            let none = try await send(.empty, headers: lying)
+            let none = try await send(by: tested, .empty, headers: lying)
             #expect(none.length == "0")
         }
 
         @Test(
             .enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)),
             .enabled(Comment(rawValue: NginxServer.storesNothing)) { try await NginxServer.storesUploads() },
-            arguments: [NginxServer.Listener.plain, .tls])
-        func nginxStoresWhatIsPut(listener: NginxServer.Listener) async throws {
+            arguments: [NginxServer.Listener.plain, .tls], TestedTransport.allCases)
+        func nginxStoresWhatIsPut(listener: NginxServer.Listener, by tested: TestedTransport) async throws {
             let nginx = try await NginxServer.shared()
             let content = Data.seeded(5 * 1024 * 1024 + 3)
-            try await withAHC {
+            try await tested.run {
                 $0.tls.extraRootsPEMFiles = [nginx.certificates.authority]
             } _: { transport in
                 for (name, length) in [("known", Int64(content.count)), ("unknown", nil)] {
-                    let name = "\(listener)-\(name)"
+                    let name = "\(tested)-\(listener)-\(name)"
                     let body = RequestBody.stream(chunks(of: content, 70_000), length: length)
                     let response = try await transport.send(Request(.put, url: nginx.url("/put/\(name)", listener), body: body))
-                    #expect(response.metadata.httpVersion == (listener == .tls ? "2" : "1.1"))
+                    #expect(response.metadata.httpVersion == (listener == .tls && tested.speaksHTTP2 ? "2" : "1.1"))
                     #expect(response.status == .created)
                     #expect(try (nginx.stored(name) == content) as Bool)
                 }
@@ -121,12 +122,13 @@ extension AsyncHTTPClientTransportTests {
 
         // MARK: Bodies that break
 
-        @Test(arguments: [(1_000, 2_000), (2_000, 1_000), (0, 10), (300_000, 200_000), (200_000, 300_000)])
-        func aStreamOfAnotherLengthThanDeclaredFails(declared: Int, given: Int) async throws {
+        @Test(arguments: [(1_000, 2_000), (2_000, 1_000), (0, 10), (300_000, 200_000), (200_000, 300_000)], TestedTransport.allCases)
+        func aStreamOfAnotherLengthThanDeclaredFails(_ example: (Int, Int), by tested: TestedTransport) async throws {
+            let (declared, given) = example
             let received = Watched(Received())
             let server = try store(in: received)
             defer { server.stop() }
-            try await withAHC { transport in
+            try await tested.run { transport in
                 // A length of zero is no body at all; the stream is not opened then.
                 guard declared > 0 else { return }
                 let source = CountingBodySource(totalBytes: given, chunkBytes: 500)
@@ -142,11 +144,11 @@ extension AsyncHTTPClientTransportTests {
             }
         }
 
-        @Test func aSourceThatThrowsFailsTheRequest() async throws {
+        @Test(arguments: TestedTransport.allCases) func aSourceThatThrowsFailsTheRequest(by tested: TestedTransport) async throws {
             let received = Watched(Received())
             let server = try store(in: received)
             defer { server.stop() }
-            try await withAHC { transport in
+            try await tested.run { transport in
                 let source = ScriptedBodySource(then: .fails(SourceBroke()))
                 let body = RequestBody.stream { _ in source }
                 let failure = try await transportError { try await transport.send(Request(.put, url: server.url(), body: body)) }
@@ -159,11 +161,11 @@ extension AsyncHTTPClientTransportTests {
             }
         }
 
-        @Test func aSourceThatCannotBeOpenedFailsTheRequest() async throws {
+        @Test(arguments: TestedTransport.allCases) func aSourceThatCannotBeOpenedFailsTheRequest(by tested: TestedTransport) async throws {
             let received = Watched(Received())
             let server = try store(in: received)
             defer { server.stop() }
-            try await withAHC { transport in
+            try await tested.run { transport in
                 let body = RequestBody.stream { _ in throw SourceBroke() }
                 let failure = try await transportError { try await transport.send(Request(.put, url: server.url(), body: body)) }
                 #expect(failure.code == .requestBody)
@@ -171,11 +173,11 @@ extension AsyncHTTPClientTransportTests {
             }
         }
 
-        @Test func aStreamThatWasReadOnceCannotBeSentAgain() async throws {
+        @Test(arguments: TestedTransport.allCases) func aStreamThatWasReadOnceCannotBeSentAgain(by tested: TestedTransport) async throws {
             let received = Watched(Received())
             let server = try store(in: received)
             defer { server.stop() }
-            try await withAHC { transport in
+            try await tested.run { transport in
                 let request = try Request(.put, url: server.url(), body: .stream(chunks(of: Data.seeded(10), 5)))
                 #expect(try await transport.send(request).status == .created)
                 let failure = try await transportError { try await transport.send(request) }
@@ -184,7 +186,7 @@ extension AsyncHTTPClientTransportTests {
             }
         }
 
-        @Test func aFileThatBecameShorterFailsTheRequest() async throws {
+        @Test(arguments: TestedTransport.allCases) func aFileThatBecameShorterFailsTheRequest(by tested: TestedTransport) async throws {
             let folder = try TestFolder("shrunk")
             let path = try folder.write(Data.seeded(300_000), to: "file")
             let body = try RequestBody.file(atPath: path)
@@ -192,7 +194,7 @@ extension AsyncHTTPClientTransportTests {
             let received = Watched(Received())
             let server = try store(in: received)
             defer { server.stop() }
-            try await withAHC { transport in
+            try await tested.run { transport in
                 let failure = try await transportError { try await transport.send(Request(.put, url: server.url(), body: body)) }
                 #expect(failure.code == .requestBody)
                 #expect(failure.underlying is FileReadError)

@@ -1,9 +1,15 @@
 #if NIO && MockServer
+import ErrandConformance
 import ErrandCore
 import ErrandNIO
+import TestSupport
 import Testing
 
-@Suite enum NIOTransportTests {}
+/// What opens sockets. One test after the other, and none leaves a connection, an exchange or a file behind.
+@Suite(
+    .serialized, .timeLimit(.minutes(5)), SharedServers(),
+    .leavesNothingBehind(temporaryPrefixes: [TestFolder.prefix], inParallelRuns: false))
+enum NIOTransportTests {}
 
 /// `#expect` for calls that change a value, which the macro can't take apart.
 func expect(_ value: Bool, sourceLocation: SourceLocation = #_sourceLocation) { #expect(value, sourceLocation: sourceLocation) }

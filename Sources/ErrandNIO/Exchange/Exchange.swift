@@ -153,6 +153,21 @@ final class Exchange: Sendable {
 
     // MARK: - Failures
 
+    /// The failure of a request that can't be written; `nil` if it can.
+    var unwritable: TransportError? {
+        var scratch = ByteBuffer()
+        do {
+            try RequestEncoder.write(request.head, framing: OutgoingBody(request).framing, form: .origin, into: &scratch)
+            return nil
+        } catch {
+            return unwritable(error)
+        }
+    }
+
+    func unwritable(_ error: RequestEncodeError) -> TransportError {
+        failure(.invalidRequest, phase: .request, message: "\(error)", underlying: error, delivery: .notSent)
+    }
+
     func failure(
         _ code: TransportError.Code, phase: ExchangePhase, message: String = "", underlying: (any Error)? = nil,
         response: HTTPResponse? = nil, delivery: Delivery

@@ -156,8 +156,7 @@ final class HTTP1Handler: ChannelDuplexHandler {
                 try RequestEncoder.write(request.head, framing: body.framing, form: .origin, into: &outgoing)
             }
         } catch {
-            exchange.resume(
-                throwing: exchange.failure(.invalidRequest, phase: .request, message: "\(error)", underlying: error, delivery: .notSent))
+            exchange.resume(throwing: exchange.unwritable(error))
             return release(connection)
         }
         _ = machine.begin()

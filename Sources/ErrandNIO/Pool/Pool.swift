@@ -61,6 +61,12 @@ final class Pool: Sendable {
             for stale in closing { stale.close() }
             connection.begin(exchange)
         case .wait(let ticket, let work):
+            // A request that can't be written opens no connection. On a kept one, its head is checked when it is written.
+            if !work.connect.isEmpty, let failure = exchange.unwritable {
+                for stale in work.close { stale.close() }
+                for attempt in work.connect { failed(attempt) { _ in failure } }
+                return
+            }
             let timer = exchange.queueTimer(isConnecting: !work.connect.isEmpty, on: loop ?? group.next()) {
                 self.withdraw(exchange, ticket, because: $0)
             }
@@ -144,8 +150,12 @@ final class Pool: Sendable {
         connector.connect(to: attempt.key, number: number, for: self, made, on: loop).whenComplete { result in
             self.state.withLock { $0.attempts[attempt] = nil }
             switch result {
-            case .success(let connection): self.arrived(attempt, connection)
-            case .failure(let error): self.failed(attempt, error)
+            case .success(let connection):
+                self.arrived(attempt, connection)
+                self.finishPreconnect(attempt)
+            case .failure(let error):
+                self.failed(attempt) { ConnectFailure(error, self.settings).failure(of: $0) }
+                self.finishPreconnect(attempt, error)
             }
         }
     }
@@ -161,14 +171,12 @@ final class Pool: Sendable {
         case .idle: connection.onLoop { $0.becomeIdle(for: self.settings.idleTimeout) }
         case .refuse: connection.channel.close(promise: nil)
         }
-        finishPreconnect(attempt)
     }
 
-    private func failed(_ attempt: Machine.Attempt, _ error: any Error) {
+    private func failed(_ attempt: Machine.Attempt, _ failure: (Exchange) -> any Error) {
         let (exchange, work) = state.withLock { $0.machine.failed(attempt) }
-        if let exchange { exchange.resume(throwing: ConnectFailure(error, settings).failure(of: exchange)) }
+        if let exchange { exchange.resume(throwing: failure(exchange)) }
         perform(work)
-        finishPreconnect(attempt, error)
     }
 
     // MARK: - Connections

@@ -18,6 +18,8 @@ struct FailureAdvice {
         }
         guard let error = error as? TransportError else { return nil }
         return switch error.code {
+        case .cannotFindHost where arguments.connection.unixSocket != nil, .cannotConnect where arguments.connection.unixSocket != nil:
+            "Is a server listening on the socket that --unix-socket names?"
         case .cannotFindHost: hostAdvice
         case .cannotConnect where isRefused(error): "Is a server listening on this port?"
         case .cannotConnect: "Is the address right, and is the network up?"

@@ -1,6 +1,7 @@
 import ArgumentParser
 import AsyncHTTPClient
 import Errand
+import ErrandNIO
 import Foundation
 import NIOCore
 import NIOSSL
@@ -8,19 +9,17 @@ import NIOSSL
 extension RequestArguments {
     /// - Parameter narration: learns which version of HTTP a connection speaks.
     /// - Throws: `ValidationError` for settings that can't be understood, and for files that can't be read.
-    func transport(narration: Narration? = nil) throws -> AsyncHTTPClientTransport {
+    func transport(narration: Narration? = nil) throws -> any HTTPTransport {
         let url = try httpURL()
         if connection.insecure, url.scheme == "https", !LoopbackGuard.isLoopback(url.host) {
             throw ValidationError(LoopbackGuard.advice(host: url.host, port: url.effectivePort))
         }
+        if let path = connection.unixSocket { return try transport(overUnixSocket: path) }
         var configuration = AsyncHTTPClientTransport.Configuration()
         configuration.connectTimeout = .seconds(connection.connectTimeout ?? 10)
         configuration.allowsHTTP2 = !connection.http1
         configuration.decompresses = content.compressed
-        if let cacert = connection.cacert { configuration.tls.extraRootsPEMFiles = [cacert] }
-        if let cert = connection.cert, let key = connection.key {
-            configuration.tls.clientCertificate = .init(chainPEMFile: cert, keyPEMFile: key)
-        }
+        configuration.tls = tls
         configuration.proxy = try connection.proxy.map(Self.proxy)
         let addresses = try resolvedAddresses(for: url)
         let trustsAny = connection.insecure
@@ -37,8 +36,29 @@ extension RequestArguments {
                 return channel.eventLoop.makeSucceededVoidFuture()
             }
         }
+        return try withReadableCertificates { try AsyncHTTPClientTransport(configuration) }
+    }
+
+    private func transport(overUnixSocket path: String) throws -> NIOTransport {
+        var configuration = NIOTransport.Configuration()
+        configuration.connectTimeout = .seconds(connection.connectTimeout ?? 10)
+        configuration.tls = tls
+        configuration.unixSocketPath = path
+        return try withReadableCertificates { try NIOTransport(configuration) }
+    }
+
+    private var tls: TLSSettings {
+        var tls = TLSSettings()
+        if let cacert = connection.cacert { tls.extraRootsPEMFiles = [cacert] }
+        if let cert = connection.cert, let key = connection.key {
+            tls.clientCertificate = .init(chainPEMFile: cert, keyPEMFile: key)
+        }
+        return tls
+    }
+
+    private func withReadableCertificates<Transport>(_ make: () throws -> Transport) throws -> Transport {
         do {
-            return try AsyncHTTPClientTransport(configuration)
+            return try make()
         } catch {
             throw ValidationError("a certificate or a key can't be read: \(error)")
         }

@@ -10,6 +10,13 @@ struct RequestArguments: ParsableArguments {
     func validate() throws {
         guard shown.output == nil || !shown.remoteName else { throw ValidationError("--output and --remote-name do not go together") }
         guard !connection.insecure || connection.proxy == nil else { throw ValidationError("--insecure and --proxy do not go together") }
+        guard connection.unixSocket != nil else { return }
+        guard connection.unixSocket?.isEmpty == false else { throw ValidationError("--unix-socket must be a path (is empty)") }
+        let others = [
+            ("--proxy", connection.proxy != nil), ("--resolve", !connection.resolve.isEmpty), ("--insecure", connection.insecure),
+            ("--http2", connection.http2), ("--compressed", content.compressed),
+        ].filter(\.1).map(\.0)
+        guard others.isEmpty else { throw ValidationError("--unix-socket and \(others.joined(separator: ", ")) do not go together") }
     }
 }
 
@@ -100,6 +107,10 @@ struct ConnectionOptions: ParsableArguments {
         help: ArgumentHelp(
             "Connects to this IP address instead of looking the host up. Can be repeated.", valueName: "host:port:address"))
     var resolve: [String] = []
+    @Option(
+        help: ArgumentHelp(
+            "Connects to this Unix domain socket instead of the URL's host and port, and speaks HTTP/1.1.", valueName: "path"))
+    var unixSocket: String?
     @Option(
         help: ArgumentHelp("A PEM file with certificate authorities to trust besides the system's.", valueName: "file")) var cacert: String?
     @Option(help: ArgumentHelp("A PEM file with the client's certificate and its chain.", valueName: "file")) var cert: String?

@@ -38,7 +38,7 @@ struct RequestRun {
         let narration = shown.verbose ? Narration() : nil
         let transport = try arguments.transport(narration: narration)
         let task = Task {
-            try await withTransport(transport) { try await perform(request, by: $0, to: file, narration) }
+            try await run(request, by: transport, to: file, narration)
         }
         Interrupt.whenItComes { task.cancel() }
         let code: Int32
@@ -55,8 +55,14 @@ struct RequestRun {
         throw ExitCode(code)
     }
 
+    private func run(
+        _ request: Request, by transport: some HTTPTransport, to file: String?, _ narration: Narration?
+    ) async throws -> Int32 {
+        try await withTransport(transport) { try await perform(request, by: $0, to: file, narration) }
+    }
+
     private func perform(
-        _ request: Request, by transport: AsyncHTTPClientTransport, to file: String?, _ narration: Narration?
+        _ request: Request, by transport: some HTTPTransport, to file: String?, _ narration: Narration?
     ) async throws -> Int32 {
         guard let path = arguments.shown.har else { return try await perform(request, on: HTTPStack(transport), to: file, narration) }
         let recording = try Recording(path: path, mode: .all)

@@ -46,7 +46,8 @@ import Testing
             ["get"], ["get", "a.example", "--max-time", "0"], ["get", "a.example", "--retry", "101"],
             ["get", "a.example", "-d", "a", "-F", "b=c"], ["get", "a.example", "-H", "no colon"], ["get", "a.example", "--cert", "x"],
             ["-X", "B AD", "a.example"], ["get", "-O", "a.example"], ["get", "-k", "https://a.example"],
-            ["get", "a.example", "--resolve", "x"], ["get", "a.example", "--color", "red"], ["get", "a.example", "--no-such-option"],
+            ["get", "a.example", "--resolve", "x"], ["get", "a.example", "--unix-socket", "/s", "-x", "http://b.example", "--http2"],
+            ["get", "a.example", "--color", "red"], ["get", "a.example", "--no-such-option"],
             ["serve", "-p", "70000"],
         ] as [[String]] {
             let outcome = try await CommandProcess(arguments, through: ["env", "COLUMNS=100"]).outcome()

@@ -3,6 +3,7 @@ import Synchronization
 
 /// A server on loopback that keeps what it receives, sends the same bytes over every connection, and closes it.
 final class RawServer: Sendable {
+    /// 0 on a Unix domain socket.
     let port: Int
     var url: String { "http://127.0.0.1:\(port)" }
     private let listener: Int32
@@ -17,13 +18,21 @@ final class RawServer: Sendable {
         return head.components(separatedBy: "\r\n")
     }
 
-    init(response: String = "HTTP/1.1 204 No Content\r\n\r\n") throws {
+    /// - Parameter path: of a Unix domain socket; `nil` (the default): a free port.
+    init(response: String = "HTTP/1.1 204 No Content\r\n\r\n", path: String? = nil) throws {
         #if canImport(Glibc)
         let kind = Int32(SOCK_STREAM.rawValue)
         #else
         let kind = SOCK_STREAM
         #endif
-        let listener = socket(AF_INET, kind, 0)
+        let listener = socket(path == nil ? AF_INET : AF_UNIX, kind, 0)
+        self.listener = listener
+        if let path {
+            port = 0
+            try Self.bindAndListen(listener, on: path)
+            serve(response)
+            return
+        }
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
@@ -34,8 +43,23 @@ final class RawServer: Sendable {
             }
         }
         guard isListening else { throw POSIXError(.init(rawValue: errno) ?? .EIO) }
-        self.listener = listener
         port = Int(UInt16(bigEndian: address.sin_port))
+        serve(response)
+    }
+
+    private static func bindAndListen(_ listener: Int32, on path: String) throws {
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8.prefix($0.count - 1)) }
+        let isListening = withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(listener, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) == 0
+            }
+        }
+        guard isListening, listen(listener, 16) == 0 else { throw POSIXError(.init(rawValue: errno) ?? .EIO) }
+    }
+
+    private func serve(_ response: String) {
         Thread.detachNewThread { [self] in
             while true {
                 let connection = accept(listener, nil, nil)

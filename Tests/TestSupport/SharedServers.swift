@@ -1,0 +1,16 @@
+public import Testing
+
+/// Starts, before the leak trait looks at a test, what all tests share: put it in front of that trait.
+public struct SharedServers: SuiteTrait, TestTrait, TestScoping {
+    public var isRecursive: Bool { true }
+
+    public init() {}
+
+    public func provideScope(
+        for test: Test, testCase: Test.Case?, performing function: @Sendable @concurrent () async throws -> Void
+    ) async throws {
+        // A test that needs it reports why it did not start.
+        if NginxServer.isHere { _ = try? await NginxServer.shared() }
+        try await function()
+    }
+}
