@@ -75,7 +75,9 @@ struct ErrandPeer: CallPeer {
         return try ErrandPeer(entry, setting, over: transport, executor: onLoop ? transport.executors[0] : nil, group: group)
     }
 
-    static func inMemory(_ entry: Entry, _ setting: Setting) throws -> ErrandPeer { try ErrandPeer(entry, setting, over: MemoryTransport()) }
+    static func inMemory(_ entry: Entry, _ setting: Setting) throws -> ErrandPeer {
+        try ErrandPeer(entry, setting, over: MemoryTransport())
+    }
 
     func request(_ kind: Kind) async throws -> Int {
         switch (kind, entry) {
