@@ -93,6 +93,7 @@ def measure(name, arguments, builds, server):
         except peers.Unavailable as reason:
             reasons[peer.name] = str(reason)
     rounds = min(arguments.rounds, LARGE_ROUNDS) if case.is_large else arguments.rounds
+    server.warm(case)
     for number in range(rounds):
         for peer in list(commands):
             progress(f"{name}: round {number + 1} of {rounds}: {peer.name}")
