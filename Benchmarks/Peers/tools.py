@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """curl and wrk: the same measurements as ClientBenchmarks (`tools.py curl|wrk KIND AT_ONCE WARMUP COUNT URL`), with the same line of figures.
 
-curl is one process for all requests. A run of one request is taken off, as it is mostly curl's start; where WARMUP is 0, nothing is.
+curl is one process for all requests, without a warm-up. What a run that sends nothing takes is taken off: it is curl's start.
 wrk makes as many requests as it can in two seconds, whatever COUNT is. It trusts every certificate, and does not count the bytes of bodies.
 """
 
@@ -45,16 +45,16 @@ def curl(kind, at_once, count, url):
     return times, sorted(float(seconds) * 1e9 for seconds, _ in lines), sum(int(size) for _, size in lines), peak
 
 
-def measure_curl(kind, at_once, warmup, count, url):
+def measure_curl(kind, at_once, _, count, url):
     if kind not in ("get", "download", "upload"):
         sys.exit(f"curl has no {kind}")
-    one = curl(kind, 1, 1, url)[0] if warmup else [0, 0, 0]
-    extra = 1 if warmup else 0
-    times, latencies, size, peak = curl(kind, at_once, count + extra, url)
+    start = measured(["curl", "--silent", "--output", "/dev/null", "file:///dev/null"])[1]
+    times, latencies, size, peak = curl(kind, at_once, count, url)
     # Of many at once, curl's time of a transfer leaves out how long the transfer waited for its turn.
     percentiles = [latencies[(len(latencies) * part + 99) // 100 - 1] if at_once == 1 else None for part in (50, 99)]
-    each = [max(more - less, 0) / count for more, less in zip(times, one)]
-    return each + percentiles, peak, size / (count + extra)
+    # The start may have taken longer by itself, where other work was in its way.
+    each = [max(whole - less, 1) / count for whole, less in zip(times, start)]
+    return each + percentiles, peak, size / count
 
 
 def measure_wrk(kind, at_once, _, count, url):
