@@ -2,7 +2,7 @@
 import PackageDescription
 
 // Measurements. `swift run -c release StackBenchmarks` prints what the layers cost; with `--check` it fails over budget. `Benchmarks/run` starts
-// `ClientBenchmarks` and the clients of other languages, and prints how they compare over the network.
+// `ClientBenchmarks`, `URLSessionBenchmarks` and the clients of other languages, and prints how they compare over the network.
 
 let package = Package(
     name: "ErrandBenchmarks",
@@ -13,6 +13,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
     ],
     targets: [
@@ -35,27 +36,31 @@ let package = Package(
                 .product(name: "Tracing", package: "swift-distributed-tracing"),
             ]
         ),
-        // An experiment, not a product: the least that a transport of our own can cost.
-        .target(
-            name: "SpikeTransport",
+        // What instructions and allocations of the transport are counted in, by callgrind.
+        .executableTarget(
+            name: "TransportCalls",
             dependencies: [
-                .product(name: "ErrandCore", package: "Errand"),
+                "CAllocations", .product(name: "ErrandCore", package: "Errand"), .product(name: "ErrandNIO", package: "Errand"),
                 .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"), .product(name: "NIOFoundationEssentialsCompat", package: "swift-nio"),
             ]
         ),
+        // What the programs of the Swift clients share.
+        .target(name: "ClientHarness", dependencies: ["CAllocations"]),
         .executableTarget(
             name: "ClientBenchmarks",
             dependencies: [
-                "CAllocations", "SpikeTransport",
+                "ClientHarness",
                 .product(name: "ErrandCore", package: "Errand"), .product(name: "ErrandMiddleware", package: "Errand"),
                 .product(name: "ErrandAPI", package: "Errand"), .product(name: "ErrandAsyncHTTPClient", package: "Errand"),
                 .product(name: "ErrandNIO", package: "Errand"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"), .product(name: "NIOFoundationEssentialsCompat", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
             ]
         ),
+        // Apart, so that the others don't link FoundationNetworking.
+        .executableTarget(name: "URLSessionBenchmarks", dependencies: ["ClientHarness"]),
     ],
     swiftLanguageModes: [.v6]
 )

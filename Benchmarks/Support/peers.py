@@ -1,50 +1,97 @@
-"""The clients that are compared: how they are built, and how they are called."""
+"""The cases that are measured, and the clients that are compared: how they are built, and how they are called."""
 
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
+from typing import NamedTuple
 
 BENCHMARKS = Path(__file__).resolve().parent.parent
 REGISTRY = Path("/usr/share/cargo/registry")
 
+
+class Case(NamedTuple):
+    title: str
+    # What a request is: see Kind of ClientHarness.
+    kind: str
+    # Requests in progress at a time.
+    at_once: int
+    # plain, secure or uploads.
+    server: str
+    # What is fetched, or sent.
+    file: str
+    # Requests in one round, quick and full.
+    counts: tuple
+    # Only with --large.
+    is_large: bool = False
+
+    @property
+    def moves_large_bodies(self):
+        return self.kind in ("download", "upload")
+
+
 CASES = {
-    "get": ("small GET, one after the other", "/small.json"),
-    "get16": ("small GET, 16 at once", "/small.json"),
-    "download": ("64 MiB, chunk by chunk", "/large.bin"),
-    "typed": ("small GET, JSON decoded", "/small.json"),
+    "get": Case("small GET, one after the other", "get", 1, "plain", "small.json", (800, 3000)),
+    "get16": Case("small GET, 16 at once", "get", 16, "plain", "small.json", (1600, 4800)),
+    "get256": Case("small GET, 256 at once", "get", 256, "plain", "small.json", (2560, 7680)),
+    "get16-tls": Case("small GET over TLS, 16 at once", "get", 16, "secure", "small.json", (1600, 4800)),
+    "typed": Case("small GET, JSON decoded, one after the other", "typed", 1, "plain", "small.json", (500, 2000)),
+    "stack8": Case("small GET through eight middleware, 16 at once", "get", 16, "plain", "small.json", (1600, 4800)),
+    "download": Case("64 MiB down, chunk by chunk", "download", 1, "plain", "large.bin", (2, 6)),
+    "upload": Case("64 MiB up, from a file", "upload", 1, "uploads", "large.bin", (2, 6)),
+    "download4g": Case("4 GiB down, chunk by chunk", "download", 1, "plain", "huge.bin", (1, 1), True),
+    "upload4g": Case("4 GiB up, from a file", "upload", 1, "uploads", "huge.bin", (1, 1), True),
 }
 
-SMALL = ("get", "get16")
+SMALL = ("get", "get16", "get256", "get16-tls")
+DOWN, UP = ("download", "download4g"), ("upload", "upload4g")
+ALL = SMALL + ("typed",) + DOWN + UP
+STACK = SMALL + DOWN + UP
 
-# Name, what the table calls it, which cases it has. The first two are what the others are compared with.
+
+class Peer(NamedTuple):
+    name: str
+    # What the tables call it.
+    label: str
+    cases: tuple
+    # Whose version the tables name: a key of machine.versions().
+    version: str = ""
+    # How many requests it makes for each of the others': slow clients make fewer, so that a round has an end.
+    share: float = 1
+
+
+# The first two are what the others are compared with.
 PEERS = [
-    ("bare", "bare SwiftNIO handler", ("get", "get16", "download", "typed")),
-    ("ahc", "AsyncHTTPClient's own calls", ("get", "get16", "download", "typed")),
-    ("awaited", "bare handler, awaited by a task", ("get",)),
-    ("awaited-loop", "bare handler, awaited on its event loop", ("get",)),
-    ("errand-stack", "Errand, stack over AsyncHTTPClient", ("get", "get16", "download")),
-    ("ahc-loop", "AsyncHTTPClient's own calls, on its event loop", ("get",)),
-    ("errand-stack-loop", "Errand, stack over AsyncHTTPClient (borrowed), on its event loop", ("get",)),
-    ("errand-client", "Errand, APIClient over AsyncHTTPClient", ("get", "get16", "typed")),
-    ("nio-stack", "Errand, stack over SwiftNIO", ("get", "get16", "download")),
-    ("nio-stack-loop", "Errand, stack over SwiftNIO, on its event loop", ("get", "get16")),
-    ("nio-client", "Errand, APIClient over SwiftNIO", ("get", "get16", "typed")),
-    ("nio-client-loop", "Errand, APIClient over SwiftNIO, on its event loop", ("get", "get16", "typed")),
-    ("nio-transport-loop", "Errand, the transport over SwiftNIO alone, on its event loop", ("get", "get16")),
-    ("spike-stack", "Errand, stack over the spike", SMALL),
-    ("spike-stack-loop", "Errand, stack over the spike, on its event loop", SMALL),
-    ("spike-client-loop", "Errand, APIClient over the spike, on its event loop", ("get", "get16", "typed")),
-    ("spike-transport-direct-loop", "the spike without a stack, own codec, on its event loop", ("get",)),
-    ("spike-stack-direct", "Errand, stack over the spike, own codec", ("get",)),
-    ("spike-stack-direct-loop", "Errand, stack over the spike, own codec, on its event loop", SMALL),
-    ("spike-client-direct-loop", "Errand, APIClient over the spike, own codec, on its event loop", ("get", "get16", "typed")),
-    ("go", "Go, net/http", ("get", "get16", "download", "typed")),
-    ("hyper", "hyper", ("get", "get16", "download", "typed")),
-    ("memory-prepared", "Errand, stack over a transport in memory, request made beforehand", ("get",)),
-    ("memory-stack", "Errand, stack over a transport in memory", ("get",)),
-    ("memory-client", "Errand, APIClient over a transport in memory", ("get", "typed")),
+    Peer("bare", "bare SwiftNIO handler", SMALL + ("typed",) + DOWN, "SwiftNIO"),
+    Peer("ahc", "AsyncHTTPClient", ALL + ("stack8",), "AsyncHTTPClient"),
+    Peer("awaited", "bare handler, awaited by a task", ("get",)),
+    Peer("awaited-loop", "bare handler, awaited on its event loop", ("get",)),
+    Peer("ahc-loop", "AsyncHTTPClient, on its event loop", ("get",)),
+    Peer("nio-stack", "Errand, stack over SwiftNIO", STACK + ("stack8",)),
+    Peer("nio-stack-loop", "Errand, stack over SwiftNIO, on its event loop", STACK + ("stack8",)),
+    Peer("nio-stack8", "Errand, stack of eight over SwiftNIO", ("stack8",)),
+    Peer("nio-stack8-loop", "Errand, stack of eight over SwiftNIO, on its event loop", ("stack8",)),
+    Peer("nio-client", "Errand, APIClient over SwiftNIO", ("get", "get16", "typed")),
+    Peer("nio-client-loop", "Errand, APIClient over SwiftNIO, on its event loop", ("get", "get16", "typed")),
+    Peer("nio-transport-loop", "Errand, the transport over SwiftNIO alone, on its event loop", ("get", "get16")),
+    Peer("errand-stack", "Errand, stack over AsyncHTTPClient", STACK),
+    Peer("errand-stack8", "Errand, stack of eight over AsyncHTTPClient", ("stack8",)),
+    Peer("errand-stack-loop", "Errand, stack over AsyncHTTPClient (borrowed), on its event loop", ("get",)),
+    Peer("errand-client", "Errand, APIClient over AsyncHTTPClient", ("get", "get16", "typed")),
+    Peer("urlsession", "URLSession", ALL, "Swift", 0.25),
+    Peer("go", "Go, net/http", ALL, "Go"),
+    Peer("hyper", "hyper", ALL, "hyper"),
+    Peer("httpx", "Python, httpx", ALL, "httpx", 0.05),
+    Peer("aiohttp", "Python, aiohttp", ALL, "aiohttp"),
+    Peer("node", "Node, fetch", ALL, "Node"),
+    Peer("curl", "curl, one process", STACK, "curl"),
+    Peer("wrk", "wrk, the ceiling", SMALL, "wrk"),
+    Peer("memory-prepared", "Errand, stack over a transport in memory, request made beforehand", ("get",), share=10),
+    Peer("memory-stack", "Errand, stack over a transport in memory", ("get",), share=10),
+    Peer("memory-client", "Errand, APIClient over a transport in memory", ("get", "typed"), share=10),
 ]
+NAMES = [peer.name for peer in PEERS]
 
 
 class Unavailable(Exception):
@@ -71,6 +118,11 @@ def build(command, **options):
         raise Unavailable(f"{command[0]} failed: {errors[0]}")
 
 
+def need(program):
+    if not shutil.which(program):
+        raise Unavailable(f"there is no {program} on the PATH")
+
+
 class Builds:
     """Builds on demand, below one folder."""
 
@@ -79,8 +131,11 @@ class Builds:
         self.made = {}
 
     def command(self, peer):
-        """The start of the peer's command line; the case, rounds, count and URL follow."""
-        kind = peer if peer in ("go", "hyper") else "swift"
+        """The start of the peer's command line; the kind, the number at once, the warm-up, the count and the URL follow."""
+        kind = peer if hasattr(self, peer) else {"httpx": "python", "aiohttp": "python", "curl": "tool", "wrk": "tool"}.get(peer, "swift")
+        if kind == "tool":
+            need(peer)
+            return [sys.executable, str(BENCHMARKS / "Peers" / "tools.py"), peer]
         if kind not in self.made:
             try:
                 self.made[kind] = getattr(self, kind)()
@@ -89,27 +144,45 @@ class Builds:
         made = self.made[kind]
         if isinstance(made, Unavailable):
             raise made
-        return [str(made)] if kind == peer else [str(made), peer]
+        return made if kind == peer else made + [peer]
 
     def swift(self):
+        return [self.product("ClientBenchmarks")]
+
+    def urlsession(self):
+        return [self.product("URLSessionBenchmarks"), "urlsession"]
+
+    def product(self, name):
         command = ["swift", "build", "-c", "release", "--package-path", str(BENCHMARKS), "--scratch-path", str(self.scratch)]
-        build(command + ["--product", "ClientBenchmarks"])
-        return Path(output(command + ["--show-bin-path"])) / "ClientBenchmarks"
+        build(command + ["--product", name])
+        return str(Path(output(command + ["--show-bin-path"])) / name)
 
     def go(self):
-        if not shutil.which("go"):
-            raise Unavailable("there is no go on the PATH")
+        need("go")
         program = self.scratch / "go-client"
         environment = dict(os.environ, GOCACHE=str(self.scratch / "go-cache"), GOPROXY="off", GOFLAGS="-mod=mod")
         build(["go", "build", "-o", str(program), "."], cwd=BENCHMARKS / "Peers" / "go", env=environment)
-        return program
+        return [str(program)]
 
     def hyper(self):
-        if not shutil.which("cargo"):
-            raise Unavailable("there is no cargo on the PATH")
-        if not list(REGISTRY.glob("hyper-0.14.*")):
-            raise Unavailable(f"there is no hyper 0.14 in {REGISTRY} (Debian's librust-hyper-dev)")
+        need("cargo")
+        for crate in ("hyper-0.14", "hyper-rustls-0.23"):
+            if not list(REGISTRY.glob(f"{crate}.*")):
+                raise Unavailable(f"there is no {crate} in {REGISTRY} (Debian's librust-hyper-dev and librust-hyper-rustls-dev)")
         target = self.scratch / "hyper"
         environment = dict(os.environ, CARGO_TARGET_DIR=str(target))
         build(["cargo", "build", "--release", "--offline"], cwd=BENCHMARKS / "Peers" / "hyper", env=environment)
-        return target / "release" / "hyper-client"
+        return [str(target / "release" / "hyper-client")]
+
+    def python(self):
+        folder = BENCHMARKS / "Peers" / "python"
+        python = self.scratch / "python" / "bin" / "python3"
+        if not python.exists():
+            build([sys.executable, "-m", "venv", str(self.scratch / "python")])
+        # Asks the network only for what is missing.
+        build([str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", str(folder / "requirements.txt")])
+        return [str(python), str(folder / "client.py")]
+
+    def node(self):
+        need("node")
+        return ["node", str(BENCHMARKS / "Peers" / "node" / "client.mjs")]

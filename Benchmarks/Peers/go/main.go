@@ -1,8 +1,10 @@
-// Go's net/http: the same measurements as ClientBenchmarks, called in the same way (`client CASE ROUNDS COUNT URL`), with the same line of
-// figures. The standard library alone.
+// Go's net/http: the same measurements as ClientBenchmarks, called in the same way (`client KIND AT_ONCE WARMUP COUNT URL`), with the same line
+// of figures. `client serve` is the server of the uploads: see server.go. The standard library alone.
 package main
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -29,98 +31,93 @@ type document struct {
 	} `json:"items"`
 }
 
-type figures struct{ wall, user, system, allocations, bytes float64 }
+type figures struct{ wall, user, system, allocations float64 }
 
-func main() {
-	if len(os.Args) != 5 {
-		fail(fmt.Errorf("usage: client CASE ROUNDS COUNT URL"))
-	}
-	rounds, err := strconv.Atoi(os.Args[2])
-	check(err)
-	count, err := strconv.Atoi(os.Args[3])
-	check(err)
-	measurement, url := os.Args[1], os.Args[4]
-	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 16, DisableCompression: true}}
-
-	run(client, measurement, max(count/5, 1), url)
-	var all []figures
-	for i := 0; i < rounds; i++ {
-		before := now()
-		bytes := run(client, measurement, count, url)
-		after := now()
-		n := float64(count)
-		all = append(all, figures{
-			(after.wall - before.wall) / n, (after.user - before.user) / n, (after.system - before.system) / n,
-			(after.allocations - before.allocations) / n, float64(bytes) / n,
-		})
-	}
-	median := func(figure func(figures) float64) float64 {
-		var values []float64
-		for _, f := range all {
-			values = append(values, figure(f))
-		}
-		sort.Float64s(values)
-		return values[len(values)/2]
-	}
-	fmt.Printf("wall_ns=%f user_ns=%f system_ns=%f allocations=%f bytes=%f\n",
-		median(func(f figures) float64 { return f.wall }), median(func(f figures) float64 { return f.user }),
-		median(func(f figures) float64 { return f.system }), median(func(f figures) float64 { return f.allocations }),
-		median(func(f figures) float64 { return f.bytes }))
+// What some requests, made one after the other, have received, and how long each of them took.
+type share struct {
+	bytes     int64
+	latencies []int64
 }
 
-func run(client *http.Client, measurement string, count int, url string) int64 {
-	workers := 1
-	if measurement == "get16" {
-		workers = 16
+func main() {
+	if len(os.Args) == 2 && os.Args[1] == "serve" {
+		serve()
+		return
 	}
+	if len(os.Args) != 6 {
+		fail(fmt.Errorf("usage: client KIND AT_ONCE WARMUP COUNT URL"))
+	}
+	kind, url := os.Args[1], os.Args[5]
+	atOnce, warmup, count := number(os.Args[2]), number(os.Args[3]), number(os.Args[4])
+	transport := &http.Transport{MaxIdleConnsPerHost: atOnce, MaxIdleConns: atOnce, DisableCompression: true}
+	if authority := os.Getenv("BENCHMARK_CA"); authority != "" {
+		text, err := os.ReadFile(authority)
+		check(err)
+		roots := x509.NewCertPool()
+		roots.AppendCertsFromPEM(text)
+		transport.TLSClientConfig = &tls.Config{RootCAs: roots}
+	}
+	client := &http.Client{Transport: transport}
+
+	run(client, kind, atOnce, warmup, url)
+	before := now()
+	all := run(client, kind, atOnce, count, url)
+	after := now()
+	n := float64(count)
+	sort.Slice(all.latencies, func(i, j int) bool { return all.latencies[i] < all.latencies[j] })
+	percentile := func(part int) int64 { return all.latencies[(len(all.latencies)*part+99)/100-1] }
+	fmt.Printf("wall_ns=%f user_ns=%f system_ns=%f allocations=%f bytes=%f p50_ns=%d p99_ns=%d\n",
+		(after.wall-before.wall)/n, (after.user-before.user)/n, (after.system-before.system)/n,
+		(after.allocations-before.allocations)/n, float64(all.bytes)/n, percentile(50), percentile(99))
+}
+
+func run(client *http.Client, kind string, atOnce, count int, url string) share {
+	workers := atOnce
 	if workers > count {
 		workers = count
 	}
-	totals := make([]int64, workers)
+	shares := make([]share, workers)
 	var group sync.WaitGroup
-	for worker := 0; worker < workers; worker++ {
-		share := count / workers
-		if worker < count%workers {
-			share++
-		}
+	for worker := range shares {
+		count := count/workers + more(worker < count%workers)
 		group.Add(1)
-		go func(worker, share int) {
+		go func(worker int) {
 			defer group.Done()
-			for i := 0; i < share; i++ {
-				totals[worker] += get(client, measurement, url)
+			// Not in `shares` itself, whose parts are on one cache line.
+			mine := share{latencies: make([]int64, 0, count)}
+			last := time.Now()
+			for i := 0; i < count; i++ {
+				mine.bytes += request(client, kind, url)
+				now := time.Now()
+				mine.latencies = append(mine.latencies, now.Sub(last).Nanoseconds())
+				last = now
 			}
-		}(worker, share)
+			shares[worker] = mine
+		}(worker)
 	}
 	group.Wait()
-	var total int64
-	for _, bytes := range totals {
-		total += bytes
+	var all share
+	for _, one := range shares {
+		all.bytes += one.bytes
+		all.latencies = append(all.latencies, one.latencies...)
 	}
-	return total
+	return all
 }
 
-func get(client *http.Client, measurement string, url string) int64 {
-	response, err := client.Get(url)
+func request(client *http.Client, kind string, url string) int64 {
+	var response *http.Response
+	var err error
+	if kind == "upload" {
+		response, err = upload(client, url)
+	} else {
+		response, err = client.Get(url)
+	}
 	check(err)
 	defer response.Body.Close()
 	if response.StatusCode != 200 {
 		fail(fmt.Errorf("status %d", response.StatusCode))
 	}
-	switch measurement {
-	case "get", "get16":
-		data, err := io.ReadAll(response.Body)
-		check(err)
-		return int64(len(data))
-	case "typed":
-		data, err := io.ReadAll(response.Body)
-		check(err)
-		var value document
-		check(json.Unmarshal(data, &value))
-		if value.Total != len(value.Items) || value.Total == 0 {
-			fail(fmt.Errorf("%d items of %d", len(value.Items), value.Total))
-		}
-		return int64(value.Total)
-	case "download":
+	if kind == "download" {
 		var total int64
 		buffer := make([]byte, 64*1024)
 		for {
@@ -132,8 +129,34 @@ func get(client *http.Client, measurement string, url string) int64 {
 			check(err)
 		}
 	}
-	fail(fmt.Errorf("no case %s", measurement))
+	data, err := io.ReadAll(response.Body)
+	check(err)
+	switch kind {
+	case "get":
+		return int64(len(data))
+	case "typed":
+		var value document
+		check(json.Unmarshal(data, &value))
+		if value.Total != len(value.Items) || value.Total == 0 {
+			fail(fmt.Errorf("%d items of %d", len(value.Items), value.Total))
+		}
+		return int64(value.Total)
+	case "upload":
+		return int64(number(string(data)))
+	}
+	fail(fmt.Errorf("no kind %s", kind))
 	return 0
+}
+
+func upload(client *http.Client, url string) (*http.Response, error) {
+	file, err := os.Open(os.Getenv("BENCHMARK_FILE"))
+	check(err)
+	information, err := file.Stat()
+	check(err)
+	request, err := http.NewRequest("PUT", url, file)
+	check(err)
+	request.ContentLength = information.Size()
+	return client.Do(request)
 }
 
 var start = time.Now()
@@ -149,11 +172,17 @@ func now() figures {
 	}
 }
 
-func max(a, b int) int {
-	if a > b {
-		return a
+func number(text string) int {
+	value, err := strconv.Atoi(text)
+	check(err)
+	return value
+}
+
+func more(condition bool) int {
+	if condition {
+		return 1
 	}
-	return b
+	return 0
 }
 
 func check(err error) {

@@ -1,4 +1,5 @@
 internal import AsyncHTTPClient
+internal import ClientHarness
 internal import ErrandAPI
 internal import ErrandAsyncHTTPClient
 internal import ErrandCore
@@ -6,16 +7,17 @@ internal import ErrandMiddleware
 internal import ErrandNIO
 internal import NIOCore
 internal import NIOPosix
-internal import SpikeTransport
 
 /// Errand over a transport, called at one of several layers.
-struct ErrandPeer: Peer {
+struct ErrandPeer: CallPeer {
     /// The layer that is called.
     enum Entry: String {
         /// The transport alone: no boundary, no stack.
         case transport
         /// A stack of the transport alone. Each call creates a request from text.
         case stack
+        /// The same under eight middleware.
+        case stack8
         /// A stack of the transport alone. All calls send one request that was created before.
         case prepared
         /// A typed client over a stack with `server`.
@@ -26,77 +28,79 @@ struct ErrandPeer: Peer {
     private let transport: any HTTPTransport
     private let stack: HTTPStack
     private let client: APIClient
-    private let url: String
+    private let setting: Setting
     private let prepared: Request
     let executor: (any TaskExecutor)?
     private let group: MultiThreadedEventLoopGroup?
     private let borrowed: HTTPClient?
 
     private init(
-        _ entry: Entry, _ url: String, over transport: some HTTPTransport, executor: (any TaskExecutor)? = nil,
+        _ entry: Entry, _ setting: Setting, over transport: some HTTPTransport, executor: (any TaskExecutor)? = nil,
         group: MultiThreadedEventLoopGroup? = nil, borrowing borrowed: HTTPClient? = nil
     ) throws {
-        prepared = try Request(.get, url: url)
-        guard let origin = prepared.origin else { throw WrongResponse("no origin: \(url)") }
-        (self.entry, self.url, self.transport) = (entry, url, transport)
+        prepared = try Request(.get, url: setting.url)
+        guard let origin = prepared.origin else { throw WrongResponse("no origin: \(setting.url)") }
+        (self.entry, self.setting, self.transport) = (entry, setting, transport)
         (self.executor, self.group, self.borrowed) = (executor, group, borrowed)
-        stack = HTTPStack(transport)
+        stack =
+            entry == .stack8
+            ? HTTPStack(transport).timeout(.seconds(30)).circuitBreaker().concurrencyLimit(512).retry().redirect().validateStatus()
+                .number().server("\(origin)")
+            : HTTPStack(transport)
         client = APIClient(transport.server("\(origin)"))
     }
 
-    static func overAsyncHTTPClient(_ entry: Entry, _ url: String, onLoop: Bool) throws -> ErrandPeer {
+    static func overAsyncHTTPClient(_ entry: Entry, _ setting: Setting, onLoop: Bool) throws -> ErrandPeer {
         if onLoop {
             // Only a borrowed client can use a given event loop.
             let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-            let client = AsyncHTTPClientPeer.client(on: group)
+            let client = try AsyncHTTPClientPeer.client(setting, on: group)
             return try ErrandPeer(
-                entry, url, over: AsyncHTTPClientTransport(borrowing: client), executor: EventLoopExecutor(group.next()), group: group,
+                entry, setting, over: AsyncHTTPClientTransport(borrowing: client), executor: EventLoopExecutor(group.next()), group: group,
                 borrowing: client)
         }
         var configuration = AsyncHTTPClientTransport.Configuration()
         configuration.allowsHTTP2 = false
-        configuration.maxConnectionsPerHost = 16
-        return try ErrandPeer(entry, url, over: AsyncHTTPClientTransport(configuration))
+        configuration.maxConnectionsPerHost = max(16, setting.atOnce)
+        configuration.tls = setting.errandTLS
+        return try ErrandPeer(entry, setting, over: AsyncHTTPClientTransport(configuration))
     }
 
-    static func overNIO(_ entry: Entry, _ url: String, onLoop: Bool) throws -> ErrandPeer {
+    static func overNIO(_ entry: Entry, _ setting: Setting, onLoop: Bool) throws -> ErrandPeer {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: onLoop ? 1 : System.coreCount)
         var configuration = NIOTransport.Configuration()
         configuration.eventLoopGroup = group
+        configuration.tls = setting.errandTLS
         let transport = try NIOTransport(configuration)
-        return try ErrandPeer(entry, url, over: transport, executor: onLoop ? transport.executors[0] : nil, group: group)
+        return try ErrandPeer(entry, setting, over: transport, executor: onLoop ? transport.executors[0] : nil, group: group)
     }
 
-    static func overSpike(_ entry: Entry, _ url: String, _ codec: SpikeTransport.Codec, onLoop: Bool) throws -> ErrandPeer {
-        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-        let loop = group.next()
-        return try ErrandPeer(
-            entry, url, over: SpikeTransport(codec, on: loop), executor: onLoop ? EventLoopExecutor(loop) : nil, group: group)
+    static func inMemory(_ entry: Entry, _ setting: Setting) throws -> ErrandPeer {
+        try ErrandPeer(entry, setting, over: MemoryTransport())
     }
 
-    static func inMemory(_ entry: Entry, _ url: String) throws -> ErrandPeer { try ErrandPeer(entry, url, over: MemoryTransport()) }
-
-    func run(_ measurement: Measurement, count: Int) async throws -> Int {
-        var bytes = 0
-        for _ in 0..<count {
-            switch (measurement, entry) {
-            case (.get, .client), (.get16, .client):
-                bytes += try await client.data(Endpoint<Document>.get("/small.json")).count
-            case (.typed, .client):
-                bytes += try await client.value(Endpoint<Document>.get("/small.json")).checkedCount()
-            case (.get, _), (.get16, _):
-                bytes += try await response().body.collect().count
-            case (.download, .transport), (.download, .stack), (.download, .prepared):
-                for try await chunk in try await response().body { bytes += chunk.count }
-            case (.typed, _), (.download, .client):
-                throw WrongResponse("\(entry) has no \(measurement)")
-            }
+    func request(_ kind: Kind) async throws -> Int {
+        switch (kind, entry) {
+        case (.get, .client):
+            return try await client.data(Endpoint<Document>.get("/small.json")).count
+        case (.typed, .client):
+            return try await client.value(Endpoint<Document>.get("/small.json")).checkedCount()
+        case (.typed, _), (.download, .client), (.upload, .client):
+            throw WrongResponse("\(entry) has no \(kind)")
+        case (.get, _):
+            return try await response(to: entry == .prepared ? prepared : Request(.get, url: setting.url)).body.collect().count
+        case (.download, _):
+            var bytes = 0
+            for try await chunk in try await response(to: Request(.get, url: setting.url)).body { bytes += chunk.count }
+            return bytes
+        case (.upload, _):
+            guard let file = setting.uploadFile else { throw WrongResponse("no file to upload") }
+            let response = try await response(to: Request(.put, url: setting.url, body: .file(atPath: file)))
+            return try WrongResponse.checked(uploaded: String(decoding: await response.body.collect(), as: UTF8.self))
         }
-        return bytes
     }
 
-    private func response() async throws -> Response {
-        let request = entry == .prepared ? prepared : try Request(.get, url: url)
+    private func response(to request: Request) async throws -> Response {
         let response = try await entry == .transport ? transport.send(request) : stack.send(request)
         guard response.status == .ok else { throw WrongResponse("status \(response.status.code)") }
         return response
@@ -106,6 +110,15 @@ struct ErrandPeer: Peer {
         try await transport.shutdown()
         try await borrowed?.shutdown()
         try await group?.shutdownGracefully()
+    }
+}
+
+extension Setting {
+    /// TLS that trusts the authority of the setting too.
+    fileprivate var errandTLS: TLSSettings {
+        var tls = TLSSettings()
+        tls.extraRootsPEMFiles = authorityFile.map { [$0] } ?? []
+        return tls
     }
 }
 

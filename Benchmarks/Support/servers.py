@@ -1,0 +1,224 @@
+"""The servers, on loopback, each with a free port, for as long as a `with` block lasts: nginx with a folder of its own, and one for uploads."""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import peers
+
+LARGE_BYTES = 64 << 20
+HUGE_BYTES = 4 << 30
+
+CONFIGURATION = """
+worker_processes 1;
+daemon off;
+pid {folder}/nginx.pid;
+error_log {folder}/error.log warn;
+events {{ worker_connections 1024; }}
+http {{
+    access_log off;
+    sendfile on;
+    tcp_nopush on;
+    keepalive_timeout 3600s;
+    keepalive_requests 1000000000;
+    open_file_cache max=16 inactive=3600s;
+    open_file_cache_valid 3600s;
+    client_body_temp_path {folder}/temp/body;
+    proxy_temp_path {folder}/temp/proxy;
+    fastcgi_temp_path {folder}/temp/fastcgi;
+    uwsgi_temp_path {folder}/temp/uwsgi;
+    scgi_temp_path {folder}/temp/scgi;
+    types {{ application/json json; }}
+    default_type application/octet-stream;
+    root {folder}/files;
+    server {{
+        listen 127.0.0.1:{port};
+    }}
+    {secure}
+}}
+"""
+
+SECURE = """
+    ssl_certificate {folder}/server.pem;
+    ssl_certificate_key {folder}/server.key;
+    ssl_protocols TLSv1.2 TLSv1.3;
+    server {{
+        listen 127.0.0.1:{port} ssl;
+    }}
+"""
+
+# Of an authority, and of a server that it vouches for.
+EXTENSIONS = """
+[req]
+distinguished_name = name
+[name]
+[authority]
+basicConstraints = critical, CA:TRUE
+keyUsage = critical, keyCertSign
+subjectKeyIdentifier = hash
+[server]
+basicConstraints = CA:FALSE
+subjectAltName = DNS:localhost, IP:127.0.0.1
+extendedKeyUsage = serverAuth
+"""
+
+
+def program():
+    """The path of nginx, or None. Servers live in sbin, which is not on every user's PATH."""
+    return shutil.which("nginx", path=os.environ.get("PATH", "") + ":/usr/local/sbin:/usr/sbin:/sbin")
+
+
+def small_body():
+    """About 1 KB of JSON: the same as that of MemoryTransport in ClientBenchmarks."""
+    item = {"id": 1001, "name": "a name of some length", "isActive": True, "score": 0.5, "tags": ["first", "second", "third"]}
+    return json.dumps({"page": 1, "total": 9, "title": "one of many", "items": [item] * 9}, separators=(",", ":")).encode()
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def end(process):
+    if process and process.poll() is None:
+        process.terminate()
+        try:
+            process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+class Nginx:
+    """`with Nginx() as server: …`. /small.json, /large.bin (64 MiB) and /huge.bin (4 GiB, which takes no room) are there.
+
+    `base` is its URL, and `secure` the one with TLS (None without openssl), whose authority is in the file `authority`.
+    """
+
+    def __enter__(self):
+        self.folder = Path(tempfile.mkdtemp(prefix="errand-benchmarks-"))
+        self.process = None
+        try:
+            self.start()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def file(self, name):
+        return self.folder / "files" / name
+
+    def start(self):
+        # The worker is another user where the master is root.
+        self.folder.chmod(0o755)
+        (self.folder / "temp").mkdir()
+        (self.folder / "files").mkdir()
+        self.file("small.json").write_bytes(small_body())
+        block = os.urandom(1 << 20)
+        with open(self.file("large.bin"), "wb") as large:
+            for _ in range(LARGE_BYTES // len(block)):
+                large.write(block)
+        with open(self.file("huge.bin"), "wb") as huge:
+            huge.truncate(HUGE_BYTES)
+        port, secure_port = free_port(), free_port()
+        self.base, self.secure, self.authority = f"http://127.0.0.1:{port}", None, None
+        secure = ""
+        if shutil.which("openssl"):
+            self.make_certificates()
+            # By name: the TLS of hyper does not take an address.
+            self.secure, self.authority = f"https://localhost:{secure_port}", self.folder / "authority.pem"
+            secure = SECURE.format(folder=self.folder, port=secure_port)
+        configuration = self.folder / "nginx.conf"
+        configuration.write_text(CONFIGURATION.format(folder=self.folder, port=port, secure=secure))
+        with open(self.folder / "output.log", "wb") as output:
+            self.process = subprocess.Popen([program(), "-p", str(self.folder), "-c", str(configuration)], stdout=output, stderr=output)
+        for _ in range(200):
+            if self.process.poll() is not None:
+                break
+            try:
+                socket.create_connection(("127.0.0.1", port), timeout=1).close()
+                return
+            except OSError:
+                time.sleep(0.05)
+        raise RuntimeError("nginx did not start: " + (self.folder / "output.log").read_text(errors="replace"))
+
+    def make_certificates(self):
+        """An authority of this run alone, and a certificate for localhost."""
+        (self.folder / "extensions.cnf").write_text(EXTENSIONS)
+        request = ["openssl", "req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-config", "extensions.cnf"]
+        for command in (
+            request + ["-x509", "-extensions", "authority", "-days", "2", "-subj", "/CN=Errand benchmarks", "-keyout", "authority.key",
+                       "-out", "authority.pem"],
+            request + ["-subj", "/CN=localhost", "-keyout", "server.key", "-out", "server.csr"],
+            ["openssl", "x509", "-req", "-in", "server.csr", "-CA", "authority.pem", "-CAkey", "authority.key", "-set_serial", "1",
+             "-days", "2", "-extfile", "extensions.cnf", "-extensions", "server", "-out", "server.pem"],
+        ):
+            subprocess.run(command, cwd=self.folder, check=True, capture_output=True)
+
+    def __exit__(self, *_):
+        end(self.process)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class Uploads:
+    """`with Uploads(command) as server: …`. It reads bodies and discards them; `base` is its URL. See Peers/go/server.go."""
+
+    def __init__(self, command):
+        self.command = command
+
+    def __enter__(self):
+        self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.base = self.process.stdout.readline().strip()
+        return self
+
+    def __exit__(self, *_):
+        end(self.process)
+
+
+class Servers:
+    """Both, for the cases: `with Servers(builds) as server: … server.target(case)`."""
+
+    def __init__(self, builds):
+        self.builds = builds
+        self.uploads = None
+
+    def __enter__(self):
+        self.nginx = Nginx().__enter__()
+        return self
+
+    def __exit__(self, *_):
+        if self.uploads:
+            self.uploads.__exit__()
+        self.nginx.__exit__()
+
+    def warm(self, case):
+        """Reads the file of a case, so that the first client does not pay for what the system keeps in memory then."""
+        with open(self.nginx.file(case.file), "rb") as file:
+            while file.read(1 << 20):
+                pass
+
+    def target(self, case):
+        """The URL of a case, and the environment of its clients. Throws peers.Unavailable."""
+        environment = dict(os.environ, SWIFT_BACKTRACE="enable=no")
+        base = self.nginx.base
+        if case.server == "secure":
+            if not self.nginx.secure:
+                raise peers.Unavailable("there is no openssl on the PATH")
+            base = self.nginx.secure
+            for name in ("BENCHMARK_CA", "NODE_EXTRA_CA_CERTS"):
+                environment[name] = str(self.nginx.authority)
+        elif case.server == "uploads":
+            if not self.uploads:
+                try:
+                    self.uploads = Uploads(self.builds.command("go") + ["serve"]).__enter__()
+                except peers.Unavailable as reason:
+                    raise peers.Unavailable(f"the server of the uploads is written in Go: {reason}") from None
+            base = self.uploads.base
+            environment["BENCHMARK_FILE"] = str(self.nginx.file(case.file))
+        return f"{base}/{case.file}", environment
