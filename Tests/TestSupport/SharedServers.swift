@@ -4,13 +4,17 @@ public import Testing
 public struct SharedServers: SuiteTrait, TestTrait, TestScoping {
     public var isRecursive: Bool { true }
 
-    public init() {}
+    private let startsBadTLS: Bool
+
+    /// - Parameter badTLS: whether the servers with wrong TLS are among them.
+    public init(badTLS: Bool = false) { startsBadTLS = badTLS }
 
     public func provideScope(
         for test: Test, testCase: Test.Case?, performing function: @Sendable @concurrent () async throws -> Void
     ) async throws {
         // A test that needs it reports why it did not start.
         if NginxServer.isHere { _ = try? await NginxServer.shared() }
+        if startsBadTLS, Suites.folder != nil, BadTLSServer.hasOpenSSL, BadTLSServer.hasPython { _ = try? await BadTLSServer.shared() }
         try await function()
     }
 }

@@ -232,6 +232,8 @@ final class Pool: Sendable {
 
     // MARK: - The end
 
+    var isShutDown: Bool { state.withLock(\.machine.isShutDown) }
+
     /// Closes every connection; exchanges in progress fail. The future succeeds when all connections have closed.
     func shutDown() -> EventLoopFuture<Void> {
         let promise = group.any().makePromise(of: Void.self)

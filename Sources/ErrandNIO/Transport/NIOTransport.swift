@@ -127,6 +127,7 @@ final class TransportOwner: Sendable {
 
     init(_ pool: Pool) { self.pool = pool }
 
-    deinit { _ = pool.shutDown() }
+    // After a shutdown, its event loops may be gone.
+    deinit { if !pool.isShutDown { _ = pool.shutDown() } }
 }
 #endif

@@ -305,7 +305,7 @@ extension NIOTransportTests {
             } _: { transport in
                 let url = server.url()
                 let calls = (0..<3).map { _ in Task { try await transport.send(Request(.get, url: url)) } }
-                let origin = try Origin("http://127.0.0.1:\(server.port)")
+                let origin = Origin("http://127.0.0.1:\(server.port)")
                 try await poll("two that queue", value: { transport.waitingExchanges }) { $0 == [origin: 2] }
                 for call in calls { call.cancel() }
                 for call in calls { _ = await call.result }

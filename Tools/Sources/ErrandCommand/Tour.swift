@@ -1,6 +1,7 @@
 import ArgumentParser
 import DemoServer
 import Errand
+import ErrandNIO
 import ErrandTesting
 import Foundation
 import Logging
@@ -46,6 +47,7 @@ enum Tour {
             try await withTransport(AsyncHTTPClientTransport.decompressing()) { transport in
                 try await walk(transport, port: port)
             }
+            try await connect(port)
             try await record("http://127.0.0.1:\(port)/v1")
             try await control("http://127.0.0.1:\(port)/v1")
             try await serve("http://127.0.0.1:\(port)/v1/notes")
@@ -196,6 +198,39 @@ enum Tour {
             try expect(false, "no error")
         } catch let error as TransportError {
             try expect(error.phase == .response, "\(error)")
+        }
+    }
+
+    /// The transport over SwiftNIO: what happens below a request.
+    private static func connect(_ port: Int) async throws {
+        step("The transport over SwiftNIO, with an address of the app's choice", "try HostOverrides([\"notes.example:\(port):127.0.0.1\"])")
+        var configuration = NIOTransport.Configuration()
+        configuration.resolver = try HostOverrides(["notes.example:\(port):127.0.0.1"])
+        try await withTransport(NIOTransport(configuration)) { transport in
+            let stack = transport.profile().server("http://notes.example:\(port)/v1")
+            func phases() async throws -> [String] {
+                let response = try await stack.send(Request(.get, "/notes"))
+                _ = try await response.body.collect()
+                return response.metadata.timings?.exchanges.last?.phases.map(\.name) ?? []
+            }
+            let first = try await phases()
+            try expect(first.starts(with: ["dns", "connect"]), "a new connection: " + first.joined(separator: ", "))
+            let second = try await phases()
+            try expect(!second.contains("dns"), "the same again: " + second.joined(separator: ", "))
+
+            step("A call that runs on the event loop of its connection", "withTaskExecutorPreference(transport.executors[0]) { … }")
+            let status = try await withTaskExecutorPreference(transport.executors[0]) {
+                try await stack.send(Request(.get, "/notes")).status.code
+            }
+            try expect(status == 200, "\(status), over \(transport.openConnections.map(\.authority).joined(separator: ", "))")
+        }
+
+        step("Pins without a backup are refused", "try CertificatePins([\"a.example\": [\"sha256/…\"]])")
+        do {
+            _ = try CertificatePins(["a.example": ["sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="]])
+            try expect(false, "no error")
+        } catch let error as TLSSettingsError {
+            result("\(error)")
         }
     }
 
