@@ -92,11 +92,11 @@ public struct ExchangeTimings: Sendable, Hashable {
         }
     }
 
-    /// The phases that it went through and their durations: `dns`, `connect`, `tls`, `send`, `wait` and `receive`. The last is the one that it
-    /// ended in.
+    /// The phases that it went through and their durations: `dns`, `connect`, `tls` or `queue`, then `send`, `wait` and `receive`. The last is
+    /// the one that it ended in.
     ///
-    /// `dns` and `tls` are there where the transport reports them and a connection was opened. All else before the request is sent is
-    /// `connect`, also the wait for a free connection.
+    /// `dns` and `tls` are there where the transport reports them and a connection was opened. `queue` is the time until a reused connection
+    /// was free. All else before the request is sent is `connect`.
     public var phases: [(name: String, duration: Duration)] {
         var phases: [(String, Duration)] = []
         var since = start
@@ -111,7 +111,7 @@ public struct ExchangeTimings: Sendable, Hashable {
             phases += connecting(until: until)
             since = until
         } else {
-            add("connect", ready)
+            add(isReused == true ? "queue" : "connect", ready)
         }
         if ready == nil, !phases.isEmpty { return phases }
         // A response may begin before the request is whole: the rest of the sending does not hold the call up then.

@@ -64,4 +64,16 @@ import Testing
             #expect(sum == end, "the phases have no gap")
         }
     }
+
+    @Test(arguments: [(false, "connect 3 send 1"), (true, "queue 3 send 1")])
+    func theWaitForAReusedConnectionIsAQueue(isReused: Bool, _ expected: String) throws {
+        let request = try Request(.get, url: "https://a.example/x")
+        var timings = ExchangeTimings(request, at: .zero)
+        let connection = ConnectionInfo(number: 1, isReused: isReused)
+        timings.record(
+            ExchangeEvent(.connectionAcquired, request: request.id, exchange: 1, connection: connection), at: .milliseconds(3))
+        timings.record(ExchangeEvent(.requestSent, request: request.id, exchange: 1), at: .milliseconds(4))
+        let phases = timings.phases.map { "\($0.name) \(Int($0.duration / .milliseconds(1)))" }
+        #expect(phases.joined(separator: " ") == expected)
+    }
 }

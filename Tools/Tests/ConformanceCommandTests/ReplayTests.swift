@@ -99,7 +99,7 @@ private enum HTTP1Suite {
         defer { try? FileManager.default.removeItem(at: file) }
         try await HTTP1Suite.withServer(chunkBytes: 0) { url in
             let words = ["replay", "--base", url, "--count", "3", "--output", file.path]
-            var command = try #require(try ConformanceCommand.parseAsRoot(words) as? ReplayCommand)
+            let command = try #require(try ConformanceCommand.parseAsRoot(words) as? ReplayCommand)
             try await command.run()
         }
         let outcomes = try JSONDecoder().decode([Replay.Outcome].self, from: Data(contentsOf: file))
