@@ -24,7 +24,7 @@ public struct TLSSettings: Sendable, Hashable {
     public var minimumVersion = Version.tls12
     /// The public keys that hosts must have, in addition to a valid certificate; `nil`, the default: no such check.
     public var pins: CertificatePins?
-    /// The hosts whose certificates are not checked: nobody's, by default. **For tests alone.**
+    /// The hosts whose certificates are not checked: none by default. **For tests alone.**
     ///
     /// What this gives up, for these hosts: anybody on the network path can present a certificate of their own, read every request with
     /// its credentials, and change every response. An expired certificate, one of an unknown authority, and one for another host all pass.
