@@ -13,9 +13,9 @@ func makeNIOTransport() throws -> NIOTransport {
 }
 
 func warmUp(_ paths: [String], over transport: NIOTransport) async throws {
-    try await transport.preconnect(to: "https://a.example", count: 4)
     let stack = transport.server("https://a.example")
     try await withTaskExecutorPreference(transport.executors[0]) {
+        try await transport.preconnect(to: "https://a.example", count: 4)
         for path in paths { _ = try await stack.send(Request(.get, PathTemplate(verbatim: path))).body.collect() }
     }
 }

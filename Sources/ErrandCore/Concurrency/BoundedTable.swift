@@ -2,53 +2,56 @@
 ///
 /// State by key, such as origins and rate-limit keys, uses this type, so that one eviction rule holds everywhere. An entry whose
 /// value is pinned is never evicted and does not count toward the bound: it carries a decision made by hand, or work in progress.
-/// Every operation takes constant time on average, whatever the number of entries and pins.
-package struct BoundedTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
-    private struct Slot: Sendable {
-        var key: Key
-        var value: Value
-        var isPinned = false
+/// Every operation takes constant time on average, whatever the number of entries and pins. Its methods are compiled for the types of each
+/// user: unspecialized they cost thousands of instructions.
+@usableFromInline package struct BoundedTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
+    @usableFromInline struct Slot: Sendable {
+        @usableFromInline var key: Key
+        @usableFromInline var value: Value
+        @usableFromInline var isPinned = false
         /// The neighbors in the order of use, by index. -1 if there is no neighbor, and for a pinned entry.
-        var older = -1
-        var newer = -1
+        @usableFromInline var older = -1
+        @usableFromInline var newer = -1
+
+        @inlinable init(key: Key, value: Value) { (self.key, self.value) = (key, value) }
     }
 
     /// The largest number of entries that are not pinned.
-    package let limit: Int
-    private let isPinned: @Sendable (Value) -> Bool
-    private var indices: [Key: Int] = [:]
-    private var slots: [Slot?] = []
-    private var free: [Int] = []
-    private var oldest = -1
-    private var newest = -1
-    private var pinnedCount = 0
+    @usableFromInline package let limit: Int
+    @usableFromInline let isPinned: @Sendable (Value) -> Bool
+    @usableFromInline var indices: [Key: Int] = [:]
+    @usableFromInline var slots: [Slot?] = []
+    @usableFromInline var free: [Int] = []
+    @usableFromInline var oldest = -1
+    @usableFromInline var newest = -1
+    @usableFromInline var pinnedCount = 0
 
     /// Creates an empty table.
     ///
     /// - Parameters:
     ///   - limit: the largest number of entries that are not pinned, at least 1.
     ///   - isPinned: whether a value must be kept. Called after each change of the value.
-    package init(limit: Int, isPinned: @escaping @Sendable (Value) -> Bool = { _ in false }) {
+    @inlinable package init(limit: Int, isPinned: @escaping @Sendable (Value) -> Bool = { _ in false }) {
         precondition(limit >= 1, "limit must be at least 1 (is \(limit))")
         (self.limit, self.isPinned) = (limit, isPinned)
     }
 
     /// The number of entries, including pinned ones.
-    package var count: Int { indices.count }
+    @inlinable package var count: Int { indices.count }
 
-    package var isEmpty: Bool { indices.isEmpty }
+    @inlinable package var isEmpty: Bool { indices.isEmpty }
 
     /// The number of places for entries, including free ones. The memory is proportional to it.
-    package var capacity: Int { slots.count }
+    @inlinable package var capacity: Int { slots.count }
 
     /// The value of `key`, or `nil`. Reading it here does not count as a use.
-    package subscript(key: Key) -> Value? { indices[key].flatMap { slots[$0]?.value } }
+    @inlinable package subscript(key: Key) -> Value? { indices[key].flatMap { slots[$0]?.value } }
 
     /// Changes the value of `key` in place, which counts as a use of it. A new key may evict the entry that was used least recently.
     ///
     /// - Returns: what `body` returns.
     @discardableResult
-    package mutating func update<Result>(
+    @inlinable package mutating func update<Result>(
         _ key: Key, default value: @autoclosure () -> Value, _ body: (inout Value) throws -> Result
     ) rethrows -> Result {
         let index = indices[key] ?? insert(key, value())
@@ -60,20 +63,20 @@ package struct BoundedTable<Key: Hashable & Sendable, Value: Sendable>: Sendable
     ///
     /// - Returns: what `body` returns; `nil` if the table has no such key.
     @discardableResult
-    package mutating func updateIfPresent<Result>(_ key: Key, _ body: (inout Value) throws -> Result) rethrows -> Result? {
+    @inlinable package mutating func updateIfPresent<Result>(_ key: Key, _ body: (inout Value) throws -> Result) rethrows -> Result? {
         guard let index = indices[key] else { return nil }
         defer { settle(index) }
         return try body(&slots[index]!.value)
     }
 
     @discardableResult
-    package mutating func removeValue(forKey key: Key) -> Value? {
+    @inlinable package mutating func removeValue(forKey key: Key) -> Value? {
         defer { compactIfSparse() }
         return remove(key)
     }
 
     @discardableResult
-    private mutating func remove(_ key: Key) -> Value? {
+    @inlinable mutating func remove(_ key: Key) -> Value? {
         guard let index = indices.removeValue(forKey: key) else { return nil }
         unlink(index)
         let slot = slots[index]
@@ -84,7 +87,7 @@ package struct BoundedTable<Key: Hashable & Sendable, Value: Sendable>: Sendable
     }
 
     /// Releases the memory of free slots, once there are many more of them than of entries.
-    private mutating func compactIfSparse() {
+    @inlinable mutating func compactIfSparse() {
         guard free.count > 3 * indices.count + 1024 else { return }
         var compacted: [Slot?] = []
         compacted.reserveCapacity(indices.count)
@@ -109,7 +112,7 @@ package struct BoundedTable<Key: Hashable & Sendable, Value: Sendable>: Sendable
 
     // MARK: The order of use
 
-    private mutating func insert(_ key: Key, _ value: Value) -> Int {
+    @inlinable mutating func insert(_ key: Key, _ value: Value) -> Int {
         let slot = Slot(key: key, value: value)
         let index: Int
         if let last = free.popLast() {
@@ -125,7 +128,7 @@ package struct BoundedTable<Key: Hashable & Sendable, Value: Sendable>: Sendable
     }
 
     /// Moves a used entry to its place in the order, and evicts the entries over the limit.
-    private mutating func settle(_ index: Int) {
+    @inlinable mutating func settle(_ index: Int) {
         guard let slot = slots[index] else { return }
         let pins = isPinned(slot.value)
         if !slot.isPinned { unlink(index) }
@@ -140,14 +143,14 @@ package struct BoundedTable<Key: Hashable & Sendable, Value: Sendable>: Sendable
         compactIfSparse()
     }
 
-    private mutating func link(_ index: Int) {
+    @inlinable mutating func link(_ index: Int) {
         slots[index]?.older = newest
         slots[index]?.newer = -1
         if newest >= 0 { slots[newest]?.newer = index } else { oldest = index }
         newest = index
     }
 
-    private mutating func unlink(_ index: Int) {
+    @inlinable mutating func unlink(_ index: Int) {
         guard let slot = slots[index], !slot.isPinned else { return }
         if slot.older >= 0 { slots[slot.older]?.newer = slot.newer } else if oldest == index { oldest = slot.newer }
         if slot.newer >= 0 { slots[slot.newer]?.older = slot.older } else if newest == index { newest = slot.older }

@@ -1,10 +1,10 @@
 /// A bounded table in which important entries are not evicted by others: each of the two kinds has the whole limit.
 ///
 /// Origins without a failure, for example, evict one another, but never the counts of a failing origin, however many a crawler visits.
-package struct TieredTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
-    private var plain: BoundedTable<Key, Value>
-    private var important: BoundedTable<Key, Value>
-    private let isImportant: @Sendable (Value) -> Bool
+@usableFromInline package struct TieredTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
+    @usableFromInline var plain: BoundedTable<Key, Value>
+    @usableFromInline var important: BoundedTable<Key, Value>
+    @usableFromInline let isImportant: @Sendable (Value) -> Bool
 
     /// Creates an empty table.
     ///
@@ -12,7 +12,7 @@ package struct TieredTable<Key: Hashable & Sendable, Value: Sendable>: Sendable 
     ///   - limit: the largest number of entries of each kind, at least 1.
     ///   - isImportant: called after each change of a value.
     ///   - isPinned: whether an important value is never evicted, and does not count toward the limit.
-    package init(
+    @inlinable package init(
         limit: Int, isImportant: @escaping @Sendable (Value) -> Bool, isPinned: @escaping @Sendable (Value) -> Bool = { _ in false }
     ) {
         plain = BoundedTable(limit: limit)
@@ -20,13 +20,13 @@ package struct TieredTable<Key: Hashable & Sendable, Value: Sendable>: Sendable 
         self.isImportant = isImportant
     }
 
-    package var count: Int { plain.count + important.count }
+    @inlinable package var count: Int { plain.count + important.count }
 
     /// The value of `key`, or `nil`. Reading it does not count as a use.
-    package subscript(key: Key) -> Value? { important[key] ?? plain[key] }
+    @inlinable package subscript(key: Key) -> Value? { important[key] ?? plain[key] }
 
     /// Changes the value of `key` in place, which counts as a use of it.
-    package mutating func update<Result>(_ key: Key, default value: @autoclosure () -> Value, _ body: (inout Value) -> Result) -> Result {
+    @inlinable package mutating func update<Result>(_ key: Key, default value: @autoclosure () -> Value, _ body: (inout Value) -> Result) -> Result {
         let known = important.updateIfPresent(key) { value in
             let result = body(&value)
             return (result, isImportant(value))
@@ -50,7 +50,7 @@ package struct TieredTable<Key: Hashable & Sendable, Value: Sendable>: Sendable 
         return result
     }
 
-    package mutating func removeValue(forKey key: Key) {
+    @inlinable package mutating func removeValue(forKey key: Key) {
         plain.removeValue(forKey: key)
         important.removeValue(forKey: key)
     }

@@ -89,16 +89,16 @@ public struct CertificatePins: Sendable, Hashable {
     ///
     /// - Parameter report: is called once for each connection that fails the check, before its first request. A transport may call it on
     ///   an event loop: it must not block. Two values with different closures are not equal.
-    public func reporting(to report: @escaping @Sendable (CertificatePinMismatch) -> Void) -> CertificatePins {
+    public func reporting(to report: @escaping @Sendable (CertificatePinError) -> Void) -> CertificatePins {
         var pins = self
         pins.observer = Observer(report)
         return pins
     }
 
     private final class Observer: Sendable, Hashable {
-        let report: @Sendable (CertificatePinMismatch) -> Void
+        let report: @Sendable (CertificatePinError) -> Void
 
-        init(_ report: @escaping @Sendable (CertificatePinMismatch) -> Void) { self.report = report }
+        init(_ report: @escaping @Sendable (CertificatePinError) -> Void) { self.report = report }
 
         static func == (first: Observer, second: Observer) -> Bool { first === second }
         func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
@@ -111,11 +111,11 @@ public struct CertificatePins: Sendable, Hashable {
     /// - Parameters:
     ///   - chain: the pins of the validated chain, the server's own first.
     ///   - host: as in ``Origin/host``.
-    /// - Throws: ``CertificatePinMismatch``, unless in report-only mode.
-    package func check(_ chain: [String], of host: String) throws(CertificatePinMismatch) {
+    /// - Throws: ``CertificatePinError``, unless in report-only mode.
+    package func check(_ chain: [String], of host: String) throws(CertificatePinError) {
         let expected = pins(for: host)
         guard !expected.isEmpty, !chain.contains(where: expected.contains) else { return }
-        let mismatch = CertificatePinMismatch(host: Host.comparable(host), expected: expected, chain: chain)
+        let mismatch = CertificatePinError(host: Host.comparable(host), expected: expected, chain: chain)
         guard let observer else { throw mismatch }
         observer.report(mismatch)
     }
@@ -140,7 +140,7 @@ extension CertificatePins: CustomStringConvertible, CustomReflectable {
 /// ```
 /// no certificate of 'a.example' has an expected pin; its chain has sha256/… (the server's own), sha256/…; expected is one of sha256/…, sha256/…
 /// ```
-public struct CertificatePinMismatch: Error, Sendable, Hashable, CustomStringConvertible {
+public struct CertificatePinError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The host, in its ASCII form.
     public let host: String
     /// The pins of all patterns that match the host, in alphabetical order.
@@ -157,4 +157,4 @@ public struct CertificatePinMismatch: Error, Sendable, Hashable, CustomStringCon
     }
 }
 
-extension CertificatePinMismatch: SafelyDescribedError {}
+extension CertificatePinError: SafelyDescribedError {}

@@ -57,7 +57,7 @@ struct Connector: Sendable {
     ) -> ClientBootstrap {
         ClientBootstrap(group: loop)
             .connectTimeout(settings.connectTimeout.timeAmount)
-            .channelOption(.socketOption(.so_keepalive), value: settings.keepsAlive ? 1 : 0)
+            .channelOption(.socketOption(.so_keepalive), value: settings.usesTCPKeepAlive ? 1 : 0)
             .channelOption(.tcpOption(.tcp_nodelay), value: 1)
             // Large bodies are received in large pieces, which are handed on without a copy.
             .channelOption(.recvAllocator, value: AdaptiveRecvByteBufferAllocator(minimum: 2048, initial: 16 * 1024, maximum: 256 * 1024))

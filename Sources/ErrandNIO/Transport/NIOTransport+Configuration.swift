@@ -40,7 +40,7 @@ extension NIOTransport {
         ///
         /// Nagle's algorithm is always off (`TCP_NODELAY`): the transport writes a head and a small body at once, and does not wait for the
         /// peer's acknowledgment with the rest.
-        public var keepsAlive = true
+        public var usesTCPKeepAlive = true
         /// The path of the Unix domain socket that every connection goes to, whatever the origin of its requests; `nil` (the default): TCP.
         /// At least 1 and at most 103 bytes.
         public var unixSocketPath: String?
@@ -77,7 +77,7 @@ extension NIOTransport {
 /// A setting of a transport can't be used. It is thrown when the transport is created.
 ///
 /// The description names the setting: `the setting unixSocketPath can't be used: it is empty`.
-public struct UnusableSettingError: Error, Sendable, Hashable, CustomStringConvertible {
+public struct UnusableSettingError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
     /// The name of the setting.
     public let setting: String
     /// Why it can't be used.
@@ -87,6 +87,10 @@ public struct UnusableSettingError: Error, Sendable, Hashable, CustomStringConve
 
     /// The setting and the reason.
     public var description: String { "the setting \(setting) can't be used: \(reason)" }
+    /// A sentence for people, with the setting.
+    public var errorDescription: String? { "The setting \(setting) can't be used." }
+    /// The reason.
+    public var failureReason: String? { reason.asSentence }
 }
 
 extension UnusableSettingError: SafelyDescribedError {}

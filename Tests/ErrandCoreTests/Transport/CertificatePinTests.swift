@@ -92,7 +92,7 @@ import Testing
         try pins.check([Self.third, Self.second], of: "a.example")
         try pins.check([Self.third], of: "b.example")
         for chain in [[Self.third], []] {
-            let mismatch = #expect(throws: CertificatePinMismatch.self) { try pins.check(chain, of: "a.example") }
+            let mismatch = #expect(throws: CertificatePinError.self) { try pins.check(chain, of: "a.example") }
             #expect(mismatch?.host == "a.example")
             #expect(mismatch?.chain == chain)
             #expect(mismatch?.expected == [Self.first, Self.second])
@@ -100,7 +100,7 @@ import Testing
     }
 
     @Test func aMismatchListsBothSides() {
-        let two = #expect(throws: CertificatePinMismatch.self) {
+        let two = #expect(throws: CertificatePinError.self) {
             try CertificatePins(["a.example": [Self.first, Self.second]]).check([Self.third, Self.third], of: "a.example")
         }
         #expect(
@@ -110,7 +110,7 @@ import Testing
     }
 
     @Test func reportOnlyReportsAndPasses() throws {
-        let reports = Mutex<[CertificatePinMismatch]>([])
+        let reports = Mutex<[CertificatePinError]>([])
         let pins = try CertificatePins(["a.example": [Self.first, Self.second]])
         let reporting = pins.reporting { mismatch in reports.withLock { $0.append(mismatch) } }
         #expect(!pins.isReportOnly && reporting.isReportOnly)

@@ -49,7 +49,7 @@ extension NIOTransportTests {
                 error.message
                     == "no certificate of 'localhost' has an expected pin; its chain has \(chain[0]) (the server's own), \(chain[1]), "
                     + "\(chain[2]); expected is one of \(Self.backup), \(Self.another)")
-            let mismatch = try #require(error.underlying as? CertificatePinMismatch)
+            let mismatch = try #require(error.underlying as? CertificatePinError)
             #expect(mismatch.chain == chain)
             #expect(mismatch.expected == [Self.backup, Self.another])
         }
@@ -82,7 +82,7 @@ extension NIOTransportTests {
             #expect(try await get(server.url("good", host: "127.0.0.1"), pins: right) == "ok")
             let wrong = try CertificatePins(["127.0.0.1": [Self.another, Self.backup]])
             let error = try await transportError { try await get(server.url("good", host: "127.0.0.1"), pins: wrong) }
-            #expect((error.underlying as? CertificatePinMismatch)?.host == "127.0.0.1")
+            #expect((error.underlying as? CertificatePinError)?.host == "127.0.0.1")
             #expect(try await get(server.url("good"), pins: wrong) == "ok")
         }
 
@@ -102,7 +102,7 @@ extension NIOTransportTests {
                 }
                 let wrong = try CertificatePins(["0:0:0:0:0:0:0:1": [Self.another, Self.backup]])
                 let error = try await transportError { try await get(wrong) }
-                let mismatch = try #require(error.underlying as? CertificatePinMismatch)
+                let mismatch = try #require(error.underlying as? CertificatePinError)
                 #expect(mismatch.chain.count == 2)
                 let right = try CertificatePins(["::1": [mismatch.chain[0], Self.backup]])
                 #expect(try await get(right) == "ok")
@@ -110,9 +110,9 @@ extension NIOTransportTests {
         }
 
         private final class Reports: Sendable {
-            let all = Mutex<[CertificatePinMismatch]>([])
+            let all = Mutex<[CertificatePinError]>([])
 
-            func add(_ mismatch: CertificatePinMismatch) { all.withLock { $0.append(mismatch) } }
+            func add(_ mismatch: CertificatePinError) { all.withLock { $0.append(mismatch) } }
             var hosts: [String] { all.withLock { $0 }.map(\.host) }
             var chains: [[String]] { all.withLock { $0 }.map(\.chain) }
         }
@@ -144,7 +144,7 @@ extension NIOTransportTests {
             #expect(try await get("untrusted", pinned: "untrusted") == "ok")
             #expect(try await get("chain", pinned: "chain") == "ok")
             let error = try await transportError { try await get("chain", pinned: "intermediate") }
-            #expect((error.underlying as? CertificatePinMismatch)?.chain == [try server.pin("chain")])
+            #expect((error.underlying as? CertificatePinError)?.chain == [try server.pin("chain")])
         }
     }
 }

@@ -5,7 +5,7 @@ import Foundation
 struct SoakCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "soak", abstract: "Sends many requests to a faulty server, and fails if anything is left of them.",
-        usage: "conformance soak [--requests <count>] [--seed <seed>]",
+        usage: "conformance soak [--requests <count>] [--seed <seed>] [--concurrency <count>] [--max-growth-mib <size>]",
         discussion: """
             A server in the same process sends whole responses and faults: it closes and resets connections, breaks bodies off, stalls, \
             and sends garbage. Tasks are cancelled before their exchange, in the queue and within bodies; deadlines pass; bodies are left \
