@@ -43,3 +43,6 @@ package func certificateRefusalText(validFrom start: HTTPDate, until end: HTTPDa
     if now < start { return "the certificate is not valid yet: it is valid from \(start); check the clock of this computer" }
     return "the certificate is signed by an unknown authority, or by itself, or the server does not send its intermediate certificate"
 }
+
+/// Whether a text of this file is about the dates of a certificate, or may be.
+func isOfCertificateDates(_ text: String) -> Bool { text.contains("expired") || text.contains("valid") }

@@ -33,7 +33,8 @@ extension TransportError {
         case .cannotConnect: return "Check the network connection, or try again later."
         case .connectionLost: return "Check the network connection, then try again.\(caution)"
         case .timedOut: return "Try again later.\(caution)"
-        case .tls: return "Check the network connection, and the date and time of this device."
+        // Only where the time may be the cause: all other refusals are for the developer of the app, or of the server.
+        case .tls: return isOfCertificateDates(message) ? "Check the date and time of this device." : nil
         case .invalidResponse: return "Try again later."
         case .requestBody: return (underlying as? FileReadError)?.recoverySuggestion
         case .proxy: return "Check the address and the credentials of the proxy."

@@ -40,6 +40,13 @@ package final class ReadOnlyFile: Sendable {
 
     deinit { _ = close(descriptor) }
 
+    /// Why there is nothing to read at `path`, for code that opens the file by other means; `nil` for a file, a pipe and a device.
+    package static func problem(path: String) -> FileReadError? {
+        var status = stat()
+        guard stat(path, &status) == 0 else { return FileReadError(path: path, operation: "open", code: errno) }
+        return status.st_mode & S_IFMT == S_IFDIR ? FileReadError(path: path, operation: "read", code: EISDIR) : nil
+    }
+
     /// The system would take the text before a NUL for the path.
     private static func checkPath(_ path: String) throws {
         guard path.utf8.contains(0) else { return }

@@ -96,6 +96,10 @@ extension TLSSettings {
     }
 
     private static func read<Value>(_ file: String, _ body: () throws -> Value) throws -> Value {
+        // BoringSSL says of a missing file that it contains no certificate.
+        if let problem = ReadOnlyFile.problem(path: file) {
+            throw TLSSettingsError(.unreadableFile, of: file, systemErrorText(problem.code))
+        }
         do {
             return try body()
         } catch {

@@ -84,7 +84,12 @@ import Testing
             transport(.tls, .connect, "the certificate is for another host", get, .notSent),
             "GET https://a.example/x?token=REDACTED: TLS failure: the certificate is for another host (not sent)",
             "A secure connection to the server a.example could not be established.", "TLS failure: the certificate is for another host.",
-            "Check the network connection, and the date and time of this device."),
+            nil),
+        Row(
+            transport(.tls, .connect, "the certificate is not trusted, or not valid now", get, .notSent),
+            "GET https://a.example/x?token=REDACTED: TLS failure: the certificate is not trusted, or not valid now (not sent)",
+            "A secure connection to the server a.example could not be established.",
+            "TLS failure: the certificate is not trusted, or not valid now.", "Check the date and time of this device."),
         Row(
             transport(.invalidResponse, .response, "invalid HTTP version"),
             "GET https://a.example/x?token=REDACTED: invalid response: invalid HTTP version (may have been sent)",

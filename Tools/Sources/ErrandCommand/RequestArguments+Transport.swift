@@ -59,6 +59,8 @@ extension RequestArguments {
     private func withReadableCertificates<Transport>(_ make: () throws -> Transport) throws -> Transport {
         do {
             return try make()
+        } catch let error as UnusableSettingError where error.setting == "unixSocketPath" {
+            throw ValidationError("--unix-socket can't be used: \(error.reason)")
         } catch {
             throw ValidationError("a certificate or a key can't be read: \(error)")
         }
