@@ -21,10 +21,10 @@ func require<Value>(_ value: Value?, sourceLocation: SourceLocation = #_sourceLo
 
 /// Calls `body` with a transport, and shuts it down.
 func withNIO<Result>(
-    _ configure: (inout NIOTransport.Configuration) -> Void = { _ in }, _ body: (NIOTransport) async throws -> Result
+    _ configure: (inout NIOTransport.Configuration) throws -> Void = { _ in }, _ body: (NIOTransport) async throws -> Result
 ) async throws -> Result {
     var configuration = NIOTransport.Configuration()
-    configure(&configuration)
+    try configure(&configuration)
     return try await withTransport(try NIOTransport(configuration), body)
 }
 #endif

@@ -15,26 +15,37 @@ final class HandshakeWatch: ChannelInboundHandler, RemovableChannelHandler {
     private let pins: CertificatePins?
     /// `nil` if the chain is not validated.
     private let chain: ValidatedChain?
+    /// The name of the host that the certificate must be valid for; `nil` for an address, and if nothing is verified.
+    private let name: String?
 
-    init(_ tls: NIOSSLClientHandler, of origin: Origin, pins: CertificatePins?, chain: ValidatedChain?) {
-        (self.tls, self.origin, self.pins, self.chain) = (tls, origin, pins, chain)
+    init(_ tls: NIOSSLClientHandler, of origin: Origin, name: String?, pins: CertificatePins?, chain: ValidatedChain?) {
+        (self.tls, self.origin, self.name, self.pins, self.chain) = (tls, origin, name, pins, chain)
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         guard case .handshakeCompleted? = event as? TLSUserEvent else { return context.fireUserInboundEventTriggered(event) }
+        if let name, tls.peerCertificate.map({ !CertificateNames.allow(name, in: $0) }) ?? true {
+            return refuse(HandshakeFailure(NIOSSLExtraError.failedToValidateHostname, otherHost), context)
+        }
         if let pins {
             // Without validation, only the server's own certificate is known to be the server's.
             let found = chain?.takePins() ?? tls.peerCertificate.map { [$0.pin] } ?? []
             do {
                 try pins.check(found, of: origin.host)
             } catch {
-                context.fireErrorCaught(HandshakeFailure(.tls, error.description, underlying: error))
-                return context.close(promise: nil)
+                return refuse(HandshakeFailure(.tls, error.description, underlying: error), context)
             }
         }
         context.fireUserInboundEventTriggered(event)
         context.pipeline.syncOperations.removeHandler(self, promise: nil)
     }
+
+    private func refuse(_ failure: HandshakeFailure, _ context: ChannelHandlerContext) {
+        context.fireErrorCaught(failure)
+        context.close(promise: nil)
+    }
+
+    private var otherHost: String { "the certificate is for another host, not for '\(origin.bareHost)'" }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         context.fireErrorCaught(HandshakeFailure(error, text(of: error)))
@@ -43,7 +54,7 @@ final class HandshakeWatch: ChannelInboundHandler, RemovableChannelHandler {
     private func text(of error: any Error) -> String {
         guard FailureText.isOfTLS(error) else { return "\(FailureText.of(error)) during the TLS handshake" }
         if let error = error as? NIOSSLExtraError, error == .failedToValidateHostname {
-            return "the certificate is for another host, not for '\(origin.bareHost)'"
+            return otherHost
         }
         if "\(error)".contains("CERTIFICATE_VERIFY_FAILED"), let certificate = tls.peerCertificate {
             return certificateRefusalText(

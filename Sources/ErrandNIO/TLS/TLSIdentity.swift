@@ -54,7 +54,7 @@ struct TLSIdentity: Sendable {
             chain = followed
         }
         try pipeline.addHandler(tls)
-        try pipeline.addHandler(HandshakeWatch(tls, of: origin, pins: pins, chain: chain))
+        try pipeline.addHandler(HandshakeWatch(tls, of: origin, name: isUnchecked ? nil : name, pins: pins, chain: chain))
     }
 }
 

@@ -72,6 +72,12 @@ final class Instruments: Sendable {
         }
     }
 
+    /// A connection to an origin has closed.
+    func updateConnections(of origin: Origin) {
+        let series = state.withLock { state in state.series.filter { $0.key.origin == origin }.map(\.value) }
+        for series in series { series.updateConnections() }
+    }
+
     private func make(_ key: Key, by factory: any MetricsFactory) -> Series {
         let server: [(String, String)] =
             switch key.server {
@@ -133,8 +139,10 @@ final class Series: Sendable {
     func end(_ outcome: Outcome, after elapsed: Duration) {
         active.decrement()
         recorder("http.client.request.duration", outcome).record(elapsed / .seconds(1))
-        connections?.update()
+        updateConnections()
     }
+
+    func updateConnections() { connections?.update() }
 
     /// Records the sizes of both bodies.
     ///

@@ -15,7 +15,8 @@ extension HTTPSender where Self: ConnectionSource {
     /// Measures each attempt, the connections that this transport has open, and how long each was open, if the transport reports that
     /// (``/ErrandCore/ClosedConnectionSource``). See ``MetricsMiddleware``.
     ///
-    /// Where several stacks over one transport have the same factory, the last that was made reports the durations of connections.
+    /// Where several stacks over one transport have the same factory, the last that was made reports what becomes of connections between
+    /// attempts.
     ///
     /// ```swift
     /// let stack = AsyncHTTPClientTransport().metrics().redirect().retry()
@@ -28,13 +29,18 @@ extension HTTPSender where Self: ConnectionSource {
     public func metrics(
         factory: (any MetricsFactory)? = nil, attributes: MetricsMiddleware.Attributes = [], clock: any Clock<Duration> = ContinuousClock()
     ) -> HTTPStack {
-        if let source = self as? any ClosedConnectionSource {
-            let durations = ConnectionDurations(factory: factory, attributes: attributes)
-            source.observeClosedConnections(as: durations.id) { durations.record($0) }
-        }
-        return metrics(
+        let middleware = MetricsMiddleware(
             factory: factory, attributes: attributes, openConnections: { [self] in MetricsMiddleware.ConnectionCount(self, of: $0) },
             clock: clock)
+        if let source = self as? any ClosedConnectionSource {
+            let durations = ConnectionDurations(factory: factory, attributes: attributes)
+            // The instruments hold the transport, which holds this closure.
+            source.observeClosedConnections(as: durations.id) { [weak instruments = middleware.instruments] closed in
+                durations.record(closed)
+                instruments?.updateConnections(of: closed.origin)
+            }
+        }
+        return wrapped(by: middleware)
     }
 }
 #endif

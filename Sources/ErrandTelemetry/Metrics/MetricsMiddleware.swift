@@ -78,7 +78,7 @@ public struct MetricsMiddleware: HTTPMiddleware {
         public init(active: Int, idle: Int) { (self.active, self.idle) = (active, idle) }
     }
 
-    private let instruments: Instruments
+    let instruments: Instruments
     private let clock: any Clock<Duration>
 
     /// Creates the middleware.

@@ -3,6 +3,7 @@ import ErrandCore
 import ErrandMiddleware
 import ErrandMockServer
 import ErrandNIO
+import ErrandTesting
 import Foundation
 import TestSupport
 import Testing
@@ -160,11 +161,39 @@ extension NIOTransportTests {
             }
             let missing = try refused { $0.extraRootsPEMFiles = [root, "/nowhere/ca.pem"] }
             #expect(missing.reason == .unreadableFile && missing.subject == "/nowhere/ca.pem")
+            #expect(missing.message == "no such file or folder")
+            let folder = try refused { $0.extraRootsPEMFiles = ["/"] }
+            #expect(folder.message.contains("folder"), "\(folder)")
             let other = try refused { $0.extraRootsPEMFiles = [key] }
             #expect(other.reason == .unreadableFile && other.subject == key)
             let noKey = try refused { $0.clientCertificate = .init(chainPEMFile: server.file("client.pem"), keyPEMFile: root) }
             #expect(noKey.reason == .unreadableFile && noKey.subject == root)
             for error in [missing, other, noKey] { #expect(!"\(error)".contains("PRIVATE"), "\(error)") }
+        }
+
+        /// A name server must not decide who the other side is.
+        @Test func aCertificateForAnAddressIsForNoName() async throws {
+            let folder = try TestFolder("authority")
+            let authority = try TestAuthority()
+            try authority.writeCertificate(toPath: folder.file("authority.pem"))
+            let stub = Stub(.get, "/").responds(.status(.ok))
+            try await withMockServer(serving: [stub], .tls(try authority.certificate(), protocols: [.http1])) { server in
+                let port = try #require(Request(.get, url: server.url("")).origin?.effectivePort)
+                try await withNIO {
+                    $0.tls.extraRootsPEMFiles = [folder.file("authority.pem")]
+                    $0.resolver = try HostOverrides(["bank.example:\(port):127.0.0.1", "localhost:\(port):127.0.0.1"])
+                } _: { transport in
+                    let error = try await transportError {
+                        _ = try await transport.send(Request(.get, url: "https://bank.example:\(port)/"))
+                    }
+                    #expect(error.code == .tls)
+                    #expect(error.message == "the certificate is for another host, not for 'bank.example'")
+                    for host in ["localhost", "127.0.0.1"] {
+                        let response = try await transport.send(Request(.get, url: "https://\(host):\(port)/"))
+                        #expect(response.status == .ok)
+                    }
+                }
+            }
         }
 
         // MARK: - Versions

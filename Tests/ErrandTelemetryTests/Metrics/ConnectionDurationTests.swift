@@ -11,7 +11,8 @@ import Testing
     private final class ClosingTransport: HTTPSender, ClosedConnectionSource {
         let observers = Mutex<[String: @Sendable (ClosedConnection) -> Void]>([:])
 
-        var openConnections: [OpenConnection] { [] }
+        let open = Mutex<[OpenConnection]>([])
+        var openConnections: [OpenConnection] { open.withLock { $0 } }
         func observeClosedConnections(as id: String, _ observer: @escaping @Sendable (ClosedConnection) -> Void) {
             observers.withLock { $0[id] = observer }
         }
@@ -37,6 +38,17 @@ import Testing
                 "\(Self.name) network.protocol.version=1.1 server.address=::1 server.port=8080",
             ])
         #expect(metrics.values(Self.name, ["server.address": "a.example"]) == [1.5])
+    }
+
+    @Test func theNumberOfConnectionsFallsWhenOneCloses() async throws {
+        transport.open.withLock { $0 = [OpenConnection(number: 1, authority: "a.example", exchanges: 0, exchangesStarted: 1)] }
+        let stack = transport.metrics(factory: metrics)
+        await #expect(throws: CancellationError.self) { _ = try await stack.send(Request(.get, url: "https://a.example/")) }
+        let idle = ["http.connection.state": "idle"]
+        #expect(metrics.level("http.client.open_connections", idle) == 1)
+        transport.open.withLock { $0 = [] }
+        transport.close("https://a.example", after: .seconds(1))
+        #expect(metrics.level("http.client.open_connections", idle) == 0)
     }
 
     @Test func theSchemeIsThereOnDemand() {

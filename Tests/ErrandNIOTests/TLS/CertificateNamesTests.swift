@@ -1,0 +1,22 @@
+#if NIO
+import Testing
+
+@testable import ErrandNIO
+
+@Suite(.timeLimit(.minutes(5))) struct CertificateNamesTests {
+    @Test(
+        arguments: [
+            ("a.example", "a.example"), ("A.Example", "a.example."), ("a.example.", "a.example"), ("*.example", "a.example"),
+            ("*.a.example", "b.a.example"),
+        ])
+    func aNameStandsForAHost(_ name: String, _ host: String) { #expect(CertificateNames.matches(name, host)) }
+
+    @Test(
+        arguments: [
+            ("a.example", "b.example"), ("*.example", "example"), ("*.example", "b.a.example"), ("*.example", ".example"),
+            ("*.*.example", "b.a.example"), ("b*.example", "b1.example"), ("*", "a"), ("", ""), ("", "a.example"), ("*.", "a."),
+            ("a.example", "xa.example"), ("*.a.example", "a.example"),
+        ])
+    func aNameDoesNotStandForAHost(_ name: String, _ host: String) { #expect(!CertificateNames.matches(name, host)) }
+}
+#endif
