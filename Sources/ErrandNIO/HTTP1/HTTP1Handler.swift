@@ -161,10 +161,11 @@ final class HTTP1Handler: ChannelDuplexHandler {
         }
         _ = machine.begin()
         let isReused = connection.countBegin()
-        exchange.events?.record(.connectionAcquired, connection: connection.info(isReused: isReused))
         idleDue = nil
         parser.begin(request.method)
         current = Current(exchange, deadline: deadline)
+        exchange.events?.record(.connectionAcquired, connection: connection.info(isReused: isReused))
+        guard current?.exchange === exchange else { return }  // a sink has ended it
         send(body, of: exchange, closes: RequestEncoder.asksToClose(request.headers), on: connection, context)
         setAlarm()
     }
@@ -191,6 +192,7 @@ final class HTTP1Handler: ChannelDuplexHandler {
         }
         guard current?.exchange === exchange else { return }  // the write has failed
         events?.record(.requestHeadSent)
+        guard current?.exchange === exchange else { return }  // a sink has ended it
         switch kind {
         case .none:
             if let sent = current?.sentBytes, sent > 0 { events?.record(.requestBytesSent, bytes: sent) }

@@ -14,6 +14,7 @@ extension HTTP1Handler {
         guard upgrade.isAccepted(by: head.response), machine.upgrade() else {
             throw UnexpectedUpgrade.otherProtocol(requested: upgrade.protocolName)
         }
+        guard current?.exchange === exchange else { return }  // a sink has ended it
         exchange.events?.record(.responseHead, response: head.response)
         let (input, output) = (ResponseStream(exchange, on: connection), UpgradedOutput())
         // The deadline and the limits are those of HTTP.
