@@ -100,7 +100,7 @@ final class HTTP1Handler: ChannelDuplexHandler {
         succeedReady()
     }
 
-    /// Keeps `promise` when the connection can take an exchange: when it is active, and after the TLS handshake, if there is one.
+    /// Completes `promise` when the connection can take an exchange: when it is active, and after the TLS handshake, if there is one.
     func whenReady(_ promise: EventLoopPromise<Connection>) {
         ready = promise
         if let failure {
