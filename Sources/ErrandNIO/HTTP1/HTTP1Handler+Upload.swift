@@ -41,7 +41,7 @@ extension HTTP1Handler {
     /// The pump has read more of the body, or its end.
     func writeQueued(_ queue: UploadQueue, of exchange: Exchange) {
         let batch = queue.takeBatch()
-        guard current?.exchange === exchange, machine.isUploading, let context else { return queue.remove(batch.bytes) }
+        guard current?.exchange === exchange, machine.isUploading, let context else { return queue.window.remove(batch.bytes) }
         let isChunked = exchange.request.body.length == nil
         write(batch, of: exchange, isChunked: isChunked, queue, context)
         switch batch.end {
@@ -84,7 +84,7 @@ extension HTTP1Handler {
                 // Writes end in their order: with the last one, all of the batch has left.
                 let last = promise ?? context.eventLoop.makePromise(of: Void.self)
                 let bytes = batch.bytes
-                last.futureResult.whenComplete { _ in queue.remove(bytes) }
+                last.futureResult.whenComplete { _ in queue.window.remove(bytes) }
                 promise = last
             }
             context.write(wrapOutboundOut(buffer), promise: promise)
