@@ -60,6 +60,9 @@ final class Exchange: Sendable {
 
     // MARK: - Waiting
 
+    /// Whether it matters when the request has left: to a sink, or for the limit that begins then.
+    var isFollowed: Bool { events != nil || limits?.firstByte != nil }
+
     /// Keeps the continuation of the task that waits for the response. Returns false, and does not keep it, if the exchange was cancelled
     /// before.
     func begin(_ waiter: Waiter) -> Bool {
