@@ -141,12 +141,14 @@ extension HTTP1Handler {
         current = nil
         connection.countEnd()
         pool.spent(connection)
-        close()
         if position.mayBeStale, done.exchange.moveOn(after: position.delivery) {
             done.exchange.events?.beginAgain(after: failure(of: done, at: position, because: error))
-            return pool.send(done.exchange, isFresh: true)
+            pool.send(done.exchange, isFresh: true)
+        } else {
+            settle(done, failure(of: done, at: position, because: error))
         }
-        settle(done, failure(of: done, at: position, because: error))
+        // Last, because a response that is delivered now sets the alarm.
+        close()
     }
 
     /// The server has refused the request as misdirected (421). Returns whether it is sent again: then this connection is closed.
