@@ -30,6 +30,8 @@ final class Exchange: Sendable {
         var isCancelled = false
         /// The reasons for which it was sent again: once for each.
         var repetitions: Repetitions = []
+        /// Whether a connection has begun to read the request's body.
+        var isBodyClaimed = false
         var waiter: Waiter?
         var timer: Scheduled<Void>?
     }
@@ -58,10 +60,10 @@ final class Exchange: Sendable {
         }
     }
 
-    // MARK: - Waiting
-
     /// Whether it matters when the request has left: to a sink, or for the limit that begins then.
     var isFollowed: Bool { events != nil || limits?.firstByte != nil }
+
+    // MARK: - Waiting
 
     /// Keeps the continuation of the task that waits for the response. Returns false, and does not keep it, if the exchange was cancelled
     /// before.
@@ -133,12 +135,25 @@ final class Exchange: Sendable {
     func moveOnAsMisdirected() -> Bool { moveOn(for: .misdirected) }
 
     private func moveOn(for reason: Repetitions) -> Bool {
-        guard request.body.replay.canRestart || request.body.canBeSent else { return false }
+        let canRestart = request.body.replay.canRestart
+        guard canRestart || request.body.canBeSent else { return false }
         return state.withLock { state in
+            guard canRestart || !state.isBodyClaimed else { return false }
             guard !state.repetitions.contains(reason), !state.isCancelled, state.waiter != nil else { return false }
             state.repetitions.insert(reason)
             state.place = .unassigned
             return true
+        }
+    }
+
+    /// The task that sends the body is about to open it. From then on, a body that can't be opened again stays with its connection.
+    ///
+    /// - Throws: `CancellationError` if the task was cancelled. A connection that is lost cancels it before the exchange moves on, so
+    ///   that it can't use up the body of the next connection.
+    func claimBody() throws {
+        try state.withLock { state in
+            try Task.checkCancellation()
+            state.isBodyClaimed = true
         }
     }
 

@@ -12,6 +12,7 @@ struct UploadPump: Sendable {
 
     func run() async {
         do {
+            try exchange.claimBody()
             let source = try await exchange.request.body.openChecked()
             defer { source.abandon() }
             while let chunk = try await source.next() {

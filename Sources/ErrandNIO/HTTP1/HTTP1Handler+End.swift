@@ -153,8 +153,10 @@ extension HTTP1Handler {
 
     /// The server has refused the request as misdirected (421). Returns whether it is sent again: then this connection is closed.
     func moveOnAsMisdirected() -> Bool {
-        guard let done = current, let connection, done.exchange.moveOnAsMisdirected() else { return false }
+        guard let done = current, let connection else { return false }
+        // First, so that the task that sends the body can't open it for this connection any more. The rest is not wanted in either case.
         stopUpload()
+        guard done.exchange.moveOnAsMisdirected() else { return false }
         current = nil
         connection.countEnd()
         _ = machine.close()
