@@ -30,6 +30,8 @@ final class Exchange: Sendable {
         var isCancelled = false
         /// The reasons for which it was sent again: once for each.
         var repetitions: Repetitions = []
+        /// Whether a connection has begun to read the request's body.
+        var isBodyClaimed = false
         var waiter: Waiter?
         var timer: Scheduled<Void>?
     }
@@ -57,6 +59,9 @@ final class Exchange: Sendable {
             limits = nil
         }
     }
+
+    /// Whether it matters when the request has left: to a sink, or for the limit that begins then.
+    var isFollowed: Bool { events != nil || limits?.firstByte != nil }
 
     // MARK: - Waiting
 
@@ -130,12 +135,25 @@ final class Exchange: Sendable {
     func moveOnAsMisdirected() -> Bool { moveOn(for: .misdirected) }
 
     private func moveOn(for reason: Repetitions) -> Bool {
-        guard request.body.replay.canRestart || request.body.canBeSent else { return false }
+        let canRestart = request.body.replay.canRestart
+        guard canRestart || request.body.canBeSent else { return false }
         return state.withLock { state in
+            guard canRestart || !state.isBodyClaimed else { return false }
             guard !state.repetitions.contains(reason), !state.isCancelled, state.waiter != nil else { return false }
             state.repetitions.insert(reason)
             state.place = .unassigned
             return true
+        }
+    }
+
+    /// The task that sends the body is about to open it. From then on, a body that can't be opened again stays with its connection.
+    ///
+    /// - Throws: `CancellationError` if the task was cancelled. A connection that is lost cancels it before the exchange moves on, so
+    ///   that it can't use up the body of the next connection.
+    func claimBody() throws {
+        try state.withLock { state in
+            try Task.checkCancellation()
+            state.isBodyClaimed = true
         }
     }
 
@@ -197,28 +215,5 @@ final class Exchange: Sendable {
         guard let instant = request.deadline?.continuousInstant else { return nil }
         return .now() + .nanoseconds(ContinuousClock.now.duration(to: instant).wholeNanoseconds)
     }
-}
-
-/// The limit of the phase that an exchange is in.
-struct PhaseLimit: Sendable {
-    let name: String
-    let duration: Duration
-    var due: NIODeadline
-
-    /// - Parameter duration: `nil`: there is no limit.
-    init?(_ name: String, _ duration: Duration?) {
-        guard let duration else { return nil }
-        (self.name, self.duration, due) = (name, duration, .now() + duration.timeAmount)
-    }
-}
-
-extension Duration {
-    /// In nanoseconds, bounded to 100 years in either direction, so that it can be added to a clock's reading.
-    var wholeNanoseconds: Int64 {
-        let (seconds, attoseconds) = bounded.components
-        return seconds * 1_000_000_000 + attoseconds / 1_000_000_000
-    }
-
-    var timeAmount: TimeAmount { .nanoseconds(wholeNanoseconds) }
 }
 #endif

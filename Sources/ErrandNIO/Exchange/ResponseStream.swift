@@ -1,6 +1,5 @@
 #if NIO
 internal import ErrandCore
-internal import ErrandFormats
 internal import NIOCore
 internal import Synchronization
 
@@ -9,26 +8,17 @@ internal import Synchronization
 /// The connection's event loop appends what it has received since, as one batch for each turn of the loop; a reader takes chunk by chunk.
 /// While more is queued than the reader may want, the connection does not read.
 final class ResponseStream: ReadyBodySource {
-    /// How much is received before the first read: 64 KiB.
-    static let readAheadBytes = 64 * 1024
-    /// How much may be queued after the first read: 512 KiB.
-    static let windowBytes = 512 * 1024
-
     private enum End: Sendable {
         case complete(trailers: HTTPFields?)
         case failed(any Error)
     }
 
     private struct State: Sendable {
-        var chunks = ChunkQueue<Data>()
+        var queue = ReadQueue()
         var end: End?
         var waiter: UnsafeContinuation<Data?, any Error>?
-        /// Whether the connection waits until less is queued.
-        var isHeldBack = false
-        var isRead = false
         /// Since when a reader waits; kept only if that time is limited.
         var waitingSince: NIODeadline?
-        var limitBytes: Int { isRead ? ResponseStream.windowBytes : ResponseStream.readAheadBytes }
     }
 
     private let exchange: Exchange
@@ -51,9 +41,7 @@ final class ResponseStream: ReadyBodySource {
             var rest = batch[...]
             let first = waiter == nil ? nil : rest.popFirst()
             guard state.end == nil else { return (waiter, nil as Data?, false) }
-            for chunk in rest { state.chunks.append(chunk) }
-            state.isHeldBack = state.chunks.bytes >= state.limitBytes
-            return (waiter, first, state.isHeldBack)
+            return (waiter, first, state.queue.append(rest))
         }
         batch.removeAll(keepingCapacity: true)
         waiter?.resume(returning: first)
@@ -94,12 +82,7 @@ final class ResponseStream: ReadyBodySource {
 
     private func read(orWait waiter: UnsafeContinuation<Data?, any Error>? = nil) -> Read {
         state.withLock { state in
-            state.isRead = true
-            if let chunk = state.chunks.popFirst() {
-                guard state.isHeldBack, state.chunks.bytes * 2 < state.limitBytes else { return .chunk(chunk, isFree: false) }
-                state.isHeldBack = false
-                return .chunk(chunk, isFree: true)
-            }
+            if let (chunk, isFree) = state.queue.popFirst() { return .chunk(chunk, isFree: isFree) }
             switch state.end {
             case .complete?: return .end
             case .failed(let error)?: return .failure(error)
@@ -139,7 +122,7 @@ final class ResponseStream: ReadyBodySource {
 
     func takeReadyChunk() -> Data? {
         guard !Task.isCancelled else { return nil }
-        guard state.withLock({ !$0.chunks.isEmpty }), case .success(let chunk)? = result(of: self.read()) else { return nil }
+        guard state.withLock({ !$0.queue.isEmpty }), case .success(let chunk)? = result(of: self.read()) else { return nil }
         return chunk
     }
 
@@ -158,8 +141,8 @@ final class ResponseStream: ReadyBodySource {
     private func end(because error: (any Error)?) {
         let (waiter, isOver) = state.withLock { state in
             defer { state.waiter = nil }
-            let wasRead = state.chunks.isEmpty
-            state.chunks.removeAll()
+            let wasRead = state.queue.isEmpty
+            state.queue.removeAll()
             switch state.end {
             // What is dropped now must not pass for the end of the body.
             case .complete? where !wasRead: state.end = .failed(error ?? CancellationError())

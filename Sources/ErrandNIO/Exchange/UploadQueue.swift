@@ -4,9 +4,6 @@ internal import Synchronization
 
 /// The pieces of a request's body between the task that reads it and the connection that writes it.
 final class UploadQueue: Sendable {
-    /// How many bytes may be queued and on their way to the network together: 256 KiB. One more piece may come.
-    static let limitBytes = 256 * 1024
-
     enum End: Sendable {
         case complete(trailers: HTTPFields?)
         /// The body could not be read.
@@ -24,12 +21,11 @@ final class UploadQueue: Sendable {
 
     private struct State {
         var batch = Batch()
-        /// What is queued, and what was written but has not left.
-        var bytes = 0
         var isClosed = false
-        var waiter: CheckedContinuation<Void, any Error>?
     }
 
+    /// Counts what is queued, and what was written but has not left.
+    let window = WriteWindow()
     private let state = Mutex(State())
 
     // MARK: - The task that reads the body
@@ -39,12 +35,11 @@ final class UploadQueue: Sendable {
     /// - Returns: whether the connection has to be told: it knows already if something was queued before.
     /// - Throws: `CancellationError` if the queue is closed.
     func add(_ piece: Data) throws -> Bool {
-        try state.withLock { state in
-            if state.isClosed { throw CancellationError() }
+        try window.count(piece.count)
+        return state.withLock { state in
             defer {
                 state.batch.pieces.append(piece)
                 state.batch.bytes += piece.count
-                state.bytes += piece.count
             }
             return state.batch.isEmpty
         }
@@ -58,26 +53,6 @@ final class UploadQueue: Sendable {
         }
     }
 
-    /// Returns when there is room for more.
-    ///
-    /// - Throws: `CancellationError` when the queue is closed, or the task is cancelled.
-    func waitForRoom() async throws {
-        if state.withLock({ !$0.isClosed && $0.bytes <= Self.limitBytes }) { return }
-        try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                let outcome = state.withLock { state -> Result<Void, any Error>? in
-                    if state.isClosed { return .failure(CancellationError()) }
-                    if state.bytes <= Self.limitBytes { return .success(()) }
-                    state.waiter = continuation
-                    return nil
-                }
-                if let outcome { continuation.resume(with: outcome) }
-            }
-        } onCancel: {
-            close()
-        }
-    }
-
     // MARK: - The connection
 
     /// Takes all that is queued.
@@ -88,26 +63,10 @@ final class UploadQueue: Sendable {
         }
     }
 
-    /// These bytes have left.
-    func remove(_ count: Int) {
-        let waiter = state.withLock { state -> CheckedContinuation<Void, any Error>? in
-            state.bytes -= count
-            guard state.bytes <= Self.limitBytes else { return nil }
-            defer { state.waiter = nil }
-            return state.waiter
-        }
-        waiter?.resume()
-    }
-
     /// Drops what is queued. The task that reads the body ends.
     func close() {
-        let waiter = state.withLock { state in
-            state.isClosed = true
-            state.batch = Batch()
-            defer { state.waiter = nil }
-            return state.waiter
-        }
-        waiter?.resume(throwing: CancellationError())
+        state.withLock { $0 = State(isClosed: true) }
+        window.close()
     }
 }
 #endif

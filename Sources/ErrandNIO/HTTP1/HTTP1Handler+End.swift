@@ -141,18 +141,22 @@ extension HTTP1Handler {
         current = nil
         connection.countEnd()
         pool.spent(connection)
-        close()
         if position.mayBeStale, done.exchange.moveOn(after: position.delivery) {
             done.exchange.events?.beginAgain(after: failure(of: done, at: position, because: error))
-            return pool.send(done.exchange, isFresh: true)
+            pool.send(done.exchange, isFresh: true)
+        } else {
+            settle(done, failure(of: done, at: position, because: error))
         }
-        settle(done, failure(of: done, at: position, because: error))
+        // Last, because a response that is delivered now sets the alarm.
+        close()
     }
 
     /// The server has refused the request as misdirected (421). Returns whether it is sent again: then this connection is closed.
     func moveOnAsMisdirected() -> Bool {
-        guard let done = current, let connection, done.exchange.moveOnAsMisdirected() else { return false }
+        guard let done = current, let connection else { return false }
+        // First, so that the task that sends the body can't open it for this connection any more. The rest is not wanted in either case.
         stopUpload()
+        guard done.exchange.moveOnAsMisdirected() else { return false }
         current = nil
         connection.countEnd()
         _ = machine.close()

@@ -80,9 +80,7 @@ extension HTTP1Handler {
 
     func take(_ range: Range<Int>, of buffer: ByteBuffer) {
         let (index, count) = (buffer.readerIndex + range.lowerBound, range.count)
-        // A slice must not pin a large buffer, so small ones are copied.
-        let strategy: ByteBuffer.ByteTransferStrategy = count < 16 * 1024 ? .copy : .noCopy
-        guard let data = buffer.getData(at: index, length: count, byteTransferStrategy: strategy), current != nil else { return }
+        guard let data = buffer.received(at: index, count), current != nil else { return }
         current?.receivedBytes += Int64(count)
         if let last = current?.chunks.indices.last, let before = current?.chunks[last].count, before + count <= 16 * 1024 {
             current?.chunks[last].append(data)
@@ -179,6 +177,13 @@ extension HTTP1Handler {
         case .idle: becomeIdle(for: pool.settings.idleTimeout)
         case .close: context?.close(promise: nil)
         }
+    }
+}
+
+extension ByteBuffer {
+    /// Returns bytes that were received. A slice must not pin a large buffer: less than 16 KiB is copied.
+    func received(at index: Int, _ count: Int) -> Data? {
+        getData(at: index, length: count, byteTransferStrategy: count < 16 * 1024 ? .copy : .noCopy)
     }
 }
 

@@ -26,11 +26,17 @@ extension HTTP1Handler {
             while context.channel.isWritable, case .memory(let data, let offset)? = current?.upload {
                 let count = min(data.count - offset, UploadPump.pieceBytes(of: exchange))
                 let start = data.startIndex + offset
-                current?.upload = .memory(data, offset: offset + count)
+                let isLast = offset + count == data.count
+                current?.upload = isLast ? .none : .memory(data, offset: offset + count)
                 let buffer = writeBuffers.filled(with: CollectionOfOne(data[start..<(start + count)]), count, isChunked: false)
-                context.write(wrapOutboundOut(buffer), promise: progress(of: exchange, context))
+                var promise = progress(of: exchange, context)
+                if isLast, promise == nil, exchange.isFollowed { promise = context.eventLoop.makePromise() }
+                context.write(wrapOutboundOut(buffer), promise: promise)
                 sent(count)
-                if offset + count == data.count { finishUpload() }
+                guard isLast else { continue }
+                context.flush()
+                // The next exchange may begin in here, which writes its own body.
+                return finishUpload(of: exchange, promise)
             }
             context.flush()
         }
@@ -41,7 +47,7 @@ extension HTTP1Handler {
     /// The pump has read more of the body, or its end.
     func writeQueued(_ queue: UploadQueue, of exchange: Exchange) {
         let batch = queue.takeBatch()
-        guard current?.exchange === exchange, machine.isUploading, let context else { return queue.remove(batch.bytes) }
+        guard current?.exchange === exchange, machine.isUploading, let context else { return queue.window.remove(batch.bytes) }
         let isChunked = exchange.request.body.length == nil
         write(batch, of: exchange, isChunked: isChunked, queue, context)
         switch batch.end {
@@ -49,17 +55,19 @@ extension HTTP1Handler {
             context.flush()
             uploadFailed(error, of: exchange)
         case .complete(let trailers)?:
+            var last = ByteBuffer()
             if isChunked {
-                var last = context.channel.allocator.buffer(capacity: 64)
                 do {
                     try RequestEncoder.lastChunk(trailers: trailers, into: &last)
                 } catch {
                     return uploadFailed(error, of: exchange)
                 }
-                context.write(wrapOutboundOut(last), promise: nil)
             }
+            let left = exchange.isFollowed ? context.eventLoop.makePromise(of: Void.self) : nil
+            // Writes end in their order: an empty one ends with the last bytes.
+            if isChunked || left != nil { context.write(wrapOutboundOut(last), promise: left) }
             context.flush()
-            if current?.exchange === exchange { finishUpload() }
+            finishUpload(of: exchange, left)
         case nil: context.flush()
         }
     }
@@ -84,7 +92,7 @@ extension HTTP1Handler {
                 // Writes end in their order: with the last one, all of the batch has left.
                 let last = promise ?? context.eventLoop.makePromise(of: Void.self)
                 let bytes = batch.bytes
-                last.futureResult.whenComplete { _ in queue.remove(bytes) }
+                last.futureResult.whenComplete { _ in queue.window.remove(bytes) }
                 promise = last
             }
             context.write(wrapOutboundOut(buffer), promise: promise)
@@ -92,13 +100,30 @@ extension HTTP1Handler {
         }
     }
 
-    func finishUpload() {
+    /// The last byte of the body was handed to the channel.
+    ///
+    /// - Parameter left: see ``requestLeaves(_:_:)``.
+    func finishUpload(of exchange: Exchange, _ left: EventLoopPromise<Void>?) {
+        guard current?.exchange === exchange else { return }
         let end = machine.finishUpload()
         current?.upload = .none
         writeBuffers.release()
-        current?.exchange.events?.record(.requestSent)
-        if let end { return finish(end) }
-        if current?.head == nil { enter("firstByte", current?.exchange.limits?.firstByte) }
+        requestLeaves(exchange, left)
+        if let end { finish(end) }
+    }
+
+    /// The last byte of the request was handed to the channel. When it has left, the wait for the response begins.
+    ///
+    /// A response may be complete before that. Then the exchange ends without the event that the request was sent.
+    ///
+    /// - Parameter left: of the last write. It is needed only if the exchange is followed.
+    func requestLeaves(_ exchange: Exchange, _ left: EventLoopPromise<Void>?) {
+        guard exchange.isFollowed, let left else { return }
+        left.futureResult.assumeIsolated().whenSuccess {
+            guard self.current?.exchange === exchange else { return }
+            exchange.events?.record(.requestSent)
+            if self.current?.head == nil { self.enter("firstByte", exchange.limits?.firstByte) }
+        }
     }
 
     /// A promise for a write whose time is limited; `nil` if none is.

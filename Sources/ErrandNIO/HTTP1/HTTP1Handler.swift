@@ -100,7 +100,7 @@ final class HTTP1Handler: ChannelDuplexHandler {
         succeedReady()
     }
 
-    /// Keeps `promise` when the connection can take an exchange: when it is active, and after the TLS handshake, if there is one.
+    /// Completes `promise` when the connection can take an exchange: when it is active, and after the TLS handshake, if there is one.
     func whenReady(_ promise: EventLoopPromise<Connection>) {
         ready = promise
         if let failure {
@@ -161,10 +161,11 @@ final class HTTP1Handler: ChannelDuplexHandler {
         }
         _ = machine.begin()
         let isReused = connection.countBegin()
-        exchange.events?.record(.connectionAcquired, connection: connection.info(isReused: isReused))
         idleDue = nil
         parser.begin(request.method)
         current = Current(exchange, deadline: deadline)
+        exchange.events?.record(.connectionAcquired, connection: connection.info(isReused: isReused))
+        guard current?.exchange === exchange else { return }  // a sink has ended it
         send(body, of: exchange, closes: RequestEncoder.asksToClose(request.headers), on: connection, context)
         setAlarm()
     }
@@ -181,21 +182,21 @@ final class HTTP1Handler: ChannelDuplexHandler {
             kind = .none
         }
         machine.writeHead(kind, closes: closes)
-        // A request that must not be sent twice is followed: its failure says whether it has left.
-        if events == nil, exchange.request.method.isIdempotent {
-            context.writeAndFlush(wrapOutboundOut(outgoing), promise: nil)
-        } else {
+        var left: EventLoopPromise<Void>?
+        // The failure of a request that must not be sent twice says whether it has left.
+        if exchange.isFollowed || !exchange.request.method.isIdempotent {
             let promise = context.eventLoop.makePromise(of: Void.self)
             promise.futureResult.assumeIsolated().whenFailure { _ in self.machine.headHasNotLeft() }
-            context.writeAndFlush(wrapOutboundOut(outgoing), promise: promise)
+            left = promise
         }
+        context.writeAndFlush(wrapOutboundOut(outgoing), promise: left)
         guard current?.exchange === exchange else { return }  // the write has failed
         events?.record(.requestHeadSent)
+        guard current?.exchange === exchange else { return }  // a sink has ended it
         switch kind {
         case .none:
             if let sent = current?.sentBytes, sent > 0 { events?.record(.requestBytesSent, bytes: sent) }
-            events?.record(.requestSent)
-            enter("firstByte", exchange.limits?.firstByte)
+            requestLeaves(exchange, left)
         case .present: startUpload(body, of: exchange, on: connection)
         case .afterContinue:
             current?.continueDue = .now() + .seconds(1)

@@ -1,7 +1,6 @@
 #if NIO
 internal import ErrandCore
 internal import NIOCore
-internal import NIOFoundationEssentialsCompat
 
 /// A connection whose protocol was changed. It keeps its exchange, and its place in the pool, until it ends.
 extension HTTP1Handler {
@@ -15,6 +14,7 @@ extension HTTP1Handler {
             throw UnexpectedUpgrade.otherProtocol(requested: upgrade.protocolName)
         }
         exchange.events?.record(.responseHead, response: head.response)
+        guard current?.exchange === exchange else { return }  // a sink has ended it
         let (input, output) = (ResponseStream(exchange, on: connection), UpgradedOutput())
         // The deadline and the limits are those of HTTP.
         current?.deadline = nil
@@ -36,11 +36,7 @@ extension HTTP1Handler {
 
     func receiveUpgraded(_ buffer: ByteBuffer) {
         let count = buffer.readableBytes
-        // A slice must not pin a large buffer, so small ones are copied.
-        let strategy: ByteBuffer.ByteTransferStrategy = count < 16 * 1024 ? .copy : .noCopy
-        guard count > 0, let stream = current?.stream,
-            let chunk = buffer.getData(at: buffer.readerIndex, length: count, byteTransferStrategy: strategy)
-        else { return }
+        guard count > 0, let stream = current?.stream, let chunk = buffer.received(at: buffer.readerIndex, count) else { return }
         var batch = [chunk]
         if stream.append(&batch) { isHeldBack = true }
     }

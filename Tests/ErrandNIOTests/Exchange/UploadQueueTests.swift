@@ -31,21 +31,21 @@ import Testing
 
     @Test func aFullQueueHoldsUntilEnoughHasLeft() async throws {
         let queue = UploadQueue()
-        let size = UploadQueue.limitBytes
+        let size = WriteWindow.limitBytes
         _ = try queue.add(Data(count: size))
-        try await queue.waitForRoom()  // full, but not over
+        try await queue.window.wait()  // full, but not over
         _ = try queue.add(Data(count: 10))
-        let wait = Task { try await queue.waitForRoom() }
+        let wait = Task { try await queue.window.wait() }
         _ = queue.takeBatch()  // what was written still counts
-        queue.remove(9)
-        queue.remove(1)
+        queue.window.remove(9)
+        queue.window.remove(1)
         try await wait.value
     }
 
     @Test func cancellingEndsTheWait() async throws {
         let queue = UploadQueue()
-        _ = try queue.add(Data(count: UploadQueue.limitBytes + 1))
-        let wait = Task { try await queue.waitForRoom() }
+        _ = try queue.add(Data(count: WriteWindow.limitBytes + 1))
+        let wait = Task { try await queue.window.wait() }
         wait.cancel()
         await #expect(throws: CancellationError.self) { try await wait.value }
     }
@@ -54,8 +54,8 @@ import Testing
         let queue = UploadQueue()
         _ = try queue.add(Data(count: 10))
         let wait = Task {
-            _ = try queue.add(Data(count: UploadQueue.limitBytes))
-            try await queue.waitForRoom()
+            _ = try queue.add(Data(count: WriteWindow.limitBytes))
+            try await queue.window.wait()
         }
         queue.close()
         await #expect(throws: CancellationError.self) { try await wait.value }

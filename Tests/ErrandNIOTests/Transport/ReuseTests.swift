@@ -42,6 +42,34 @@ extension NIOTransportTests {
             #expect(requests.value == ["1 GET", "1 GET lost", "2 GET"])
         }
 
+        @Test func aBodyThatCanBeSentOnceIsNotUsedUpByALostConnection() async throws {
+            let server = try RawServer { connection in
+                let first = try connection.readHead()
+                _ = try connection.readBody(of: first)
+                try connection.respond(body: Data("ok".utf8))
+                usleep(UInt32.random(in: 0...150))
+            }
+            defer { server.stop() }
+            let end = ContinuousClock.now + .seconds(1)
+            var failures: Set<TransportError.Code> = []
+            try await withNIO { transport in
+                while ContinuousClock.now < end {
+                    _ = try? await whole(transport, Request(.get, url: server.url()))
+                    let chunks = AsyncStream<Data> { continuation in
+                        continuation.yield(Data("body".utf8))
+                        continuation.finish()
+                    }
+                    do {
+                        _ = try await whole(transport, Request(.put, url: server.url(), body: .stream(chunks)))
+                    } catch let error as TransportError {
+                        failures.insert(error.code)
+                    }
+                }
+            }
+            // It fails only where its own connection was lost after the body was opened.
+            #expect(failures.isSubset(of: [.connectionLost]))
+        }
+
         @Test func aPOSTThatMayHaveBeenProcessedIsNotSentOnceMore() async throws {
             let requests = Watched<[String]>([])
             let server = try forgetful(requests)

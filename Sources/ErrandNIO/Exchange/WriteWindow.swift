@@ -2,9 +2,10 @@
 internal import ErrandCore
 internal import Synchronization
 
-/// Holds the tasks that write to an upgraded connection, while the connection has more of their bytes than it can write.
+/// Holds the tasks whose bytes a connection writes, while it has more of them than the network takes: the task that reads a request's body,
+/// and those that write to an upgraded connection.
 final class WriteWindow: Sendable {
-    /// How many bytes may be on their way to the network: 256 KiB.
+    /// How many bytes may be on their way to the network: 256 KiB. One more write may come.
     static let limitBytes = 256 * 1024
 
     private struct Waiter: Sendable {

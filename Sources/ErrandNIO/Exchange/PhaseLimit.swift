@@ -1,0 +1,27 @@
+#if NIO
+internal import ErrandCore
+internal import NIOCore
+
+/// The limit of the phase that an exchange is in.
+struct PhaseLimit: Sendable {
+    let name: String
+    let duration: Duration
+    var due: NIODeadline
+
+    /// - Parameter duration: `nil`: there is no limit.
+    init?(_ name: String, _ duration: Duration?) {
+        guard let duration else { return nil }
+        (self.name, self.duration, due) = (name, duration, .now() + duration.timeAmount)
+    }
+}
+
+extension Duration {
+    /// In nanoseconds, bounded to 100 years in either direction, so that it can be added to a clock's reading.
+    var wholeNanoseconds: Int64 {
+        let (seconds, attoseconds) = bounded.components
+        return seconds * 1_000_000_000 + attoseconds / 1_000_000_000
+    }
+
+    var timeAmount: TimeAmount { .nanoseconds(wholeNanoseconds) }
+}
+#endif

@@ -1,0 +1,49 @@
+#if NIO
+import ErrandCore
+import NIOPosix
+import Testing
+
+@testable import ErrandNIO
+
+@Suite(.timeLimit(.minutes(5))) struct ExchangeTests {
+    private func moves(isOneShot: Bool, before: (Exchange) async throws -> Void) async throws -> Bool {
+        let settings = NIOTransport.Configuration()
+        let pool = Pool(settings, Connector(settings: settings, tls: TLSIdentity()), on: MultiThreadedEventLoopGroup.singleton)
+        let body: RequestBody = isOneShot ? .stream(AsyncStream<Data> { $0.finish() }) : .stream { _ in EmptySource() }
+        let url = "http://127.0.0.1/"
+        let request = try Request(.put, url: url, body: body)
+        let origin = try #require(request.origin)
+        let exchange = Exchange(request, to: origin, owner: TransportOwner(pool))
+        try await before(exchange)
+        var moves = false
+        _ = try? await withUnsafeThrowingContinuation { (waiter: Exchange.Waiter) in
+            _ = exchange.begin(waiter)
+            moves = exchange.moveOn(after: .unknown)
+            exchange.resume(throwing: CancellationError())
+        }
+        return moves
+    }
+
+    @Test(arguments: [(true, false, true), (true, true, false), (false, false, true), (false, true, true)])
+    func aBodyThatIsReadAndCannotRestartStaysWithItsConnection(isOneShot: Bool, isClaimed: Bool, expected: Bool) async throws {
+        let moves = try await moves(isOneShot: isOneShot) { exchange in if isClaimed { try exchange.claimBody() } }
+        #expect(moves == expected)
+    }
+
+    @Test func theCancelledTaskOfALostConnectionLeavesTheBodyToTheNextOne() async throws {
+        let moves = try await moves(isOneShot: true) { exchange in
+            let cancelled = Task {
+                withUnsafeCurrentTask { $0?.cancel() }
+                try exchange.claimBody()
+            }
+            await #expect(throws: CancellationError.self) { try await cancelled.value }
+        }
+        #expect(moves)
+    }
+}
+
+private struct EmptySource: BodySource {
+    func next() async throws -> Data? { nil }
+    func abandon() {}
+}
+#endif
