@@ -45,7 +45,8 @@ extension HTTP1Handler {
                 buffer.moveReaderIndex(forwardBy: consumed)
                 switch event {
                 case .needsMore:
-                    if buffer.readableBytes > 0 { incoming = buffer }
+                    // What was parsed must not grow with what was not.
+                    if buffer.readableBytes > 0 { incoming = buffer.readerIndex > buffer.readableBytes ? ByteBuffer(buffer: buffer) : buffer }
                     return
                 case .interim(let head): received(interim: head)
                 case .head(let head) where head.response.status.code == 101: return try upgrade(head, buffer)
@@ -172,10 +173,15 @@ extension HTTP1Handler {
     }
 
     func release(_ connection: Connection) {
-        switch pool.release(connection, idleTime: pool.settings.idleTimeout) {
-        case .begin(let exchange): begin(exchange, on: connection)
-        case .idle: becomeIdle(for: pool.settings.idleTimeout)
-        case .close: context?.close(promise: nil)
+        // A loop: each of many exchanges may end before it starts.
+        while true {
+            switch pool.release(connection, idleTime: pool.settings.idleTimeout) {
+            case .begin(let exchange): if starts(exchange, on: connection) { return }
+            case .idle: return becomeIdle(for: pool.settings.idleTimeout)
+            case .close:
+                context?.close(promise: nil)
+                return
+            }
         }
     }
 }

@@ -66,6 +66,10 @@ final class HTTP1Handler: ChannelDuplexHandler {
     var incoming: ByteBuffer?
     var outgoing = ByteBuffer()
     var writeBuffers = WriteBuffers()
+    /// Whether a write is in progress that leaves as a whole or not at all. Of one that is larger, or fails later, a part may have left.
+    var isWritingSmallHead = false
+    /// How much the kernel takes in one piece from a connection that has nothing else to send: 4 KiB.
+    static let smallWriteBytes = 4096
     var alarm = Alarm()
     var idleDue: NIODeadline?
     /// Whether nothing is read until the reader of a response has room.
@@ -132,19 +136,27 @@ final class HTTP1Handler: ChannelDuplexHandler {
 
     /// - Parameter connection: this one. It is known after the channel has closed, too: the pool counts it until then.
     func begin(_ exchange: Exchange, on connection: Connection) {
+        if !starts(exchange, on: connection) { release(connection) }
+    }
+
+    /// Starts an exchange, or ends it.
+    ///
+    /// - Returns: false if the exchange has ended, and the connection is free for another one.
+    func starts(_ exchange: Exchange, on connection: Connection) -> Bool {
         guard let context, context.channel.isActive, machine.canBegin else {
             // It was lost on the way here.
             pool.spent(connection)
-            return pool.send(exchange)
+            pool.send(exchange)
+            return true
         }
         guard exchange.assign(to: connection) else {
             exchange.resume(throwing: CancellationError())
-            return release(connection)
+            return false
         }
         let deadline = exchange.deadline
         if let deadline, deadline <= .now() {
             exchange.resume(throwing: exchange.deadlinePassed(.queue, delivery: .notSent))
-            return release(connection)
+            return false
         }
         let request = exchange.request
         let body = OutgoingBody(request)
@@ -157,7 +169,7 @@ final class HTTP1Handler: ChannelDuplexHandler {
             }
         } catch {
             exchange.resume(throwing: exchange.unwritable(error))
-            return release(connection)
+            return false
         }
         _ = machine.begin()
         let isReused = connection.countBegin()
@@ -165,9 +177,10 @@ final class HTTP1Handler: ChannelDuplexHandler {
         parser.begin(request.method)
         current = Current(exchange, deadline: deadline)
         exchange.events?.record(.connectionAcquired, connection: connection.info(isReused: isReused))
-        guard current?.exchange === exchange else { return }  // a sink has ended it
+        guard current?.exchange === exchange else { return true }  // a sink has ended it
         send(body, of: exchange, closes: RequestEncoder.asksToClose(request.headers), on: connection, context)
         setAlarm()
+        return true
     }
 
     func send(
@@ -186,10 +199,12 @@ final class HTTP1Handler: ChannelDuplexHandler {
         // The failure of a request that must not be sent twice says whether it has left.
         if exchange.isFollowed || !exchange.request.method.isIdempotent {
             let promise = context.eventLoop.makePromise(of: Void.self)
-            promise.futureResult.assumeIsolated().whenFailure { _ in self.machine.headHasNotLeft() }
+            promise.futureResult.assumeIsolated().whenFailure { _ in if self.isWritingSmallHead { self.machine.headHasNotLeft() } }
             left = promise
+            isWritingSmallHead = outgoing.readableBytes <= Self.smallWriteBytes
         }
         context.writeAndFlush(wrapOutboundOut(outgoing), promise: left)
+        isWritingSmallHead = false
         guard current?.exchange === exchange else { return }  // the write has failed
         events?.record(.requestHeadSent)
         guard current?.exchange === exchange else { return }  // a sink has ended it
