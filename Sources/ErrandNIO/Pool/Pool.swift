@@ -28,15 +28,24 @@ final class Pool: Sendable {
     private let connector: Connector
     private let group: any EventLoopGroup
     private let state: Mutex<State>
+    /// Of the group.
+    private let loops: Set<ObjectIdentifier>
 
     init(_ settings: NIOTransport.Configuration, _ connector: Connector, on group: any EventLoopGroup) {
         (self.settings, self.connector, self.group) = (settings, connector, group)
         state = Mutex(
+        loops = Set(group.makeIterator().map { ObjectIdentifier($0) })
             State(
                 machine: Machine(
                     .init(
                         connectionsPerOrigin: settings.maxConnectionsPerOrigin, connections: settings.maxConnections,
-                        idleTime: settings.idleTimeout))))
+                        idleTime: settings.maxConnectionAge.map { min($0, settings.idleTimeout) } ?? settings.idleTimeout))))
+    }
+
+    /// The event loop that the caller runs on, if it is one of the group's. Others may be shut down before the transport.
+    private var currentLoop: (any EventLoop)? {
+        guard let loop = MultiThreadedEventLoopGroup.currentEventLoop, loops.contains(ObjectIdentifier(loop)) else { return nil }
+        return loop
     }
 
     private static let base = ContinuousClock.now
@@ -49,7 +58,7 @@ final class Pool: Sendable {
     ///
     /// - Parameter isFresh: whether only a new connection is to be used, or one that was in use until now.
     func send(_ exchange: Exchange, isFresh: Bool = false) {
-        let loop = MultiThreadedEventLoopGroup.currentEventLoop
+        let loop = currentLoop
         let lane = exchange.request.options.priority.urgency
         let now = Self.now()
         let lease = state.withLock { state in
@@ -88,7 +97,7 @@ final class Pool: Sendable {
 
     /// Opens connections that no exchange has asked for yet. Returns when those that were missing are open.
     func preconnect(to origin: Origin, count: Int) async throws {
-        let loop = MultiThreadedEventLoopGroup.currentEventLoop
+        let loop = currentLoop
         let (isShutDown, promises) = state.withLock { state in
             let attempts = state.machine.preconnect(count, for: origin, at: Self.now())
             let promises = attempts.map { ($0, group.next().makePromise(of: Void.self)) }

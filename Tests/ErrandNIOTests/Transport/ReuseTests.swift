@@ -2,6 +2,7 @@
 import ErrandCore
 import ErrandNIO
 import NIOCore
+import NIOPosix
 import Foundation
 import TestSupport
 import Testing
@@ -251,3 +252,20 @@ extension NIOTransportTests {
     }
 }
 #endif
+
+        @Test func onAnEventLoopOfOthersACallGetsAConnectionOfTheTransports() async throws {
+            let server = try RawServer.answering { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
+            defer { server.stop() }
+            let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+            let foreign = EventLoopExecutor(group.next())
+            let isForeign = Watched<[Bool]>([])
+            try await withNIO { transport in
+                transport.observeClosedConnections(as: "test") { _ in isForeign.change { $0.append(foreign.eventLoop.inEventLoop) } }
+                try await withTaskExecutorPreference(foreign) {
+                    try await transport.preconnect(to: server.url())
+                    for _ in 0..<2 { try await expectOK(transport, server) }
+                }
+            }
+            #expect(isForeign.value == [false])
+            try await group.shutdownGracefully()
+        }
