@@ -177,7 +177,10 @@ final class Pool: Sendable {
         }
         switch arrival {
         case .begin(let exchange): connection.begin(exchange)
-        case .idle: connection.onLoop { $0.becomeIdle(for: self.settings.idleTimeout) }
+        case .idle(let time): connection.onLoop { $0.becomeIdle(for: time) }
+        case .close(let work):
+            connection.close()
+            perform(work)
         case .refuse: connection.channel.close(promise: nil)
         }
     }
