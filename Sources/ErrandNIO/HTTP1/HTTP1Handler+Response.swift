@@ -141,9 +141,7 @@ extension HTTP1Handler {
         complete(done, head, trailers)
         switch release {
         case .begin(let exchange)?: begin(exchange, on: connection)
-        case .idle?:
-            idleDue = .now() + idleTime(after: head).timeAmount
-            setAlarm()
+        case .idle(let time)?: becomeIdle(for: time)
         case .close?, nil: context?.close(promise: nil)
         }
     }
@@ -176,7 +174,7 @@ extension HTTP1Handler {
     func release(_ connection: Connection) {
         switch pool.release(connection, idleTime: pool.settings.idleTimeout) {
         case .begin(let exchange): begin(exchange, on: connection)
-        case .idle: becomeIdle(for: pool.settings.idleTimeout)
+        case .idle(let time): becomeIdle(for: time)
         case .close: context?.close(promise: nil)
         }
     }

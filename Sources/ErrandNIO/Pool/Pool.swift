@@ -198,11 +198,11 @@ final class Pool: Sendable {
     /// - Returns: the next exchange, or for how long the connection is kept unused; `nil` if it must be closed.
     func release(_ connection: Connection, idleTime: Duration) -> Machine.Release {
         let now = Self.now()
-        let isOld = settings.maxConnectionAge.map { now - connection.opened >= $0 } ?? false
+        let rest = settings.maxConnectionAge.map { connection.opened + $0 - now }
         let release = state.withLock { state in
-            isOld
-                ? .close(state.machine.closed(connection, of: connection.origin))
-                : state.machine.release(connection, of: connection.origin, on: connection.loopID, idleTime: idleTime, at: now)
+            if let rest, rest <= .zero { return Machine.Release.close(state.machine.closed(connection, of: connection.origin)) }
+            let time = rest.map { min($0, idleTime) } ?? idleTime
+            return state.machine.release(connection, of: connection.origin, on: connection.loopID, idleTime: time, at: now)
         }
         if case .close(let work) = release { perform(work) }
         return release
