@@ -14,8 +14,9 @@ final class Pool: Sendable {
     fileprivate struct State: Sendable {
         var machine: Machine
         var open: [Int: Connection] = [:]
+        /// Until nothing of them is left open.
         var attempts: [Machine.Attempt: ConnectAttempt] = [:]
-        /// Kept when the attempt is over, by tasks that wait for no exchange.
+        /// Completed when the attempt ends; `preconnect` waits for them.
         var preconnects: [Machine.Attempt: EventLoopPromise<Void>] = [:]
         var lastNumber = 0
         /// Succeeds when the pool is shut down and its last connection has closed.
@@ -27,14 +28,14 @@ final class Pool: Sendable {
     let settings: NIOTransport.Configuration
     private let connector: Connector
     private let group: any EventLoopGroup
-    private let state: Mutex<State>
     /// Of the group.
     private let loops: Set<ObjectIdentifier>
+    private let state: Mutex<State>
 
     init(_ settings: NIOTransport.Configuration, _ connector: Connector, on group: any EventLoopGroup) {
         (self.settings, self.connector, self.group) = (settings, connector, group)
-        state = Mutex(
         loops = Set(group.makeIterator().map { ObjectIdentifier($0) })
+        state = Mutex(
             State(
                 machine: Machine(
                     .init(
@@ -142,37 +143,41 @@ final class Pool: Sendable {
     /// - Parameter exchange: the first attempt is made for it.
     private func perform(_ work: Machine.Work, for exchange: Exchange? = nil, on loop: (any EventLoop)? = nil) {
         if work.isEmpty { return }
-        for attempt in work.cancel { state.withLock { $0.attempts.removeValue(forKey: attempt) }?.cancel() }
+        for attempt in work.cancel { state.withLock { $0.attempts[attempt] }?.cancel() }
         for connection in work.close { connection.close() }
         for attempt in work.connect { connect(attempt, on: loop ?? group.next()) }
         for (exchange, connection) in work.begin { connection.begin(exchange) }
     }
 
     private func connect(_ attempt: Machine.Attempt, on loop: any EventLoop) {
-        let ready = loop.makePromise(of: Connection.self)
-        let (number, made) = state.withLock { state in
+        let made = state.withLock { state -> (number: Int, attempt: ConnectAttempt)? in
+            // Its exchange may have left since the machine has asked for it.
+            guard state.machine.isWanted(attempt) else { return nil }
             state.lastNumber += 1
-            let made = ConnectAttempt(ready, for: state.machine.waiter(of: attempt))
+            let made = ConnectAttempt(loop.makePromise(), for: state.machine.waiter(of: attempt))
             state.attempts[attempt] = made
             return (state.lastNumber, made)
         }
-        connector.connect(to: attempt.key, number: number, for: self, made, on: loop).whenComplete { result in
-            self.state.withLock { $0.attempts[attempt] = nil }
+        guard let made else { return }
+        connector.connect(to: attempt.key, number: made.number, for: self, made.attempt, on: loop).whenComplete { result in
             switch result {
             case .success(let connection):
-                self.arrived(attempt, connection)
+                self.arrived(attempt, made.attempt, connection)
                 self.finishPreconnect(attempt)
             case .failure(let error):
                 self.failed(attempt) { ConnectFailure(error, self.settings).failure(of: $0) }
                 self.finishPreconnect(attempt, error)
+                self.end(attempt, made.attempt)
             }
         }
     }
 
-    private func arrived(_ attempt: Machine.Attempt, _ connection: Connection) {
+    private func arrived(_ attempt: Machine.Attempt, _ made: ConnectAttempt, _ connection: Connection) {
         let arrival = state.withLock { state in
             let arrival = state.machine.connected(attempt, connection, on: connection.loopID, at: Self.now())
-            if case .refuse = arrival {} else { state.open[connection.number] = connection }
+            if case .refuse = arrival { return arrival }
+            state.open[connection.number] = connection
+            state.attempts[attempt] = nil
             return arrival
         }
         switch arrival {
@@ -181,7 +186,18 @@ final class Pool: Sendable {
         case .close(let work):
             connection.close()
             perform(work)
-        case .refuse: connection.channel.close(promise: nil)
+        case .refuse: end(attempt, made)
+        }
+    }
+
+    /// An attempt has failed, or its connection is not needed. It counts until what it has opened is closed.
+    private func end(_ attempt: Machine.Attempt, _ made: ConnectAttempt) {
+        made.close().whenComplete { _ in
+            let promises = self.state.withLock { state in
+                state.attempts[attempt] = nil
+                return state.takeClosed()
+            }
+            for promise in promises { promise.succeed() }
         }
     }
 
@@ -246,18 +262,21 @@ final class Pool: Sendable {
 
     var isShutDown: Bool { state.withLock(\.machine.isShutDown) }
 
-    /// Closes every connection; exchanges in progress fail. The future succeeds when all connections have closed.
+    /// Closes every connection; exchanges in progress fail. The future succeeds when all connections have closed, those included that were
+    /// being opened.
     func shutDown() -> EventLoopFuture<Void> {
         let promise = group.any().makePromise(of: Void.self)
-        let (waiters, work, open, preconnects, promises) = state.withLock { state in
+        let (waiters, work, open, attempts, preconnects, promises) = state.withLock { state in
             let (waiters, work) = state.machine.isShutDown ? ([], Machine.Work()) : state.machine.shutDown()
             state.closed.append(promise)
             defer { state.preconnects = [:] }
-            return (waiters, work, Array(state.open.values), state.preconnects, state.takeClosed())
+            let attempts = Array(state.attempts.values)
+            return (waiters, work, Array(state.open.values), attempts, state.preconnects, state.takeClosed())
         }
         for (attempt, promise) in preconnects { promise.fail(shutDownFailure(attempt.key)) }
         for waiter in waiters { waiter.resume(throwing: waiter.failure(.shutDown, phase: .queue, delivery: .notSent)) }
-        perform(work)
+        for attempt in attempts { attempt.cancel() }
+        for connection in work.close { connection.close() }
         for connection in open { connection.onLoop { $0.shutDown() } }
         for promise in promises { promise.succeed() }
         return promise.futureResult
@@ -266,7 +285,7 @@ final class Pool: Sendable {
 
 extension Pool.State {
     fileprivate mutating func takeClosed() -> [EventLoopPromise<Void>] {
-        guard machine.isShutDown, open.isEmpty else { return [] }
+        guard machine.isShutDown, open.isEmpty, attempts.isEmpty else { return [] }
         defer { closed = [] }
         return closed
     }

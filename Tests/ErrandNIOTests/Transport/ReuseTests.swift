@@ -280,9 +280,6 @@ extension NIOTransportTests {
                 #expect(server.counts.value.accepted == transport.executors.count)
             }
         }
-    }
-}
-#endif
 
         @Test func onAnEventLoopOfOthersACallGetsAConnectionOfTheTransports() async throws {
             let server = try RawServer.answering { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
@@ -300,3 +297,6 @@ extension NIOTransportTests {
             #expect(isForeign.value == [false])
             try await group.shutdownGracefully()
         }
+    }
+}
+#endif
