@@ -26,7 +26,9 @@
     @inlinable package subscript(key: Key) -> Value? { important[key] ?? plain[key] }
 
     /// Changes the value of `key` in place, which counts as a use of it.
-    @inlinable package mutating func update<Result>(_ key: Key, default value: @autoclosure () -> Value, _ body: (inout Value) -> Result) -> Result {
+    @inlinable package mutating func update<Result>(_ key: Key, default value: @autoclosure () -> Value, _ body: (inout Value) -> Result)
+        -> Result
+    {
         let known = important.updateIfPresent(key) { value in
             let result = body(&value)
             return (result, isImportant(value))

@@ -45,34 +45,52 @@ final class ConnectAttempt: Sendable {
             found.succeed(known)
             return found.futureResult
         }
-        // The task belongs to the attempt, which ends it.
-        let task = Task {
-            do {
-                let addresses = try await resolver.addresses(of: host, port: port)
-                if addresses.isEmpty { throw HostNotFoundError(host, reason: "it has no addresses") }
-                found.succeed(addresses)
-            } catch {
-                found.fail(HostLookupFailure(host: host, cause: error))
+        state.withLock { state in
+            guard !state.isCancelled else { return }
+            // The task belongs to the attempt, which ends it.
+            state.lookup = Task {
+                do {
+                    let addresses = try await resolver.addresses(of: host, port: port)
+                    if addresses.isEmpty { throw HostNotFoundError(host, reason: "it has no addresses") }
+                    finish(found, .success(addresses))
+                } catch {
+                    finish(found, .failure(HostLookupFailure(host: host, cause: error)))
+                }
             }
         }
-        let isCancelled = state.withLock { state in
-            state.lookup = task
-            return state.isCancelled
-        }
-        if isCancelled { task.cancel() }
         return found.futureResult
+    }
+
+    /// The lookup is over. After a cancellation nothing is done, because the event loop may be shut down.
+    private func finish(_ found: EventLoopPromise<[IPAddress]>, _ result: Result<[IPAddress], any Error>) {
+        state.withLock { state in
+            if !state.isCancelled { found.futureResult.eventLoop.execute { found.completeWith(result) } }
+        }
     }
 
     func cancel() {
         let (channels, lookup) = state.withLock { state in
             state.isCancelled = true
-            defer { (state.channels, state.lookup) = ([], nil) }
+            defer { state.lookup = nil }
             return (state.channels, state.lookup)
         }
         lookup?.cancel()
         for channel in channels { channel.close(promise: nil) }
         // A resolver may not heed the cancellation.
         ready.fail(CancellationError())
+    }
+
+    /// Closes what the attempt has opened. On its event loop.
+    ///
+    /// - Returns: when it is closed.
+    func close() -> EventLoopFuture<Void> {
+        let channels = state.withLock { state in
+            state.isCancelled = true
+            defer { state.channels = [] }
+            return state.channels
+        }
+        for channel in channels { channel.close(promise: nil) }
+        return .andAllComplete(channels.map(\.closeFuture), on: ready.futureResult.eventLoop)
     }
 }
 

@@ -16,6 +16,14 @@ final class Exchange: Sendable {
         case unassigned
         case queue(Pool.Ticket)
         case connection(Connection)
+
+        func canBecome(_ ticket: Pool.Ticket) -> Bool {
+            switch self {
+            case .unassigned: true
+            case .queue(let other): ticket.isLater(than: other)
+            case .connection: false
+            }
+        }
     }
 
     /// The reasons to send the request again over another connection.
@@ -102,11 +110,12 @@ final class Exchange: Sendable {
     /// - Returns: whether the exchange was cancelled: then it must leave the queue.
     func enqueued(_ ticket: Pool.Ticket, timer: Scheduled<Void>?) -> Bool {
         state.withLock { state in
-            // A connection may have become free in between.
-            guard case .unassigned = state.place, state.waiter != nil else {
+            // A connection may have become free in between. If it was lost, the exchange may be in the queue again: the later ticket counts.
+            guard state.waiter != nil, state.place.canBecome(ticket) else {
                 timer?.cancel()
                 return false
             }
+            state.timer?.cancel()
             (state.place, state.timer) = (.queue(ticket), timer)
             return state.isCancelled
         }

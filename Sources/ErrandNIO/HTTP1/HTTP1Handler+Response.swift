@@ -46,7 +46,9 @@ extension HTTP1Handler {
                 switch event {
                 case .needsMore:
                     // What was parsed must not grow with what was not.
-                    if buffer.readableBytes > 0 { incoming = buffer.readerIndex > buffer.readableBytes ? ByteBuffer(buffer: buffer) : buffer }
+                    if buffer.readableBytes > 0 {
+                        incoming = buffer.readerIndex > buffer.readableBytes ? ByteBuffer(buffer: buffer) : buffer
+                    }
                     return
                 case .interim(let head): received(interim: head)
                 case .head(let head) where head.response.status.code == 101: return try upgrade(head, buffer)
@@ -140,9 +142,7 @@ extension HTTP1Handler {
         complete(done, head, trailers)
         switch release {
         case .begin(let exchange)?: begin(exchange, on: connection)
-        case .idle?:
-            idleDue = .now() + idleTime(after: head).timeAmount
-            setAlarm()
+        case .idle(let time)?: becomeIdle(for: time)
         case .close?, nil: context?.close(promise: nil)
         }
     }
@@ -177,7 +177,7 @@ extension HTTP1Handler {
         while true {
             switch pool.release(connection, idleTime: pool.settings.idleTimeout) {
             case .begin(let exchange): if starts(exchange, on: connection) { return }
-            case .idle: return becomeIdle(for: pool.settings.idleTimeout)
+            case .idle(let time): return becomeIdle(for: time)
             case .close:
                 context?.close(promise: nil)
                 return

@@ -14,7 +14,7 @@ final class Connection: Sendable {
     /// The address and the port of the other side; `nil` for a Unix domain socket.
     private let peer: (address: String, port: Int)?
     private let handler: NIOLoopBound<HTTP1Handler>
-    /// How many exchanges have begun on it; twice that, and one more while one is in progress.
+    /// The begins and the ends of exchanges, counted together: odd while one is in progress.
     private let usage = Atomic(0)
 
     /// Must be called on the channel's event loop.

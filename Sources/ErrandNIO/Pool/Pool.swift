@@ -14,8 +14,9 @@ final class Pool: Sendable {
     fileprivate struct State: Sendable {
         var machine: Machine
         var open: [Int: Connection] = [:]
+        /// Until nothing of them is left open.
         var attempts: [Machine.Attempt: ConnectAttempt] = [:]
-        /// Kept when the attempt is over, by tasks that wait for no exchange.
+        /// Completed when the attempt ends; `preconnect` waits for them.
         var preconnects: [Machine.Attempt: EventLoopPromise<Void>] = [:]
         var lastNumber = 0
         /// Succeeds when the pool is shut down and its last connection has closed.
@@ -27,16 +28,25 @@ final class Pool: Sendable {
     let settings: NIOTransport.Configuration
     private let connector: Connector
     private let group: any EventLoopGroup
+    /// Of the group.
+    private let loops: Set<ObjectIdentifier>
     private let state: Mutex<State>
 
     init(_ settings: NIOTransport.Configuration, _ connector: Connector, on group: any EventLoopGroup) {
         (self.settings, self.connector, self.group) = (settings, connector, group)
+        loops = Set(group.makeIterator().map { ObjectIdentifier($0) })
         state = Mutex(
             State(
                 machine: Machine(
                     .init(
                         connectionsPerOrigin: settings.maxConnectionsPerOrigin, connections: settings.maxConnections,
-                        idleTime: settings.idleTimeout))))
+                        idleTime: settings.maxConnectionAge.map { min($0, settings.idleTimeout) } ?? settings.idleTimeout))))
+    }
+
+    /// The event loop that the caller runs on, if it is one of the group's. Others may be shut down before the transport.
+    private var currentLoop: (any EventLoop)? {
+        guard let loop = MultiThreadedEventLoopGroup.currentEventLoop, loops.contains(ObjectIdentifier(loop)) else { return nil }
+        return loop
     }
 
     private static let base = ContinuousClock.now
@@ -49,7 +59,7 @@ final class Pool: Sendable {
     ///
     /// - Parameter isFresh: whether only a new connection is to be used, or one that was in use until now.
     func send(_ exchange: Exchange, isFresh: Bool = false) {
-        let loop = MultiThreadedEventLoopGroup.currentEventLoop
+        let loop = currentLoop
         let lane = exchange.request.options.priority.urgency
         let now = Self.now()
         let lease = state.withLock { state in
@@ -88,7 +98,7 @@ final class Pool: Sendable {
 
     /// Opens connections that no exchange has asked for yet. Returns when those that were missing are open.
     func preconnect(to origin: Origin, count: Int) async throws {
-        let loop = MultiThreadedEventLoopGroup.currentEventLoop
+        let loop = currentLoop
         let (isShutDown, promises) = state.withLock { state in
             let attempts = state.machine.preconnect(count, for: origin, at: Self.now())
             let promises = attempts.map { ($0, group.next().makePromise(of: Void.self)) }
@@ -133,50 +143,70 @@ final class Pool: Sendable {
     /// - Parameter exchange: the first attempt is made for it.
     private func perform(_ work: Machine.Work, for exchange: Exchange? = nil, on loop: (any EventLoop)? = nil) {
         if work.isEmpty { return }
-        for attempt in work.cancel { state.withLock { $0.attempts.removeValue(forKey: attempt) }?.cancel() }
+        for attempt in work.cancel { state.withLock { $0.attempts[attempt] }?.cancel() }
         for connection in work.close { connection.close() }
         for attempt in work.connect { connect(attempt, on: loop ?? group.next()) }
         for (exchange, connection) in work.begin { connection.begin(exchange) }
     }
 
     private func connect(_ attempt: Machine.Attempt, on loop: any EventLoop) {
-        let ready = loop.makePromise(of: Connection.self)
-        let (number, made) = state.withLock { state in
+        let made = state.withLock { state -> (number: Int, attempt: ConnectAttempt)? in
+            // Its exchange may have left since the machine has asked for it.
+            guard state.machine.isWanted(attempt) else { return nil }
             state.lastNumber += 1
-            let made = ConnectAttempt(ready, for: state.machine.waiter(of: attempt))
+            let made = ConnectAttempt(loop.makePromise(), for: state.machine.waiter(of: attempt))
             state.attempts[attempt] = made
             return (state.lastNumber, made)
         }
-        connector.connect(to: attempt.key, number: number, for: self, made, on: loop).whenComplete { result in
-            self.state.withLock { $0.attempts[attempt] = nil }
+        guard let made else { return }
+        connector.connect(to: attempt.key, number: made.number, for: self, made.attempt, on: loop).whenComplete { result in
             switch result {
             case .success(let connection):
-                self.arrived(attempt, connection)
+                self.arrived(attempt, made.attempt, connection)
                 self.finishPreconnect(attempt)
             case .failure(let error):
                 self.failed(attempt) { ConnectFailure(error, self.settings).failure(of: $0) }
                 self.finishPreconnect(attempt, error)
+                self.end(attempt, made.attempt)
             }
         }
     }
 
-    private func arrived(_ attempt: Machine.Attempt, _ connection: Connection) {
+    private func arrived(_ attempt: Machine.Attempt, _ made: ConnectAttempt, _ connection: Connection) {
         let arrival = state.withLock { state in
             let arrival = state.machine.connected(attempt, connection, on: connection.loopID, at: Self.now())
-            if case .refuse = arrival {} else { state.open[connection.number] = connection }
+            if case .refuse = arrival { return arrival }
+            state.open[connection.number] = connection
+            state.attempts[attempt] = nil
             return arrival
         }
         switch arrival {
         case .begin(let exchange): connection.begin(exchange)
-        case .idle: connection.onLoop { $0.becomeIdle(for: self.settings.idleTimeout) }
-        case .refuse: connection.channel.close(promise: nil)
+        case .idle(let time): connection.onLoop { $0.becomeIdle(for: time) }
+        case .close(let work):
+            connection.close()
+            perform(work)
+        case .refuse: end(attempt, made)
+        }
+    }
+
+    /// An attempt has failed, or its connection is not needed. It counts until what it has opened is closed.
+    private func end(_ attempt: Machine.Attempt, _ made: ConnectAttempt) {
+        made.close().whenComplete { _ in
+            let promises = self.state.withLock { state in
+                state.attempts[attempt] = nil
+                return state.takeClosed()
+            }
+            for promise in promises { promise.succeed() }
         }
     }
 
     private func failed(_ attempt: Machine.Attempt, _ failure: (Exchange) -> any Error) {
         let (exchange, work) = state.withLock { $0.machine.failed(attempt) }
         if let exchange { exchange.resume(throwing: failure(exchange)) }
-        perform(work)
+        if work.connect.isEmpty { return perform(work) }
+        // Later: an attempt that fails at once would otherwise begin the next one from within.
+        group.next().execute { self.perform(work) }
     }
 
     // MARK: - Connections
@@ -186,11 +216,11 @@ final class Pool: Sendable {
     /// - Returns: the next exchange, or for how long the connection is kept unused; `nil` if it must be closed.
     func release(_ connection: Connection, idleTime: Duration) -> Machine.Release {
         let now = Self.now()
-        let isOld = settings.maxConnectionAge.map { now - connection.opened >= $0 } ?? false
+        let rest = settings.maxConnectionAge.map { connection.opened + $0 - now }
         let release = state.withLock { state in
-            isOld
-                ? .close(state.machine.closed(connection, of: connection.origin))
-                : state.machine.release(connection, of: connection.origin, on: connection.loopID, idleTime: idleTime, at: now)
+            if let rest, rest <= .zero { return Machine.Release.close(state.machine.closed(connection, of: connection.origin)) }
+            let time = rest.map { min($0, idleTime) } ?? idleTime
+            return state.machine.release(connection, of: connection.origin, on: connection.loopID, idleTime: time, at: now)
         }
         if case .close(let work) = release { perform(work) }
         return release
@@ -234,18 +264,21 @@ final class Pool: Sendable {
 
     var isShutDown: Bool { state.withLock(\.machine.isShutDown) }
 
-    /// Closes every connection; exchanges in progress fail. The future succeeds when all connections have closed.
+    /// Closes every connection; exchanges in progress fail. The future succeeds when all connections have closed, those included that were
+    /// being opened.
     func shutDown() -> EventLoopFuture<Void> {
         let promise = group.any().makePromise(of: Void.self)
-        let (waiters, work, open, preconnects, promises) = state.withLock { state in
+        let (waiters, work, open, attempts, preconnects, promises) = state.withLock { state in
             let (waiters, work) = state.machine.isShutDown ? ([], Machine.Work()) : state.machine.shutDown()
             state.closed.append(promise)
             defer { state.preconnects = [:] }
-            return (waiters, work, Array(state.open.values), state.preconnects, state.takeClosed())
+            let attempts = Array(state.attempts.values)
+            return (waiters, work, Array(state.open.values), attempts, state.preconnects, state.takeClosed())
         }
         for (attempt, promise) in preconnects { promise.fail(shutDownFailure(attempt.key)) }
         for waiter in waiters { waiter.resume(throwing: waiter.failure(.shutDown, phase: .queue, delivery: .notSent)) }
-        perform(work)
+        for attempt in attempts { attempt.cancel() }
+        for connection in work.close { connection.close() }
         for connection in open { connection.onLoop { $0.shutDown() } }
         for promise in promises { promise.succeed() }
         return promise.futureResult
@@ -254,7 +287,7 @@ final class Pool: Sendable {
 
 extension Pool.State {
     fileprivate mutating func takeClosed() -> [EventLoopPromise<Void>] {
-        guard machine.isShutDown, open.isEmpty else { return [] }
+        guard machine.isShutDown, open.isEmpty, attempts.isEmpty else { return [] }
         defer { closed = [] }
         return closed
     }

@@ -9,7 +9,7 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
     struct Limits: Sendable {
         var connectionsPerOrigin: Int
         var connections: Int
-        /// The time for which an unused connection is kept.
+        /// The time for which an unused connection is kept; zero: none is.
         var idleTime: Duration
     }
 
@@ -17,6 +17,8 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
     struct Ticket: Sendable, Hashable {
         fileprivate let key: Key
         fileprivate let number: Int
+
+        func isLater(than other: Ticket) -> Bool { number > other.number }
     }
 
     /// An attempt to connect.
@@ -44,6 +46,15 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         let expiry: Duration
     }
 
+    /// What is known of a waiter.
+    fileprivate struct Standing: Sendable {
+        /// Its place in the queue.
+        let place: Int
+        /// The attempt that was made for it; `nil`: it has a place among the waiters without one.
+        var attempt: Int?
+        var placeWithoutAttempt: Int?
+    }
+
     fileprivate struct Group: Sendable {
         /// The last used is the last.
         var idle: [Idle] = []
@@ -54,11 +65,20 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         /// How many attempts have no ticket.
         var preconnects = 0
         var waiters = WaitQueue<(number: Int, waiter: Waiter)>()
-        /// The places in the queue by ticket.
-        var places: [Int: Int] = [:]
-        var isStarved = false
+        /// What is known of the waiters, by ticket.
+        var standings: [Int: Standing] = [:]
+        /// The tickets of the waiters that no attempt was made for.
+        var withoutAttempt = WaitQueue<Int>(lanes: 1)
+        /// The place among the starved origins.
+        var starvedPlace: Int?
 
         var isEmpty: Bool { open == 0 && attempts.isEmpty && waiters.isEmpty }
+        var needsAttempt: Bool { attempts.count < waiters.count }
+        var hasSurplusAttempt: Bool { attempts.count - preconnects > waiters.count }
+        /// An attempt that was made for a waiter that has another connection now.
+        var spareAttempt: Int? { attempts.lazy.filter { $0.value != 0 && standings[$0.value] == nil }.map(\.key).max() }
+        /// Connections and attempts.
+        var connections: Int { open + attempts.count }
     }
 
     let limits: Limits
@@ -66,7 +86,7 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
     /// Connections and attempts of all origins.
     private(set) var total = 0
     /// Origins whose exchanges wait because there are too many connections in all.
-    private var starved: [Key] = []
+    private var starved = WaitQueue<Key>(lanes: 1)
     private var lastNumber = 0
     private(set) var isShutDown = false
 
@@ -129,18 +149,18 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
 
     /// An exchange leaves the queue. Returns it; `nil` if it has a connection already.
     mutating func withdraw(_ ticket: Ticket) -> (waiter: Waiter, work: Work)? {
-        guard let waiter = groups[ticket.key]?.dequeue(ticket.number) else { return nil }
+        guard let (waiter, attempt) = groups[ticket.key]?.dequeue(ticket.number) else { return nil }
         var work = Work()
-        dropSurplusAttempt(of: ticket.key, madeFor: ticket.number, &work)
+        dropSurplusAttempt(of: ticket.key, own: attempt, &work)
         forgetIfEmpty(ticket.key)
         return (waiter, work)
     }
 
     /// Cancels an attempt that was made for a waiter, if there are more of them than waiters.
-    private mutating func dropSurplusAttempt(of key: Key, madeFor number: Int, _ work: inout Work) {
-        guard let group = groups[key], group.attempts.count - group.preconnects > group.waiters.count else { return }
-        let others = group.attempts.lazy.filter { $0.value != 0 }
-        guard let attempt = others.first(where: { $0.value == number })?.key ?? others.map(\.key).max() else { return }
+    ///
+    /// - Parameter own: the attempt of the waiter that has left, if one was made for it.
+    private mutating func dropSurplusAttempt(of key: Key, own: Int?, _ work: inout Work) {
+        guard groups[key]?.hasSurplusAttempt == true, let attempt = own ?? groups[key]?.spareAttempt else { return }
         groups[key]?.attempts[attempt] = nil
         total -= 1
         work.cancel.append(Attempt(key: key, number: attempt))
@@ -158,7 +178,7 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         let group = groups[key] ?? Group()
         let spare = group.idle.count { $0.expiry > now } + max(0, group.attempts.count - group.waiters.count)
         let room = min(limits.connections - total, limits.connectionsPerOrigin - group.open - group.attempts.count)
-        let missing = min(count - spare, room)
+        let missing = min(max(0, count) - spare, room)
         guard missing > 0 else { return [] }
         total += missing
         return (0..<missing).map { _ in
@@ -172,13 +192,12 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
     /// An attempt of ``preconnect(_:for:at:)`` is not wanted any more. It goes on if a waiter needs it.
     mutating func withdraw(_ attempt: Attempt) -> Work {
         var work = Work()
-        guard let group = groups[attempt.key], group.attempts[attempt.number] == 0 else { return work }
-        groups[attempt.key]?.preconnects -= 1
-        if group.attempts.count <= group.waiters.count, let number = group.firstUnserved {
-            groups[attempt.key]?.attempts[attempt.number] = number
+        guard groups[attempt.key]?.attempts[attempt.number] == 0 else { return work }
+        _ = groups[attempt.key]?.removeAttempt(attempt.number)
+        if let next = groups[attempt.key]?.firstWithoutAttempt() {
+            groups[attempt.key]?.add(attempt.number, for: next)
             return work
         }
-        groups[attempt.key]?.attempts[attempt.number] = nil
         total -= 1
         work.cancel.append(attempt)
         feedStarved(&work)
@@ -186,18 +205,20 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         return work
     }
 
+    /// Whether an exchange waits that needs another connection, and its origin may have one.
+    private func canUseConnection(_ key: Key) -> Bool {
+        guard let index = groups.index(forKey: key), groups.values[index].needsAttempt else { return false }
+        return groups.values[index].connections < limits.connectionsPerOrigin
+    }
+
     private mutating func connectIfNeeded(_ key: Key, for number: Int, _ work: inout Work) {
-        guard let group = groups[key], group.attempts.count < group.waiters.count else { return }
-        guard group.open + group.attempts.count < limits.connectionsPerOrigin else { return }
+        guard canUseConnection(key) else { return }
         if total >= limits.connections, !evictIdle(&work) {
-            if !group.isStarved {
-                groups[key]?.isStarved = true
-                starved.append(key)
-            }
+            if groups[key]?.starvedPlace == nil { groups[key]?.starvedPlace = starved.append(key, lane: 0) }
             return
         }
         lastNumber += 1
-        groups[key]?.attempts[lastNumber] = number
+        groups[key]?.add(lastNumber, for: number)
         total += 1
         work.connect.append(Attempt(key: key, number: lastNumber))
     }
@@ -214,23 +235,40 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
     /// There is room for a connection: the origin that has waited longest for one gets it.
     private mutating func feedStarved(_ work: inout Work) {
         while total < limits.connections, !starved.isEmpty {
-            let key = starved.removeFirst()
-            groups[key]?.isStarved = false
-            guard let number = groups[key]?.firstWithoutAttempt else { continue }
+            guard let key = starved.popFirst() else { return }
+            groups[key]?.starvedPlace = nil
+            guard let number = groups[key]?.firstWithoutAttempt() else { continue }
             connectIfNeeded(key, for: number, &work)
         }
     }
 
+    /// Whether another origin needs the room of a connection. Origins whose exchanges have left, or got a connection, are taken out.
+    private mutating func isRoomNeeded() -> Bool {
+        guard total >= limits.connections else { return false }
+        while let key = starved.oldest() {
+            if canUseConnection(key) { return true }
+            _ = starved.popFirst()
+            groups[key]?.starvedPlace = nil
+        }
+        return false
+    }
+
+    /// Whether an attempt is still wanted, or its connection is.
+    func isWanted(_ attempt: Attempt) -> Bool { groups[attempt.key]?.attempts[attempt.number] != nil }
+
     /// The exchange that an attempt was made for, if it still waits.
     func waiter(of attempt: Attempt) -> Waiter? {
         guard let group = groups[attempt.key], let number = group.attempts[attempt.number] else { return nil }
-        return group.places[number].flatMap { group.waiters.peek($0)?.waiter }
+        return group.standings[number].flatMap { group.waiters.peek($0.place)?.waiter }
     }
 
     enum Arrival: Sendable {
         /// This exchange begins on the new connection.
         case begin(Waiter)
-        case idle
+        /// It is kept unused for this time.
+        case idle(Duration)
+        /// It must be closed: an exchange with another origin needs its room.
+        case close(Work)
         /// It is not needed any more, or the pool is shut down: it must be closed.
         case refuse
     }
@@ -240,8 +278,9 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         guard groups[attempt.key]?.removeAttempt(attempt.number) != nil else { return .refuse }
         groups[attempt.key]?.open += 1
         if let waiter = groups[attempt.key]?.dequeueNext() { return .begin(waiter) }
+        if isRoomNeeded() { return .close(closed(link, of: attempt.key)) }
         groups[attempt.key]?.idle.append(Idle(link: link, loop: loop, expiry: now + limits.idleTime))
-        return .idle
+        return .idle(limits.idleTime)
     }
 
     /// An attempt has failed. Returns the exchange that it was made for, which fails, if it still waits.
@@ -249,8 +288,8 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         var work = Work()
         guard let number = groups[attempt.key]?.removeAttempt(attempt.number) else { return (nil, work) }
         total -= 1
-        let waiter = groups[attempt.key]?.dequeue(number)
-        if let next = groups[attempt.key]?.firstWithoutAttempt { connectIfNeeded(attempt.key, for: next, &work) }
+        let waiter = groups[attempt.key]?.dequeue(number)?.waiter
+        if let next = groups[attempt.key]?.firstWithoutAttempt() { connectIfNeeded(attempt.key, for: next, &work) }
         feedStarved(&work)
         forgetIfEmpty(attempt.key)
         return (waiter, work)
@@ -261,8 +300,8 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
     enum Release: Sendable {
         /// This exchange begins on the connection.
         case begin(Waiter)
-        /// It is kept until `expiry`.
-        case idle
+        /// It is kept unused for this time.
+        case idle(Duration)
         /// It must be closed.
         case close(Work)
     }
@@ -274,9 +313,10 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         guard !isShutDown else { return .close(closed(link, of: key)) }
         if let waiter = groups[key]?.dequeueNext() { return .begin(waiter) }
         guard idleTime > .zero else { return .close(closed(link, of: key)) }
-        if !starved.isEmpty, total >= limits.connections { return .close(closed(link, of: key)) }
-        groups[key]?.idle.append(Idle(link: link, loop: loop, expiry: now + min(idleTime, limits.idleTime)))
-        return .idle
+        if isRoomNeeded() { return .close(closed(link, of: key)) }
+        let time = min(idleTime, limits.idleTime)
+        groups[key]?.idle.append(Idle(link: link, loop: loop, expiry: now + time))
+        return .idle(time)
     }
 
     /// A connection has closed, or will be.
@@ -286,7 +326,7 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         if let place = groups[key]?.idle.lastIndex(where: { $0.link === link }) { groups[key]?.idle.remove(at: place) }
         groups[key]?.open -= 1
         total -= 1
-        if let next = groups[key]?.firstWithoutAttempt { connectIfNeeded(key, for: next, &work) }
+        if let next = groups[key]?.firstWithoutAttempt() { connectIfNeeded(key, for: next, &work) }
         feedStarved(&work)
         forgetIfEmpty(key)
         return work
@@ -300,7 +340,9 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
     }
 
     private mutating func forgetIfEmpty(_ key: Key) {
-        if groups[key]?.isEmpty == true { groups[key] = nil }
+        guard groups[key]?.isEmpty == true else { return }
+        if let place = groups[key]?.starvedPlace { _ = starved.remove(place) }
+        groups[key] = nil
     }
 
     // MARK: - The end
@@ -319,11 +361,11 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
             }
             work.cancel += group.attempts.keys.map { Attempt(key: key, number: $0) }
             total -= group.attempts.count
-            (group.idle, group.attempts, group.preconnects, group.isStarved) = ([], [:], 0, false)
+            (group.idle, group.attempts, group.preconnects, group.starvedPlace) = ([], [:], 0, nil)
             groups[key] = group
         }
         groups = groups.filter { !$0.value.isEmpty }
-        starved = []
+        starved = WaitQueue(lanes: 1)
         return (waiters, work)
     }
 
@@ -331,40 +373,56 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
     var waiterCount: Int { groups.values.reduce(0) { $0 + $1.waiters.count } }
     /// How many exchanges wait, for each key that has some.
     var waiterCounts: [Key: Int] { groups.mapValues(\.waiters.count).filter { $0.value > 0 } }
+    /// How many origins wait because there are too many connections in all, or did.
+    var starvedCount: Int { starved.count }
     /// How many connections are idle, in all.
     var idleCount: Int { groups.values.reduce(0) { $0 + $1.idle.count } }
 }
 
 extension PoolMachine.Group {
     fileprivate mutating func enqueue(_ waiter: Waiter, _ number: Int, lane: Int) {
-        places[number] = waiters.append((number, waiter), lane: lane)
+        let place = waiters.append((number, waiter), lane: lane)
+        standings[number] = .init(place: place, placeWithoutAttempt: withoutAttempt.append(number, lane: 0))
     }
 
-    fileprivate mutating func dequeue(_ number: Int) -> Waiter? {
-        guard let place = places.removeValue(forKey: number) else { return nil }
-        return waiters.remove(place)?.waiter
+    /// A waiter leaves. Returns the attempt that was made for it, too, if there is one.
+    fileprivate mutating func dequeue(_ number: Int) -> (waiter: Waiter, attempt: Int?)? {
+        guard let standing = forget(number), let waiter = waiters.remove(standing.place)?.waiter else { return nil }
+        return (waiter, standing.attempt)
     }
 
     fileprivate mutating func dequeueNext() -> Waiter? {
         guard !waiters.isEmpty, let (number, waiter) = waiters.popNext() else { return nil }
-        places[number] = nil
+        _ = forget(number)
         return waiter
     }
 
+    private mutating func forget(_ number: Int) -> PoolMachine.Standing? {
+        guard let standing = standings.removeValue(forKey: number) else { return nil }
+        if let place = standing.placeWithoutAttempt { _ = withoutAttempt.remove(place) }
+        return standing
+    }
+
+    /// Adds an attempt for a waiter that has none.
+    fileprivate mutating func add(_ attempt: Int, for number: Int) {
+        attempts[attempt] = number
+        if let place = standings[number]?.placeWithoutAttempt { _ = withoutAttempt.remove(place) }
+        standings[number]?.placeWithoutAttempt = nil
+        standings[number]?.attempt = attempt
+    }
+
     /// Removes an attempt, and returns the ticket that it was made for; `nil` if there is no such attempt.
-    fileprivate mutating func removeAttempt(_ number: Int) -> Int? {
-        let ticket = attempts.removeValue(forKey: number)
-        if ticket == 0 { preconnects -= 1 }
-        return ticket
+    fileprivate mutating func removeAttempt(_ attempt: Int) -> Int? {
+        guard let number = attempts.removeValue(forKey: attempt) else { return nil }
+        if number == 0 { preconnects -= 1 }
+        if standings[number] != nil {
+            standings[number]?.attempt = nil
+            standings[number]?.placeWithoutAttempt = withoutAttempt.append(number, lane: 0)
+        }
+        return number
     }
 
-    /// A waiter that no attempt was made for; `nil` if there are as many attempts as waiters.
-    fileprivate var firstWithoutAttempt: Int? { attempts.count < waiters.count ? firstUnserved : nil }
-
-    /// A waiter that no attempt was made for.
-    fileprivate var firstUnserved: Int? {
-        let served = Set(attempts.values)
-        return places.keys.filter { !served.contains($0) }.min()
-    }
+    /// The waiter that no attempt was made for, and has waited longest for one; `nil` if there are as many attempts as waiters.
+    fileprivate mutating func firstWithoutAttempt() -> Int? { needsAttempt ? withoutAttempt.oldest() : nil }
 }
 #endif

@@ -8,7 +8,7 @@ internal import Synchronization
 /// try await withTaskExecutorPreference(transport.executors[0]) { try await stack.send(request) }
 /// ```
 ///
-/// The transport prefers, and opens, connections of the loop that the caller runs on. Code that runs on an event loop must not block:
+/// The transport prefers, and opens, connections of the loop that the caller runs on, if it is one of the transport's own. Code that runs on an event loop must not block:
 /// every connection of the loop waits for it.
 ///
 /// The event loops of SwiftNIO are serial executors, for actors. A job of a serial executor is enqueued again where a function without an

@@ -9,9 +9,11 @@ extension NIOTransport {
         public var tls = TLSSettings()
         /// The timeout of connecting, including the lookup of the host and TLS: 10 s by default; more than zero. A request's deadline also applies.
         public var connectTimeout: Duration = .seconds(10)
-        /// The time for which an unused connection is kept: 60 s by default. A server may ask for less by its `Keep-Alive` field.
+        /// The time for which an unused connection is kept: 60 s by default. Zero: no connection is kept. A server may ask for less by its
+        /// `Keep-Alive` field.
         public var idleTimeout: Duration = .seconds(60)
-        /// The age at which a connection takes no further exchange; `nil` (the default): none. Use it to follow changes of the DNS.
+        /// The age at which a connection takes no further exchange; `nil` (the default): none. Zero: each connection takes one exchange.
+        /// Use it to follow changes of the DNS.
         public var maxConnectionAge: Duration?
         /// The number of connections to one origin at a time: 256 by default, at least 1. Further requests queue by their priority, then
         /// first in, first out.
@@ -44,7 +46,7 @@ extension NIOTransport {
         /// The path of the Unix domain socket that every connection goes to, whatever the origin of its requests; `nil` (the default): TCP.
         /// At least 1 and at most 103 bytes.
         public var unixSocketPath: String?
-        /// The event loops; `nil` (the default): those that all of the process shares, one for each core.
+        /// The event loops, which must run until the transport is shut down; `nil` (the default): those that all of the process shares, one for each core.
         public var eventLoopGroup: (any EventLoopGroup)?
 
         /// Creates settings with the default values.
@@ -52,6 +54,8 @@ extension NIOTransport {
 
         func check() {
             precondition(connectTimeout > .zero, "connectTimeout must be more than zero (is \(connectTimeout))")
+            precondition(idleTimeout >= .zero, "idleTimeout must be at least zero (is \(idleTimeout))")
+            if let age = maxConnectionAge { precondition(age >= .zero, "maxConnectionAge must be at least zero (is \(age))") }
             precondition(
                 maxConnectionsPerOrigin > 0, "maxConnectionsPerOrigin must be at least 1 (is \(maxConnectionsPerOrigin))")
             precondition(maxConnections > 0, "maxConnections must be at least 1 (is \(maxConnections))")

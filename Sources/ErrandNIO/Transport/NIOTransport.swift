@@ -118,6 +118,8 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringC
     }
 
     /// Closes every connection. Exchanges in progress fail.
+    ///
+    /// Returns when all connections have closed, those included that were being opened. Then event loops of the app may be shut down.
     public func shutdown() async throws { try await owner.pool.shutDown().get() }
 }
 

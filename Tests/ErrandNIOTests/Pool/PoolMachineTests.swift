@@ -1,6 +1,7 @@
 #if NIO
 @testable import ErrandNIO
 import ErrandTesting
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct PoolMachineTests {
@@ -177,6 +178,7 @@ import Testing
         #expect(left.cancel == work.connect)
         #expect(machine.total == 0)
         expect(machine.withdraw(ticket) == nil)
+        #expect(!machine.isWanted(work.connect[0]))
         // The attempt succeeds all the same: nobody needs it.
         guard case .refuse = machine.connected(work.connect[0], Link("1"), on: loop, at: .zero) else {
             Issue.record("kept")
@@ -258,6 +260,82 @@ import Testing
             return
         }
         #expect(next.connect.map(\.key) == ["b"])
+    }
+
+    @Test func whoeverHasLeftNeedsNoRoom() throws {
+        var machine = machine(all: 1)
+        let link = Link("a")
+        let (_, work) = try wait(lease(&machine, "x", "a"))
+        _ = machine.connected(work.connect[0], link, on: loop, at: .zero)
+        for number in 0..<100 {
+            let (ticket, _) = try wait(lease(&machine, "y", "b\(number % 2)"))
+            #expect(machine.starvedCount == 1)
+            _ = machine.withdraw(ticket)
+            #expect(machine.starvedCount == 0)
+        }
+        guard case .idle = machine.release(link, of: "a", on: loop, idleTime: .seconds(60), at: .zero) else {
+            Issue.record("closed although nobody waits")
+            return
+        }
+    }
+
+    @Test func whoeverGotAConnectionOfItsOwnOriginNeedsNoRoom() throws {
+        var machine = machine(all: 2)
+        let links = ["a": Link("a"), "b": Link("b")]
+        for (key, link) in links {
+            let (_, work) = try wait(lease(&machine, "x", key))
+            _ = machine.connected(work.connect[0], link, on: loop, at: .zero)
+        }
+        _ = try wait(lease(&machine, "y", "b"))
+        guard let a = links["a"], let b = links["b"],
+            case .begin("y") = machine.release(b, of: "b", on: loop, idleTime: .seconds(60), at: .zero),
+            case .idle = machine.release(a, of: "a", on: loop, idleTime: .seconds(60), at: .zero)
+        else {
+            Issue.record("closed although nobody waits")
+            return
+        }
+        #expect(machine.starvedCount == 0)
+    }
+
+    @Test func aConnectionThatNoOneHasAskedForMakesRoom() throws {
+        var machine = machine(all: 1)
+        let attempt = try require(machine.preconnect(1, for: "a", at: .zero).first)
+        _ = try wait(lease(&machine, "x", "b"))
+        guard case .close(let work) = machine.connected(attempt, Link("a"), on: loop, at: .zero) else {
+            Issue.record("kept although another origin waits")
+            return
+        }
+        #expect(work.connect.map(\.key) == ["b"])
+        #expect(machine.total == 1)
+    }
+
+    // MARK: - Many
+
+    enum Ending: CaseIterable { case closed, failed, withdrawn }
+
+    @Test(arguments: Ending.allCases) func manyWaitersTakeNoMoreTimeEach(_ ending: Ending) {
+        let growth = growth(of: 100, by: 24, making: { $0 }) { count in
+            var machine = machine(perOrigin: ending == .withdrawn ? count : 8, all: count)
+            var attempts: [Machine.Attempt] = []
+            var tickets: [Machine.Ticket] = []
+            for _ in 0..<count {
+                guard case .wait(let ticket, let work) = lease(&machine, "x") else { continue }
+                tickets.append(ticket)
+                attempts += work.connect
+            }
+            if ending == .withdrawn { for ticket in tickets { _ = machine.withdraw(ticket) } }
+            while ending != .withdrawn, let attempt = attempts.popLast() {
+                if ending == .failed {
+                    attempts += machine.failed(attempt).work.connect
+                } else {
+                    let link = Link("1")
+                    _ = machine.connected(attempt, link, on: loop, at: .zero)
+                    attempts += machine.closed(link, of: "a").connect
+                }
+            }
+            expect(machine.waiterCount == 0)
+        }
+        #expect(growth < 80, "quadratic work grows 576 times")
     }
 
     // MARK: - The end
@@ -456,6 +534,7 @@ import Testing
                     serve(waiter)
                     busy.append((link, attempt.key))
                 case .idle: idle.append((link, attempt.key))
+                case .close(let work): perform(work)
                 case .refuse: Issue.record("refused")
                 }
             case 5:
@@ -513,6 +592,7 @@ import Testing
             }
         }
         #expect(machine.waiterCount == 0)
+        #expect(machine.starvedCount == 0)
         #expect(served.count == next)
     }
 }

@@ -3,6 +3,8 @@ import ErrandCore
 import ErrandNIO
 import ErrandTesting
 import Foundation
+import NIOCore
+import NIOPosix
 import Synchronization
 import TestSupport
 import Testing
@@ -208,6 +210,61 @@ extension NIOTransportTests {
             let call = Task { try await transport.send(Request(.get, url: "http://x.example/")) }
             try await resolver.asked.wait("the lookup") { $0.count == 1 }
             try await transport.shutdown()
+            let error = await #expect(throws: TransportError.self) { try await call.value }
+            #expect(error?.code == .shutDown)
+        }
+
+        @Test func whatNobodyWaitsForAnyMoreIsNotLookedUp() async throws {
+            let ended = Watched(0)
+            let resolver = StubResolver { _ in
+                defer { ended.change { $0 += 1 } }
+                try await Task.sleep(for: .seconds(60))
+                return []
+            }
+            try await withNIO {
+                $0.resolver = resolver
+                $0.maxConnectionsPerOrigin = 1
+            } _: { transport in
+                for _ in 0..<300 {
+                    var request = try Request(.get, url: "http://x.example/")
+                    request.options.phaseTimeouts = .use(PhaseTimeouts(connect: .nanoseconds(1)))
+                    let sent = request
+                    await #expect(throws: TransportError.self) { try await transport.send(sent) }
+                }
+                try await poll("all lookups to end", upTo: .seconds(3), value: { (resolver.asked.value.count, ended.value) }) { $0 == $1 }
+            }
+        }
+
+        @Test(.enabled(if: ClientSockets.areKnown, "\(ClientSockets.unknown)"))
+        func shuttingDownWaitsForConnectionsThatAreBeingOpened() async throws {
+            let hanging = try HangingPort()
+            let before = try ClientSockets.count(to: hanging.port)
+            let group = MultiThreadedEventLoopGroup(numberOfThreads: 2)
+            var configuration = NIOTransport.Configuration()
+            configuration.eventLoopGroup = group
+            let transport = try NIOTransport(configuration)
+            let (calling, connecting) = (transport.executors[0], transport.executors[1])
+            let call = Task(executorPreference: connecting) {
+                try await transport.preconnect(to: "http://127.0.0.1:\(hanging.port)/", count: 5)
+            }
+            try await poll("the sockets", value: { try ClientSockets.count(to: hanging.port) }) { $0 == before + 5 }
+            // It can close nothing yet.
+            connecting.eventLoop.execute { Thread.sleep(forTimeInterval: 0.1) }
+            try await withTaskExecutorPreference(calling) { try await transport.shutdown() }
+            #expect(try ClientSockets.count(to: hanging.port) == before)
+            await #expect(throws: TransportError.self) { try await call.value }
+            try await group.shutdownGracefully()
+        }
+
+        @Test func shuttingDownDoesNotWaitForAHandshake() async throws {
+            let server = try RawServer { connection in connection.waitForEnd() }
+            defer { server.stop() }
+            let transport = try NIOTransport(NIOTransport.Configuration())
+            let call = Task { try await transport.send(Request(.get, url: "https://127.0.0.1:\(server.port)/")) }
+            try await server.counts.wait("the connection") { $0.accepted == 1 }
+            let start = ContinuousClock.now
+            try await transport.shutdown()
+            #expect(ContinuousClock.now - start < .seconds(3))
             let error = await #expect(throws: TransportError.self) { try await call.value }
             #expect(error?.code == .shutDown)
         }

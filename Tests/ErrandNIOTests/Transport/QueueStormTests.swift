@@ -47,7 +47,8 @@ extension NIOTransportTests {
                 let failed = try await withThrowingTaskGroup(of: Bool.self) { group in
                     for _ in 0..<6000 {
                         group.addTask {
-                            try await transportError { try await transport.send(Request(.get, url: "http://a.example/")) }.code == .cannotConnect
+                            try await transportError { try await transport.send(Request(.get, url: "http://a.example/")) }.code
+                                == .cannotConnect
                         }
                     }
                     return try await group.reduce(0) { $0 + ($1 ? 1 : 0) }

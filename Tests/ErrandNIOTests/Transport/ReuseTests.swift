@@ -2,6 +2,7 @@
 import ErrandCore
 import ErrandNIO
 import NIOCore
+import NIOPosix
 import Foundation
 import TestSupport
 import Testing
@@ -184,6 +185,37 @@ extension NIOTransportTests {
             #expect(server.counts.value.accepted == 3)
         }
 
+        @Test func anUnusedConnectionIsClosedAtItsAge() async throws {
+            let server = try RawServer.answering { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
+            defer { server.stop() }
+            try await withNIO {
+                $0.maxConnectionAge = .milliseconds(500)
+            } _: { transport in
+                let start = ContinuousClock.now
+                var lastUse = start
+                while lastUse - start < .milliseconds(350) {
+                    try await expectOK(transport, server)
+                    lastUse = .now
+                    try await Task.sleep(for: .milliseconds(20))
+                }
+                try await poll("the end", upTo: .seconds(5), value: { transport.openConnections.count }) { $0 == 0 }
+                #expect(ContinuousClock.now - lastUse < .milliseconds(450))
+                try await transport.preconnect(to: server.url())
+                try await poll("the end", upTo: .seconds(5), value: { transport.openConnections.count }) { $0 == 0 }
+            }
+        }
+
+        @Test func withoutAnIdleTimeNoConnectionIsKept() async throws {
+            let server = try RawServer.answering { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
+            defer { server.stop() }
+            try await withNIO {
+                $0.idleTimeout = .zero
+            } _: { transport in
+                for _ in 0..<3 { try await expectOK(transport, server) }
+            }
+            #expect(server.counts.value.accepted == 3)
+        }
+
         @Test func exchangesBeyondTheBoundQueueAndAreServedInOrder() async throws {
             let server = try RawServer.answering { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
             defer { server.stop() }
@@ -275,6 +307,23 @@ extension NIOTransportTests {
                 }
                 #expect(server.counts.value.accepted == transport.executors.count)
             }
+        }
+
+        @Test func onAnEventLoopOfOthersACallGetsAConnectionOfTheTransports() async throws {
+            let server = try RawServer.answering { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
+            defer { server.stop() }
+            let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+            let foreign = EventLoopExecutor(group.next())
+            let isForeign = Watched<[Bool]>([])
+            try await withNIO { transport in
+                transport.observeClosedConnections(as: "test") { _ in isForeign.change { $0.append(foreign.eventLoop.inEventLoop) } }
+                try await withTaskExecutorPreference(foreign) {
+                    try await transport.preconnect(to: server.url())
+                    for _ in 0..<2 { try await expectOK(transport, server) }
+                }
+            }
+            #expect(isForeign.value == [false])
+            try await group.shutdownGracefully()
         }
     }
 }

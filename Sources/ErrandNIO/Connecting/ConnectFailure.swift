@@ -1,0 +1,66 @@
+#if NIO
+internal import ErrandCore
+internal import NIOCore
+internal import NIOPosix
+
+/// An attempt to connect has failed.
+struct ConnectFailure {
+    let error: any Error
+    let settings: NIOTransport.Configuration
+
+    init(_ error: any Error, _ settings: NIOTransport.Configuration) { (self.error, self.settings) = (error, settings) }
+
+    func failure(of exchange: Exchange) -> any Error {
+        if error is CancellationError { return error }
+        let (code, message) = codeAndMessage(of: exchange.origin)
+        return exchange.failure(code, phase: .connect, message: message, underlying: cause, delivery: .notSent)
+    }
+
+    /// The failure of a connection that no exchange has asked for.
+    func failure(of origin: Origin) -> any Error {
+        if error is CancellationError { return error }
+        let (code, message) = codeAndMessage(of: origin)
+        return TransportError(
+            code, phase: .connect, message: "\(origin)\(message.isEmpty ? "" : ": \(message)")", underlying: cause, request: nil,
+            delivery: .notSent)
+    }
+
+    private var cause: any Error {
+        switch error {
+        case let error as HostLookupFailure: error.cause
+        case let error as HandshakeFailure: error.underlying
+        default: error
+        }
+    }
+
+    private func codeAndMessage(of origin: Origin) -> (TransportError.Code, String) {
+        switch error {
+        case let error as HostLookupFailure: return (.cannotFindHost, "'\(error.host)'" + Self.reason(error.cause))
+        case let error as NIOConnectionError:
+            if error.connectionErrors.contains(where: { if case ChannelError.connectTimeout = $0.error { true } else { false } }) {
+                return (.timedOut, "the limit for connecting passed")
+            }
+            if let failure = error.connectionErrors.lazy.compactMap({ $0.error as? HandshakeFailure }).first {
+                return (failure.code, failure.message)
+            }
+            let reasons = error.connectionErrors.map { FailureText.of($0.error) }
+            return (.cannotConnect, Set(reasons).sorted().joined(separator: ", ") + localAddress)
+        case is NoUsableAddress:
+            return (.cannotConnect, "'\(origin.bareHost)' has no address of the same kind as localAddress" + localAddress)
+        case ChannelError.connectTimeout: return (.timedOut, FailureText.of(error))
+        default:
+            if FailureText.isOfTLS(error) { return (.tls, FailureText.of(error)) }
+            guard let path = settings.unixSocketPath else { return (.cannotConnect, FailureText.of(error)) }
+            return (.cannotConnect, "'\(path.shownSafely())': \(FailureText.of(error))")
+        }
+    }
+
+    private static func reason(_ cause: any Error) -> String {
+        let text = (cause as? HostNotFoundError).map(\.reason) ?? shownError(cause)
+        return text.isEmpty ? "" : ": \(text.shownSafely())"
+    }
+
+    /// Where the connection was to come from, if that was chosen.
+    private var localAddress: String { settings.localAddress.map { " (from \($0))" } ?? "" }
+}
+#endif
