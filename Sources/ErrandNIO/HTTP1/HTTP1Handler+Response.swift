@@ -199,7 +199,8 @@ extension ResponseHead {
     func expectedLength(for method: HTTPRequest.Method) -> Int64? {
         switch framing {
         case .length(let length): length
-        case .none: method == .head ? nil : 0
+        // The length of these is that of a body which is not there.
+        case .none: method == .head || response.status == .notModified ? nil : 0
         case .chunked, .untilClose: nil
         }
     }
