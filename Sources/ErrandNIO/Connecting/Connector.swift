@@ -85,7 +85,8 @@ struct Connector: Sendable {
                 do {
                     try channel.pipeline.syncOperations.handler(type: HTTP1Handler.self).whenReady(ready)
                 } catch {
-                    ready.fail(error)
+                    // The handler leaves a channel that has closed.
+                    ready.fail(ChannelError.eof)
                 }
             case .failure(let error): ready.fail(error)
             }

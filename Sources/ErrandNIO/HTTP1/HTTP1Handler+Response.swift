@@ -6,7 +6,8 @@ internal import NIOFoundationEssentialsCompat
 /// The response to a request.
 extension HTTP1Handler {
     func read(context: ChannelHandlerContext) {
-        if isHeldBack {
+        // Bytes that come before the first exchange may be its response. During a handshake, TLS must read.
+        if isHeldBack || connection == nil && !isSecure {
             isReadWanted = true
         } else {
             context.read()

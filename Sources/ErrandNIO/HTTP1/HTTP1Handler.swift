@@ -120,6 +120,7 @@ final class HTTP1Handler: ChannelDuplexHandler {
         let connection = Connection(number, to: origin, context.channel, self)
         self.connection = connection
         promise.succeed(connection)
+        if isReadWanted, !isHeldBack { readOn() }
     }
 
     func failReady(_ error: any Error) {
