@@ -5,7 +5,7 @@ import NIOPosix
 import Synchronization
 import TestSupport
 
-/// A resolver that answers by a closure, and counts.
+/// A resolver whose addresses a closure returns. It counts its calls.
 final class StubResolver: HostResolver {
     let asked = Watched([String]())
     let discarded = Watched([String]())

@@ -69,7 +69,7 @@ import Testing
 
     // MARK: - The resolver
 
-    /// Counts what it is asked for, and waits until it may answer.
+    /// Counts what it is asked for, and waits until it may return.
     private final class CountingResolver: HostResolver {
         let asked = Watched([String]())
         let discarded = Watched(0)
