@@ -36,7 +36,7 @@ private struct LoneConnection {
     init(_ server: RawServer) async throws {
         let settings = NIOTransport.Configuration()
         let pool = Pool(settings, Connector(settings: settings, tls: TLSIdentity()), on: MultiThreadedEventLoopGroup.singleton)
-        let origin = try Origin("http://127.0.0.1:\(server.port)")
+        let origin = Origin("http://127.0.0.1:\(server.port)")
         (owner, self.origin) = (TransportOwner(pool), origin)
         let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .channelInitializer { channel in
