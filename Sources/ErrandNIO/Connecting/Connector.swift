@@ -8,9 +8,8 @@ struct Connector: Sendable {
     let settings: NIOTransport.Configuration
     let tls: TLSIdentity
 
-    func connect(
-        to origin: Origin, number: Int, for pool: Pool, _ attempt: ConnectAttempt, on loop: any EventLoop
-    ) -> EventLoopFuture<Connection> {
+    /// Completes ``ConnectAttempt/ready``.
+    func connect(to origin: Origin, number: Int, for pool: Pool, _ attempt: ConnectAttempt, on loop: any EventLoop) {
         let ready = attempt.ready
         // The limit for connecting includes the lookup and TLS.
         let timer = loop.scheduleTask(in: settings.connectTimeout.timeAmount) {
@@ -34,7 +33,6 @@ struct Connector: Sendable {
                 }
             }
         }
-        return ready.futureResult
     }
 
     /// Connects to one of several addresses.
@@ -68,8 +66,8 @@ struct Connector: Sendable {
                 let secured = isSecure ? tls.prepare(channel, for: origin) : channel.eventLoop.makeSucceededVoidFuture()
                 return secured.flatMapThrowing {
                     guard attempt.add(channel) else { throw CancellationError() }
-                    let handler = HTTP1Handler(number, to: origin, of: pool, isSecure: isSecure)
-                    try channel.pipeline.syncOperations.addHandler(handler)
+                    let start = ConnectionStart(number, to: origin, of: pool, isSecure: isSecure)
+                    try channel.pipeline.syncOperations.addHandler(start)
                 }
             }
     }
@@ -83,7 +81,7 @@ struct Connector: Sendable {
             case .success(let channel):
                 attempt.enter(origin.scheme == "https" ? .tls : nil)
                 do {
-                    try channel.pipeline.syncOperations.handler(type: HTTP1Handler.self).whenReady(ready)
+                    try channel.pipeline.syncOperations.handler(type: ConnectionStart.self).whenReady(ready)
                 } catch {
                     // The handler leaves a channel that has closed.
                     ready.fail(ChannelError.eof)

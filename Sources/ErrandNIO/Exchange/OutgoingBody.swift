@@ -6,6 +6,15 @@ struct OutgoingBody {
     /// Bytes in memory up to this count are written with the head: 16 KiB.
     static let joinedBytes = 16 * 1024
 
+    /// What is known of a request's body when its head is written.
+    enum Kind: Sendable, Equatable {
+        case none
+        /// It follows the head.
+        case present
+        /// It follows when the server sends 100 (Continue), or when the wait for that is over.
+        case afterContinue
+    }
+
     enum Content {
         case none
         case memory(Data)
@@ -14,7 +23,7 @@ struct OutgoingBody {
 
     let content: Content
     let framing: RequestEncoder.BodyFraming
-    let kind: HTTP1Machine.RequestBodyKind
+    let kind: Kind
 
     init(_ request: Request) {
         let body = request.body

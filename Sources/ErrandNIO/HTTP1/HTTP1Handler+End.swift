@@ -10,50 +10,24 @@ extension HTTP1Handler {
         setAlarm()
     }
 
-    /// The exchange enters a phase.
-    ///
-    /// - Parameter limit: `nil`: its time is not limited.
-    func enter(_ name: String, _ limit: Duration?) {
-        guard current?.exchange.limits != nil else { return }
-        current?.limit = PhaseLimit(name, limit)
-        if limit != nil { setAlarm() }
-    }
-
     func setAlarm() {
         guard let context else { return }
         var due = idleDue ?? .distantFuture
         if let current {
-            due = min(due, current.deadline ?? .distantFuture, current.continueDue ?? .distantFuture)
-            due = min(due, current.limit?.due ?? .distantFuture, current.writeLimit?.due ?? .distantFuture)
+            due = min(due, current.due)
         }
         guard due < .distantFuture else { return }
         let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
         alarm.set(due, on: context.eventLoop) { bound.value.alarmRang() }
     }
 
+    /// A limit of a phase may have begun.
+    func setLimitAlarm() { if current?.exchange.limits != nil { setAlarm() } }
+
     func alarmRang() {
         alarm.rang()
         let now = NIODeadline.now()
-        if let current, let due = current.deadline, due <= now {
-            let position = machine.position
-            let failure = current.exchange.deadlinePassed(
-                position?.phase ?? .response, response: current.head?.response, delivery: position?.delivery ?? .unknown)
-            return end(current.exchange, because: failure)
-        }
-        if let current, let limit = current.limit, limit.due <= now {
-            // A reader that does not wait has all the time it wants.
-            let since = current.head == nil ? nil : current.stream?.waitingSince ?? now
-            if since.map({ $0 + limit.duration.timeAmount <= now }) ?? true {
-                let position = machine.position
-                let failure = current.exchange.limitPassed(
-                    limit, position?.phase ?? .response, response: current.head?.response, delivery: position?.delivery ?? .unknown)
-                return end(current.exchange, because: failure)
-            }
-            self.current?.limit?.due = (since ?? now) + limit.duration.timeAmount
-        }
-        if let current, let limit = current.writeLimit, limit.due <= now {
-            let failure = current.exchange.limitPassed(
-                limit, .send, response: current.head?.response, delivery: machine.position?.delivery ?? .unknown)
+        if let current, let failure = self.current?.timeout(at: now, machine.position) {
             return end(current.exchange, because: failure)
         }
         if let due = current?.continueDue, due <= now { continueUpload() }
@@ -64,8 +38,6 @@ extension HTTP1Handler {
     // MARK: - The end
 
     /// An exchange ends before its response is complete, and its connection with it.
-    ///
-    /// - Parameter error: `nil` if the rest of the response is not wanted.
     func end(_ exchange: Exchange, because error: (any Error)?) {
         guard let done = current, done.exchange === exchange, let connection else { return }
         stopUpload()
@@ -73,59 +45,27 @@ extension HTTP1Handler {
         connection.countEnd()
         _ = machine.close()
         pool.spent(connection)
-        settle(done, error)
+        done.settle(error, on: connection)
         close()
-    }
-
-    /// Gives the exchange its end, and what was received before it.
-    func settle(_ ended: Current, _ error: (any Error)?) {
-        if case .upgraded(let output) = ended.upload { return settle(ended, upgraded: output, error) }
-        var done = ended
-        let exchange = done.exchange
-        guard done.head != nil else { return exchange.resume(throwing: error ?? CancellationError()) }
-        if done.stream == nil, error != nil {
-            // The head was received in the same turn, and not delivered yet.
-            current = done
-            deliver()
-            done = current ?? done
-            current = nil
-        }
-        guard let stream = done.stream else { return exchange.resume(throwing: error ?? CancellationError()) }
-        if stream.isComplete {
-            // Only the rest of the request was not sent, which the server did not want to wait for.
-            exchange.events?.record(.end)
-            return stream.lifetime.end(.complete, sizes: done.sizes)
-        }
-        _ = done.fill(stream)
-        exchange.events?.record(.end, failure: error ?? CancellationError())
-        stream.lifetime.end(error.map { .failed($0) } ?? .abandoned, sizes: done.sizes)
-        stream.fail(error ?? CancellationError())
     }
 
     /// The other side breaks the rules of HTTP.
     func refuse(_ error: any Error) {
-        guard let exchange = current?.exchange, let position = machine.position else { return lose(error) }
-        let failure = exchange.failure(
-            .invalidResponse, phase: position.phase, message: FailureText.of(error), underlying: error,
-            response: current?.head?.response, delivery: position.delivery)
-        end(exchange, because: failure)
+        guard let current, let position = machine.position else { return lose(error) }
+        end(current.exchange, because: current.failure(.invalidResponse, at: position, message: FailureText.of(error), underlying: error))
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         if failure == nil { failure = error }
-        failReady(error)
         context.close(promise: nil)
     }
 
-    func channelInactive(context: ChannelHandlerContext) {
-        failReady(failure ?? ChannelError.eof)
-        lose(failure)
-    }
+    func channelInactive(context: ChannelHandlerContext) { lose(failure) }
 
     /// The connection is lost.
     func lose(_ error: (any Error)?) {
         if machine.isUpgraded { return loseUpgraded(error) }
-        if error == nil, let head = current?.head, head.framing == .untilClose {
+        if error == nil, endsWithConnection, current?.head != nil {
             machine.connectionEnds()
             if case .end(let trailers)? = try? parser.endOfInput(pending: incoming?.readableBytes ?? 0) {
                 return finish(trailers, hasMore: false)
@@ -145,7 +85,7 @@ extension HTTP1Handler {
             done.exchange.events?.beginAgain(after: failure(of: done, at: position, because: error))
             pool.send(done.exchange, isFresh: true)
         } else {
-            settle(done, failure(of: done, at: position, because: error))
+            done.settle(failure(of: done, at: position, because: error), on: connection)
         }
         // Last, because a response that is delivered now sets the alarm.
         close()
@@ -167,25 +107,17 @@ extension HTTP1Handler {
         return true
     }
 
-    func failure(of done: Current, at position: HTTP1Machine.Position, because error: (any Error)?) -> TransportError {
+    func failure(of done: ActiveExchange, at position: ExchangePosition, because error: (any Error)?) -> TransportError {
         var message = error.map { FailureText.of($0) } ?? "connection closed by the server"
         if error == nil, position.delivery == .sent {
             do { _ = try parser.endOfInput(pending: incoming?.readableBytes ?? 0) } catch { message = FailureText.of(error) }
         }
-        return done.exchange.failure(
-            FailureText.isOfTLS(error) ? .tls : .connectionLost, phase: position.phase, message: message, underlying: error,
-            response: done.head?.response, delivery: position.delivery)
+        return done.failure(FailureText.isOfTLS(error) ? .tls : .connectionLost, at: position, message: message, underlying: error)
     }
 
     func shutDown() {
-        if let current {
-            let failure = current.exchange.failure(
-                .shutDown, phase: machine.position?.phase ?? .response, response: current.head?.response,
-                delivery: machine.position?.delivery ?? .unknown)
-            end(current.exchange, because: failure)
-        } else {
-            close()
-        }
+        guard let current else { return close() }
+        end(current.exchange, because: current.failure(.shutDown, at: machine.position))
     }
 
     func close() {

@@ -6,15 +6,13 @@ internal import NIOFoundationEssentialsCompat
 /// The response to a request.
 extension HTTP1Handler {
     func read(context: ChannelHandlerContext) {
-        // Bytes that come before the first exchange may be its response. During a handshake, TLS must read.
-        if isHeldBack || connection == nil && !isSecure {
+        if isHeldBack {
             isReadWanted = true
         } else {
             context.read()
         }
     }
 
-    /// The reader has room for more.
     func readOn(_ exchange: Exchange) { if current?.exchange === exchange { readOn() } }
 
     /// Receives again, if the channel has asked for a read meanwhile. Without it, a kept connection would not receive its next response.
@@ -75,23 +73,19 @@ extension HTTP1Handler {
     }
 
     func received(_ head: ResponseHead) {
-        current?.exchange.events?.record(.responseHead, response: head.response)
+        guard let exchange = current?.exchange else { return }
+        exchange.events?.record(.responseHead, response: head.response)
         if head.response.status.code == 421, moveOnAsMisdirected() { return }
-        current?.head = head
-        current?.limit = nil
+        current?.head = .init(head, to: exchange.request.method)
+        current?.endLimit()
+        (endsWithConnection, keepAliveSeconds) = (head.framing == .untilClose, head.keepAliveSeconds)
         if machine.receiveHead(status: head.response.status.code, isPersistent: head.isPersistent) { stopUpload() }
     }
 
     func take(_ range: Range<Int>, of buffer: ByteBuffer) {
-        let (index, count) = (buffer.readerIndex + range.lowerBound, range.count)
-        guard let data = buffer.received(at: index, count), current != nil else { return }
-        current?.receivedBytes += Int64(count)
-        if let last = current?.chunks.indices.last, let before = current?.chunks[last].count, before + count <= 16 * 1024 {
-            current?.chunks[last].append(data)
-        } else {
-            current?.chunks.append(data)
-        }
-        if let current, let events = current.exchange.events { events.record(.responseBytesReceived, bytes: current.receivedBytes) }
+        guard let data = buffer.received(at: buffer.readerIndex + range.lowerBound, range.count) else { return }
+        current?.receive(data)
+        current?.reportReceived()
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
@@ -100,20 +94,10 @@ extension HTTP1Handler {
 
     /// Delivers the head, if it was not, and what was received of the body.
     func deliver() {
-        guard let current, let head = current.head, let connection else { return }
-        enter("idleRead", current.exchange.limits?.idleRead)
-        if let stream = current.stream {
-            if self.current?.fill(stream) == true { isHeldBack = true }
-            return
-        }
-        let stream = ResponseStream(current.exchange, on: connection)
-        self.current?.stream = stream
-        if self.current?.fill(stream) == true { isHeldBack = true }
-        let request = current.exchange.request
-        let body = ResponseBody(stream, expectedLength: head.expectedLength(for: request.method), request: request)
-        var response = Response(head: head.response, body: body, request: request, exchange: stream.lifetime)
-        response.metadata.httpVersion = head.versionText
-        current.exchange.resume(returning: response)
+        guard let connection, let exchange = current?.exchange, let (response, mustWait) = current?.deliver(on: connection) else { return }
+        if mustWait { isHeldBack = true }
+        setLimitAlarm()
+        if let response { exchange.resume(returning: response) }
     }
 
     /// The response is complete.
@@ -123,7 +107,7 @@ extension HTTP1Handler {
             // The reader has everything; the exchange goes on.
             deliver()
             current?.stream?.complete(trailers)
-            current?.limit = nil
+            current?.endLimit()
             // The end of the connection is noticed also before the reader has read.
             readOn()
         } else {
@@ -134,13 +118,13 @@ extension HTTP1Handler {
     /// The exchange is over.
     func finish(_ end: HTTP1Machine.End, _ trailers: HTTPFields? = nil) {
         stopUpload()
-        guard let connection, let done = current, let head = done.head else { return }
+        guard let connection, let done = current else { return }
         current = nil
         readOn()
         connection.countEnd()
-        let release = end == .reuse ? pool.release(connection, idleTime: idleTime(after: head)) : nil
+        let release = end == .reuse ? pool.release(connection, idleTime: idleTimeAfterResponse) : nil
         if end != .reuse { pool.spent(connection) }
-        complete(done, head, trailers)
+        done.complete(trailers)
         switch release {
         case .begin(let exchange)?: begin(exchange, on: connection)
         case .idle(let time)?: becomeIdle(for: time)
@@ -148,28 +132,9 @@ extension HTTP1Handler {
         }
     }
 
-    func complete(_ finished: Current, _ head: ResponseHead, _ trailers: HTTPFields?) {
-        var done = finished
-        let exchange = done.exchange
-        if let stream = done.stream {
-            _ = done.fill(stream)
-            exchange.events?.record(.end)
-            stream.lifetime.end(.complete, sizes: done.sizes)
-            return stream.complete(trailers)
-        }
-        exchange.events?.record(.end)
-        let data = done.chunks.count == 1 ? done.chunks[0] : Data(done.chunks.joined())
-        let body = ResponseBody(data, trailers: trailers, expectedLength: head.expectedLength(for: exchange.request.method))
-        var response = Response(
-            head: head.response, body: body, request: exchange.request,
-            exchange: ExchangeLifetime(outcome: .complete, sizes: done.sizes))
-        response.metadata.httpVersion = head.versionText
-        exchange.resume(returning: response)
-    }
-
     /// A server says for how long it keeps an idle connection. It is not used in the last two seconds of that time, or in its last half.
-    func idleTime(after head: ResponseHead) -> Duration {
-        guard let hint = head.keepAliveSeconds else { return pool.settings.idleTimeout }
+    private var idleTimeAfterResponse: Duration {
+        guard let hint = keepAliveSeconds else { return pool.settings.idleTimeout }
         return min(pool.settings.idleTimeout, max(.seconds(hint) - .seconds(2), .milliseconds(500) * hint))
     }
 
@@ -194,10 +159,15 @@ extension ByteBuffer {
     }
 }
 
-extension ResponseHead {
-    var versionText: String { minorVersion == 1 ? "1.1" : "1.\(minorVersion)" }
+extension ActiveExchange.Head {
+    init(_ head: ResponseHead, to method: HTTPRequest.Method) {
+        let version = head.minorVersion == 1 ? "1.1" : "1.\(head.minorVersion)"
+        self.init(response: head.response, version: version, expectedLength: head.expectedLength(for: method))
+    }
+}
 
-    func expectedLength(for method: HTTPRequest.Method) -> Int64? {
+extension ResponseHead {
+    fileprivate func expectedLength(for method: HTTPRequest.Method) -> Int64? {
         switch framing {
         case .length(let length): length
         // The length of these is that of a body which is not there.

@@ -11,9 +11,7 @@ extension HTTP1Handler {
             current?.upload = .memory(data, offset: 0)
             writeMemory()
         case .stream:
-            let queue = UploadQueue()
-            let pump = UploadPump(exchange: exchange, connection: connection, queue: queue)
-            current?.upload = .pump(Task { await pump.run() }, queue)
+            current?.upload = .pump(exchange, on: connection)
         }
     }
 
@@ -44,7 +42,6 @@ extension HTTP1Handler {
 
     func channelWritabilityChanged(context: ChannelHandlerContext) { if context.channel.isWritable { writeMemory() } }
 
-    /// The pump has read more of the body, or its end.
     func writeQueued(_ queue: UploadQueue, of exchange: Exchange) {
         let batch = queue.takeBatch()
         guard current?.exchange === exchange, machine.isUploading, let context else { return queue.window.remove(batch.bytes) }
@@ -122,7 +119,9 @@ extension HTTP1Handler {
         left.futureResult.assumeIsolated().whenSuccess {
             guard self.current?.exchange === exchange else { return }
             exchange.events?.record(.requestSent)
-            if self.current?.head == nil { self.enter("firstByte", exchange.limits?.firstByte) }
+            guard self.current?.head == nil else { return }
+            self.current?.enter("firstByte", exchange.limits?.firstByte)
+            self.setLimitAlarm()
         }
     }
 
@@ -130,51 +129,30 @@ extension HTTP1Handler {
     func progress(of exchange: Exchange, _ context: ChannelHandlerContext) -> EventLoopPromise<Void>? {
         guard let limit = exchange.limits?.idleWrite else { return nil }
         let promise = context.eventLoop.makePromise(of: Void.self)
-        current?.pendingWrites += 1
-        if current?.pendingWrites == 1 { restartWriteLimit(limit) }
+        current?.writeBegins(limit: limit)
+        setAlarm()
         promise.futureResult.assumeIsolated().whenComplete { _ in
-            // There is no limit when the rest of the request is not wanted.
-            guard self.current?.exchange === exchange, self.current?.writeLimit != nil else { return }
-            self.current?.pendingWrites -= 1
-            self.restartWriteLimit(self.current?.pendingWrites == 0 ? nil : limit)
+            guard self.current?.exchange === exchange else { return }
+            self.current?.writeEnds(limit: limit)
+            self.setAlarm()
         }
         return promise
     }
 
-    /// - Parameter limit: `nil`: no write is in progress.
-    private func restartWriteLimit(_ limit: Duration?) {
-        current?.writeLimit = PhaseLimit("idleWrite", limit)
-        if limit != nil { setAlarm() }
-    }
-
     /// The body could not be read.
     func uploadFailed(_ error: any Error, of exchange: Exchange) {
-        guard current?.exchange === exchange, machine.isUploading else { return }
-        let failure =
-            error is CancellationError
-            ? error
-            : exchange.failure(
-                .requestBody, phase: .send, message: FailureText.of(error), underlying: error, response: current?.head?.response,
-                delivery: machine.position?.delivery ?? .unknown)
-        end(exchange, because: failure)
+        guard let current, current.exchange === exchange, machine.isUploading else { return }
+        end(exchange, because: current.bodyFailure(error, at: machine.position))
     }
 
     func sent(_ count: Int) {
-        current?.sentBytes += Int64(count)
-        if let current, let events = current.exchange.events { events.record(.requestBytesSent, bytes: current.sentBytes) }
+        current?.countSent(count)
+        current?.reportSent()
     }
 
     func stopUpload() {
-        switch current?.upload {
-        case .pump(let task, let queue)?:
-            task.cancel()
-            queue.close()
-        case .memory?, UploadSource.none?, nil: break
-        case .upgraded?: break
-        }
-        current?.upload = .none
-        current?.writeLimit = nil
-        current?.continueDue = nil
+        let rest = current?.takeUpload()
+        rest?.stop()
         writeBuffers.release()
     }
 }

@@ -2,64 +2,23 @@
 internal import ErrandCore
 internal import NIOCore
 internal import NIOFoundationEssentialsCompat
-internal import NIOTLS
 
 /// Runs the exchanges of one HTTP/1.1 connection, one after the other: the last handler of its channel.
 ///
 /// ``HTTP1Machine`` decides, and ``ResponseParser`` reads. Everything here runs on the channel's event loop.
-final class HTTP1Handler: ChannelDuplexHandler {
+final class HTTP1Handler: ChannelDuplexHandler, ExchangeHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = Never
     typealias OutboundIn = Never
     typealias OutboundOut = ByteBuffer
 
-    /// The exchange in progress.
-    struct Current {
-        let exchange: Exchange
-        /// `nil` without a deadline, and after the protocol was changed.
-        var deadline: NIODeadline?
-        var upload = UploadSource.none
-        /// When the body is sent although the server has not asked for it.
-        var continueDue: NIODeadline?
-        var head: ResponseHead?
-        /// What was received, and not given to the stream.
-        var chunks: [Data] = []
-        /// The body, once the head was delivered.
-        var stream: ResponseStream?
-        var sentBytes: Int64 = 0
-        var receivedBytes: Int64 = 0
-        /// The limit of the phase that the exchange is in; `nil` if there is none.
-        var limit: PhaseLimit?
-        /// The limit of the writes in progress, which holds beside that of the phase: a response may begin during the upload. `nil` if
-        /// there is none.
-        var writeLimit: PhaseLimit?
-        /// Writes of the body that the network has not taken.
-        var pendingWrites = 0
-
-        init(_ exchange: Exchange, deadline: NIODeadline?) { (self.exchange, self.deadline) = (exchange, deadline) }
-
-        /// Gives the stream what was received. Returns whether the connection must wait before it reads on.
-        mutating func fill(_ stream: ResponseStream) -> Bool { stream.append(&chunks) }
-
-        var sizes: ExchangeLifetime.BodySizes { .init(requestBytes: sentBytes, responseBytes: receivedBytes) }
-    }
-
-    /// The rest of the request's body; after a change of the protocol, what is written then.
-    enum UploadSource {
-        case none
-        case upgraded(UpgradedOutput)
-        case memory(Data, offset: Int)
-        case pump(Task<Void, Never>, UploadQueue)
-    }
-
-    let number: Int
-    let origin: Origin
     let pool: Pool
     let isSecure: Bool
 
     var machine = HTTP1Machine()
     var parser: ResponseParser
-    var current: Current?
+    /// The exchange in progress.
+    var current: ActiveExchange?
     var context: ChannelHandlerContext?
     var connection: Connection?
     /// What was received, and not parsed.
@@ -75,67 +34,35 @@ final class HTTP1Handler: ChannelDuplexHandler {
     /// Whether nothing is read until the reader of a response has room.
     var isHeldBack = false
     var isReadWanted = false
+    /// Whether the end of the connection is the end of the response in progress.
+    var endsWithConnection = false
+    /// See ``ResponseHead/keepAliveSeconds``, of the response in progress.
+    var keepAliveSeconds: Int?
     /// Why the channel closes.
     var failure: (any Error)?
-    var isReady = false
-    var ready: EventLoopPromise<Connection>?
 
-    init(_ number: Int, to origin: Origin, of pool: Pool, isSecure: Bool) {
-        (self.number, self.origin, self.pool, self.isSecure) = (number, origin, pool, isSecure)
+    init(of pool: Pool, isSecure: Bool) {
+        (self.pool, self.isSecure) = (pool, isSecure)
         parser = ResponseParser(limits: pool.settings.responseLimits)
     }
 
-    // MARK: - Connecting
+    // MARK: - The channel
 
     func handlerAdded(context: ChannelHandlerContext) { self.context = context }
 
     func handlerRemoved(context: ChannelHandlerContext) {
         self.context = nil
-        failReady(failure ?? ChannelError.eof)
         lose(failure)
         if let connection { pool.forget(connection) }
         connection = nil
     }
 
-    func channelActive(context: ChannelHandlerContext) { if !isSecure { becomeReady() } }
-
-    func becomeReady() {
-        isReady = true
-        succeedReady()
-    }
-
-    /// Completes `promise` when the connection can take an exchange: when it is active, and after the TLS handshake, if there is one.
-    func whenReady(_ promise: EventLoopPromise<Connection>) {
-        ready = promise
-        if let failure {
-            failReady(failure)
-        } else if isReady {
-            succeedReady()
-        }
-    }
-
-    func succeedReady() {
-        guard let promise = ready, let context else { return }
-        ready = nil
-        let connection = Connection(number, to: origin, context.channel, self)
-        self.connection = connection
-        promise.succeed(connection)
-        if isReadWanted, !isHeldBack { readOn() }
-    }
-
-    func failReady(_ error: any Error) {
-        ready?.fail(error)
-        ready = nil
-    }
-
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        if case .handshakeCompleted? = event as? TLSUserEvent { becomeReady() }
         if event as? ChannelEvent == .inputClosed { inputClosed() }
     }
 
     // MARK: - An exchange begins
 
-    /// - Parameter connection: this one. It is known after the channel has closed, too: the pool counts it until then.
     func begin(_ exchange: Exchange, on connection: Connection) {
         if !starts(exchange, on: connection) { release(connection) }
     }
@@ -176,7 +103,8 @@ final class HTTP1Handler: ChannelDuplexHandler {
         let isReused = connection.countBegin()
         idleDue = nil
         parser.begin(request.method)
-        current = Current(exchange, deadline: deadline)
+        current = ActiveExchange(exchange, deadline: deadline)
+        (endsWithConnection, keepAliveSeconds) = (false, nil)
         exchange.events?.record(.connectionAcquired, connection: connection.info(isReused: isReused))
         guard current?.exchange === exchange else { return true }  // a sink has ended it
         send(body, of: exchange, closes: RequestEncoder.asksToClose(request.headers), on: connection, context)
@@ -192,7 +120,7 @@ final class HTTP1Handler: ChannelDuplexHandler {
         if kind == .present, case .memory(let data) = body.content, data.count <= OutgoingBody.joinedBytes {
             // One buffer, one system call.
             outgoing.writeBytes(data)
-            current?.sentBytes = Int64(data.count)
+            current?.countSent(data.count)
             kind = .none
         }
         machine.writeHead(kind, closes: closes)
@@ -211,7 +139,7 @@ final class HTTP1Handler: ChannelDuplexHandler {
         guard current?.exchange === exchange else { return }  // a sink has ended it
         switch kind {
         case .none:
-            if let sent = current?.sentBytes, sent > 0 { events?.record(.requestBytesSent, bytes: sent) }
+            if let current, current.sentBytes > 0 { current.reportSent() }
             requestLeaves(exchange, left)
         case .present: startUpload(body, of: exchange, on: connection)
         case .afterContinue:

@@ -7,15 +7,6 @@ internal import ErrandCore
 /// exchange has two halves, which end on their own: the upload and the response
 /// ([RFC 9112, section 9.3](https://www.rfc-editor.org/rfc/rfc9112#section-9.3)).
 struct HTTP1Machine: Sendable {
-    /// What is known of a request's body when its head is written.
-    enum RequestBodyKind: Sendable, Equatable {
-        case none
-        /// It follows the head.
-        case present
-        /// It follows when the server sends 100 (Continue), or when the wait for that is over.
-        case afterContinue
-    }
-
     enum Upload: Sendable, Equatable {
         /// The head was not written.
         case waiting
@@ -66,7 +57,7 @@ struct HTTP1Machine: Sendable {
     /// The head is handed to the channel.
     ///
     /// - Parameter closes: whether the request asks for the end of the connection.
-    mutating func writeHead(_ body: RequestBodyKind, closes: Bool) {
+    mutating func writeHead(_ body: OutgoingBody.Kind, closes: Bool) {
         guard case .busy(.waiting, let download) = state else { return }
         if closes { isSpent = true }
         switch body {
@@ -204,31 +195,22 @@ struct HTTP1Machine: Sendable {
 
     // MARK: The end
 
-    /// Where an exchange was when its connection failed.
-    struct Position: Sendable, Equatable {
-        let phase: ExchangePhase
-        let delivery: Delivery
-        /// Whether the server may have closed the connection before it saw the request: another exchange used it before, and no byte of
-        /// a response was received ([RFC 9112, section 9.3.1](https://www.rfc-editor.org/rfc/rfc9112#section-9.3.1)).
-        let mayBeStale: Bool
-    }
-
     /// The connection ends, whatever the reason. Returns the position of the exchange on it; `nil` if there is none.
-    mutating func close() -> Position? {
+    mutating func close() -> ExchangePosition? {
         defer { (state, isSpent) = (.closed, true) }
         return position
     }
 
-    var position: Position? {
-        if isUpgraded { return Position(phase: .body, delivery: .sent, mayBeStale: false) }
+    var position: ExchangePosition? {
+        if isUpgraded { return ExchangePosition(phase: .body, delivery: .sent, mayBeStale: false) }
         guard case .busy(let upload, let download) = state else { return nil }
         let mayBeStale = exchangesStarted > 1 && download == .nothing
         return switch (upload, download) {
-        case (.waiting, _): Position(phase: .send, delivery: .notSent, mayBeStale: mayBeStale)
-        case (_, .body), (_, .ended): Position(phase: .body, delivery: .sent, mayBeStale: false)
-        case (_, .head): Position(phase: .response, delivery: .unknown, mayBeStale: false)
-        case (.awaitingContinue, .nothing), (.sending, .nothing): Position(phase: .send, delivery: .unknown, mayBeStale: mayBeStale)
-        case (.sent, .nothing), (.stopped, .nothing): Position(phase: .response, delivery: .unknown, mayBeStale: mayBeStale)
+        case (.waiting, _): ExchangePosition(phase: .send, delivery: .notSent, mayBeStale: mayBeStale)
+        case (_, .body), (_, .ended): ExchangePosition(phase: .body, delivery: .sent, mayBeStale: false)
+        case (_, .head): ExchangePosition(phase: .response, delivery: .unknown, mayBeStale: false)
+        case (.awaitingContinue, .nothing), (.sending, .nothing): ExchangePosition(phase: .send, delivery: .unknown, mayBeStale: mayBeStale)
+        case (.sent, .nothing), (.stopped, .nothing): ExchangePosition(phase: .response, delivery: .unknown, mayBeStale: mayBeStale)
         }
     }
 }

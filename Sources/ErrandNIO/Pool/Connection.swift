@@ -13,13 +13,17 @@ final class Connection: Sendable {
     let opened: Duration
     /// The address and the port of the other side; `nil` for a Unix domain socket.
     private let peer: (address: String, port: Int)?
-    private let handler: NIOLoopBound<HTTP1Handler>
-    /// The begins and the ends of exchanges, counted together: odd while one is in progress.
-    private let usage = Atomic(0)
+    /// The version of HTTP.
+    private let version: String
+    private let handler: NIOLoopBound<any ExchangeHandler>
+    /// How many exchanges have begun, in the upper 40 bits, and how many are in progress, in the lower 24.
+    private let usage = Atomic<UInt64>(0)
+    private static let oneBegun: UInt64 = 1 << 24
 
     /// Must be called on the channel's event loop.
-    init(_ number: Int, to origin: Origin, _ channel: any Channel, _ handler: HTTP1Handler) {
+    init(_ number: Int, to origin: Origin, _ channel: any Channel, version: String, _ handler: any ExchangeHandler) {
         (self.number, self.origin, self.channel, loop) = (number, origin, channel, channel.eventLoop)
+        self.version = version
         opened = Pool.now()
         peer = channel.remoteAddress.flatMap { peer in peer.ipAddress.flatMap { address in peer.port.map { (address, $0) } } }
         self.handler = NIOLoopBound(handler, eventLoop: channel.eventLoop)
@@ -41,7 +45,7 @@ final class Connection: Sendable {
 
     func close() { onLoop { $0.close() } }
 
-    func onLoop(_ body: @escaping @Sendable (HTTP1Handler) -> Void) {
+    func onLoop(_ body: @escaping @Sendable (any ExchangeHandler) -> Void) {
         if loop.inEventLoop {
             body(handler.value)
         } else {
@@ -50,13 +54,18 @@ final class Connection: Sendable {
     }
 
     /// Runs `body` on the event loop, later even if this is the event loop.
-    func onNextTurn(_ body: @escaping @Sendable (HTTP1Handler) -> Void) { loop.execute { [handler] in body(handler.value) } }
+    func onNextTurn(_ body: @escaping @Sendable (any ExchangeHandler) -> Void) { loop.execute { [handler] in body(handler.value) } }
 
     // MARK: - What is known of it
 
     /// Returns whether it was used before.
-    func countBegin() -> Bool { usage.wrappingAdd(1, ordering: .relaxed).oldValue > 0 }
-    func countEnd() { usage.wrappingAdd(1, ordering: .relaxed) }
+    func countBegin() -> Bool { usage.wrappingAdd(Self.oneBegun + 1, ordering: .relaxed).oldValue > 0 }
+    func countEnd() { usage.wrappingSubtract(1, ordering: .relaxed) }
+
+    private var exchanges: (begun: Int, inProgress: Int) {
+        let usage = usage.load(ordering: .relaxed)
+        return (Int(usage / Self.oneBegun), Int(usage % Self.oneBegun))
+    }
 
     /// What an exchange's events say of it.
     func info(isReused: Bool) -> ConnectionInfo {
@@ -65,15 +74,14 @@ final class Connection: Sendable {
 
     /// What is reported when it has closed.
     var closed: ClosedConnection {
-        let exchanges = (usage.load(ordering: .relaxed) + 1) / 2
-        return ClosedConnection(
-            number: number, origin: origin, peerAddress: peer?.address, httpVersion: "1.1", exchangesStarted: exchanges,
+        ClosedConnection(
+            number: number, origin: origin, peerAddress: peer?.address, httpVersion: version, exchangesStarted: exchanges.begun,
             duration: Pool.now() - opened)
     }
 
     var shown: OpenConnection {
-        let usage = usage.load(ordering: .relaxed)
-        return OpenConnection(number: number, authority: origin.authority, exchanges: usage & 1, exchangesStarted: (usage + 1) / 2)
+        let (begun, inProgress) = exchanges
+        return OpenConnection(number: number, authority: origin.authority, exchanges: inProgress, exchangesStarted: begun)
     }
 }
 #endif

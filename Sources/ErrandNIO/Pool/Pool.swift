@@ -159,7 +159,8 @@ final class Pool: Sendable {
             return (state.lastNumber, made)
         }
         guard let made else { return }
-        connector.connect(to: attempt.key, number: made.number, for: self, made.attempt, on: loop).whenComplete { result in
+        // Before it begins: the connection may be open, and lost again, before this thread goes on.
+        made.attempt.ready.futureResult.whenComplete { result in
             switch result {
             case .success(let connection):
                 self.arrived(attempt, made.attempt, connection)
@@ -170,6 +171,7 @@ final class Pool: Sendable {
                 self.end(attempt, made.attempt)
             }
         }
+        connector.connect(to: attempt.key, number: made.number, for: self, made.attempt, on: loop)
     }
 
     private func arrived(_ attempt: Machine.Attempt, _ made: ConnectAttempt, _ connection: Connection) {

@@ -16,19 +16,15 @@ extension HTTP1Handler {
         exchange.events?.record(.responseHead, response: head.response)
         guard current?.exchange === exchange else { return }  // a sink has ended it
         let (input, output) = (ResponseStream(exchange, on: connection), UpgradedOutput())
-        // The deadline and the limits are those of HTTP.
-        current?.deadline = nil
-        current?.limit = nil
-        current?.head = head
-        current?.stream = input
-        current?.upload = .upgraded(output)
+        let received = ActiveExchange.Head(head, to: exchange.request.method)
+        current?.upgrade(received, input, output)
         // The end of the server's direction must not end the other one. NIOSSL would then wait for the rest of a broken connection.
         if !isSecure { try? context.channel.syncOptions?.setOption(.allowRemoteHalfClosure, value: true) }
         receiveUpgraded(rest)
         var response = Response(
             head: head.response, body: ResponseBody(), request: exchange.request, exchange: input.lifetime,
             upgrade: UpgradedStream(exchange, on: connection, input, output, head: head.response))
-        response.metadata.httpVersion = head.versionText
+        response.metadata.httpVersion = received.version
         exchange.resume(returning: response)
     }
 
@@ -41,7 +37,6 @@ extension HTTP1Handler {
         if stream.append(&batch) { isHeldBack = true }
     }
 
-    /// Writes what was added to the stream.
     func writeUpgraded(_ exchange: Exchange) {
         guard let context, current?.exchange === exchange, case .upgraded(let output)? = current?.upload else { return }
         let (chunks, ends) = output.take()
@@ -89,7 +84,6 @@ extension HTTP1Handler {
         if machine.inputEnds() { end(exchange, because: nil) }
     }
 
-    /// The stream was closed by its owner: the exchange is complete.
     func closeUpgraded(_ exchange: Exchange) {
         guard let current, current.exchange === exchange, let stream = current.stream else { return }
         exchange.events?.record(.end)
@@ -107,18 +101,19 @@ extension HTTP1Handler {
             end(current.exchange, because: failure(of: current, at: position, because: error))
         }
     }
+}
 
+extension ActiveExchange {
     /// Ends the stream of an exchange, which gets what was received before.
-    func settle(_ done: Current, upgraded output: UpgradedOutput, _ error: (any Error)?) {
-        guard let stream = done.stream else { return }
-        let exchange = done.exchange
+    func settle(upgraded output: UpgradedOutput, _ error: (any Error)?) {
+        guard let stream else { return }
         let isComplete = error == nil && stream.isComplete
         output.close(
             because: error
                 ?? exchange.failure(
-                    .connectionLost, phase: .send, message: "the connection has ended", response: done.head?.response, delivery: .sent))
+                    .connectionLost, phase: .send, message: "the connection has ended", response: head?.response, delivery: .sent))
         exchange.events?.record(.end, failure: isComplete ? nil : error ?? CancellationError())
-        stream.lifetime.end(isComplete ? .complete : error.map { .failed($0) } ?? .abandoned, sizes: done.sizes)
+        stream.lifetime.end(isComplete ? .complete : error.map { .failed($0) } ?? .abandoned, sizes: sizes)
         stream.fail(error ?? CancellationError())
     }
 }

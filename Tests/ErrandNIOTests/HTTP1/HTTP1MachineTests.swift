@@ -5,7 +5,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct HTTP1MachineTests {
     /// A machine whose exchange has sent its head.
-    private func begun(_ body: HTTP1Machine.RequestBodyKind = .none, closes: Bool = false, after exchanges: Int = 0) -> HTTP1Machine {
+    private func begun(_ body: OutgoingBody.Kind = .none, closes: Bool = false, after exchanges: Int = 0) -> HTTP1Machine {
         var machine = HTTP1Machine()
         for _ in 0..<exchanges {
             expect(machine.begin())
@@ -147,8 +147,8 @@ import Testing
         #expect(!begun().endsInOrder(isSecure: true))
     }
 
-    @Test(arguments: [HTTP1Machine.RequestBodyKind.present, .afterContinue])
-    func aRequestThatIsNotWholeCantBeUpgraded(body: HTTP1Machine.RequestBodyKind) {
+    @Test(arguments: [OutgoingBody.Kind.present, .afterContinue])
+    func aRequestThatIsNotWholeCantBeUpgraded(body: OutgoingBody.Kind) {
         var machine = begun(body)
         _ = machine.receiveBytes()
         expect(!machine.upgrade())

@@ -41,7 +41,7 @@ private struct LoneConnection {
         let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    let handler = HTTP1Handler(1, to: origin, of: pool, isSecure: false)
+                    let handler = ConnectionStart(1, to: origin, of: pool, isSecure: false)
                     try channel.pipeline.syncOperations.addHandlers(HoldingHandler(), handler)
                 }
             }
@@ -49,7 +49,7 @@ private struct LoneConnection {
         let ready = channel.eventLoop.makePromise(of: Connection.self)
         channel.eventLoop.execute {
             do {
-                try channel.pipeline.syncOperations.handler(type: HTTP1Handler.self).whenReady(ready)
+                try channel.pipeline.syncOperations.handler(type: ConnectionStart.self).whenReady(ready)
             } catch {
                 ready.fail(error)
             }

@@ -1,0 +1,100 @@
+#if NIO
+internal import ErrandCore
+internal import NIOCore
+internal import NIOTLS
+
+/// Waits until a channel can take exchanges: until it is active, and after the TLS handshake, if there is one. Then it adds the handler of
+/// the version of HTTP, and leaves the pipeline.
+final class ConnectionStart: ChannelDuplexHandler, RemovableChannelHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private let number: Int
+    private let origin: Origin
+    private let pool: Pool
+    private let isSecure: Bool
+    private var context: ChannelHandlerContext?
+    private var isReady = false
+    /// Of the connection; `nil` before ``whenReady(_:)``, and when it is completed.
+    private var ready: EventLoopPromise<Connection>?
+    private var isReadWanted = false
+    /// Why the channel closes.
+    private var failure: (any Error)?
+
+    init(_ number: Int, to origin: Origin, of pool: Pool, isSecure: Bool) {
+        (self.number, self.origin, self.pool, self.isSecure) = (number, origin, pool, isSecure)
+    }
+
+    /// Completes `promise` with the connection when it can take an exchange.
+    func whenReady(_ promise: EventLoopPromise<Connection>) {
+        ready = promise
+        if let failure { fail(failure) } else { start() }
+    }
+
+    // MARK: - The channel
+
+    func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        self.context = nil
+        fail(failure ?? ChannelError.eof)
+    }
+
+    func channelActive(context: ChannelHandlerContext) {
+        if !isSecure { becomeReady() }
+        context.fireChannelActive()
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        fail(failure ?? ChannelError.eof)
+        context.fireChannelInactive()
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if case .handshakeCompleted? = event as? TLSUserEvent { becomeReady() }
+        context.fireUserInboundEventTriggered(event)
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        if failure == nil { failure = error }
+        fail(error)
+        context.close(promise: nil)
+    }
+
+    func read(context: ChannelHandlerContext) {
+        // Bytes that come before the first exchange may be its response. During a handshake, TLS must read.
+        if isSecure { context.read() } else { isReadWanted = true }
+    }
+
+    // MARK: - The start
+
+    private func becomeReady() {
+        isReady = true
+        start()
+    }
+
+    private func fail(_ error: any Error) {
+        ready?.fail(error)
+        ready = nil
+    }
+
+    private func start() {
+        guard isReady, let context, let promise = ready else { return }
+        let (channel, pipeline) = (context.channel, context.pipeline.syncOperations)
+        let handler = HTTP1Handler(of: pool, isSecure: isSecure)
+        do {
+            try pipeline.addHandler(handler)
+        } catch {
+            return fail(error)
+        }
+        ready = nil
+        pipeline.removeHandler(context: context, promise: nil)
+        let connection = Connection(number, to: origin, channel, version: "1.1", handler)
+        handler.connection = connection
+        promise.succeed(connection)
+        // The first exchange has begun, if one waited.
+        if isReadWanted { channel.read() }
+    }
+}
+#endif
