@@ -40,7 +40,7 @@ final class Pool: Sendable {
                 machine: Machine(
                     .init(
                         connectionsPerOrigin: settings.maxConnectionsPerOrigin, connections: settings.maxConnections,
-                        idleTime: settings.maxConnectionAge.map { min($0, settings.idleTimeout) } ?? settings.idleTimeout))))
+                        idleTime: settings.idleTimeout, age: settings.maxConnectionAge))))
     }
 
     /// The event loop that the caller runs on, if it is one of the group's. Others may be shut down before the transport.
@@ -57,7 +57,7 @@ final class Pool: Sendable {
 
     /// Sends an exchange over a connection, as soon as there is one.
     ///
-    /// - Parameter isFresh: whether only a new connection is to be used, or one that was in use until now.
+    /// - Parameter isFresh: whether only a new connection is to be used, or one that was in use until now. One that was idle may be lost.
     func send(_ exchange: Exchange, isFresh: Bool = false) {
         let loop = currentLoop
         let lane = exchange.request.options.priority.urgency
@@ -172,13 +172,16 @@ final class Pool: Sendable {
         }
     }
 
-    private func arrived(_ attempt: Machine.Attempt, _ made: ConnectAttempt, _ connection: Connection) {
-        let arrival = state.withLock { state in
-            let arrival = state.machine.connected(attempt, connection, on: connection.loopID, at: Self.now())
-            if case .refuse = arrival { return arrival }
+    /// - Parameter streams: how many exchanges the connection takes at a time.
+    private func arrived(_ attempt: Machine.Attempt, _ made: ConnectAttempt, _ connection: Connection, streams: Int = 1) {
+        let now = Self.now()
+        let (arrival, more) = state.withLock { state in
+            let arrival = state.machine.connected(attempt, connection, on: connection.loopID, streams: streams, at: now)
+            if case .refuse = arrival { return (arrival, Machine.Work()) }
             state.open[connection.number] = connection
             state.attempts[attempt] = nil
-            return arrival
+            guard streams > 1, case .begin = arrival else { return (arrival, Machine.Work()) }
+            return (arrival, state.machine.beginMore(on: connection, of: attempt.key, at: now))
         }
         switch arrival {
         case .begin(let exchange): connection.begin(exchange)
@@ -188,6 +191,7 @@ final class Pool: Sendable {
             perform(work)
         case .refuse: end(attempt, made)
         }
+        perform(more)
     }
 
     /// An attempt has failed, or its connection is not needed. It counts until what it has opened is closed.
@@ -213,18 +217,22 @@ final class Pool: Sendable {
 
     /// An exchange is over, and its connection can take another. On the connection's event loop.
     ///
-    /// - Returns: the next exchange, or for how long the connection is kept unused; `nil` if it must be closed.
+    /// - Returns: the next exchange, or for how long the connection is kept unused, or whether it must be closed.
     func release(_ connection: Connection, idleTime: Duration) -> Machine.Release {
         let now = Self.now()
-        let rest = settings.maxConnectionAge.map { connection.opened + $0 - now }
-        let release = state.withLock { state in
-            if let rest, rest <= .zero { return Machine.Release.close(state.machine.closed(connection, of: connection.origin)) }
-            let time = rest.map { min($0, idleTime) } ?? idleTime
-            return state.machine.release(connection, of: connection.origin, on: connection.loopID, idleTime: time, at: now)
-        }
+        let release = state.withLock { $0.machine.release(connection, of: connection.origin, idleTime: idleTime, at: now) }
         if case .close(let work) = release { perform(work) }
         return release
     }
+
+    /// A server has changed how many exchanges a connection takes at a time. On the connection's event loop.
+    func setStreams(of connection: Connection, to count: Int) {
+        let now = Self.now()
+        perform(state.withLock { $0.machine.setStreams(connection, of: connection.origin, to: count, at: now) })
+    }
+
+    /// Nothing begins any more on a connection. It is closed now if it has no exchange; otherwise ``release(_:idleTime:)`` says when.
+    func drain(_ connection: Connection) { perform(state.withLock { $0.machine.drain(connection, of: connection.origin) }) }
 
     /// A connection that had an exchange was lost, or is closed after it.
     func spent(_ connection: Connection) {
