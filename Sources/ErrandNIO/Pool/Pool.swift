@@ -21,6 +21,10 @@ final class Pool: Sendable {
         var lastNumber = 0
         /// Succeeds when the pool is shut down and its last connection has closed.
         var closed: [EventLoopPromise<Void>] = []
+        /// When exchanges that wait for a connection fail.
+        var waits = DueQueue<NIODeadline, WaitEnd>()
+        /// Rings when the first wait ends.
+        var alarm = Alarm()
         /// What each connection that closes is reported to, by name.
         var observers: [String: @Sendable (ClosedConnection) -> Void] = [:]
     }
@@ -30,10 +34,13 @@ final class Pool: Sendable {
     private let group: any EventLoopGroup
     /// Of the group.
     private let loops: Set<ObjectIdentifier>
+    /// The event loop of the alarm.
+    private let alarmLoop: any EventLoop
     private let state: Mutex<State>
 
     init(_ settings: NIOTransport.Configuration, _ connector: Connector, on group: any EventLoopGroup) {
         (self.settings, self.connector, self.group) = (settings, connector, group)
+        alarmLoop = group.any()
         loops = Set(group.makeIterator().map { ObjectIdentifier($0) })
         state = Mutex(
             State(
@@ -63,8 +70,12 @@ final class Pool: Sendable {
         let lane = exchange.request.options.priority.urgency
         let now = Self.now()
         let lease = state.withLock { state in
-            state.machine.lease(
+            let lease = state.machine.lease(
                 exchange, for: exchange.origin, lane: lane, on: loop.map { ObjectIdentifier($0) }, isFresh: isFresh, at: now)
+            if case .wait(let ticket, let work) = lease, let end = exchange.waitEnd(ticket, isConnecting: !work.connect.isEmpty) {
+                limitWait(end.wait, until: end.due, &state)
+            }
+            return lease
         }
         switch lease {
         case .use(let connection, let closing):
@@ -77,10 +88,7 @@ final class Pool: Sendable {
                 for attempt in work.connect { failed(attempt) { _ in failure } }
                 return
             }
-            let timer = exchange.queueTimer(isConnecting: !work.connect.isEmpty, on: loop ?? group.next()) {
-                self.withdraw(exchange, ticket, because: $0)
-            }
-            if exchange.enqueued(ticket, timer: timer) { withdraw(exchange, ticket, because: CancellationError()) }
+            if exchange.enqueued(ticket) { withdraw(exchange, ticket, because: CancellationError()) }
             perform(work, for: exchange, on: loop)
         case .shutDown:
             exchange.resume(throwing: exchange.failure(.shutDown, phase: .request, delivery: .notSent))
@@ -92,6 +100,37 @@ final class Pool: Sendable {
         guard let (waiter, work) = state.withLock({ $0.machine.withdraw(ticket) }) else { return }
         waiter.resume(throwing: error)
         perform(work)
+    }
+
+    private func limitWait(_ wait: WaitEnd, until due: NIODeadline, _ state: inout State) {
+        let machine = state.machine
+        state.waits.insert(wait, due: due) { machine.isWaiting($0.ticket) }
+        setAlarm(&state)
+    }
+
+    private func setAlarm(_ state: inout State) {
+        guard let first = state.waits.first else { return }
+        state.alarm.set(first.due, on: alarmLoop) { [weak self] in self?.alarmRang() }
+    }
+
+    /// Exchanges have waited for too long, or the alarm was set for one that waits no more.
+    private func alarmRang() {
+        let now = NIODeadline.now()
+        let expired = state.withLock { state in
+            state.alarm.rang()
+            var expired: [(exchange: Exchange, wait: WaitEnd, work: Machine.Work)] = []
+            while let first = state.waits.first, first.due <= now || !state.machine.isWaiting(first.element.ticket) {
+                state.waits.removeFirst()
+                guard let (exchange, work) = state.machine.withdraw(first.element.ticket) else { continue }
+                expired.append((exchange, first.element, work))
+            }
+            setAlarm(&state)
+            return expired
+        }
+        for (exchange, wait, work) in expired {
+            exchange.resume(throwing: wait.failure(of: exchange))
+            perform(work)
+        }
     }
 
     // MARK: - Connecting
@@ -279,6 +318,8 @@ final class Pool: Sendable {
         let (waiters, work, open, attempts, preconnects, promises) = state.withLock { state in
             let (waiters, work) = state.machine.isShutDown ? ([], Machine.Work()) : state.machine.shutDown()
             state.closed.append(promise)
+            state.waits.removeAll()
+            state.alarm.cancel()
             defer { state.preconnects = [:] }
             let attempts = Array(state.attempts.values)
             return (waiters, work, Array(state.open.values), attempts, state.preconnects, state.takeClosed())
@@ -298,28 +339,6 @@ extension Pool.State {
         guard machine.isShutDown, open.isEmpty, attempts.isEmpty else { return [] }
         defer { closed = [] }
         return closed
-    }
-}
-
-extension Exchange {
-    /// The timer that ends the wait for a connection: at the deadline, or when the limit for queueing or connecting has passed.
-    ///
-    /// - Parameter isConnecting: whether a connection is being opened for this exchange. Otherwise it waits for one that is in use.
-    fileprivate func queueTimer(
-        isConnecting: Bool, on loop: any EventLoop, _ expire: @escaping @Sendable (any Error) -> Void
-    ) -> Scheduled<Void>? {
-        let limit = isConnecting ? PhaseLimit("connect", limits?.connect) : PhaseLimit("queue", limits?.queue)
-        let phase = isConnecting ? ExchangePhase.connect : .queue
-        let deadline = deadline
-        guard let due = [limit?.due, deadline].compactMap({ $0 }).min() else { return nil }
-        return loop.scheduleTask(deadline: due) { [weak self] in
-            guard let self else { return }
-            if let limit, limit.due == due {
-                expire(limitPassed(limit, phase, delivery: .notSent))
-            } else {
-                expire(deadlinePassed(phase, delivery: .notSent))
-            }
-        }
     }
 }
 #endif
