@@ -41,7 +41,6 @@ final class Exchange: Sendable {
         /// Whether a connection has begun to read the request's body.
         var isBodyClaimed = false
         var waiter: Waiter?
-        var timer: Scheduled<Void>?
     }
 
     let request: Request
@@ -85,12 +84,10 @@ final class Exchange: Sendable {
 
     /// Returns the waiter, once.
     private func takeWaiter() -> Waiter? {
-        let (waiter, timer) = state.withLock { state in
-            defer { (state.waiter, state.place, state.timer) = (nil, .unassigned, nil) }
-            return (state.waiter, state.timer)
+        state.withLock { state in
+            defer { (state.waiter, state.place) = (nil, .unassigned) }
+            return state.waiter
         }
-        timer?.cancel()
-        return waiter
     }
 
     func resume(returning response: Response) { takeWaiter()?.resume(returning: response) }
@@ -104,33 +101,23 @@ final class Exchange: Sendable {
 
     // MARK: - From place to place
 
-    /// The pool has no connection yet.
-    ///
-    /// - Parameter timer: ends the wait.
-    /// - Returns: whether the exchange was cancelled: then it must leave the queue.
-    func enqueued(_ ticket: Pool.Ticket, timer: Scheduled<Void>?) -> Bool {
+    /// The pool has no connection yet. Returns whether the exchange was cancelled: then it must leave the queue.
+    func enqueued(_ ticket: Pool.Ticket) -> Bool {
         state.withLock { state in
             // A connection may have become free in between. If it was lost, the exchange may be in the queue again: the later ticket counts.
-            guard state.waiter != nil, state.place.canBecome(ticket) else {
-                timer?.cancel()
-                return false
-            }
-            state.timer?.cancel()
-            (state.place, state.timer) = (.queue(ticket), timer)
+            guard state.waiter != nil, state.place.canBecome(ticket) else { return false }
+            state.place = .queue(ticket)
             return state.isCancelled
         }
     }
 
     /// A connection takes the exchange. Returns false if it was cancelled, or is over.
     func assign(to connection: Connection) -> Bool {
-        let (isTaken, timer) = state.withLock { state in
-            guard !state.isCancelled, state.waiter != nil else { return (false, nil as Scheduled<Void>?) }
-            defer { state.timer = nil }
+        state.withLock { state in
+            guard !state.isCancelled, state.waiter != nil else { return false }
             state.place = .connection(connection)
-            return (true, state.timer)
+            return true
         }
-        timer?.cancel()
-        return isTaken
     }
 
     /// The connection was lost before the server saw the request. Returns true once: then the request may be sent over another connection.

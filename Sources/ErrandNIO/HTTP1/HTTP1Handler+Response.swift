@@ -128,6 +128,7 @@ extension HTTP1Handler {
         switch release {
         case .begin(let exchange)?: begin(exchange, on: connection)
         case .idle(let time)?: becomeIdle(for: time)
+        case .inUse?: break
         case .close?, nil: context?.close(promise: nil)
         }
     }
@@ -144,6 +145,7 @@ extension HTTP1Handler {
             switch pool.release(connection, idleTime: pool.settings.idleTimeout) {
             case .begin(let exchange): if starts(exchange, on: connection) { return }
             case .idle(let time): return becomeIdle(for: time)
+            case .inUse: return
             case .close:
                 context?.close(promise: nil)
                 return

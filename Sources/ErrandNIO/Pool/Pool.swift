@@ -21,6 +21,10 @@ final class Pool: Sendable {
         var lastNumber = 0
         /// Succeeds when the pool is shut down and its last connection has closed.
         var closed: [EventLoopPromise<Void>] = []
+        /// When exchanges that wait for a connection fail.
+        var waits = DueQueue<NIODeadline, WaitEnd>()
+        /// Rings when the first wait ends.
+        var alarm = Alarm()
         /// What each connection that closes is reported to, by name.
         var observers: [String: @Sendable (ClosedConnection) -> Void] = [:]
     }
@@ -30,17 +34,20 @@ final class Pool: Sendable {
     private let group: any EventLoopGroup
     /// Of the group.
     private let loops: Set<ObjectIdentifier>
+    /// The event loop of the alarm.
+    private let alarmLoop: any EventLoop
     private let state: Mutex<State>
 
     init(_ settings: NIOTransport.Configuration, _ connector: Connector, on group: any EventLoopGroup) {
         (self.settings, self.connector, self.group) = (settings, connector, group)
+        alarmLoop = group.any()
         loops = Set(group.makeIterator().map { ObjectIdentifier($0) })
         state = Mutex(
             State(
                 machine: Machine(
                     .init(
                         connectionsPerOrigin: settings.maxConnectionsPerOrigin, connections: settings.maxConnections,
-                        idleTime: settings.maxConnectionAge.map { min($0, settings.idleTimeout) } ?? settings.idleTimeout))))
+                        idleTime: settings.idleTimeout, age: settings.maxConnectionAge))))
     }
 
     /// The event loop that the caller runs on, if it is one of the group's. Others may be shut down before the transport.
@@ -57,14 +64,18 @@ final class Pool: Sendable {
 
     /// Sends an exchange over a connection, as soon as there is one.
     ///
-    /// - Parameter isFresh: whether only a new connection is to be used, or one that was in use until now.
+    /// - Parameter isFresh: whether only a new connection is to be used, or one that was in use until now. One that was idle may be lost.
     func send(_ exchange: Exchange, isFresh: Bool = false) {
         let loop = currentLoop
         let lane = exchange.request.options.priority.urgency
         let now = Self.now()
         let lease = state.withLock { state in
-            state.machine.lease(
+            let lease = state.machine.lease(
                 exchange, for: exchange.origin, lane: lane, on: loop.map { ObjectIdentifier($0) }, isFresh: isFresh, at: now)
+            if case .wait(let ticket, let work) = lease, let end = exchange.waitEnd(ticket, isConnecting: !work.connect.isEmpty) {
+                limitWait(end.wait, until: end.due, &state)
+            }
+            return lease
         }
         switch lease {
         case .use(let connection, let closing):
@@ -77,10 +88,7 @@ final class Pool: Sendable {
                 for attempt in work.connect { failed(attempt) { _ in failure } }
                 return
             }
-            let timer = exchange.queueTimer(isConnecting: !work.connect.isEmpty, on: loop ?? group.next()) {
-                self.withdraw(exchange, ticket, because: $0)
-            }
-            if exchange.enqueued(ticket, timer: timer) { withdraw(exchange, ticket, because: CancellationError()) }
+            if exchange.enqueued(ticket) { withdraw(exchange, ticket, because: CancellationError()) }
             perform(work, for: exchange, on: loop)
         case .shutDown:
             exchange.resume(throwing: exchange.failure(.shutDown, phase: .request, delivery: .notSent))
@@ -92,6 +100,37 @@ final class Pool: Sendable {
         guard let (waiter, work) = state.withLock({ $0.machine.withdraw(ticket) }) else { return }
         waiter.resume(throwing: error)
         perform(work)
+    }
+
+    private func limitWait(_ wait: WaitEnd, until due: NIODeadline, _ state: inout State) {
+        let machine = state.machine
+        state.waits.insert(wait, due: due) { machine.isWaiting($0.ticket) }
+        setAlarm(&state)
+    }
+
+    private func setAlarm(_ state: inout State) {
+        guard let first = state.waits.first else { return }
+        state.alarm.set(first.due, on: alarmLoop) { [weak self] in self?.alarmRang() }
+    }
+
+    /// Exchanges have waited for too long, or the alarm was set for one that waits no more.
+    private func alarmRang() {
+        let now = NIODeadline.now()
+        let expired = state.withLock { state in
+            state.alarm.rang()
+            var expired: [(exchange: Exchange, wait: WaitEnd, work: Machine.Work)] = []
+            while let first = state.waits.first, first.due <= now || !state.machine.isWaiting(first.element.ticket) {
+                state.waits.removeFirst()
+                guard let (exchange, work) = state.machine.withdraw(first.element.ticket) else { continue }
+                expired.append((exchange, first.element, work))
+            }
+            setAlarm(&state)
+            return expired
+        }
+        for (exchange, wait, work) in expired {
+            exchange.resume(throwing: wait.failure(of: exchange))
+            perform(work)
+        }
     }
 
     // MARK: - Connecting
@@ -174,13 +213,16 @@ final class Pool: Sendable {
         connector.connect(to: attempt.key, number: made.number, for: self, made.attempt, on: loop)
     }
 
-    private func arrived(_ attempt: Machine.Attempt, _ made: ConnectAttempt, _ connection: Connection) {
-        let arrival = state.withLock { state in
-            let arrival = state.machine.connected(attempt, connection, on: connection.loopID, at: Self.now())
-            if case .refuse = arrival { return arrival }
+    /// - Parameter streams: how many exchanges the connection takes at a time.
+    private func arrived(_ attempt: Machine.Attempt, _ made: ConnectAttempt, _ connection: Connection, streams: Int = 1) {
+        let now = Self.now()
+        let (arrival, more) = state.withLock { state in
+            let arrival = state.machine.connected(attempt, connection, on: connection.loopID, streams: streams, at: now)
+            if case .refuse = arrival { return (arrival, Machine.Work()) }
             state.open[connection.number] = connection
             state.attempts[attempt] = nil
-            return arrival
+            guard streams > 1, case .begin = arrival else { return (arrival, Machine.Work()) }
+            return (arrival, state.machine.beginMore(on: connection, of: attempt.key, at: now))
         }
         switch arrival {
         case .begin(let exchange): connection.begin(exchange)
@@ -190,6 +232,7 @@ final class Pool: Sendable {
             perform(work)
         case .refuse: end(attempt, made)
         }
+        perform(more)
     }
 
     /// An attempt has failed, or its connection is not needed. It counts until what it has opened is closed.
@@ -215,18 +258,22 @@ final class Pool: Sendable {
 
     /// An exchange is over, and its connection can take another. On the connection's event loop.
     ///
-    /// - Returns: the next exchange, or for how long the connection is kept unused; `nil` if it must be closed.
+    /// - Returns: the next exchange, or for how long the connection is kept unused, or whether it must be closed.
     func release(_ connection: Connection, idleTime: Duration) -> Machine.Release {
         let now = Self.now()
-        let rest = settings.maxConnectionAge.map { connection.opened + $0 - now }
-        let release = state.withLock { state in
-            if let rest, rest <= .zero { return Machine.Release.close(state.machine.closed(connection, of: connection.origin)) }
-            let time = rest.map { min($0, idleTime) } ?? idleTime
-            return state.machine.release(connection, of: connection.origin, on: connection.loopID, idleTime: time, at: now)
-        }
+        let release = state.withLock { $0.machine.release(connection, of: connection.origin, idleTime: idleTime, at: now) }
         if case .close(let work) = release { perform(work) }
         return release
     }
+
+    /// A server has changed how many exchanges a connection takes at a time. On the connection's event loop.
+    func setStreams(of connection: Connection, to count: Int) {
+        let now = Self.now()
+        perform(state.withLock { $0.machine.setStreams(connection, of: connection.origin, to: count, at: now) })
+    }
+
+    /// Nothing begins any more on a connection. It is closed now if it has no exchange; otherwise ``release(_:idleTime:)`` says when.
+    func drain(_ connection: Connection) { perform(state.withLock { $0.machine.drain(connection, of: connection.origin) }) }
 
     /// A connection that had an exchange was lost, or is closed after it.
     func spent(_ connection: Connection) {
@@ -273,6 +320,8 @@ final class Pool: Sendable {
         let (waiters, work, open, attempts, preconnects, promises) = state.withLock { state in
             let (waiters, work) = state.machine.isShutDown ? ([], Machine.Work()) : state.machine.shutDown()
             state.closed.append(promise)
+            state.waits.removeAll()
+            state.alarm.cancel()
             defer { state.preconnects = [:] }
             let attempts = Array(state.attempts.values)
             return (waiters, work, Array(state.open.values), attempts, state.preconnects, state.takeClosed())
@@ -292,28 +341,6 @@ extension Pool.State {
         guard machine.isShutDown, open.isEmpty, attempts.isEmpty else { return [] }
         defer { closed = [] }
         return closed
-    }
-}
-
-extension Exchange {
-    /// The timer that ends the wait for a connection: at the deadline, or when the limit for queueing or connecting has passed.
-    ///
-    /// - Parameter isConnecting: whether a connection is being opened for this exchange. Otherwise it waits for one that is in use.
-    fileprivate func queueTimer(
-        isConnecting: Bool, on loop: any EventLoop, _ expire: @escaping @Sendable (any Error) -> Void
-    ) -> Scheduled<Void>? {
-        let limit = isConnecting ? PhaseLimit("connect", limits?.connect) : PhaseLimit("queue", limits?.queue)
-        let phase = isConnecting ? ExchangePhase.connect : .queue
-        let deadline = deadline
-        guard let due = [limit?.due, deadline].compactMap({ $0 }).min() else { return nil }
-        return loop.scheduleTask(deadline: due) { [weak self] in
-            guard let self else { return }
-            if let limit, limit.due == due {
-                expire(limitPassed(limit, phase, delivery: .notSent))
-            } else {
-                expire(deadlinePassed(phase, delivery: .notSent))
-            }
-        }
     }
 }
 #endif

@@ -4,13 +4,15 @@ internal import ErrandCore
 /// Decides which connection each exchange uses: a value without locks, channels and clocks.
 ///
 /// Each event is a method that returns what to do about it. `Key` is an origin, `Waiter` an exchange that waits for a connection, `Link` a
-/// connection.
+/// connection, which takes one exchange at a time (HTTP/1.1) or several, each on a stream of its own (HTTP/2).
 struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject & Sendable>: Sendable {
     struct Limits: Sendable {
         var connectionsPerOrigin: Int
         var connections: Int
         /// The time for which an unused connection is kept; zero: none is.
         var idleTime: Duration
+        /// The age at which a connection takes no further exchange; `nil`: there is none.
+        var age: Duration?
     }
 
     /// A waiter's place in the queue.
@@ -39,54 +41,33 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         var isEmpty: Bool { begin.isEmpty && connect.isEmpty && cancel.isEmpty && close.isEmpty }
     }
 
-    fileprivate struct Idle: Sendable {
-        let link: Link
-        let loop: ObjectIdentifier
-        /// From when on it is not used, on the clock of the caller.
-        let expiry: Duration
-    }
-
-    /// What is known of a waiter.
-    fileprivate struct Standing: Sendable {
-        /// Its place in the queue.
-        let place: Int
-        /// The attempt that was made for it; `nil`: it has a place among the waiters without one.
-        var attempt: Int?
-        var placeWithoutAttempt: Int?
-    }
-
-    fileprivate struct Group: Sendable {
-        /// The last used is the last.
-        var idle: [Idle] = []
+    struct Group: Sendable {
+        /// The connections without an exchange. The last used is the last.
+        var idle = Chain()
+        /// The connections that are in use, and have room for another exchange. The last used is the last.
+        var roomy = Chain()
         /// Connections in use and idle.
         var open = 0
-        /// The attempts, each with the ticket that it was made for; 0 for a connection that was asked for without an exchange.
-        var attempts: [Int: Int] = [:]
-        /// How many attempts have no ticket.
-        var preconnects = 0
-        var waiters = WaitQueue<(number: Int, waiter: Waiter)>()
-        /// What is known of the waiters, by ticket.
-        var standings: [Int: Standing] = [:]
-        /// The tickets of the waiters that no attempt was made for.
-        var withoutAttempt = WaitQueue<Int>(lanes: 1)
+        var queue = AttemptQueue<Waiter>()
         /// The place among the starved origins.
         var starvedPlace: Int?
 
-        var isEmpty: Bool { open == 0 && attempts.isEmpty && waiters.isEmpty }
-        var needsAttempt: Bool { attempts.count < waiters.count }
-        var hasSurplusAttempt: Bool { attempts.count - preconnects > waiters.count }
-        /// An attempt that was made for a waiter that has another connection now.
-        var spareAttempt: Int? { attempts.lazy.filter { $0.value != 0 && standings[$0.value] == nil }.map(\.key).max() }
+        var isEmpty: Bool { open == 0 && queue.attempts.isEmpty && queue.isEmpty }
         /// Connections and attempts.
-        var connections: Int { open + attempts.count }
+        var connections: Int { open + queue.attempts.count }
     }
 
+    /// How many exchanges a connection takes before it may make room for another origin although exchanges of its own wait: they share
+    /// the cost of opening it.
+    static var turns: Int { 8 }
+
     let limits: Limits
-    private var groups: [Key: Group] = [:]
+    var groups: [Key: Group] = [:]
+    var table = LinkTable<Key, Link>()
     /// Connections and attempts of all origins.
-    private(set) var total = 0
+    var total = 0
     /// Origins whose exchanges wait because there are too many connections in all.
-    private var starved = WaitQueue<Key>(lanes: 1)
+    var starved = WaitQueue<Key>(lanes: 1)
     private var lastNumber = 0
     private(set) var isShutDown = false
 
@@ -95,7 +76,7 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
     // MARK: - Exchanges
 
     enum Lease: Sendable {
-        /// The exchange begins on an idle connection. The second: connections that were idle for too long.
+        /// The exchange begins on a connection. The second: connections that were idle for too long.
         case use(Link, closing: [Link])
         case wait(Ticket, Work)
         case shutDown
@@ -105,86 +86,141 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
     ///
     /// - Parameters:
     ///   - lane: its urgency; lower is more urgent.
-    ///   - loop: the event loop that its task runs on, if it runs on one. A connection of this loop is preferred, and opened if there is room.
-    ///   - isFresh: whether idle connections are not to be used.
+    ///   - loop: the event loop that its task runs on, if it runs on one. A connection of this loop is preferred, and opened if there is
+    ///     room, unless the origin has connections that take several exchanges.
+    ///   - isFresh: whether a connection is not to be used that was idle, and from which nothing was received since.
     ///   - now: on the clock of the caller.
     mutating func lease(
         _ waiter: Waiter, for key: Key, lane: Int, on loop: ObjectIdentifier?, isFresh: Bool, at now: Duration
     ) -> Lease {
         guard !isShutDown else { return .shutDown }
         var closing: [Link] = []
-        if !isFresh {
-            while let idle = takeIdle(of: key, on: loop) {
-                if idle.expiry > now { return .use(idle.link, closing: closing) }
-                close(idle.link, of: key, &closing)
+        if let index = groups.index(forKey: key) {
+            while let slot = candidate(in: index, on: loop, isFresh: isFresh), let link = table[slot].link {
+                if table[slot].isUsable(at: now) {
+                    begin(slot, in: index)
+                    return .use(link, closing: closing)
+                }
+                if table[slot].inUse > 0 { drain(slot, in: index) } else { close(slot, in: index, &closing) }
             }
         }
         lastNumber += 1
         let number = lastNumber
-        groups[key, default: Group()].enqueue(waiter, number, lane: lane)
+        groups[key, default: Group()].queue.enqueue(waiter, number, lane: lane)
         var work = Work()
         work.close = closing
         connectIfNeeded(key, for: number, &work)
         return .wait(Ticket(key: key, number: number), work)
     }
 
-    /// Takes the idle connection that was used last, of those on `loop`. One of another event loop is taken if none can be opened.
-    private mutating func takeIdle(of key: Key, on loop: ObjectIdentifier?) -> Idle? {
-        guard let index = groups.index(forKey: key), !groups.values[index].idle.isEmpty else { return nil }
-        guard let loop else { return groups.values[index].idle.popLast() }
-        if let place = groups.values[index].idle.lastIndex(where: { $0.loop == loop }) {
-            return groups.values[index].idle.remove(at: place)
+    /// Finds the connection that was used last, of those on `loop`. One of another event loop is taken if none is to be opened.
+    ///
+    /// A connection in use is preferred to an idle one, which may be lost.
+    private func candidate(in index: Dictionary<Key, Group>.Index, on loop: ObjectIdentifier?, isFresh: Bool) -> Int? {
+        let (roomy, idle) = (groups.values[index].roomy, groups.values[index].idle)
+        if !isFresh {
+            guard let loop else { return roomy.last ?? table.last(of: idle) { $0.hasRoom } }
+            if let slot = table.last(of: roomy, where: { $0.loop == loop }) { return slot }
+            if let slot = table.last(of: idle, where: { $0.loop == loop && $0.hasRoom }) { return slot }
+            if let slot = roomy.last { return slot }
+            guard let slot = table.last(of: idle, where: { $0.hasRoom }) else { return nil }
+            let canOpen = total < limits.connections && groups.values[index].connections < limits.connectionsPerOrigin
+            return canOpen && table[slot].streams == 1 ? nil : slot
         }
-        let canOpen =
-            total < limits.connections
-            && groups.values[index].open + groups.values[index].attempts.count < limits.connectionsPerOrigin
-        return canOpen ? nil : groups.values[index].idle.popLast()
+        return table.last(of: roomy) { $0.isProven }
     }
 
-    private mutating func close(_ link: Link, of key: Key, _ closing: inout [Link]) {
-        groups[key]?.open -= 1
+    /// An exchange begins on a connection.
+    mutating func begin(_ slot: Int, in index: Dictionary<Key, Group>.Index) {
+        table.begin(slot)
+        move(slot, to: table[slot].hasRoom ? .roomy : .none, in: index)
+    }
+
+    mutating func move(_ slot: Int, to place: LinkTable<Key, Link>.Place, in index: Dictionary<Key, Group>.Index) {
+        if place == .none, table[slot].place == .none { return }
+        var (idle, roomy) = (groups.values[index].idle, groups.values[index].roomy)
+        table.move(slot, to: place, idle: &idle, roomy: &roomy)
+        (groups.values[index].idle, groups.values[index].roomy) = (idle, roomy)
+    }
+
+    /// Nothing begins any more on a connection that is in use.
+    mutating func drain(_ slot: Int, in index: Dictionary<Key, Group>.Index) {
+        table.drain(slot)
+        move(slot, to: .none, in: index)
+    }
+
+    /// Takes a connection out.
+    mutating func close(_ slot: Int, in index: Dictionary<Key, Group>.Index, _ closing: inout [Link]) {
+        if let link = table[slot].link { closing.append(link) }
+        forget(slot, in: index)
+    }
+
+    mutating func forget(_ slot: Int, in index: Dictionary<Key, Group>.Index) {
+        move(slot, to: .none, in: index)
+        table.remove(slot)
+        groups.values[index].open -= 1
         total -= 1
-        closing.append(link)
     }
 
     /// An exchange leaves the queue. Returns it; `nil` if it has a connection already.
     mutating func withdraw(_ ticket: Ticket) -> (waiter: Waiter, work: Work)? {
-        guard let (waiter, attempt) = groups[ticket.key]?.dequeue(ticket.number) else { return nil }
+        guard let (waiter, attempt) = groups[ticket.key]?.queue.dequeue(ticket.number) else { return nil }
         var work = Work()
         dropSurplusAttempt(of: ticket.key, own: attempt, &work)
         forgetIfEmpty(ticket.key)
         return (waiter, work)
     }
 
-    /// Cancels an attempt that was made for a waiter, if there are more of them than waiters.
+    func isWaiting(_ ticket: Ticket) -> Bool { groups[ticket.key]?.queue.isWaiting(ticket.number) ?? false }
+
+    /// Cancels an attempt that was made for a waiter, if there are more of them than the waiters need.
     ///
     /// - Parameter own: the attempt of the waiter that has left, if one was made for it.
     private mutating func dropSurplusAttempt(of key: Key, own: Int?, _ work: inout Work) {
-        guard groups[key]?.hasSurplusAttempt == true, let attempt = own ?? groups[key]?.spareAttempt else { return }
-        groups[key]?.attempts[attempt] = nil
-        total -= 1
-        work.cancel.append(Attempt(key: key, number: attempt))
+        guard groups[key]?.queue.hasSurplusAttempt == true, let attempt = own ?? dispensableAttempt(of: key) else { return }
+        cancel(Attempt(key: key, number: attempt), &work)
         feedStarved(&work)
+    }
+
+    private func dispensableAttempt(of key: Key) -> Int? {
+        guard let queue = groups[key]?.queue else { return nil }
+        return queue.spareAttempt ?? queue.dispensableAttempts.first
+    }
+
+    /// Cancels all attempts that are more than the waiters need.
+    mutating func dropSurplusAttempts(of key: Key, _ work: inout Work) {
+        guard let queue = groups[key]?.queue, queue.hasSurplusAttempt else { return }
+        for attempt in queue.dispensableAttempts where groups[key]?.queue.hasSurplusAttempt == true {
+            cancel(Attempt(key: key, number: attempt), &work)
+        }
+        feedStarved(&work)
+    }
+
+    private mutating func cancel(_ attempt: Attempt, _ work: inout Work) {
+        _ = groups[attempt.key]?.queue.removeAttempt(attempt.number)
+        total -= 1
+        work.cancel.append(attempt)
     }
 
     // MARK: - Connecting
 
     /// Connections are wanted that no exchange has asked for yet.
     ///
-    /// - Parameter count: how many connections are to be idle. Those that are being opened count, but for those that waiters will use.
+    /// - Parameter count: how many connections are to be idle, or to have room for another exchange. Those that are being opened count, but
+    ///   for those that waiters will use.
     /// - Returns: the attempts to make: none beyond the limits.
     mutating func preconnect(_ count: Int, for key: Key, at now: Duration) -> [Attempt] {
         guard !isShutDown else { return [] }
         let group = groups[key] ?? Group()
-        let spare = group.idle.count { $0.expiry > now } + max(0, group.attempts.count - group.waiters.count)
-        let room = min(limits.connections - total, limits.connectionsPerOrigin - group.open - group.attempts.count)
+        let usable = table.count(in: group.idle) { $0.isUsable(at: now) } + table.count(in: group.roomy) { $0.isUsable(at: now) }
+        let spare = usable + group.queue.spareCount
+        let room = min(limits.connections - total, limits.connectionsPerOrigin - group.connections)
         let missing = min(max(0, count) - spare, room)
         guard missing > 0 else { return [] }
         total += missing
         return (0..<missing).map { _ in
             lastNumber += 1
-            groups[key, default: Group()].attempts[lastNumber] = 0
-            groups[key]?.preconnects += 1
+            groups[key, default: Group()].queue.addPreconnect(lastNumber)
             return Attempt(key: key, number: lastNumber)
         }
     }
@@ -192,10 +228,10 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
     /// An attempt of ``preconnect(_:for:at:)`` is not wanted any more. It goes on if a waiter needs it.
     mutating func withdraw(_ attempt: Attempt) -> Work {
         var work = Work()
-        guard groups[attempt.key]?.attempts[attempt.number] == 0 else { return work }
-        _ = groups[attempt.key]?.removeAttempt(attempt.number)
-        if let next = groups[attempt.key]?.firstWithoutAttempt() {
-            groups[attempt.key]?.add(attempt.number, for: next)
+        guard groups[attempt.key]?.queue.attempts[attempt.number] == 0 else { return work }
+        _ = groups[attempt.key]?.queue.removeAttempt(attempt.number)
+        if let next = groups[attempt.key]?.queue.firstWithoutAttempt() {
+            groups[attempt.key]?.queue.add(attempt.number, for: next)
             return work
         }
         total -= 1
@@ -205,45 +241,70 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         return work
     }
 
-    /// Whether an exchange waits that needs another connection, and its origin may have one.
+    /// Whether an exchange waits that needs another connection, and its origin may have one: an idle one makes room, which is too old for
+    /// the exchange, or takes none.
     private func canUseConnection(_ key: Key) -> Bool {
-        guard let index = groups.index(forKey: key), groups.values[index].needsAttempt else { return false }
-        return groups.values[index].connections < limits.connectionsPerOrigin
+        guard let index = groups.index(forKey: key), groups.values[index].queue.needsAttempt else { return false }
+        return groups.values[index].connections < limits.connectionsPerOrigin || !groups.values[index].idle.isEmpty
     }
 
-    private mutating func connectIfNeeded(_ key: Key, for number: Int, _ work: inout Work) {
-        guard canUseConnection(key) else { return }
+    /// Returns whether an attempt is made.
+    @discardableResult private mutating func connectIfNeeded(_ key: Key, for number: Int, _ work: inout Work) -> Bool {
+        guard canUseConnection(key), let index = groups.index(forKey: key) else { return false }
+        if groups.values[index].connections >= limits.connectionsPerOrigin, let idle = groups.values[index].idle.first {
+            close(idle, in: index, &work.close)
+        }
         if total >= limits.connections, !evictIdle(&work) {
             if groups[key]?.starvedPlace == nil { groups[key]?.starvedPlace = starved.append(key, lane: 0) }
-            return
+            return false
         }
         lastNumber += 1
-        groups[key]?.add(lastNumber, for: number)
+        groups[key]?.queue.add(lastNumber, for: number)
         total += 1
         work.connect.append(Attempt(key: key, number: lastNumber))
+        return true
     }
 
-    /// Closes the idle connection that expires first.
+    /// Makes the attempts that the waiters of an origin need, within the limits.
+    mutating func connectWaiters(of key: Key, _ work: inout Work) {
+        while let next = groups[key]?.queue.firstWithoutAttempt() {
+            guard connectIfNeeded(key, for: next, &work) else { return }
+        }
+    }
+
+    /// Closes the connection that was idle for the longest time.
     private mutating func evictIdle(_ work: inout Work) -> Bool {
-        let oldest = groups.compactMap { key, group in group.idle.first.map { (key, $0.expiry) } }.min { $0.1 < $1.1 }
-        guard let (key, _) = oldest, let idle = groups[key]?.idle.removeFirst() else { return false }
-        close(idle.link, of: key, &work.close)
+        guard let slot = table.oldestIdle else { return false }
+        let key = table[slot].key
+        guard let index = groups.index(forKey: key) else { return false }
+        close(slot, in: index, &work.close)
         forgetIfEmpty(key)
         return true
     }
 
+    /// There may be room for a connection to `key`. Origins that have waited longer for room come first.
+    mutating func refill(_ key: Key, _ work: inout Work) {
+        if starved.isEmpty {
+            connectWaiters(of: key, &work)
+        } else if groups[key]?.starvedPlace == nil, canUseConnection(key) {
+            groups[key]?.starvedPlace = starved.append(key, lane: 0)
+        }
+        feedStarved(&work)
+        forgetIfEmpty(key)
+    }
+
     /// There is room for a connection: the origin that has waited longest for one gets it.
-    private mutating func feedStarved(_ work: inout Work) {
+    mutating func feedStarved(_ work: inout Work) {
         while total < limits.connections, !starved.isEmpty {
             guard let key = starved.popFirst() else { return }
             groups[key]?.starvedPlace = nil
-            guard let number = groups[key]?.firstWithoutAttempt() else { continue }
+            guard let number = groups[key]?.queue.firstWithoutAttempt() else { continue }
             connectIfNeeded(key, for: number, &work)
         }
     }
 
     /// Whether another origin needs the room of a connection. Origins whose exchanges have left, or got a connection, are taken out.
-    private mutating func isRoomNeeded() -> Bool {
+    mutating func isRoomNeeded() -> Bool {
         guard total >= limits.connections else { return false }
         while let key = starved.oldest() {
             if canUseConnection(key) { return true }
@@ -254,92 +315,26 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
     }
 
     /// Whether an attempt is still wanted, or its connection is.
-    func isWanted(_ attempt: Attempt) -> Bool { groups[attempt.key]?.attempts[attempt.number] != nil }
+    func isWanted(_ attempt: Attempt) -> Bool { groups[attempt.key]?.queue.attempts[attempt.number] != nil }
 
     /// The exchange that an attempt was made for, if it still waits.
-    func waiter(of attempt: Attempt) -> Waiter? {
-        guard let group = groups[attempt.key], let number = group.attempts[attempt.number] else { return nil }
-        return group.standings[number].flatMap { group.waiters.peek($0.place)?.waiter }
-    }
-
-    enum Arrival: Sendable {
-        /// This exchange begins on the new connection.
-        case begin(Waiter)
-        /// It is kept unused for this time.
-        case idle(Duration)
-        /// It must be closed: an exchange with another origin needs its room.
-        case close(Work)
-        /// It is not needed any more, or the pool is shut down: it must be closed.
-        case refuse
-    }
-
-    /// An attempt has succeeded.
-    mutating func connected(_ attempt: Attempt, _ link: Link, on loop: ObjectIdentifier, at now: Duration) -> Arrival {
-        guard groups[attempt.key]?.removeAttempt(attempt.number) != nil else { return .refuse }
-        groups[attempt.key]?.open += 1
-        if let waiter = groups[attempt.key]?.dequeueNext() { return .begin(waiter) }
-        if isRoomNeeded() { return .close(closed(link, of: attempt.key)) }
-        groups[attempt.key]?.idle.append(Idle(link: link, loop: loop, expiry: now + limits.idleTime))
-        return .idle(limits.idleTime)
-    }
+    func waiter(of attempt: Attempt) -> Waiter? { groups[attempt.key]?.queue.waiter(of: attempt.number) }
 
     /// An attempt has failed. Returns the exchange that it was made for, which fails, if it still waits.
+    ///
+    /// Of the next connection nothing is known: each of the other waiters gets an attempt of its own, so that they don't fail one after
+    /// the other.
     mutating func failed(_ attempt: Attempt) -> (waiter: Waiter?, work: Work) {
         var work = Work()
-        guard let number = groups[attempt.key]?.removeAttempt(attempt.number) else { return (nil, work) }
+        guard let number = groups[attempt.key]?.queue.removeAttempt(attempt.number) else { return (nil, work) }
         total -= 1
-        let waiter = groups[attempt.key]?.dequeue(number)?.waiter
-        if let next = groups[attempt.key]?.firstWithoutAttempt() { connectIfNeeded(attempt.key, for: next, &work) }
-        feedStarved(&work)
-        forgetIfEmpty(attempt.key)
+        let waiter = groups[attempt.key]?.queue.dequeue(number)?.waiter
+        groups[attempt.key]?.queue.expect(streamsPerLink: 1)
+        refill(attempt.key, &work)
         return (waiter, work)
     }
 
-    // MARK: - Connections
-
-    enum Release: Sendable {
-        /// This exchange begins on the connection.
-        case begin(Waiter)
-        /// It is kept unused for this time.
-        case idle(Duration)
-        /// It must be closed.
-        case close(Work)
-    }
-
-    /// An exchange is over, and its connection can take another.
-    ///
-    /// - Parameter idleTime: for how long the connection may be kept unused; no longer than the limit.
-    mutating func release(_ link: Link, of key: Key, on loop: ObjectIdentifier, idleTime: Duration, at now: Duration) -> Release {
-        guard !isShutDown else { return .close(closed(link, of: key)) }
-        if let waiter = groups[key]?.dequeueNext() { return .begin(waiter) }
-        guard idleTime > .zero else { return .close(closed(link, of: key)) }
-        if isRoomNeeded() { return .close(closed(link, of: key)) }
-        let time = min(idleTime, limits.idleTime)
-        groups[key]?.idle.append(Idle(link: link, loop: loop, expiry: now + time))
-        return .idle(time)
-    }
-
-    /// A connection has closed, or will be.
-    mutating func closed(_ link: Link, of key: Key) -> Work {
-        var work = Work()
-        guard groups[key] != nil else { return work }
-        if let place = groups[key]?.idle.lastIndex(where: { $0.link === link }) { groups[key]?.idle.remove(at: place) }
-        groups[key]?.open -= 1
-        total -= 1
-        if let next = groups[key]?.firstWithoutAttempt() { connectIfNeeded(key, for: next, &work) }
-        feedStarved(&work)
-        forgetIfEmpty(key)
-        return work
-    }
-
-    /// Takes an idle connection out. Returns false if an exchange uses it, or it was taken out before.
-    mutating func retire(_ link: Link, of key: Key) -> (isRetired: Bool, work: Work) {
-        guard let place = groups[key]?.idle.lastIndex(where: { $0.link === link }) else { return (false, Work()) }
-        groups[key]?.idle.remove(at: place)
-        return (true, closed(link, of: key))
-    }
-
-    private mutating func forgetIfEmpty(_ key: Key) {
+    mutating func forgetIfEmpty(_ key: Key) {
         guard groups[key]?.isEmpty == true else { return }
         if let place = groups[key]?.starvedPlace { _ = starved.remove(place) }
         groups[key] = nil
@@ -351,18 +346,14 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
     mutating func shutDown() -> (waiters: [Waiter], work: Work) {
         isShutDown = true
         var (waiters, work): ([Waiter], Work) = ([], Work())
-        for (key, group) in groups {
-            var group = group
-            while let waiter = group.dequeueNext() { waiters.append(waiter) }
-            for idle in group.idle {
-                work.close.append(idle.link)
-                group.open -= 1
-                total -= 1
-            }
-            work.cancel += group.attempts.keys.map { Attempt(key: key, number: $0) }
-            total -= group.attempts.count
-            (group.idle, group.attempts, group.preconnects, group.starvedPlace) = ([], [:], 0, nil)
-            groups[key] = group
+        for key in Array(groups.keys) {
+            guard let index = groups.index(forKey: key) else { continue }
+            while let waiter = groups.values[index].queue.dequeueNext() { waiters.append(waiter) }
+            while let slot = groups.values[index].idle.first { close(slot, in: index, &work.close) }
+            work.cancel += groups.values[index].queue.attempts.keys.map { Attempt(key: key, number: $0) }
+            total -= groups.values[index].queue.attempts.count
+            groups.values[index].queue.removeAllAttempts()
+            groups.values[index].starvedPlace = nil
         }
         groups = groups.filter { !$0.value.isEmpty }
         starved = WaitQueue(lanes: 1)
@@ -370,59 +361,12 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
     }
 
     /// How many exchanges wait, in all.
-    var waiterCount: Int { groups.values.reduce(0) { $0 + $1.waiters.count } }
+    var waiterCount: Int { groups.values.reduce(0) { $0 + $1.queue.count } }
     /// How many exchanges wait, for each key that has some.
-    var waiterCounts: [Key: Int] { groups.mapValues(\.waiters.count).filter { $0.value > 0 } }
+    var waiterCounts: [Key: Int] { groups.mapValues(\.queue.count).filter { $0.value > 0 } }
     /// How many origins wait because there are too many connections in all, or did.
     var starvedCount: Int { starved.count }
     /// How many connections are idle, in all.
-    var idleCount: Int { groups.values.reduce(0) { $0 + $1.idle.count } }
-}
-
-extension PoolMachine.Group {
-    fileprivate mutating func enqueue(_ waiter: Waiter, _ number: Int, lane: Int) {
-        let place = waiters.append((number, waiter), lane: lane)
-        standings[number] = .init(place: place, placeWithoutAttempt: withoutAttempt.append(number, lane: 0))
-    }
-
-    /// A waiter leaves. Returns the attempt that was made for it, too, if there is one.
-    fileprivate mutating func dequeue(_ number: Int) -> (waiter: Waiter, attempt: Int?)? {
-        guard let standing = forget(number), let waiter = waiters.remove(standing.place)?.waiter else { return nil }
-        return (waiter, standing.attempt)
-    }
-
-    fileprivate mutating func dequeueNext() -> Waiter? {
-        guard !waiters.isEmpty, let (number, waiter) = waiters.popNext() else { return nil }
-        _ = forget(number)
-        return waiter
-    }
-
-    private mutating func forget(_ number: Int) -> PoolMachine.Standing? {
-        guard let standing = standings.removeValue(forKey: number) else { return nil }
-        if let place = standing.placeWithoutAttempt { _ = withoutAttempt.remove(place) }
-        return standing
-    }
-
-    /// Adds an attempt for a waiter that has none.
-    fileprivate mutating func add(_ attempt: Int, for number: Int) {
-        attempts[attempt] = number
-        if let place = standings[number]?.placeWithoutAttempt { _ = withoutAttempt.remove(place) }
-        standings[number]?.placeWithoutAttempt = nil
-        standings[number]?.attempt = attempt
-    }
-
-    /// Removes an attempt, and returns the ticket that it was made for; `nil` if there is no such attempt.
-    fileprivate mutating func removeAttempt(_ attempt: Int) -> Int? {
-        guard let number = attempts.removeValue(forKey: attempt) else { return nil }
-        if number == 0 { preconnects -= 1 }
-        if standings[number] != nil {
-            standings[number]?.attempt = nil
-            standings[number]?.placeWithoutAttempt = withoutAttempt.append(number, lane: 0)
-        }
-        return number
-    }
-
-    /// The waiter that no attempt was made for, and has waited longest for one; `nil` if there are as many attempts as waiters.
-    fileprivate mutating func firstWithoutAttempt() -> Int? { needsAttempt ? withoutAttempt.oldest() : nil }
+    var idleCount: Int { table.idleCount }
 }
 #endif

@@ -41,10 +41,10 @@ import Testing
             _ = try await withUnsafeThrowingContinuation { waiter in
                 mustLeave.append(!exchange.begin(waiter))
                 // A connection has taken the exchange and was lost, before the first ticket arrived here.
-                mustLeave.append(exchange.enqueued(first, timer: nil))
+                mustLeave.append(exchange.enqueued(first))
                 exchange.cancel()
-                mustLeave.append(exchange.enqueued(second, timer: nil))
-                mustLeave.append(exchange.enqueued(first, timer: nil))
+                mustLeave.append(exchange.enqueued(second))
+                mustLeave.append(exchange.enqueued(first))
                 exchange.resume(throwing: CancellationError())
             }
         }

@@ -46,7 +46,7 @@ import Testing
             Issue.record("the connection went to someone else")
             return
         }
-        guard case .idle = machine.release(link, of: key, on: loop ?? self.loop, idleTime: .seconds(60), at: now) else {
+        guard case .idle = machine.release(link, of: key, idleTime: .seconds(60), at: now) else {
             Issue.record("not idle")
             return
         }
@@ -127,7 +127,7 @@ import Testing
         let link = Link("1")
         let (_, work) = try wait(lease(&machine, "x"))
         _ = machine.connected(work.connect[0], link, on: loop, at: .zero)
-        guard case .close = machine.release(link, of: "a", on: loop, idleTime: .zero, at: .zero) else {
+        guard case .close = machine.release(link, of: "a", idleTime: .zero, at: .zero) else {
             Issue.record("kept")
             return
         }
@@ -146,7 +146,7 @@ import Testing
             #expect(more.connect.isEmpty)
         }
         var served: [String] = []
-        while case .begin(let next) = machine.release(link, of: "a", on: loop, idleTime: .seconds(60), at: .zero) { served.append(next) }
+        while case .begin(let next) = machine.release(link, of: "a", idleTime: .seconds(60), at: .zero) { served.append(next) }
         #expect(served == ["urgent", "b", "c", "low"])
     }
 
@@ -255,7 +255,7 @@ import Testing
         _ = machine.connected(work.connect[0], link, on: loop, at: .zero)
         let (_, none) = try wait(lease(&machine, "y", "b"))
         #expect(none.isEmpty)
-        guard case .close(let next) = machine.release(link, of: "a", on: loop, idleTime: .seconds(60), at: .zero) else {
+        guard case .close(let next) = machine.release(link, of: "a", idleTime: .seconds(60), at: .zero) else {
             Issue.record("kept although another origin waits")
             return
         }
@@ -273,7 +273,7 @@ import Testing
             _ = machine.withdraw(ticket)
             #expect(machine.starvedCount == 0)
         }
-        guard case .idle = machine.release(link, of: "a", on: loop, idleTime: .seconds(60), at: .zero) else {
+        guard case .idle = machine.release(link, of: "a", idleTime: .seconds(60), at: .zero) else {
             Issue.record("closed although nobody waits")
             return
         }
@@ -288,8 +288,8 @@ import Testing
         }
         _ = try wait(lease(&machine, "y", "b"))
         guard let a = links["a"], let b = links["b"],
-            case .begin("y") = machine.release(b, of: "b", on: loop, idleTime: .seconds(60), at: .zero),
-            case .idle = machine.release(a, of: "a", on: loop, idleTime: .seconds(60), at: .zero)
+            case .begin("y") = machine.release(b, of: "b", idleTime: .seconds(60), at: .zero),
+            case .idle = machine.release(a, of: "a", idleTime: .seconds(60), at: .zero)
         else {
             Issue.record("closed although nobody waits")
             return
@@ -365,7 +365,7 @@ import Testing
         let (_, work) = try wait(lease(&machine, "x"))
         _ = machine.connected(work.connect[0], link, on: loop, at: .zero)
         _ = machine.shutDown()
-        guard case .close = machine.release(link, of: "a", on: loop, idleTime: .seconds(60), at: .zero) else {
+        guard case .close = machine.release(link, of: "a", idleTime: .seconds(60), at: .zero) else {
             Issue.record("kept")
             return
         }
@@ -550,11 +550,12 @@ import Testing
                     perform(machine.closed(link, of: key))
                     continue
                 }
-                switch machine.release(link, of: key, on: loop, idleTime: .seconds(5), at: now) {
+                switch machine.release(link, of: key, idleTime: .seconds(5), at: now) {
                 case .begin(let waiter):
                     serve(waiter)
                     busy.append((link, key))
                 case .idle: idle.append((link, key))
+                case .inUse: Issue.record("it takes one exchange at a time")
                 case .close(let work): perform(work)
                 }
             default:

@@ -1,0 +1,53 @@
+#if NIO
+/// What is due at an instant, the earliest first: a heap.
+///
+/// What is no longer needed stays in it until it is due, or until there is so much of it that the heap is made anew: an element takes
+/// logarithmic time, and leaving takes none.
+struct DueQueue<Instant: Comparable & Sendable, Element: Sendable>: Sendable {
+    private var heap: [(due: Instant, element: Element)] = []
+    /// The count at which what is no longer needed is removed.
+    private var fullCount = 64
+
+    var count: Int { heap.count }
+    /// The earliest.
+    var first: (due: Instant, element: Element)? { heap.first }
+
+    /// - Parameter isNeeded: called now and then for all elements.
+    mutating func insert(_ element: Element, due: Instant, isNeeded: (Element) -> Bool) {
+        if heap.count >= fullCount {
+            heap = heap.filter { isNeeded($0.element) }
+            for place in (0..<heap.count / 2).reversed() { sink(place) }
+            fullCount = max(64, 2 * heap.count)
+        }
+        heap.append((due, element))
+        rise(heap.count - 1)
+    }
+
+    mutating func removeFirst() {
+        guard let last = heap.popLast(), !heap.isEmpty else { return }
+        heap[0] = last
+        sink(0)
+    }
+
+    mutating func removeAll() { (heap, fullCount) = ([], 64) }
+
+    private mutating func rise(_ place: Int) {
+        var child = place
+        while child > 0, heap[child].due < heap[(child - 1) / 2].due {
+            heap.swapAt(child, (child - 1) / 2)
+            child = (child - 1) / 2
+        }
+    }
+
+    private mutating func sink(_ place: Int) {
+        var parent = place
+        while 2 * parent + 1 < heap.count {
+            var child = 2 * parent + 1
+            if child + 1 < heap.count, heap[child + 1].due < heap[child].due { child += 1 }
+            guard heap[child].due < heap[parent].due else { return }
+            heap.swapAt(parent, child)
+            parent = child
+        }
+    }
+}
+#endif
