@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Runs the command against a stand of real servers, one row a check, and prints a Markdown table.
 
-    stand.py SERVER... -- Tools/checks.py PATH-OF-ERRAND [--write Tools/CHECKS.md]
+    scripts/setup --checks
+    stand.py --bin .build/checks-venv/bin SERVER... -- Tools/checks.py PATH-OF-ERRAND [--write Tools/CHECKS.md]
 
 The stand puts the servers' addresses into the environment (HTTPBIN, NGINX, …) and names of certificates' files beside $CA. A
 server that is not up leaves its rows out. A row without arguments is not possible yet, with the reason. Ends with status 1 when a

@@ -18,7 +18,7 @@ extension Request {
     /// ```
     ///
     /// Pasted into `sh`, the command sends this method, target, fields and body, and nothing that `curl` would add by itself except `Host` and
-    /// `Content-Length`. Settings in `~/.curlrc` still apply. Every argument is in single quotes, so the shell expands nothing. Field values are not
+    /// `Content-Length`. Settings in `~/.curlrc` still apply. What the shell could expand is in single quotes. Field values are not
     /// changed: before you show the text on a terminal, consider where they come from.
     ///
     /// Names decide what is sensitive: ``/ErrandCore/RequestOptions/sensitivity`` for fields and query items, and the same names for members of JSON, items of a
@@ -33,12 +33,16 @@ extension Request {
     ///     character.
     ///   - showingSecrets: whether secrets are in the text, which is then a credential.
     ///   - bodyLimitBytes: the most that is shown of a body, at least 0; 64 KiB by default. Bytes that are not text take four times as many characters.
+    ///   - arguments: more arguments for `curl`, such as `["--unix-socket", "/run/app.sock"]`, for what belongs to the connection and not to the
+    ///     request. They are quoted, and otherwise shown as they are, also those that hold secrets. None by default.
     /// - Throws: ``/ErrandCore/InvalidURLError`` for a request without a host, and for one that no transport would send.
     public func curl(
-        pretty: Bool = false, showingSecrets: Bool = false, bodyLimitBytes: Int = 64 * 1024
+        pretty: Bool = false, showingSecrets: Bool = false, bodyLimitBytes: Int = 64 * 1024, arguments: [String] = []
     ) throws(InvalidURLError) -> String {
         precondition(bodyLimitBytes >= 0, "bodyLimitBytes must be at least 0 (is \(bodyLimitBytes))")
-        return try CURLText(request: self, isPretty: pretty, showsSecrets: showingSecrets, bodyLimitBytes: bodyLimitBytes).text()
+        return try CURLText(
+            request: self, isPretty: pretty, showsSecrets: showingSecrets, bodyLimitBytes: bodyLimitBytes, arguments: arguments
+        ).text()
     }
 }
 
@@ -52,6 +56,7 @@ private struct CURLText {
     let isPretty: Bool
     let showsSecrets: Bool
     let bodyLimitBytes: Int
+    let arguments: [String]
 
     private var sensitivity: Sensitivity { request.options.sensitivity }
     private var separator: String { isPretty ? " \\\n    " : " " }
@@ -59,6 +64,7 @@ private struct CURLText {
     func text() throws(InvalidURLError) -> String {
         var parts = try ["curl \(method) --path-as-is --globoff \(Shell.quoted(url()))"]
         if let target = specialTarget { parts.append("--request-target " + Shell.quoted(target)) }
+        parts += argumentLines
         let fields = fields
         parts += fields.map { "-H " + Shell.quoted($0.value.isEmpty ? "\($0.name);" : "\($0.name): \($0.value)") }
         var suppressed = ["User-Agent", "Accept"]
@@ -72,6 +78,17 @@ private struct CURLText {
         let position = parts.count - (body == nil ? 0 : 1)
         parts.insert(contentsOf: suppressed.filter { !names.contains($0.lowercased()) }.map { "-H '\($0):'" }, at: position)
         return (body?.source ?? "") + parts.joined(separator: separator) + (body?.redirection ?? "")
+    }
+
+    /// The arguments from the caller: an option and its value, if it has one, in one piece.
+    private var argumentLines: [String] {
+        arguments.reduce(into: []) { lines, argument in
+            if lines.isEmpty || argument.utf8.starts(with: "-".utf8) {
+                lines.append(Shell.word(argument))
+            } else {
+                lines[lines.count - 1] += " " + Shell.word(argument)
+            }
+        }
     }
 
     // MARK: Head
@@ -160,6 +177,12 @@ private enum Shell {
         }
         bytes.append(UInt8(ascii: "'"))
         return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// `text` as one word, in quotes only where the shell could expand something.
+    static func word(_ text: String) -> String {
+        let isPlain = text.utf8.allSatisfy { $0.isASCIILetter || $0.isASCIIDigit || "-_./:,@%+".utf8.contains($0) }
+        return isPlain && !text.isEmpty ? text : quoted(text)
     }
 
     /// Commands that print `bytes`, none with an argument over the limit.

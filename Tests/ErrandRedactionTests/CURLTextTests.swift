@@ -150,6 +150,19 @@ import Testing
         }
     }
 
+    @Test func argumentsStandBehindTheURLAndAreQuotedWhereTheShellWouldReadThem() throws {
+        let arguments = ["--insecure", "--unix-socket", "/run/it's $(a).sock", "--resolve", "a.example:443:[::1]", "-x", ""]
+        let request = Self.request(.post, headers: [.userAgent: "e", .accept: "*/*", .contentType: "a/b"], body: .text("x"))
+        #expect(
+            try request.curl(arguments: arguments)
+                == "curl -X POST --path-as-is --globoff 'https://a.example/x' --insecure "
+                + #"--unix-socket '/run/it'\''s $(a).sock' --resolve 'a.example:443:[::1]' -x '' "#
+                + "-H 'User-Agent: e' -H 'Accept: */*' -H 'Content-Type: a/b' --data-raw 'x'")
+        let lines = try request.curl(pretty: true, arguments: arguments).split(separator: "\n")
+        #expect(lines.dropFirst().prefix(2) == [#"    --insecure \"#, #"    --unix-socket '/run/it'\''s $(a).sock' \"#])
+        #expect(try request.curl(arguments: []) == request.curl())
+    }
+
     // MARK: - Secrets
 
     @Test(arguments: SecretBodies.all.indices) func noSecretIsInTheText(_ index: Int) throws {

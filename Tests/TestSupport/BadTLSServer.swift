@@ -13,7 +13,7 @@ public final class BadTLSServer: Sendable {
     ]
 
     /// Whether `openssl` is installed.
-    public static var hasOpenSSL: Bool { TestCertificates.openssl != nil }
+    public static var hasOpenSSL: Bool { OpenSSLCertificate.program != nil }
     /// Whether `python3` is installed.
     public static var hasPython: Bool { Programs.find("python3") != nil }
 
@@ -29,13 +29,14 @@ public final class BadTLSServer: Sendable {
     private let child: ChildServer
 
     private init() async throws {
-        guard let openssl = TestCertificates.openssl, let python = Programs.find("python3"), let suites = Suites.folder else {
+        guard let openssl = OpenSSLCertificate.program, let python = Programs.find("python3"), let suites = Suites.folder else {
             throw ProgramFailure(program: "badtls.py", status: -1, output: "openssl, python3 or the vectors are not here")
         }
         var last = ""
         for _ in 0..<5 {
             let folder = try TestFolder("badtls", removesItself: false).path
-            try await Programs.run("/bin/sh", ["-c", Self.script, "sh", openssl], in: folder)
+            try await OpenSSLCertificate.make(Self.certificates, in: folder)
+            try await Programs.run("/bin/sh", ["-c", Self.chainsAndPins, "sh", openssl], in: folder)
             // 17 ports in a row, below those that the system gives away.
             let base = Int.random(in: 10_000..<32_000)
             let child = try ChildServer(
@@ -69,64 +70,27 @@ public final class BadTLSServer: Sendable {
         return "sha256/" + text.trimmingCharacters(in: .whitespacesAndNewlines)
     }
 
-    // Before OpenSSL 3.4, only `openssl ca` can create a certificate with dates of one's own.
-    private static let script = """
+    private static let certificates: [OpenSSLCertificate] = {
+        let here = OpenSSLCertificate.Purpose.server("DNS:localhost, IP:127.0.0.1, IP:::1, DNS:*.test.localhost")
+        return [
+            OpenSSLCertificate("ca", "Errand test authority", .authority),
+            OpenSSLCertificate("other-ca", "Another authority", .authority),
+            OpenSSLCertificate("selfsigned", "localhost", here),
+            OpenSSLCertificate("good", "localhost", here, by: "ca"),
+            OpenSSLCertificate("wronghost", "wrong.example", .server("DNS:wrong.example"), by: "ca"),
+            OpenSSLCertificate("untrusted", "localhost", here, by: "other-ca"),
+            OpenSSLCertificate("expired", "localhost", here, by: "ca", .expired),
+            OpenSSLCertificate("notyet", "localhost", here, by: "ca", .notYetValid),
+            OpenSSLCertificate("intermediate", "Errand test intermediate", .authority, by: "ca"),
+            OpenSSLCertificate("missing-chain", "localhost", here, by: "intermediate"),
+            OpenSSLCertificate("client", "client", .client, by: "ca"),
+            OpenSSLCertificate("badclient", "client", .client, by: "other-ca"),
+        ]
+    }()
+
+    private static let chainsAndPins = """
         set -eu
         openssl=$1
-        export OPENSSL_CONF=$PWD/ca.conf
-        cat >ca.conf <<END
-        [req]
-        distinguished_name = name
-        [name]
-        [ca]
-        default_ca = any
-        [any]
-        database = $PWD/index
-        serial = $PWD/serial
-        new_certs_dir = $PWD
-        default_md = sha256
-        policy = anything
-        unique_subject = no
-        [anything]
-        commonName = supplied
-        [authority]
-        basicConstraints = critical, CA:TRUE
-        keyUsage = critical, keyCertSign, cRLSign
-        subjectKeyIdentifier = hash
-        [here]
-        subjectAltName = DNS:localhost, IP:127.0.0.1, IP:::1, DNS:*.test.localhost
-        extendedKeyUsage = serverAuth
-        [elsewhere]
-        subjectAltName = DNS:wrong.example
-        extendedKeyUsage = serverAuth
-        [client]
-        extendedKeyUsage = clientAuth
-        END
-        : >index
-        echo 1000 >serial
-        key() { $openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out "$1.key"; }
-        root() { # name, common name, extensions
-            key "$1"
-            $openssl req -new -x509 -key "$1.key" -subj "/CN=$2" -days 30 -extensions "$3" -out "$1.pem"
-        }
-        signed() { # name, authority, common name, extensions, dates
-            key "$1"
-            $openssl req -new -key "$1.key" -subj "/CN=$3" -out "$1.csr"
-            name=$1; by=$2; extensions=$4; shift 4
-            $openssl ca -batch -notext -cert "$by.pem" -keyfile "$by.key" -extensions "$extensions" "$@" -in "$name.csr" -out "$name.pem"
-        }
-        root ca "Errand test authority" authority
-        root other-ca "Another authority" authority
-        root selfsigned localhost here
-        signed good ca localhost here -days 30
-        signed wronghost ca wrong.example elsewhere -days 30
-        signed untrusted other-ca localhost here -days 30
-        signed expired ca localhost here -startdate 20200101000000Z -enddate 20200201000000Z
-        signed notyet ca localhost here -startdate 20450101000000Z -enddate 20450201000000Z
-        signed intermediate ca "Errand test intermediate" authority -days 30
-        signed missing-chain intermediate localhost here -days 30
-        signed client ca client client -days 30
-        signed badclient other-ca client client -days 30
         cat missing-chain.pem intermediate.pem >chain.pem
         cp missing-chain.key chain.key
         for name in ca good untrusted expired intermediate chain; do

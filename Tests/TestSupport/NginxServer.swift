@@ -43,7 +43,7 @@ public final class NginxServer: Sendable {
 
     private static let program = Programs.find("nginx")
     /// Whether nginx and openssl are installed.
-    public static let isHere = program != nil && TestCertificates.openssl != nil
+    public static let isHere = program != nil && OpenSSLCertificate.program != nil
     /// The reason to skip a test if ``isHere`` is false.
     public static let missing = "nginx or openssl is not on this machine (apt-get install nginx-light openssl)"
 

@@ -13,7 +13,7 @@ public final class OpenSSLServer: Sendable {
     ///   - servedFolder: the working folder, for `-HTTP`, which serves files that contain whole responses.
     /// - Throws: ``ProgramFailure`` if the server does not start.
     public init(certificates: TestCertificates, arguments: [String], servedFolder: String? = nil) async throws {
-        guard let openssl = TestCertificates.openssl else { throw ProgramFailure(program: "openssl", status: -1, output: "not here") }
+        guard let openssl = OpenSSLCertificate.program else { throw ProgramFailure(program: "openssl", status: -1, output: "not here") }
         let folder = try TestFolder("openssl", removesItself: false)
         child = try ChildServer(
             folder: folder.path, servedFolder: servedFolder,

@@ -51,16 +51,14 @@ public enum TestedTransport: String, CaseIterable, Sendable {
     public func run<Result>(
         _ configure: (inout Settings) -> Void = { _ in }, _ body: (any HTTPTransport & ConnectionSource) async throws -> Result
     ) async throws -> Result {
-        let transport = try make(configure)
-        let result: Result
-        do {
-            result = try await body(transport)
-        } catch {
-            try? await transport.shutdown()
-            throw error
-        }
-        try await transport.shutdown()
-        return result
+        try await Self.run(make(configure), body)
+    }
+
+    /// Gives the transport's type a name, which `withTransport` needs.
+    private static func run<Result>(
+        _ transport: some HTTPTransport & ConnectionSource, _ body: (any HTTPTransport & ConnectionSource) async throws -> Result
+    ) async throws -> Result {
+        try await withTransport(transport) { try await body($0) }
     }
 }
 #endif

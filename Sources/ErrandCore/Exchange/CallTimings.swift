@@ -65,11 +65,12 @@ public struct ExchangeTimings: Sendable, Hashable {
     /// Whether its connection had been used before; `nil` where the transport does not report it.
     public var isReused: Bool? { connection?.isReused }
 
-    init(_ request: Request, at start: Duration) {
+    package init(_ request: Request, at start: Duration) {
         (url, method, self.start) = (request.redactedURL, request.method.rawValue, start)
     }
 
-    mutating func record(_ event: ExchangeEvent, at instant: Duration) {
+    /// Takes the time of a step from an event of this exchange.
+    package mutating func record(_ event: ExchangeEvent, at instant: Duration) {
         switch event.kind {
         case .dnsStart:
             (dnsStart, dnsEnd) = (instant, nil)

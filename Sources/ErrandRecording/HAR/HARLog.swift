@@ -62,7 +62,7 @@ extension HARLog.Creator {
 public struct HAREntry: Codable, Sendable, Hashable {
     /// When it began: ISO 8601, with milliseconds.
     public var startedDateTime: String
-    /// The milliseconds from the beginning to the end or the failure.
+    /// The milliseconds from the beginning to the end or the failure: the sum of ``timings``.
     public var time: Double
     /// The request.
     public var request: HARRequest
@@ -87,17 +87,22 @@ public struct HARCache: Codable, Sendable, Hashable {
     public init() {}
 }
 
-/// The times of an exchange's phases, in milliseconds; -1 means unknown.
+/// The times of an exchange's phases, in milliseconds; -1 means unknown, or that the exchange had no such phase.
+///
+/// Their sum without `ssl`, which is a part of `connect`, and without each -1 is ``HAREntry/time``. A transport that reports when it looks up
+/// the host, connects and does the TLS handshake, such as the one over SwiftNIO, has these times for a connection that it opens for the
+/// exchange. With a transport that reports only when there is a connection, all of that is in `blocked`; with one that reports
+/// nothing, in `wait`.
 public struct HARTimings: Codable, Sendable, Hashable {
-    /// The time in a queue.
+    /// The time until there was a connection, without `dns` and `connect`: in a queue, for example, or for attempts to connect that failed.
     public var blocked: Double? = -1
-    /// The time to resolve the host.
+    /// The time to resolve the host. Of several attempts to connect, that of the last.
     public var dns: Double? = -1
-    /// The time to connect.
+    /// The time to connect, with the TLS handshake. Of several attempts to connect, that of the last.
     public var connect: Double? = -1
-    /// The time of the TLS handshake.
+    /// The time of the TLS handshake, which is a part of `connect`.
     public var ssl: Double? = -1
-    /// The time to send the request. Recorded as 0, because it can't be separated from `wait`.
+    /// The time to send the request; 0 if the transport does not report it.
     public var send: Double
     /// The time until the head of the response.
     public var wait: Double

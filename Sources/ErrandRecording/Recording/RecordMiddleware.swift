@@ -63,9 +63,11 @@ public struct RecordMiddleware: HTTPMiddleware {
         let exchange = recording.begin(request)
         var sent = request
         sent.body = request.body.recorded(by: exchange)
+        sent.options.eventSink = EventSinks.together(request.options.eventSink, exchange)
         do {
             var response = try await next.send(sent)
             exchange.answered(response)
+            response.restoreCall(of: request)
             response.body = response.body.recorded(by: exchange)
             if request.body.bufferedData == nil { response.request.body = request.body }
             return response

@@ -2,7 +2,7 @@ internal import ErrandCore
 internal import Synchronization
 
 /// One exchange while it is recorded, with its secrets. They are removed when an entry is made from it.
-final class RecordedExchange: Sendable {
+final class RecordedExchange: EventSink {
     /// The progress of the exchange.
     enum Stage: Sendable {
         /// Without a head so far.
@@ -23,6 +23,10 @@ final class RecordedExchange: Sendable {
         var requestBody: BodyCapture
         var response: HARResponse?
         var body: BodyCapture
+        /// The steps of the last exchange that the transport has begun, as far as it reports them.
+        var steps: ExchangeTimings
+        var exchange: Int?
+        /// When the head was received.
         var wait: Duration?
         var end: Duration?
     }
@@ -34,6 +38,8 @@ final class RecordedExchange: Sendable {
     private let elapsed: @Sendable () -> Duration
     private let limitBytes: Int
     private let keepsCodedBodies: Bool
+    /// What the steps are when an exchange begins.
+    private let noSteps: ExchangeTimings
     private let state: Mutex<State>
 
     init(
@@ -48,10 +54,24 @@ final class RecordedExchange: Sendable {
             body.append(bytes)
             body.isWhole = true
         }
-        state = Mutex(State(requestBody: body, body: BodyCapture(limitBytes: limitBytes)))
+        noSteps = ExchangeTimings(request, at: .zero)
+        state = Mutex(State(requestBody: body, body: BodyCapture(limitBytes: limitBytes), steps: noSteps))
     }
 
     // MARK: What happens
+
+    /// What the transport reports. Another exchange replaces the one before it, as after a connection that was lost before it was used.
+    func record(_ event: ExchangeEvent) {
+        guard let exchange = event.exchange, event.kind != .requestBytesSent, event.kind != .responseBytesReceived else { return }
+        let now = elapsed()
+        state.withLock { state in
+            if event.kind == .start {
+                (state.exchange, state.steps) = (exchange, noSteps)
+            } else if state.exchange == exchange {
+                state.steps.record(event, at: now)
+            }
+        }
+    }
 
     func requestBodyBegins(at offset: Int64) { state.withLock { $0.requestBody.restart(at: offset) } }
 
@@ -140,11 +160,10 @@ final class RecordedExchange: Sendable {
             (response.failure, response.error) = (failure, text)
         }
         fill(&response, with: state)
-        let wait = state.wait ?? state.end ?? now
+        let timings = HARTimings(state.steps, head: state.wait, end: state.end ?? now)
         let entry = HAREntry(
-            startedDateTime: Date.ISO8601FormatStyle(includingFractionalSeconds: true).format(started),
-            time: (state.end ?? now).milliseconds, request: request(body: state.requestBody, version: response.httpVersion),
-            response: response, timings: HARTimings(wait: wait.milliseconds, receive: ((state.end ?? now) - wait).milliseconds))
+            startedDateTime: Date.ISO8601FormatStyle(includingFractionalSeconds: true).format(started), time: timings.total,
+            request: request(body: state.requestBody, version: response.httpVersion), response: response, timings: timings)
         return EntryRedaction.redacted(entry, by: sensitivity)
     }
 

@@ -18,7 +18,7 @@ extension Recording {
 
     func response(_ entry: HAREntry, to request: Request, timing: ReplayTransport.Timing) async throws -> Response {
         let pace = Pace(clock, isKept: timing == .recorded)
-        try await pace.wait(until: entry.timings.wait)
+        try await pace.wait(until: entry.timings.beforeHead)
         let recorded = entry.response
         let failure = recorded.failure.map { failure in
             TransportError(

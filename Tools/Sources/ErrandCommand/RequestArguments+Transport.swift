@@ -66,7 +66,8 @@ extension RequestArguments {
         }
     }
 
-    private static func proxy(_ text: String) throws -> ProxySettings {
+    /// - Throws: `ValidationError` for a proxy that is not supported.
+    static func proxy(_ text: String) throws -> ProxySettings {
         guard let parts = URLComponents(string: absolute(text)), let host = parts.host, !host.isEmpty else {
             throw ValidationError("--proxy must be a URL")
         }
@@ -83,7 +84,9 @@ extension RequestArguments {
 
     /// The addresses of `--resolve`, by host. Of entries for the URL's own host, those for another port are left out; the transport tells
     /// hosts apart, and not ports.
-    private func resolvedAddresses(for url: HTTPURL) throws -> [String: String] {
+    ///
+    /// - Throws: `ValidationError` for an entry that can't be understood.
+    func resolvedAddresses(for url: HTTPURL) throws -> [String: String] {
         var addresses: [String: String] = [:]
         for entry in connection.resolve {
             let parts = entry.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false).map(String.init)

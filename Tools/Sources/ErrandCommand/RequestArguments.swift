@@ -175,5 +175,5 @@ struct OutputOptions: ParsableArguments {
 
 extension Double {
     /// Without a fraction where there is none.
-    fileprivate var shortText: String { self == rounded() && magnitude < 1e15 ? "\(Int64(self))" : "\(self)" }
+    var shortText: String { self == rounded() && magnitude < 1e15 ? "\(Int64(self))" : "\(self)" }
 }

@@ -28,7 +28,8 @@ struct RequestRun {
         }
         let shown = arguments.shown
         if shown.curl {
-            try Terminal.write(Data((request.curl(pretty: true) + "\n").utf8))
+            let text = try request.curl(pretty: true, arguments: arguments.curlArguments(for: request))
+            try Terminal.write(Data((text + "\n").utf8))
             return
         }
         for name in shown.writeOut.map(WriteOut.unknownNames) ?? [] where shown.showsMessages {

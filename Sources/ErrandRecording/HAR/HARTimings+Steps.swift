@@ -1,0 +1,49 @@
+internal import ErrandCore
+
+extension HARTimings {
+    /// The times of a recorded exchange. Each moment of it is in one phase, so that the phases add up to the whole.
+    ///
+    /// - Parameters:
+    ///   - steps: what the transport reported, counted from the beginning of the exchange.
+    ///   - head: when the head of the response was received; `nil` if it was not.
+    ///   - end: when the exchange ended.
+    init(_ steps: ExchangeTimings, head: Duration?, end: Duration) {
+        let answered = min(head ?? end, end)
+        func length(_ start: Duration?, _ end: Duration?, atMost limit: Duration) -> Duration? {
+            guard let start else { return nil }
+            return min(max(.zero, (end ?? answered) - start), limit)
+        }
+        let opens = steps.isReused != true && (steps.dnsStart ?? steps.connectStart ?? steps.tlsStart) != nil
+        guard let ready = [steps.connected, steps.requestHeadSent, opens ? answered : nil].lazy.compactMap({ $0 }).first else {
+            // The transport does not report its steps, or no connection came before the failure.
+            self.init(wait: answered.milliseconds, receive: (end - answered).milliseconds)
+            return
+        }
+        let connected = min(ready, answered)
+        // Until the response comes, what is not sent is being sent.
+        let sent = min(max(connected, steps.requestSent ?? answered), answered)
+        self.init(
+            send: (sent - connected).milliseconds, wait: (answered - sent).milliseconds, receive: (end - answered).milliseconds)
+        let dns = opens ? length(steps.dnsStart, steps.dnsEnd, atMost: connected) : nil
+        let left = connected - (dns ?? .zero)
+        // The TLS handshake belongs to connecting.
+        let connectEnd = steps.tlsStart == nil ? steps.connectEnd : steps.tlsEnd
+        let connect = opens ? length(steps.connectStart ?? steps.tlsStart, connectEnd, atMost: left) : nil
+        let tls = opens ? length(steps.tlsStart, steps.tlsEnd, atMost: connect ?? .zero) : nil
+        blocked = (left - (connect ?? .zero)).milliseconds
+        self.dns = dns?.milliseconds ?? -1
+        self.connect = connect?.milliseconds ?? -1
+        ssl = tls?.milliseconds ?? -1
+    }
+
+    /// The time from the beginning to the head of the response.
+    var beforeHead: Double { Self.sum([blocked, dns, connect, send, wait]) }
+
+    /// The time from the beginning to the end: all phases but `ssl`, which is a part of `connect`.
+    var total: Double { Self.sum([blocked, dns, connect, send, wait, receive]) }
+
+    /// The sum to the microsecond, without what is unknown.
+    private static func sum(_ phases: [Double?]) -> Double {
+        (phases.reduce(0) { $0 + max(0, $1 ?? 0) } * 1000).rounded() / 1000
+    }
+}

@@ -1,0 +1,58 @@
+import ArgumentParser
+import Errand
+
+extension RequestArguments {
+    /// The arguments by which curl connects and transfers as this command does, without the password of a proxy. Arguments for what is
+    /// written where are not among them.
+    ///
+    /// Curl sends a body again after most redirects, and retries every method; this command does neither. So `--location` is there for GET and
+    /// HEAD only, and `--retry` for idempotent methods only.
+    ///
+    /// - Throws: `ValidationError` for settings that can't be understood.
+    func curlArguments(for request: Request) throws -> [String] {
+        let url = try httpURL()
+        _ = try resolvedAddresses(for: url)
+        var arguments: [String] = []
+        func add(_ name: String, _ value: String?) {
+            if let value { arguments += [name, value] }
+        }
+        if connection.followsRedirects, [.get, .head].contains(request.method) {
+            arguments += ["--location", "--max-redirs", "\(connection.maxRedirects)"]
+        }
+        if connection.retry > 0, request.method.isIdempotent { add("--retry", "\(connection.retry)") }
+        add("--max-time", connection.maxTime?.shortText)
+        add("--connect-timeout", connection.connectTimeout?.shortText)
+        if let text = connection.proxy {
+            let proxy = try Self.proxy(text)
+            add("--proxy", Self.curlText(proxy))
+            // Over TLS, curl does so in any case.
+            if proxy.kind == .http, url.scheme == "http" { arguments.append("--proxytunnel") }
+        }
+        for entry in connection.resolve { add("--resolve", entry) }
+        add("--unix-socket", connection.unixSocket)
+        add("--cacert", connection.cacert)
+        add("--cert", connection.cert.map(Self.curlCertificate))
+        add("--key", connection.key)
+        if connection.insecure { arguments.append("--insecure") }
+        if connection.http1 || connection.unixSocket != nil {
+            arguments.append("--http1.1")
+        } else if connection.http2, url.scheme == "https" {
+            // Without TLS, curl would ask the server to upgrade to it.
+            arguments.append("--http2")
+        }
+        if content.compressed { arguments.append("--compressed") }
+        return arguments
+    }
+
+    private static func curlText(_ proxy: ProxySettings) -> String {
+        // With `socks5h`, curl lets the proxy resolve the name of the host, as this command does.
+        let scheme = proxy.kind == .http ? "http" : "socks5h"
+        let host = proxy.host.contains(":") && !proxy.host.hasPrefix("[") ? "[\(proxy.host)]" : proxy.host
+        return "\(scheme)://\(proxy.credentials == nil ? "" : "REDACTED:REDACTED@")\(host):\(proxy.port)"
+    }
+
+    /// After a colon, curl takes a password for the file.
+    private static func curlCertificate(_ path: String) -> String {
+        path.replacing("\\", with: "\\\\").replacing(":", with: "\\:")
+    }
+}
