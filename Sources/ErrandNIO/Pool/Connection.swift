@@ -73,7 +73,9 @@ final class Connection: Sendable {
 
     var shown: OpenConnection {
         let usage = usage.load(ordering: .relaxed)
-        return OpenConnection(number: number, authority: origin.authority, exchanges: usage & 1, exchangesStarted: (usage + 1) / 2)
+        return OpenConnection(
+            number: number, authority: origin.authority, exchanges: usage & 1, exchangesStarted: (usage + 1) / 2, scheme: origin.scheme,
+            peerAddress: peer?.address, peerPort: peer?.port, age: Pool.now() - opened)
     }
 }
 #endif
