@@ -9,6 +9,7 @@ final class ConnectAttempt: Sendable {
         var channels: [any Channel] = []
         var lookup: Task<Void, Never>?
         var isCancelled = false
+        var progress = ConnectProgress()
     }
 
     /// Of the connection.
@@ -19,7 +20,20 @@ final class ConnectAttempt: Sendable {
 
     init(_ ready: EventLoopPromise<Connection>, for exchange: Exchange?) { (self.ready, events) = (ready, exchange?.events) }
 
-    func enter(_ step: ConnectStep?) { events?.enter(step) }
+    func enter(_ step: ConnectStep?) {
+        state.withLock { $0.progress.step = step ?? $0.progress.step }
+        events?.enter(step)
+    }
+
+    /// In which step it is, and with which addresses, to end a message with: `, during the TLS handshake with 192.0.2.1:443`.
+    var progress: String { state.withLock { $0.progress.text } }
+
+    /// One of the addresses is tried.
+    func tries(_ address: SocketAddress) { state.withLock { $0.progress.addresses.begin(address) } }
+    func failed(_ address: SocketAddress, because error: any Error) {
+        state.withLock { $0.progress.addresses.fail(address, error) }
+    }
+    func connected(to address: SocketAddress?) { state.withLock { $0.progress.peer = address } }
 
     /// Returns false if the attempt was cancelled.
     func add(_ channel: any Channel) -> Bool {
@@ -34,6 +48,7 @@ final class ConnectAttempt: Sendable {
     /// - Returns: its addresses, at least one. The future also fails when the attempt is cancelled.
     func lookUp(_ origin: Origin, with resolver: any HostResolver, on loop: any EventLoop) -> EventLoopFuture<[IPAddress]> {
         let (host, port) = (origin.bareHost, origin.effectivePort)
+        state.withLock { $0.progress.host = host }
         enter(.dns)
         let found = loop.makePromise(of: [IPAddress].self)
         ready.futureResult.whenFailure { error in

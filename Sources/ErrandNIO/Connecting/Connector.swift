@@ -14,7 +14,7 @@ struct Connector: Sendable {
         let ready = attempt.ready
         // The limit for connecting includes the lookup and TLS.
         let timer = loop.scheduleTask(in: settings.connectTimeout.timeAmount) {
-            ready.fail(ChannelError.connectTimeout(settings.connectTimeout.timeAmount))
+            ready.fail(ConnectTimeoutError(progress: attempt.progress))
             attempt.cancel()
         }
         ready.futureResult.whenComplete { _ in
@@ -68,6 +68,7 @@ struct Connector: Sendable {
                 let secured = isSecure ? tls.prepare(channel, for: origin) : channel.eventLoop.makeSucceededVoidFuture()
                 return secured.flatMapThrowing {
                     guard attempt.add(channel) else { throw CancellationError() }
+                    try channel.pipeline.syncOperations.addHandler(AddressWatch(attempt))
                     let handler = HTTP1Handler(number, to: origin, of: pool, isSecure: isSecure)
                     try channel.pipeline.syncOperations.addHandler(handler)
                 }
@@ -81,6 +82,7 @@ struct Connector: Sendable {
         connect().hop(to: ready.futureResult.eventLoop).whenComplete { result in
             switch result {
             case .success(let channel):
+                attempt.connected(to: channel.remoteAddress)
                 attempt.enter(origin.scheme == "https" ? .tls : nil)
                 do {
                     try channel.pipeline.syncOperations.handler(type: HTTP1Handler.self).whenReady(ready)
@@ -88,10 +90,26 @@ struct Connector: Sendable {
                     // The handler leaves a channel that has closed.
                     ready.fail(ChannelError.eof)
                 }
-            case .failure(let error): ready.fail(error)
+            case .failure(let error): ready.fail(Self.isTimeout(error) ? ConnectTimeoutError(progress: attempt.progress) : error)
             }
         }
     }
+
+    /// Whether SwiftNIO's own limit for connecting has passed, which is as long as the transport's.
+    private static func isTimeout(_ error: any Error) -> Bool {
+        switch error {
+        case ChannelError.connectTimeout: true
+        case let error as NIOConnectionError:
+            error.connectionErrors.contains { if case ChannelError.connectTimeout = $0.error { true } else { false } }
+        default: false
+        }
+    }
+}
+
+/// The transport's limit for connecting has passed.
+struct ConnectTimeoutError: Error {
+    /// See ``ConnectAttempt/progress``.
+    let progress: String
 }
 
 extension Origin {
