@@ -78,7 +78,7 @@ final class Pool: Sendable {
                 return
             }
             let timer = exchange.queueTimer(isConnecting: !work.connect.isEmpty, on: loop ?? group.next()) {
-                self.withdraw(exchange, ticket, because: $0)
+                self.withdraw(exchange, ticket, because: self.explained($0, of: ticket))
             }
             if exchange.enqueued(ticket, timer: timer) { withdraw(exchange, ticket, because: CancellationError()) }
             perform(work, for: exchange, on: loop)
@@ -92,6 +92,15 @@ final class Pool: Sendable {
         guard let (waiter, work) = state.withLock({ $0.machine.withdraw(ticket) }) else { return }
         waiter.resume(throwing: error)
         perform(work)
+    }
+
+    /// What an exchange in the queue waits for, and the attempt to connect if it waits for one.
+    func wait(of ticket: Ticket) -> (Machine.Wait?, attempt: ConnectAttempt?) {
+        state.withLock { state in
+            let wait = state.machine.wait(of: ticket)
+            if case .attempt(let attempt) = wait { return (wait, state.attempts[attempt]) }
+            return (wait, nil)
+        }
     }
 
     // MARK: - Connecting
@@ -137,7 +146,7 @@ final class Pool: Sendable {
     }
 
     private func shutDownFailure(_ origin: Origin) -> TransportError {
-        TransportError(.shutDown, phase: .connect, message: "\(origin)", request: nil, delivery: .notSent)
+        TransportError(.shutDown, phase: .connect, to: origin)
     }
 
     /// - Parameter exchange: the first attempt is made for it.

@@ -369,6 +369,26 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         return (waiters, work)
     }
 
+    /// What a waiter waits for.
+    enum Wait: Sendable, Equatable {
+        /// The attempt that was made for it.
+        case attempt(Attempt)
+        /// One of the connections to its origin, of which there are as many as allowed.
+        case origin
+        /// One of all connections, of which there are as many as allowed.
+        case all
+        /// An attempt that was made for another.
+        case otherAttempt
+    }
+
+    /// Returns what a waiter waits for; `nil` if it waits no longer.
+    func wait(of ticket: Ticket) -> Wait? {
+        guard let group = groups[ticket.key], let standing = group.standings[ticket.number] else { return nil }
+        if let number = standing.attempt { return .attempt(Attempt(key: ticket.key, number: number)) }
+        if group.connections >= limits.connectionsPerOrigin { return .origin }
+        return total >= limits.connections ? .all : .otherAttempt
+    }
+
     /// How many exchanges wait, in all.
     var waiterCount: Int { groups.values.reduce(0) { $0 + $1.waiters.count } }
     /// How many exchanges wait, for each key that has some.

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 extension NIOTransportTests {
-    /// What the errors of connecting say.
+    /// What the errors of connecting and of a full pool say.
     @Suite(.timeLimit(.minutes(5))) struct ConnectErrorTests {
         private let setting = "the limit connectTimeout is 400 ms, set by NIOTransport.Configuration"
 
@@ -80,6 +80,31 @@ extension NIOTransportTests {
                 $0.tls.trustsAnyCertificateForTesting = .loopback
             }
             #expect(deadline?.message == "the deadline of the request passed" + during)
+        }
+
+        // MARK: - A full pool
+
+        @Test(arguments: [false, true]) func theEndOfTheQueueNamesTheLimitThatIsReached(isOfAll: Bool) async throws {
+            let server = try RawServer.answering { connection, _, _ in connection.waitForEnd() }
+            defer { server.stop() }
+            try await withNIO {
+                if isOfAll { $0.maxConnections = 1 } else { $0.maxConnectionsPerOrigin = 1 }
+            } _: { transport in
+                let url = server.url()
+                let first = Task { try await transport.send(Request(.get, url: url)) }
+                try await server.counts.wait("the first request") { $0.requests == 1 }
+                let full =
+                    isOfAll
+                    ? ": all connections of the transport are in use or being opened, and maxConnections is 1"
+                    : ": all connections to http://127.0.0.1:\(server.port) are in use or being opened, and maxConnectionsPerOrigin is 1"
+                let limit = try await failure(transport, url, PhaseTimeouts(queue: .milliseconds(50)))
+                #expect(limit?.message == "the limit queue is 50 ms, set by request.options.phaseTimeouts" + full)
+                #expect(limit?.phase == .queue)
+                let deadline = try await failure(transport, url, deadline: .milliseconds(50))
+                #expect(deadline?.message == "the deadline of the request passed" + full)
+                first.cancel()
+                _ = await first.result
+            }
         }
     }
 }
