@@ -8,6 +8,8 @@ final class ConnectAttempt: Sendable {
     private struct State: Sendable {
         var channels: [any Channel] = []
         var lookup: Task<Void, Never>?
+        /// Of the trusted certificates.
+        var loading: EventLoopFuture<Void>?
         var isCancelled = false
         var progress = ConnectProgress()
     }
@@ -76,6 +78,26 @@ final class ConnectAttempt: Sendable {
         return found.futureResult
     }
 
+    /// Waits until the trusted certificates are read, which happens once. This belongs to no step that is reported.
+    ///
+    /// - Returns: when they are. The future does not succeed after a cancellation.
+    func load(_ load: () -> EventLoopFuture<Void>) -> EventLoopFuture<Void> {
+        enter(nil)
+        let loading = state.withLock { state -> EventLoopFuture<Void>? in
+            guard !state.isCancelled else { return nil }
+            state.loading = load()
+            state.progress.isLoading = true
+            return state.loading
+        }
+        guard let loading else { return ready.futureResult.eventLoop.makeFailedFuture(CancellationError()) }
+        return loading.flatMapThrowing { [self] _ in
+            try state.withLock { state in
+                (state.loading, state.progress.isLoading) = (nil, false)
+                if state.isCancelled { throw CancellationError() }
+            }
+        }
+    }
+
     /// The lookup is over. After a cancellation nothing is done, because the event loop may be shut down.
     private func finish(_ found: EventLoopPromise<[IPAddress]>, _ result: Result<[IPAddress], any Error>) {
         state.withLock { state in
@@ -99,13 +121,14 @@ final class ConnectAttempt: Sendable {
     ///
     /// - Returns: when it is closed.
     func close() -> EventLoopFuture<Void> {
-        let channels = state.withLock { state in
+        let (channels, loading) = state.withLock { state in
             state.isCancelled = true
             defer { state.channels = [] }
-            return state.channels
+            return (state.channels, state.loading)
         }
         for channel in channels { channel.close(promise: nil) }
-        return .andAllComplete(channels.map(\.closeFuture), on: ready.futureResult.eventLoop)
+        // What is being loaded completes on the event loop, which must still run then.
+        return .andAllComplete(channels.map(\.closeFuture) + [loading].compactMap(\.self), on: ready.futureResult.eventLoop)
     }
 }
 

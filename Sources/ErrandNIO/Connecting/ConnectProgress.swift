@@ -6,6 +6,8 @@ internal import NIOCore
 struct ConnectProgress: Sendable {
     /// The step in progress, or the last one.
     var step: ConnectStep?
+    /// Whether the trusted certificates are read.
+    var isLoading = false
     /// The host that is looked up.
     var host = ""
     var addresses = TriedAddresses()
@@ -14,6 +16,7 @@ struct ConnectProgress: Sendable {
 
     /// With what a message ends: `, during the TCP connect to 192.0.2.1:443`; empty before the first step.
     var text: String {
+        if isLoading { return ", while the trusted certificates of the system were read" }
         switch step {
         case .dns: return ", during the lookup of '\(host.shownSafely())'"
         case .connect: return ", during the \(addresses.isUnixSocket ? "" : "TCP ")connect\(addresses.isEmpty ? "" : " to \(addresses)")"

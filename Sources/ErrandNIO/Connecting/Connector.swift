@@ -22,19 +22,35 @@ struct Connector: Sendable {
             attempt.enter(nil)
         }
         if let path = settings.unixSocketPath {
-            let bootstrap = bootstrap(to: origin, number: number, for: pool, attempt, on: loop)
-            follow(attempt, origin) { bootstrap.connect(unixDomainSocketPath: path) }
+            whenLoaded(attempt, origin, on: loop) {
+                let bootstrap = bootstrap(to: origin, number: number, for: pool, attempt, on: loop)
+                follow(attempt, origin) { bootstrap.connect(unixDomainSocketPath: path) }
+            }
         } else if let address = try? IPAddress(origin.bareHost) {
-            open([address], to: origin, number: number, for: pool, attempt, on: loop)
+            whenLoaded(attempt, origin, on: loop) { open([address], to: origin, number: number, for: pool, attempt, on: loop) }
         } else {
             attempt.lookUp(origin, with: settings.resolver, on: loop).whenComplete { result in
                 switch result {
-                case .success(let addresses): open(addresses, to: origin, number: number, for: pool, attempt, on: loop)
+                case .success(let addresses):
+                    whenLoaded(attempt, origin, on: loop) { open(addresses, to: origin, number: number, for: pool, attempt, on: loop) }
                 case .failure(let error): ready.fail(error)
                 }
             }
         }
         return ready.futureResult
+    }
+
+    /// Calls `connect` when what TLS needs is loaded: at once after the first connection, and for `http`.
+    private func whenLoaded(
+        _ attempt: ConnectAttempt, _ origin: Origin, on loop: any EventLoop, _ connect: @escaping @Sendable () -> Void
+    ) {
+        guard origin.scheme == "https" else { return connect() }
+        attempt.load { tls.load(for: origin, on: loop) }.whenComplete { result in
+            switch result {
+            case .success: connect()
+            case .failure(let error): attempt.ready.fail(error)
+            }
+        }
     }
 
     /// Connects to one of several addresses.

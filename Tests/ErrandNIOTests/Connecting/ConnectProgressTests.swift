@@ -12,7 +12,9 @@ import Testing
         #expect(progress.text == "")
         (progress.step, progress.host) = (.dns, "a.example")
         #expect(progress.text == ", during the lookup of 'a.example'")
-        progress.step = .connect
+        progress.isLoading = true
+        #expect(progress.text == ", while the trusted certificates of the system were read")
+        (progress.step, progress.isLoading) = (.connect, false)
         #expect(progress.text == ", during the TCP connect")
         progress.addresses.begin(try address("2001:db8::1"))
         progress.addresses.begin(try address("192.0.2.1"))

@@ -3,6 +3,8 @@ import ErrandCore
 import ErrandNIO
 import ErrandTesting
 import Foundation
+import NIOCore
+import NIOPosix
 import TestSupport
 import Testing
 
@@ -80,6 +82,35 @@ extension NIOTransportTests {
                 $0.tls.trustsAnyCertificateForTesting = .loopback
             }
             #expect(deadline?.message == "the deadline of the request passed" + during)
+        }
+
+        /// The first connection of TLS reads files. That is no part of the step `connect`, and happens on another thread.
+        @Test func theTrustedCertificatesAreReadBeforeTheConnect() async throws {
+            let server = try RawServer { $0.waitForEnd() }
+            defer { server.stop() }
+            let threads = NIOSingletons.blockingPoolThreadCountSuggestion
+            let (busy, mayEnd) = (Watched(0), Watched(false))
+            for _ in 0..<threads {
+                NIOThreadPool.singleton.submit { _ in
+                    busy.change { $0 += 1 }
+                    _ = try? mayEnd.waitBlocking { $0 }
+                }
+            }
+            defer { mayEnd.change { $0 = true } }
+            try await busy.wait("all threads") { $0 == threads }
+            try await withNIO {
+                $0.connectTimeout = .milliseconds(200)
+            } _: { transport in
+                let sink = RecordingEventSink()
+                var request = try Request(.get, url: server.url("/", scheme: "https"))
+                request.options.eventSink = sink
+                let sent = request
+                let error = await #expect(throws: TransportError.self) { try await transport.send(sent) }
+                #expect(error?.message.hasSuffix(", while the trusted certificates of the system were read") == true)
+                #expect(sink.kinds == [.start, .end])
+                mayEnd.change { $0 = true }
+            }
+            #expect(server.counts.value.accepted == 0)
         }
 
         // MARK: - A full pool
