@@ -158,8 +158,14 @@ extension AsyncHTTPClientTransportTests {
                 #expect(connections.allSatisfy { $0.peerAddress == "127.0.0.1" && $0.peerPort == server.port })
                 // Told on an event loop, which may be a moment behind the reader.
                 try await poll("an idle connection", value: { transport.openConnections }) {
-                    $0 == [OpenConnection(number: 1, authority: "127.0.0.1:\(server.port)", exchanges: 0, exchangesStarted: 3)]
+                    $0.map(\.exchangesStarted) == [3] && $0.allSatisfy(\.isIdle)
                 }
+                let connection = try #require(transport.openConnections.first)
+                #expect(connection.number == 1)
+                #expect(connection.scheme == "http" && connection.authority == "127.0.0.1:\(server.port)")
+                #expect(connection.peerAddress == "127.0.0.1" && connection.peerPort == server.port)
+                let age = connection.age ?? .zero
+                #expect(age > .zero)
                 server.stop()
                 try await poll("no connection", value: { transport.openConnections }) { $0.isEmpty }
             }

@@ -2,6 +2,8 @@
 internal import ErrandCore
 internal import NIOCore
 internal import NIOHTTP1
+internal import NIOPosix
+internal import NIOSSL
 internal import Synchronization
 
 /// Keeps track of the connections of a transport's own clients, and notifies exchanges of the connection that they use.
@@ -50,15 +52,25 @@ final class ConnectionWatch: Sendable {
 
     /// - Parameter isMultiplexed: whether it takes several requests at once.
     func opened(_ channel: any Channel, isMultiplexed: Bool) -> ConnectionRecord {
-        let record = opened(on: channel.eventLoop, to: channel.remoteAddress, isMultiplexed: isMultiplexed)
+        let record = opened(
+            on: channel.eventLoop, to: channel.remoteAddress, scheme: Self.scheme(of: channel), isMultiplexed: isMultiplexed)
         channel.closeFuture.whenComplete { [weak self] _ in self?.closed(record) }
         return record
     }
 
-    func opened(on eventLoop: any EventLoop, to address: SocketAddress? = nil, isMultiplexed: Bool) -> ConnectionRecord {
+    /// The scheme of a new connection, on its event loop; `nil` where Apple's Network framework may do TLS, which has no handler.
+    private static func scheme(of channel: any Channel) -> String? {
+        if (try? channel.pipeline.syncOperations.handler(type: NIOSSLClientHandler.self)) != nil { return "https" }
+        return MultiThreadedEventLoopGroup.currentEventLoop == nil ? nil : "http"
+    }
+
+    func opened(
+        on eventLoop: any EventLoop, to address: SocketAddress? = nil, scheme: String? = nil, isMultiplexed: Bool
+    ) -> ConnectionRecord {
         state.withLock { state in
             state.lastConnection += 1
-            let record = ConnectionRecord(state.lastConnection, address, isMultiplexed: isMultiplexed, eventLoop: eventLoop)
+            let record = ConnectionRecord(
+                state.lastConnection, address, scheme: scheme, isMultiplexed: isMultiplexed, eventLoop: eventLoop)
             state.open[record.number] = record
             return record
         }
@@ -143,10 +155,14 @@ final class ConnectionRecord: Sendable {
     /// Its ticket in the list of connections that can take a request; 0 if it is not there. Written under the lock of that list.
     private let idleTicket = Atomic(0)
     private let address: SocketAddress?
+    /// `nil` if it is not known.
+    private let scheme: String?
+    private let opened = ContinuousClock.now
     private let state = Mutex(State())
 
-    init(_ number: Int, _ address: SocketAddress?, isMultiplexed: Bool, eventLoop: any EventLoop) {
-        (self.number, self.address, self.isMultiplexed, self.eventLoop) = (number, address, isMultiplexed, eventLoop)
+    init(_ number: Int, _ address: SocketAddress?, scheme: String? = nil, isMultiplexed: Bool, eventLoop: any EventLoop) {
+        (self.number, self.address, self.scheme) = (number, address, scheme)
+        (self.isMultiplexed, self.eventLoop) = (isMultiplexed, eventLoop)
     }
 
     /// Whether it is in the list of connections that can take a request.
@@ -164,7 +180,11 @@ final class ConnectionRecord: Sendable {
     var authority: String? { state.withLock(\.authority) }
 
     var shown: OpenConnection {
-        state.withLock { OpenConnection(number: number, authority: $0.authority, exchanges: $0.exchanges, exchangesStarted: $0.begun) }
+        state.withLock {
+            OpenConnection(
+                number: number, authority: $0.authority, exchanges: $0.exchanges, exchangesStarted: $0.begun, scheme: scheme,
+                peerAddress: address?.ipAddress, peerPort: address?.port, age: opened.duration(to: .now))
+        }
     }
 
     /// - Returns: whether there was a request before.

@@ -178,48 +178,8 @@ extension ExchangeEvent: CustomStringConvertible, CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: ["event": description]) }
 }
 
-/// The connection that an exchange goes over.
-public struct ConnectionInfo: Sendable, Hashable {
-    /// A number that no other connection of the transport has, from 1.
-    public let number: Int
-    /// Whether another exchange has used it before, or uses it at the same time.
-    public let isReused: Bool
-    /// The IP address of the server or proxy; `nil` where it is not known.
-    public let peerAddress: String?
-    /// The port of the server or proxy; `nil` where it is not known.
-    public let peerPort: Int?
-
-    /// Creates a value.
-    public init(number: Int, isReused: Bool, peerAddress: String? = nil, peerPort: Int? = nil) {
-        (self.number, self.isReused, self.peerAddress, self.peerPort) = (number, isReused, peerAddress, peerPort)
-    }
-}
-
 /// Receives the events of calls. See ``ExchangeEvent`` for an example.
 public protocol EventSink: Sendable {
     /// Records an event. Called synchronously and in order, by one thread at a time for each call; it must be quick and must not block.
     func record(_ event: ExchangeEvent)
-}
-
-/// A transport that knows its open connections.
-public protocol ConnectionSource: Sendable {
-    /// The connections that are open now, in use and idle.
-    var openConnections: [OpenConnection] { get }
-}
-
-/// A connection of a transport.
-public struct OpenConnection: Sendable, Hashable {
-    /// The number, as in ``ConnectionInfo``.
-    public let number: Int
-    /// The host and the port, as the requests on it name them; `nil` before the first.
-    public let authority: String?
-    /// The number of exchanges in progress on it; 0 on an idle one.
-    public let exchanges: Int
-    /// The number of exchanges that have begun on it so far.
-    public let exchangesStarted: Int
-
-    /// Creates a value.
-    public init(number: Int, authority: String?, exchanges: Int, exchangesStarted: Int) {
-        (self.number, self.authority, self.exchanges, self.exchangesStarted) = (number, authority, exchanges, exchangesStarted)
-    }
 }

@@ -52,6 +52,8 @@ public struct TransportError: RequestFailure {
     /// The error of the layer below; `nil` where there was none.
     public var underlying: (any Error)?
     public var request: Request?
+    /// The origin that a connection was opened to without a request; `nil` where there is a request.
+    package var origin: Origin?
     /// The head of the response, if one had come.
     public var response: HTTPResponse?
     public var attempts: [AttemptRecord] = []
@@ -100,9 +102,9 @@ public struct TransportError: RequestFailure {
         TransportError(.bodyTooLarge, phase: .body, message: "more than \(limitBytes) bytes", request: request, delivery: .sent)
     }
 
-    /// The request, what happened, in which phase, after how long, why, whether this attempt was sent, and the earlier attempts.
+    /// The request, or the origin of a connection without one, what happened, in which phase, after how long, why, whether this attempt was sent, and the earlier attempts.
     public var description: String {
-        var text = request.map { "\($0): " } ?? ""
+        var text = request.map { "\($0): " } ?? origin.map { "\($0): " } ?? ""
         text += happened
         text += " (\(sentInThisAttempt.phrase)\(isUnprocessed ? ", not processed" : ""))"
         return text + shownAttempts

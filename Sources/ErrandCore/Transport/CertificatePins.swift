@@ -15,10 +15,12 @@
 /// by then.
 ///
 /// A pattern is a host (`a.example`, `192.0.2.7`, `::1`), `*.a.example` for exactly one label before `a.example`, or `**.a.example` for any
-/// number of labels, including none. Hosts are compared in their ASCII form and lower case, without a dot at the end.
+/// number of labels, including none. Hosts are compared in their ASCII form and lower case, without a dot at the end. A pattern has no
+/// scheme, port or path: it holds for every port of its hosts.
 ///
 /// A pin is `sha256/` and the SHA-256 hash of the certificate's SubjectPublicKeyInfo in base64
-/// ([RFC 7469, section 2.4](https://www.rfc-editor.org/rfc/rfc7469#section-2.4)): 44 characters. The message of a mismatch lists the pins of
+/// ([RFC 7469, section 2.4](https://www.rfc-editor.org/rfc/rfc7469#section-2.4)): 44 characters. curl writes two slashes, `sha256//`; here it
+/// is one. The message of a mismatch lists the pins of
 /// the server's chain. Each pattern needs at least two different pins: without a backup, the loss of one key makes the host unreachable for
 /// every installed app.
 public struct CertificatePins: Sendable, Hashable {
@@ -56,6 +58,9 @@ public struct CertificatePins: Sendable, Hashable {
 
     private static func checked(_ pin: String) throws(TLSSettingsError) -> String {
         let form = "write sha256/ and the SHA-256 hash of the public key in base64, 44 characters (RFC 7469, section 2.4)"
+        if let own = ownForm(ofCurls: pin) {
+            throw TLSSettingsError(.invalidBase64, of: pin, "two slashes are the form of curl; write \(own) (RFC 7469, section 2.4)")
+        }
         guard pin.hasPrefix("sha256/") else { throw TLSSettingsError(.unknownHash, of: pin, "the hash is not sha256; \(form)") }
         guard let hash = Data(base64Encoded: String(pin.dropFirst(7))), Self.pin(sha256: hash) == pin else {
             throw TLSSettingsError(.invalidBase64, of: pin, "the hash is not in base64; \(form)")
@@ -64,6 +69,18 @@ public struct CertificatePins: Sendable, Hashable {
             throw TLSSettingsError(.wrongLength, of: pin, "the hash has \(hash.count) bytes instead of 32; \(form)")
         }
         return pin
+    }
+
+    /// The pins of a text in the form of curl, `sha256//` and a hash, several with semicolons between them; `nil` for any other text. The
+    /// hash of a valid pin may begin with a slash.
+    private static func ownForm(ofCurls text: String) -> String? {
+        let pins = text.split(separator: ";").map { $0.hasPrefix("sha256//") ? "sha256/" + $0.dropFirst(8) : "" }
+        let areHashes = pins.allSatisfy { pin in
+            guard let hash = Data(base64Encoded: String(pin.dropFirst(7))) else { return false }
+            return hash.count == 32 && Self.pin(sha256: hash) == pin
+        }
+        guard !pins.isEmpty, areHashes else { return nil }
+        return pins.map { "\"\($0)\"" }.joined(separator: ", ")
     }
 
     /// Returns the pin of a public key.

@@ -17,6 +17,9 @@ struct PinPattern: Sendable, Hashable, CustomStringConvertible {
         guard !text.isEmpty else {
             throw TLSSettingsError(.emptyPattern, of: text, "the pattern is empty; write a host, *.host or **.host")
         }
+        if let (parts, pattern) = Self.partsOfURL(in: text) {
+            throw TLSSettingsError(.invalidPattern, of: text, "a pattern has no \(parts); write \"\(pattern)\"")
+        }
         guard !host.isEmpty, !host.utf8.contains(UInt8(ascii: "*")) else {
             throw TLSSettingsError(.invalidPattern, of: text, "write a host, *.host for exactly one label, or **.host for any number")
         }
@@ -25,6 +28,31 @@ struct PinPattern: Sendable, Hashable, CustomStringConvertible {
         guard wildcard == .absent || !Host.isAddress(self.host) else {
             throw TLSSettingsError(.wildcardForAddress, of: text, "an address has no labels; write the whole address, without '*'")
         }
+    }
+
+    /// What a text has of a URL beside its host: `scheme and port`, and the pattern without them; `nil` if it has nothing of that, or what
+    /// remains is not a pattern.
+    private static func partsOfURL(in text: String) -> (parts: String, pattern: String)? {
+        var parts: [String] = []
+        var rest = text[...]
+        if let scheme = rest.firstRange(of: "://") {
+            parts.append("scheme")
+            rest = rest[scheme.upperBound...]
+        }
+        let path = rest.firstIndex(of: "/")
+        if let path { rest = rest[..<path] }
+        // An IPv6 address has its own colons: at least two, or brackets around them.
+        let colons = rest.indices.filter { rest[$0] == ":" }
+        if let last = colons.last, colons.count == 1 || rest[..<last].hasSuffix("]"),
+            rest[last...].dropFirst().utf8.allSatisfy(\.isASCIIDigit)
+        {
+            parts.append("port")
+            rest = rest[..<last]
+        }
+        if path != nil { parts.append("path") }
+        guard !parts.isEmpty, (try? PinPattern(String(rest))) != nil else { return nil }
+        let all = parts.count == 3 ? "scheme, port or path" : parts.joined(separator: " or ")
+        return (all, String(rest))
     }
 
     /// Whether a host is meant.

@@ -8,7 +8,10 @@ final class ConnectAttempt: Sendable {
     private struct State: Sendable {
         var channels: [any Channel] = []
         var lookup: Task<Void, Never>?
+        /// Of the trusted certificates.
+        var loading: EventLoopFuture<Void>?
         var isCancelled = false
+        var progress = ConnectProgress()
     }
 
     /// Of the connection.
@@ -19,7 +22,20 @@ final class ConnectAttempt: Sendable {
 
     init(_ ready: EventLoopPromise<Connection>, for exchange: Exchange?) { (self.ready, events) = (ready, exchange?.events) }
 
-    func enter(_ step: ConnectStep?) { events?.enter(step) }
+    func enter(_ step: ConnectStep?) {
+        state.withLock { $0.progress.step = step ?? $0.progress.step }
+        events?.enter(step)
+    }
+
+    /// In which step it is, and with which addresses, to end a message with: `, during the TLS handshake with 192.0.2.1:443`.
+    var progress: String { state.withLock { $0.progress.text } }
+
+    /// One of the addresses is tried.
+    func tries(_ address: SocketAddress) { state.withLock { $0.progress.addresses.begin(address) } }
+    func failed(_ address: SocketAddress, because error: any Error) {
+        state.withLock { $0.progress.addresses.fail(address, error) }
+    }
+    func connected(to address: SocketAddress?) { state.withLock { $0.progress.peer = address } }
 
     /// Returns false if the attempt was cancelled.
     func add(_ channel: any Channel) -> Bool {
@@ -34,6 +50,7 @@ final class ConnectAttempt: Sendable {
     /// - Returns: its addresses, at least one. The future also fails when the attempt is cancelled.
     func lookUp(_ origin: Origin, with resolver: any HostResolver, on loop: any EventLoop) -> EventLoopFuture<[IPAddress]> {
         let (host, port) = (origin.bareHost, origin.effectivePort)
+        state.withLock { $0.progress.host = host }
         enter(.dns)
         let found = loop.makePromise(of: [IPAddress].self)
         ready.futureResult.whenFailure { error in
@@ -61,6 +78,26 @@ final class ConnectAttempt: Sendable {
         return found.futureResult
     }
 
+    /// Waits until the trusted certificates are read, which happens once. This belongs to no step that is reported.
+    ///
+    /// - Returns: when they are. The future does not succeed after a cancellation.
+    func load(_ load: () -> EventLoopFuture<Void>) -> EventLoopFuture<Void> {
+        enter(nil)
+        let loading = state.withLock { state -> EventLoopFuture<Void>? in
+            guard !state.isCancelled else { return nil }
+            state.loading = load()
+            state.progress.isLoading = true
+            return state.loading
+        }
+        guard let loading else { return ready.futureResult.eventLoop.makeFailedFuture(CancellationError()) }
+        return loading.flatMapThrowing { [self] _ in
+            try state.withLock { state in
+                (state.loading, state.progress.isLoading) = (nil, false)
+                if state.isCancelled { throw CancellationError() }
+            }
+        }
+    }
+
     /// The lookup is over. After a cancellation nothing is done, because the event loop may be shut down.
     private func finish(_ found: EventLoopPromise<[IPAddress]>, _ result: Result<[IPAddress], any Error>) {
         state.withLock { state in
@@ -84,13 +121,14 @@ final class ConnectAttempt: Sendable {
     ///
     /// - Returns: when it is closed.
     func close() -> EventLoopFuture<Void> {
-        let channels = state.withLock { state in
+        let (channels, loading) = state.withLock { state in
             state.isCancelled = true
             defer { state.channels = [] }
-            return state.channels
+            return (state.channels, state.loading)
         }
         for channel in channels { channel.close(promise: nil) }
-        return .andAllComplete(channels.map(\.closeFuture), on: ready.futureResult.eventLoop)
+        // What is being loaded completes on the event loop, which must still run then.
+        return .andAllComplete(channels.map(\.closeFuture) + [loading].compactMap(\.self), on: ready.futureResult.eventLoop)
     }
 }
 

@@ -20,9 +20,7 @@ struct ConnectFailure {
     func failure(of origin: Origin) -> any Error {
         if error is CancellationError { return error }
         let (code, message) = codeAndMessage(of: origin)
-        return TransportError(
-            code, phase: .connect, message: "\(origin)\(message.isEmpty ? "" : ": \(message)")", underlying: cause, request: nil,
-            delivery: .notSent)
+        return TransportError(code, phase: .connect, message: message, underlying: cause, to: origin)
     }
 
     private var cause: any Error {
@@ -37,17 +35,15 @@ struct ConnectFailure {
         switch error {
         case let error as HostLookupFailure: return (.cannotFindHost, "'\(error.host)'" + Self.reason(error.cause))
         case let error as NIOConnectionError:
-            if error.connectionErrors.contains(where: { if case ChannelError.connectTimeout = $0.error { true } else { false } }) {
-                return (.timedOut, "the limit for connecting passed")
-            }
             if let failure = error.connectionErrors.lazy.compactMap({ $0.error as? HandshakeFailure }).first {
                 return (failure.code, failure.message)
             }
-            let reasons = error.connectionErrors.map { FailureText.of($0.error) }
-            return (.cannotConnect, Set(reasons).sorted().joined(separator: ", ") + localAddress)
+            return (.cannotConnect, "\(TriedAddresses(error.connectionErrors.map { ($0.target, $0.error) }))" + localAddress)
         case is NoUsableAddress:
             return (.cannotConnect, "'\(origin.bareHost)' has no address of the same kind as localAddress" + localAddress)
-        case ChannelError.connectTimeout: return (.timedOut, FailureText.of(error))
+        case let error as ConnectTimeoutError:
+            let limit = "the limit connectTimeout is \(settings.connectTimeout.inWords), set by NIOTransport.Configuration"
+            return (.timedOut, limit + error.progress)
         default:
             if FailureText.isOfTLS(error) { return (.tls, FailureText.of(error)) }
             guard let path = settings.unixSocketPath else { return (.cannotConnect, FailureText.of(error)) }
@@ -62,5 +58,13 @@ struct ConnectFailure {
 
     /// Where the connection was to come from, if that was chosen.
     private var localAddress: String { settings.localAddress.map { " (from \($0))" } ?? "" }
+}
+
+extension TransportError {
+    /// The failure of a connection that no request has asked for.
+    init(_ code: Code, phase: ExchangePhase, message: String = "", underlying: (any Error)? = nil, to origin: Origin) {
+        self.init(code, phase: phase, message: message, underlying: underlying, request: nil, delivery: .notSent)
+        self.origin = origin
+    }
 }
 #endif

@@ -13,7 +13,7 @@ struct Connector: Sendable {
         let ready = attempt.ready
         // The limit for connecting includes the lookup and TLS.
         let timer = loop.scheduleTask(in: settings.connectTimeout.timeAmount) {
-            ready.fail(ChannelError.connectTimeout(settings.connectTimeout.timeAmount))
+            ready.fail(ConnectTimeoutError(progress: attempt.progress))
             attempt.cancel()
         }
         ready.futureResult.whenComplete { _ in
@@ -21,16 +21,32 @@ struct Connector: Sendable {
             attempt.enter(nil)
         }
         if let path = settings.unixSocketPath {
-            let bootstrap = bootstrap(to: origin, number: number, for: pool, attempt, on: loop)
-            follow(attempt, origin) { bootstrap.connect(unixDomainSocketPath: path) }
+            whenLoaded(attempt, origin, on: loop) {
+                let bootstrap = bootstrap(to: origin, number: number, for: pool, attempt, on: loop)
+                follow(attempt, origin) { bootstrap.connect(unixDomainSocketPath: path) }
+            }
         } else if let address = try? IPAddress(origin.bareHost) {
-            open([address], to: origin, number: number, for: pool, attempt, on: loop)
+            whenLoaded(attempt, origin, on: loop) { open([address], to: origin, number: number, for: pool, attempt, on: loop) }
         } else {
             attempt.lookUp(origin, with: settings.resolver, on: loop).whenComplete { result in
                 switch result {
-                case .success(let addresses): open(addresses, to: origin, number: number, for: pool, attempt, on: loop)
+                case .success(let addresses):
+                    whenLoaded(attempt, origin, on: loop) { open(addresses, to: origin, number: number, for: pool, attempt, on: loop) }
                 case .failure(let error): ready.fail(error)
                 }
+            }
+        }
+    }
+
+    /// Calls `connect` when what TLS needs is loaded: at once after the first connection, and for `http`.
+    private func whenLoaded(
+        _ attempt: ConnectAttempt, _ origin: Origin, on loop: any EventLoop, _ connect: @escaping @Sendable () -> Void
+    ) {
+        guard origin.scheme == "https" else { return connect() }
+        attempt.load { tls.load(for: origin, on: loop) }.whenComplete { result in
+            switch result {
+            case .success: connect()
+            case .failure(let error): attempt.ready.fail(error)
             }
         }
     }
@@ -67,7 +83,7 @@ struct Connector: Sendable {
                 return secured.flatMapThrowing {
                     guard attempt.add(channel) else { throw CancellationError() }
                     let start = ConnectionStart(number, to: origin, of: pool, isSecure: isSecure)
-                    try channel.pipeline.syncOperations.addHandler(start)
+                    try channel.pipeline.syncOperations.addHandlers(AddressWatch(attempt), start)
                 }
             }
     }
@@ -79,6 +95,7 @@ struct Connector: Sendable {
         connect().hop(to: ready.futureResult.eventLoop).whenComplete { result in
             switch result {
             case .success(let channel):
+                attempt.connected(to: channel.remoteAddress)
                 attempt.enter(origin.scheme == "https" ? .tls : nil)
                 do {
                     try channel.pipeline.syncOperations.handler(type: ConnectionStart.self).whenReady(ready)
@@ -86,10 +103,26 @@ struct Connector: Sendable {
                     // The handler leaves a channel that has closed.
                     ready.fail(ChannelError.eof)
                 }
-            case .failure(let error): ready.fail(error)
+            case .failure(let error): ready.fail(Self.isTimeout(error) ? ConnectTimeoutError(progress: attempt.progress) : error)
             }
         }
     }
+
+    /// Whether SwiftNIO's own limit for connecting has passed, which is as long as the transport's.
+    private static func isTimeout(_ error: any Error) -> Bool {
+        switch error {
+        case ChannelError.connectTimeout: true
+        case let error as NIOConnectionError:
+            error.connectionErrors.contains { if case ChannelError.connectTimeout = $0.error { true } else { false } }
+        default: false
+        }
+    }
+}
+
+/// The transport's limit for connecting has passed.
+struct ConnectTimeoutError: Error {
+    /// See ``ConnectAttempt/progress``.
+    let progress: String
 }
 
 extension Origin {

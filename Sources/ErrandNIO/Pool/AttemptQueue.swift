@@ -62,6 +62,9 @@ struct AttemptQueue<Waiter: Sendable>: Sendable {
 
     func isWaiting(_ number: Int) -> Bool { standings[number] != nil }
 
+    /// The attempt that was made for a waiter, if one was.
+    func attempt(for number: Int) -> Int? { standings[number]?.attempt }
+
     /// The waiter that an attempt was made for, if it still waits.
     func waiter(of attempt: Int) -> Waiter? {
         guard let number = attempts[attempt], let standing = standings[number] else { return nil }

@@ -81,7 +81,9 @@ final class Connection: Sendable {
 
     var shown: OpenConnection {
         let (begun, inProgress) = exchanges
-        return OpenConnection(number: number, authority: origin.authority, exchanges: inProgress, exchangesStarted: begun)
+        return OpenConnection(
+            number: number, authority: origin.authority, exchanges: inProgress, exchangesStarted: begun, scheme: origin.scheme,
+            peerAddress: peer?.address, peerPort: peer?.port, age: Pool.now() - opened)
     }
 }
 #endif

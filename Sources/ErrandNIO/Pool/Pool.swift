@@ -118,17 +118,19 @@ final class Pool: Sendable {
         let now = NIODeadline.now()
         let expired = state.withLock { state in
             state.alarm.rang()
-            var expired: [(exchange: Exchange, wait: WaitEnd, work: Machine.Work)] = []
+            var expired: [(exchange: Exchange, wait: WaitEnd, reason: WaitReason, work: Machine.Work)] = []
             while let first = state.waits.first, first.due <= now || !state.machine.isWaiting(first.element.ticket) {
                 state.waits.removeFirst()
-                guard let (exchange, work) = state.machine.withdraw(first.element.ticket) else { continue }
-                expired.append((exchange, first.element, work))
+                let ticket = first.element.ticket
+                let reason = state.reason(of: ticket)
+                guard let (exchange, work) = state.machine.withdraw(ticket) else { continue }
+                expired.append((exchange, first.element, reason, work))
             }
             setAlarm(&state)
             return expired
         }
-        for (exchange, wait, work) in expired {
-            exchange.resume(throwing: wait.failure(of: exchange))
+        for (exchange, wait, reason, work) in expired {
+            exchange.resume(throwing: explained(wait.failure(of: exchange), reason))
             perform(work)
         }
     }
@@ -176,7 +178,7 @@ final class Pool: Sendable {
     }
 
     private func shutDownFailure(_ origin: Origin) -> TransportError {
-        TransportError(.shutDown, phase: .connect, message: "\(origin)", request: nil, delivery: .notSent)
+        TransportError(.shutDown, phase: .connect, to: origin)
     }
 
     /// - Parameter exchange: the first attempt is made for it.
@@ -337,6 +339,12 @@ final class Pool: Sendable {
 }
 
 extension Pool.State {
+    fileprivate func reason(of ticket: Pool.Ticket) -> Pool.WaitReason {
+        let wait = machine.wait(of: ticket)
+        if case .attempt(let attempt) = wait { return (wait, attempts[attempt]) }
+        return (wait, nil)
+    }
+
     fileprivate mutating func takeClosed() -> [EventLoopPromise<Void>] {
         guard machine.isShutDown, open.isEmpty, attempts.isEmpty else { return [] }
         defer { closed = [] }

@@ -17,8 +17,8 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
 
     /// A waiter's place in the queue.
     struct Ticket: Sendable, Hashable {
-        fileprivate let key: Key
-        fileprivate let number: Int
+        let key: Key
+        let number: Int
 
         func isLater(than other: Ticket) -> Bool { number > other.number }
     }

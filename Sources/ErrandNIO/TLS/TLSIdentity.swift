@@ -29,11 +29,19 @@ struct TLSIdentity: Sendable {
         self.unchecked = TLSContext(unchecked)
     }
 
+    /// Loads the context for an origin, unless it is there already.
+    func load(for origin: Origin, on loop: any EventLoop) -> EventLoopFuture<Void> { context(for: origin, on: loop).map { _ in } }
+
+    private func context(for origin: Origin, on loop: any EventLoop) -> EventLoopFuture<NIOSSLContext> {
+        (isUnchecked(origin) ? unchecked : verifying).value(on: loop)
+    }
+
+    private func isUnchecked(_ origin: Origin) -> Bool { settings.trustsAnyCertificateForTesting.contains(origin.host) }
+
     /// Adds the handlers of TLS to a channel, as soon as the context is there.
     func prepare(_ channel: any Channel, for origin: Origin) -> EventLoopFuture<Void> {
-        let isUnchecked = settings.trustsAnyCertificateForTesting.contains(origin.host)
-        return (isUnchecked ? unchecked : verifying).value(on: channel.eventLoop).flatMapThrowing { context in
-            try addHandlers(to: channel.pipeline.syncOperations, context, for: origin, isUnchecked: isUnchecked)
+        context(for: origin, on: channel.eventLoop).flatMapThrowing { context in
+            try addHandlers(to: channel.pipeline.syncOperations, context, for: origin, isUnchecked: isUnchecked(origin))
         }
     }
 

@@ -10,7 +10,7 @@ enum FailureText {
         switch error {
         case let error as ChannelError:
             switch error {
-            case .connectTimeout: "the limit for connecting passed"
+            case .connectTimeout: "not in time"
             case .ioOnClosedChannel, .alreadyClosed, .outputClosed, .inputClosed: "the connection was closed already"
             case .eof: "connection closed by the server"
             case .writeHostUnreachable: "host unreachable"

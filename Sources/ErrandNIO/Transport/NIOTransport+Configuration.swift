@@ -3,17 +3,17 @@ public import ErrandCore
 public import NIOCore
 
 extension NIOTransport {
-    /// The settings of a transport.
+    /// The settings of a transport. ``NIOTransport/init(_:)`` throws ``UnusableSettingError`` for one outside its bounds.
     public struct Configuration: Sendable {
         /// The trusted certificates, the client's own certificate, pins and the versions of TLS. All of them are supported.
         public var tls = TLSSettings()
         /// The timeout of connecting, including the lookup of the host and TLS: 10 s by default; more than zero. A request's deadline also applies.
         public var connectTimeout: Duration = .seconds(10)
-        /// The time for which an unused connection is kept: 60 s by default. Zero: no connection is kept. A server may ask for less by its
-        /// `Keep-Alive` field.
+        /// The time for which an unused connection is kept: 60 s by default; at least zero. Zero: no connection is kept. A server may ask
+        /// for less by its `Keep-Alive` field.
         public var idleTimeout: Duration = .seconds(60)
-        /// The age at which a connection takes no further exchange; `nil` (the default): none. Zero: each connection takes one exchange.
-        /// Use it to follow changes of the DNS.
+        /// The age at which a connection takes no further exchange, at least zero; `nil` (the default): none. Zero: each connection takes one
+        /// exchange. Use it to follow changes of the DNS.
         public var maxConnectionAge: Duration?
         /// The number of connections to one origin at a time: 256 by default, at least 1. Further requests queue by their priority, then
         /// first in, first out.
@@ -52,16 +52,29 @@ extension NIOTransport {
         /// Creates settings with the default values.
         public init() {}
 
-        func check() {
-            precondition(connectTimeout > .zero, "connectTimeout must be more than zero (is \(connectTimeout))")
-            precondition(idleTimeout >= .zero, "idleTimeout must be at least zero (is \(idleTimeout))")
-            if let age = maxConnectionAge { precondition(age >= .zero, "maxConnectionAge must be at least zero (is \(age))") }
-            precondition(
-                maxConnectionsPerOrigin > 0, "maxConnectionsPerOrigin must be at least 1 (is \(maxConnectionsPerOrigin))")
-            precondition(maxConnections > 0, "maxConnections must be at least 1 (is \(maxConnections))")
+        func check() throws(UnusableSettingError) {
+            try Self.check("connectTimeout", connectTimeout, connectTimeout > .zero, "more than zero")
+            try Self.check("idleTimeout", idleTimeout, idleTimeout >= .zero, "at least zero")
+            if let age = maxConnectionAge { try Self.check("maxConnectionAge", age, age >= .zero, "at least zero") }
+            try Self.check("maxConnectionsPerOrigin", maxConnectionsPerOrigin, maxConnectionsPerOrigin >= 1, "at least 1")
+            try Self.check("maxConnections", maxConnections, maxConnections >= 1, "at least 1")
+            let (bytes, fields) = (responseLimits.headBytes, responseLimits.fieldCount)
+            try Self.check("responseLimits.headBytes", bytes, bytes >= 1, "at least 1")
+            try Self.check("responseLimits.fieldCount", fields, (1...65_534).contains(fields), "from 1 to 65534")
+            try checkAddresses()
         }
 
-        func checkAddresses() throws(UnusableSettingError) {
+        private static func check(
+            _ setting: String, _ value: Duration, _ isAllowed: Bool, _ bound: String
+        ) throws(UnusableSettingError) {
+            guard isAllowed else { throw UnusableSettingError(setting, "it must be \(bound) (is \(value.inWords))") }
+        }
+
+        private static func check(_ setting: String, _ value: Int, _ isAllowed: Bool, _ bound: String) throws(UnusableSettingError) {
+            guard isAllowed else { throw UnusableSettingError(setting, "it must be \(bound) (is \(value))") }
+        }
+
+        private func checkAddresses() throws(UnusableSettingError) {
             guard let unixSocketPath else { return }
             guard !unixSocketPath.isEmpty else { throw UnusableSettingError("unixSocketPath", "it is empty") }
             do {
@@ -80,11 +93,15 @@ extension NIOTransport {
 
 /// A setting of a transport can't be used. It is thrown when the transport is created.
 ///
-/// The description names the setting: `the setting unixSocketPath can't be used: it is empty`.
+/// The description names the setting, its bound and its value:
+///
+/// ```
+/// the setting maxConnections can't be used: it must be at least 1 (is 0)
+/// ```
 public struct UnusableSettingError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
     /// The name of the setting.
     public let setting: String
-    /// Why it can't be used.
+    /// Why it can't be used, with the bound and the value where there is a bound.
     public let reason: String
 
     init(_ setting: String, _ reason: String) { (self.setting, self.reason) = (setting, reason) }

@@ -29,14 +29,14 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringC
 
     /// Creates a transport.
     ///
-    /// - Throws: ``ErrandCore/TLSSettingsError`` for certificates and keys that can't be read; ``UnusableSettingError``.
+    /// - Throws: ``UnusableSettingError`` for a setting outside its bounds, such as a `maxConnections` of 0;
+    ///   ``ErrandCore/TLSSettingsError`` for certificates and keys that can't be read.
     public init(_ configuration: Configuration) throws {
-        try configuration.checkAddresses()
+        try configuration.check()
         self.init(configuration, tls: try TLSIdentity(configuration.tls))
     }
 
     private init(_ configuration: Configuration, tls: TLSIdentity) {
-        configuration.check()
         let group = configuration.eventLoopGroup ?? MultiThreadedEventLoopGroup.singleton
         owner = TransportOwner(Pool(configuration, Connector(settings: configuration, tls: tls), on: group))
         executors = group.makeIterator().map { EventLoopExecutor($0) }
@@ -101,7 +101,7 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringC
     ///   - origin: see ``ErrandCore/Origin``.
     ///   - count: the number of idle connections to have; 1 by default. Zero and less do nothing.
     /// - Throws: ``ErrandCore/TransportError`` without a request, if a connection that this call opens fails, or the transport was shut
-    ///   down; `CancellationError`. What was opened before stays open.
+    ///   down: its description begins with the origin; `CancellationError`. What was opened before stays open.
     public func preconnect(to origin: Origin, count: Int = 1) async throws {
         try Task.checkCancellation()
         try await owner.pool.preconnect(to: origin, count: count)

@@ -5,8 +5,8 @@ public import Metrics
 extension MetricsMiddleware.ConnectionCount {
     /// Counts the connections of `source` to one origin.
     public init(_ source: some ConnectionSource, of origin: Origin) {
-        let connections = source.openConnections.filter { $0.authority == origin.authority }
-        let active = connections.count { $0.exchanges > 0 }
+        let connections = source.openConnections.filter { $0.isOpen(to: origin) }
+        let active = connections.count { !$0.isIdle }
         self.init(active: active, idle: connections.count - active)
     }
 }

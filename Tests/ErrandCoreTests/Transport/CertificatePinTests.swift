@@ -56,6 +56,37 @@ import Testing
         #expect(error?.description.contains("RFC 7469, section 2.4") == true)
     }
 
+    @Test(arguments: [
+        ("https://a.example", #"a pattern has no scheme; write "a.example""#),
+        ("a.example:443", #"a pattern has no port; write "a.example""#),
+        ("*.a.example:443", #"a pattern has no port; write "*.a.example""#),
+        ("https://a.example:443/x", #"a pattern has no scheme, port or path; write "a.example""#),
+        ("https://a.example/", #"a pattern has no scheme or path; write "a.example""#),
+        ("[::1]:443", #"a pattern has no port; write "[::1]""#), ("https://[::1]", #"a pattern has no scheme; write "[::1]""#),
+    ])
+    func aURLIsNoPatternAndTheErrorSaysWhatIsOne(pattern: String, message: String) {
+        let error = #expect(throws: TLSSettingsError.self) { try CertificatePins([pattern: [Self.first, Self.second]]) }
+        #expect(error?.reason == .invalidPattern)
+        #expect(error?.message == message)
+    }
+
+    @Test func thePinsOfCurlAreNamedInTheFormToWrite() {
+        let hashes = [Self.first, Self.second].map { $0.dropFirst("sha256/".count) }
+        func message(_ pin: String) -> String? {
+            #expect(throws: TLSSettingsError.self) { try CertificatePins(["a.example": [pin]]) }?.message
+        }
+        let form = "two slashes are the form of curl; write"
+        #expect(message("sha256//\(hashes[0])") == "\(form) \"\(Self.first)\" (RFC 7469, section 2.4)")
+        let both = message("sha256//\(hashes[0]);sha256//\(hashes[1])")
+        #expect(both == "\(form) \"\(Self.first)\", \"\(Self.second)\" (RFC 7469, section 2.4)")
+    }
+
+    @Test func aHashMayBeginWithASlash() throws {
+        let slash = "sha256//" + Self.first.dropFirst("sha256/".count + 1)
+        let pins = try CertificatePins(["a.example": [slash, Self.second]])
+        #expect(pins.pins(for: "a.example").contains(slash))
+    }
+
     @Test(arguments: [[], [first], [first, first]])
     func aBackupPinIsRequired(pins: [String]) {
         let error = #expect(throws: TLSSettingsError.self) { try CertificatePins(["*.A.example": pins]) }

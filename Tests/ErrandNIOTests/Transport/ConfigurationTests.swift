@@ -1,25 +1,40 @@
 #if NIO
+import ErrandCore
 import ErrandNIO
 import Testing
 
-#if !os(iOS) && !os(tvOS) && !os(watchOS) && !os(visionOS)
 @Suite(.timeLimit(.minutes(5))) struct NIOConfigurationTests {
-    @Test func negativeTimesAreRefused() async {
-        let idle = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            var configuration = NIOTransport.Configuration()
-            configuration.idleTimeout = .seconds(-1)
-            _ = try NIOTransport(configuration)
-        }
-        let text = String(decoding: idle?.standardErrorContent ?? [], as: UTF8.self)
-        #expect(text.contains("idleTimeout must be at least zero (is -1.0 seconds)"))
-        let age = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            var configuration = NIOTransport.Configuration()
-            configuration.maxConnectionAge = .seconds(-1)
-            _ = try NIOTransport(configuration)
-        }
-        let ageText = String(decoding: age?.standardErrorContent ?? [], as: UTF8.self)
-        #expect(ageText.contains("maxConnectionAge must be at least zero (is -1.0 seconds)"))
+    private static let refusals: [(@Sendable (inout NIOTransport.Configuration) -> Void, setting: String, reason: String)] = [
+        ({ $0.connectTimeout = .zero }, "connectTimeout", "it must be more than zero (is 0 s)"),
+        ({ $0.connectTimeout = .seconds(-1) }, "connectTimeout", "it must be more than zero (is -1 s)"),
+        ({ $0.idleTimeout = .seconds(-1) }, "idleTimeout", "it must be at least zero (is -1 s)"),
+        ({ $0.maxConnectionAge = .milliseconds(-5) }, "maxConnectionAge", "it must be at least zero (is -5 ms)"),
+        ({ $0.maxConnectionsPerOrigin = 0 }, "maxConnectionsPerOrigin", "it must be at least 1 (is 0)"),
+        ({ $0.maxConnections = -3 }, "maxConnections", "it must be at least 1 (is -3)"),
+        ({ $0.responseLimits.headBytes = 0 }, "responseLimits.headBytes", "it must be at least 1 (is 0)"),
+        ({ $0.responseLimits.fieldCount = 0 }, "responseLimits.fieldCount", "it must be from 1 to 65534 (is 0)"),
+        ({ $0.responseLimits.fieldCount = 65_535 }, "responseLimits.fieldCount", "it must be from 1 to 65534 (is 65535)"),
+    ]
+
+    @Test(arguments: refusals.indices) func aSettingOutsideItsBoundsIsRefused(_ index: Int) {
+        let (configure, setting, reason) = Self.refusals[index]
+        var configuration = NIOTransport.Configuration()
+        configure(&configuration)
+        let refused = configuration
+        let error = #expect(throws: UnusableSettingError.self) { try NIOTransport(refused) }
+        #expect(error?.setting == setting)
+        #expect(error?.reason == reason)
+        #expect(error?.description == "the setting \(setting) can't be used: \(reason)")
+    }
+
+    @Test func theBoundsThemselvesAreAllowed() throws {
+        var configuration = NIOTransport.Configuration()
+        (configuration.connectTimeout, configuration.idleTimeout, configuration.maxConnectionAge) = (.nanoseconds(1), .zero, .zero)
+        (configuration.maxConnectionsPerOrigin, configuration.maxConnections) = (1, 1)
+        (configuration.responseLimits.headBytes, configuration.responseLimits.fieldCount) = (1, 65_534)
+        _ = try NIOTransport(configuration)
+        // The default settings need no try.
+        _ = NIOTransport()
     }
 }
-#endif
 #endif

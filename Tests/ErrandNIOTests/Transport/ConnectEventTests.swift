@@ -165,9 +165,9 @@ extension NIOTransportTests {
             }
         }
 
-        @Test func aRefusalByAllAddressesIsSaidOnce() async throws {
+        @Test func aRefusalNamesEachAddressWithItsReason() async throws {
             let port = try LoopbackPorts.refused()
-            let resolver = StubResolver("127.0.0.1", "127.0.0.2", "127.0.0.3")
+            let resolver = StubResolver("127.0.0.1", "127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.5", "127.0.0.6")
             try await withNIO {
                 $0.resolver = resolver
             } _: { transport in
@@ -175,7 +175,8 @@ extension NIOTransportTests {
                 #expect(events.kinds == "dnsStart dnsEnd connectStart connectEnd end")
                 let error = events.error as? TransportError
                 #expect(error?.code == .cannotConnect)
-                #expect(error?.message == "connection refused")
+                let shown = (1...4).map { "127.0.0.\($0):\(port): connection refused, " }.joined()
+                #expect(error?.message == shown + "and 2 more")
             }
             #expect(resolver.discarded.value == ["x.example"])
         }

@@ -113,7 +113,7 @@ extension NIOTransportTests {
             } _: { transport in
                 let error = await failure(transport, url)
                 #expect(error?.code == .cannotConnect)
-                #expect(error?.message == "address not available on this machine (from 192.0.2.77)")
+                #expect(error?.message == "127.0.0.1:\(server.port): address not available on this machine (from 192.0.2.77)")
             }
             try await withNIO {
                 $0.resolver = StubResolver("::1")

@@ -18,6 +18,13 @@ extension NIOTransportTests {
             try await withNIO { transport in
                 try await transport.preconnect(to: server.url("/any?path"), count: 2)
                 #expect(transport.openConnections.map(\.exchangesStarted) == [0, 0])
+                let connection = try #require(transport.openConnections.first)
+                #expect(connection.scheme == "http" && connection.authority == "127.0.0.1:\(server.port)")
+                #expect(connection.peerAddress == "127.0.0.1" && connection.peerPort == server.port)
+                #expect(connection.isIdle)
+                let age = connection.age ?? .zero
+                let later = transport.openConnections.first?.age ?? .zero
+                #expect(age > .zero && later > age)
                 try await transport.preconnect(to: try Origin(server.url("")), count: 2)
                 try await transport.preconnect(to: server.url())
                 try await transport.preconnect(to: server.url(), count: 0)
@@ -50,7 +57,9 @@ extension NIOTransportTests {
                 #expect(error?.code == .cannotConnect)
                 #expect(error?.phase == .connect)
                 #expect(error?.request == nil)
-                #expect(error?.description.contains("http://127.0.0.1:\(port)") == true)
+                let reason = "cannot connect: 127.0.0.1:\(port): connection refused"
+                #expect(error?.description == "http://127.0.0.1:\(port): \(reason) (not sent)")
+                #expect(error?.localizedDescription == "Could not connect to the server 127.0.0.1:\(port).")
                 #expect(error?.delivery == .notSent)
                 await #expect(throws: InvalidURLError.self) { try await transport.preconnect(to: "no URL") }
             }

@@ -51,6 +51,15 @@ import Testing
         #expect(metrics.level("http.client.open_connections", idle) == 0)
     }
 
+    @Test func aConnectionOfAnotherSchemeIsNotCounted() {
+        func connection(_ number: Int, _ scheme: String?) -> OpenConnection {
+            OpenConnection(number: number, authority: "a.example", exchanges: 0, exchangesStarted: 1, scheme: scheme)
+        }
+        transport.open.withLock { $0 = [connection(1, "http"), connection(2, "https"), connection(3, nil)] }
+        let secure = MetricsMiddleware.ConnectionCount(transport, of: "https://a.example")
+        #expect(secure == MetricsMiddleware.ConnectionCount(active: 0, idle: 2))
+    }
+
     @Test func theSchemeIsThereOnDemand() {
         _ = transport.metrics(factory: metrics, attributes: .urlScheme)
         transport.close("https://a.example", after: .seconds(1))

@@ -1,0 +1,43 @@
+/// A connection of a transport, as it was when the transport was asked.
+///
+/// ```swift
+/// for connection in transport.openConnections where connection.isIdle {
+///     print("\(connection.authority ?? "unused") at \(connection.peerAddress ?? "an unknown address")")
+/// }
+/// ```
+public struct OpenConnection: Sendable, Hashable {
+    /// The number, as in ``ConnectionInfo``.
+    public let number: Int
+    /// The scheme of the requests on it, `http` or `https`; `nil` where it is not known.
+    public let scheme: String?
+    /// The host and the port, as the requests on it name them; `nil` before the first, if the transport learns it then.
+    public let authority: String?
+    /// The IP address of the server or proxy; `nil` where it is not known, and for a Unix domain socket.
+    public let peerAddress: String?
+    /// The port of the server or proxy; `nil` where it is not known, and for a Unix domain socket.
+    public let peerPort: Int?
+    /// The number of exchanges in progress on it; 0 on an idle one.
+    public let exchanges: Int
+    /// The number of exchanges that have begun on it so far.
+    public let exchangesStarted: Int
+    /// The time since it was opened, which ends with the TLS handshake, if there is one; `nil` where it is not known.
+    public let age: Duration?
+
+    /// Whether no exchange uses it.
+    public var isIdle: Bool { exchanges == 0 }
+
+    /// Creates a value. For transports; see the property of the same name for each parameter.
+    public init(
+        number: Int, authority: String?, exchanges: Int, exchangesStarted: Int, scheme: String? = nil, peerAddress: String? = nil,
+        peerPort: Int? = nil, age: Duration? = nil
+    ) {
+        (self.number, self.scheme, self.authority) = (number, scheme, authority)
+        (self.peerAddress, self.peerPort) = (peerAddress, peerPort)
+        (self.exchanges, self.exchangesStarted, self.age) = (exchanges, exchangesStarted, age)
+    }
+
+    /// Whether the requests on it have this origin. A scheme that is not known counts as the same.
+    package func isOpen(to origin: Origin) -> Bool {
+        authority == origin.authority && (scheme == nil || scheme == origin.scheme)
+    }
+}

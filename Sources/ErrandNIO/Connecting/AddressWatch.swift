@@ -1,0 +1,19 @@
+#if NIO
+internal import NIOCore
+
+/// Notes the address that a channel connects to, and why that has failed. Then it leaves the pipeline.
+final class AddressWatch: ChannelOutboundHandler, RemovableChannelHandler {
+    typealias OutboundIn = ByteBuffer
+
+    private let attempt: ConnectAttempt
+
+    init(_ attempt: ConnectAttempt) { self.attempt = attempt }
+
+    func connect(context: ChannelHandlerContext, to address: SocketAddress, promise: EventLoopPromise<Void>?) {
+        attempt.tries(address)
+        promise?.futureResult.whenFailure { [attempt] error in attempt.failed(address, because: error) }
+        context.connect(to: address, promise: promise)
+        context.pipeline.syncOperations.removeHandler(self, promise: nil)
+    }
+}
+#endif
