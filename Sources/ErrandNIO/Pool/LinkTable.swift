@@ -64,6 +64,8 @@ struct LinkTable<Key: Hashable & Sendable, Link: AnyObject & Sendable>: Sendable
     /// How many connections take no further exchange, and still have some.
     private(set) var drainingCount = 0
 
+    var count: Int { slots.count }
+
     subscript(slot: Int) -> Entry {
         get { entries[slot] }
         _modify { yield &entries[slot] }
