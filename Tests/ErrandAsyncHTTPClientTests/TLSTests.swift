@@ -45,7 +45,8 @@ extension AsyncHTTPClientTransportTests {
                     $0.tls.extraRootsPEMFiles = [nginx.certificates.authority]
                 } _: { transport in
                     let failure = try await expectRefusal(by: transport, url: nginx.url("/", listener, host: host))
-                    #expect(failure.message == Self.refusal(of: listener, for: host, by: tested), "\(host)")
+                    // The transport over SwiftNIO says more at the end, with the address.
+                    #expect(failure.message.hasPrefix(Self.refusal(of: listener, for: host, by: tested)), "\(host)")
                 }
             }
         }
@@ -110,7 +111,8 @@ extension AsyncHTTPClientTransportTests {
             defer { server.stop() }
             try await tested.run { transport in
                 let failure = try await expectRefusal(by: transport, url: server.url(scheme: "https"))
-                #expect(failure.message == "the other side does not speak TLS; the URL of a plain port begins with http://")
+                let reason = "the other side does not speak TLS; the URL of a plain port begins with http://"
+                #expect(failure.message.hasPrefix(reason))
             }
         }
 
