@@ -19,6 +19,16 @@ func require<Value>(_ value: Value?, sourceLocation: SourceLocation = #_sourceLo
     try #require(value, sourceLocation: sourceLocation)
 }
 
+extension RawServer {
+    /// Responds `ok` to each request: at once, or as soon as `mayAnswer` is true.
+    static func ok(when mayAnswer: Watched<Bool>? = nil) throws -> RawServer {
+        try answering { connection, _, _ in
+            try mayAnswer?.waitBlocking { $0 }
+            try connection.respond(body: Data("ok".utf8))
+        }
+    }
+}
+
 /// Calls `body` with a transport, and shuts it down.
 func withNIO<Result>(
     _ configure: (inout NIOTransport.Configuration) throws -> Void = { _ in }, _ body: (NIOTransport) async throws -> Result

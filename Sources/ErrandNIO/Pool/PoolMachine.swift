@@ -11,7 +11,7 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         var connections: Int
         /// The time for which an unused connection is kept; zero: none is.
         var idleTime: Duration
-        /// The age at which a connection takes no further exchange; `nil`: there is none.
+        /// The age at which a connection takes no further exchange; `nil` if there is none.
         var age: Duration?
     }
 

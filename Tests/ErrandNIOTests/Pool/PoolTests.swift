@@ -9,10 +9,7 @@ extension NIOTransportTests {
     @Suite(.timeLimit(.minutes(5))) struct PoolTests {
         @Test func eachDeadlineEndsItsOwnWait() async throws {
             let isOpen = Watched(false)
-            let server = try RawServer.answering { connection, _, _ in
-                while !isOpen.value { connection.pause(milliseconds: 5) }
-                try connection.respond(body: Data("ok".utf8))
-            }
+            let server = try RawServer.ok(when: isOpen)
             defer { server.stop() }
             try await withNIO {
                 $0.maxConnectionsPerOrigin = 1
@@ -41,7 +38,7 @@ extension NIOTransportTests {
 
         /// Twenty tasks use the one connection without a pause. Another origin would wait until its deadline.
         @Test func aBusyOriginLetsAnotherIn() async throws {
-            let (busy, other) = (try okServer(), try okServer())
+            let (busy, other) = (try RawServer.ok(), try RawServer.ok())
             defer {
                 busy.stop()
                 other.stop()
@@ -109,10 +106,6 @@ extension NIOTransportTests {
                 transport.observeClosedConnections(as: "test") { _ in }
                 #expect(isGone.value)
             }
-        }
-
-        private func okServer() throws -> RawServer {
-            try RawServer.answering { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
         }
     }
 }

@@ -7,16 +7,9 @@ import Testing
 extension NIOTransportTests {
     /// What ends a wait for a connection, and what is left of it.
     @Suite(.timeLimit(.minutes(5))) struct WaitingTests {
-        private func okServer() throws -> RawServer {
-            try RawServer.answering { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
-        }
-
         @Test func theEarlierOfDeadlineAndLimitEndsTheWait() async throws {
             let isOpen = Watched(false)
-            let server = try RawServer.answering { connection, _, _ in
-                while !isOpen.value { connection.pause(milliseconds: 5) }
-                try connection.respond(body: Data("ok".utf8))
-            }
+            let server = try RawServer.ok(when: isOpen)
             defer { server.stop() }
             try await withNIO {
                 $0.maxConnectionsPerOrigin = 1
@@ -38,7 +31,7 @@ extension NIOTransportTests {
         }
 
         @Test func aRequestWhoseDeadlineHasPassedIsNotSentOverAKeptConnection() async throws {
-            let server = try okServer()
+            let server = try RawServer.ok()
             defer { server.stop() }
             try await withNIO { transport in
                 let request = try Request(.get, url: server.url())
@@ -51,7 +44,7 @@ extension NIOTransportTests {
         }
 
         @Test func aConnectionCountsTheExchangesThatHaveEnded() async throws {
-            let server = try okServer()
+            let server = try RawServer.ok()
             defer { server.stop() }
             try await withNIO { transport in
                 for _ in 0..<2 { _ = try await transport.send(Request(.get, url: server.url())).body.collect() }
@@ -62,7 +55,7 @@ extension NIOTransportTests {
 
         /// The one connection that is allowed is being opened for nobody when a request to another origin comes.
         @Test func aConnectionThatNobodyUsesMakesRoomWhenItArrives() async throws {
-            let (unused, wanted) = (try okServer(), try okServer())
+            let (unused, wanted) = (try RawServer.ok(), try RawServer.ok())
             defer {
                 unused.stop()
                 wanted.stop()

@@ -35,12 +35,8 @@ extension NIOTransportTests {
             return (words.joined(separator: " "), sink.events, failure)
         }
 
-        private func okServer() throws -> RawServer {
-            try RawServer.answering { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
-        }
-
         @Test func aNewConnectionHasItsStepsAndAReusedOneHasNone() async throws {
-            let server = try okServer()
+            let server = try RawServer.ok()
             defer { server.stop() }
             let resolver = StubResolver("127.0.0.1")
             try await withNIO {
@@ -61,7 +57,7 @@ extension NIOTransportTests {
         }
 
         @Test func anAddressIsNotLookedUp() async throws {
-            let server = try okServer()
+            let server = try RawServer.ok()
             defer { server.stop() }
             let resolver = StubResolver()
             try await withNIO {
@@ -112,10 +108,7 @@ extension NIOTransportTests {
 
         @Test func aLookupEndsWhenAnotherConnectionIsFreeEarlier() async throws {
             let mayAnswer = Watched(false)
-            let server = try RawServer.answering { connection, _, _ in
-                try mayAnswer.waitBlocking { $0 }
-                try connection.respond(body: Data("ok".utf8))
-            }
+            let server = try RawServer.ok(when: mayAnswer)
             defer { server.stop() }
             let lookups = Watched(0)
             let resolver = StubResolver { _ in
@@ -201,7 +194,7 @@ extension NIOTransportTests {
         }
 
         @Test func aProfileHasThePhasesOfConnecting() async throws {
-            let server = try okServer()
+            let server = try RawServer.ok()
             defer { server.stop() }
             try await withNIO {
                 $0.resolver = StubResolver { _ in
@@ -239,10 +232,7 @@ extension NIOTransportTests {
 
         @Test func theTimeInTheQueueIsAPhaseOfItsOwn() async throws {
             let mayAnswer = Watched(false)
-            let server = try RawServer.answering { connection, _, _ in
-                try mayAnswer.waitBlocking { $0 }
-                try connection.respond(body: Data("ok".utf8))
-            }
+            let server = try RawServer.ok(when: mayAnswer)
             defer { server.stop() }
             try await withNIO {
                 $0.maxConnectionsPerOrigin = 1

@@ -233,10 +233,7 @@ extension NIOTransportTests {
 
         @Test func aWaiterThatIsCancelledLeavesTheQueue() async throws {
             let mayAnswer = Watched(false)
-            let server = try RawServer.answering { connection, _, _ in
-                try mayAnswer.waitBlocking { $0 }
-                try connection.respond(body: Data("ok".utf8))
-            }
+            let server = try RawServer.ok(when: mayAnswer)
             defer { server.stop() }
             try await withNIO {
                 $0.maxConnectionsPerOrigin = 1
