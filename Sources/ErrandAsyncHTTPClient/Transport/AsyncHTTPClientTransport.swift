@@ -32,6 +32,7 @@ public struct AsyncHTTPClientTransport: HTTPTransport, ConnectionSource, CustomS
     /// - Throws: ``/ErrandCore/TLSSettingsError`` for certificates and keys that can't be read, and for certificate pins, which AsyncHTTPClient
     ///   does not support.
     public init(_ configuration: Configuration) throws {
+        try configuration.checkProxy()
         self.init(configuration, tls: try configuration.tls.nioConfiguration())
     }
 

@@ -27,6 +27,15 @@ final class ConnectAttempt: Sendable {
         events?.enter(step)
     }
 
+    /// A proxy is asked for a tunnel, which is a part of connecting.
+    func enterTunnel(through proxy: String) { state.withLock { $0.progress.tunnel = proxy } }
+
+    /// The tunnel is open.
+    func leaveTunnel(_ step: ConnectStep?) {
+        state.withLock { $0.progress.tunnel = nil }
+        enter(step)
+    }
+
     /// In which step it is, and with which addresses, to end a message with: `, during the TLS handshake with 192.0.2.1:443`.
     var progress: String { state.withLock { $0.progress.text } }
 
