@@ -41,6 +41,40 @@ extension NIOTransportTests {
                 }
             }
         }
+
+        /// By CONNECT, with TLS to the origin. A proxy that reads requests changes messages.
+        @Test(
+            .enabled(if: Stand.squid.isHere, Comment(rawValue: Stand.squid.missing)), arguments: TransportBehavior.all(excluding: leftOut))
+        func conformsThroughATunnel(to behavior: TransportBehavior) async throws {
+            let folder = try TestFolder("authority")
+            let authority = try TestAuthority()
+            try authority.writeCertificate(toPath: folder.file("authority.pem"))
+            let check = behavior.prepared()
+            let port = try Stand.squid.port()
+            try await withMockServer(serving: check.stubs, .tls(try authority.certificate(), protocols: [.http1])) { server in
+                try await withNIO {
+                    $0.tls.extraRootsPEMFiles = [folder.file("authority.pem")]
+                    $0.proxy = .all(.http(host: "127.0.0.1", port: port))
+                } _: { transport in
+                    try await check(TransportUnderTest(transport, at: server.url(""), middleware: [.redirect: { $0.redirect() }]))
+                }
+            }
+        }
+
+        @Test(
+            .enabled(if: Stand.microsocks.isHere, Comment(rawValue: Stand.microsocks.missing)),
+            arguments: TransportBehavior.all(excluding: leftOut))
+        func conformsThroughSOCKS(to behavior: TransportBehavior) async throws {
+            let check = behavior.prepared()
+            let port = try Stand.microsocks.port()
+            try await withMockServer(serving: check.stubs) { server in
+                try await withNIO {
+                    $0.proxy = .all(.socks5(host: "127.0.0.1", port: port, credentials: ("joe", "pw")))
+                } _: { transport in
+                    try await check(TransportUnderTest(transport, at: server.url(""), middleware: [.redirect: { $0.redirect() }]))
+                }
+            }
+        }
     }
 }
 #endif
