@@ -37,7 +37,9 @@ public struct AuthenticationChallenge: Sendable, Hashable, CustomStringConvertib
     public func isScheme(_ name: String) -> Bool { scheme.lowercased() == name.lowercased() }
 
     /// The scheme, and the names of the parameters.
-    public var description: String { ([scheme] + [parameters.map(\.name).joined(separator: ", ")].filter { !$0.isEmpty }).joined(separator: " ") }
+    public var description: String {
+        ([scheme] + [parameters.map(\.name).joined(separator: ", ")].filter { !$0.isEmpty }).joined(separator: " ")
+    }
 
     /// Reads the values of all fields `WWW-Authenticate` or `Proxy-Authenticate` of a response.
     ///

@@ -80,7 +80,10 @@ final class TunnelHandler: ChannelInboundHandler, RemovableChannelHandler {
         switch state {
         case .waiting, .talking:
             let isOfTLS = FailureText.isOfTLS(error)
-            fail(ProxyFailure("\(shown): \(FailureText.of(error))", isOfTLS ? .tls : .cannotConnect, underlying: error), context)
+            fail(
+                ProxyFailure(
+                    "\(shown): \(FailureText.of(error))", isOfTLS ? .tls : .cannotConnect,
+                    underlying: (error as? HandshakeFailure)?.underlying ?? error), context)
         case .open: context.fireErrorCaught(error)
         case .failed: break
         }

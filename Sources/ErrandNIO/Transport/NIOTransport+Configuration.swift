@@ -53,9 +53,9 @@ extension NIOTransport {
         /// configuration.proxy = .all(.http(host: "proxy.example", port: 3128, credentials: (user: "me", password: password)))
         /// ```
         ///
-        /// Requests with TLS and upgrades go through a tunnel (CONNECT, [RFC 9110, section
-        /// 9.3.6](https://www.rfc-editor.org/rfc/rfc9110#section-9.3.6); SOCKS 5, [RFC 1928](https://www.rfc-editor.org/rfc/rfc1928)), and
-        /// TLS is with the origin. Other requests go to an HTTP proxy with their whole URL
+        /// Requests with TLS, and upgrades, go through a tunnel, and TLS is with the origin (CONNECT,
+        /// [RFC 9110, section 9.3.6](https://www.rfc-editor.org/rfc/rfc9110#section-9.3.6); SOCKS 5,
+        /// [RFC 1928](https://www.rfc-editor.org/rfc/rfc1928)). Other requests go to an HTTP proxy with their whole URL
         /// ([RFC 9112, section 3.2.2](https://www.rfc-editor.org/rfc/rfc9112#section-3.2.2)). The proxy resolves the names of origins.
         /// ``connectTimeout`` includes the tunnel; events report it as a part of connecting, and the proxy as the peer. A connection through a
         /// proxy is used for one origin alone, and ``maxConnectionsPerOrigin`` applies.

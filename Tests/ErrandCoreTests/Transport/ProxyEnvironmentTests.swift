@@ -1,4 +1,5 @@
 import ErrandCore
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct ProxyEnvironmentTests {
@@ -15,7 +16,8 @@ import Testing
         ("https://proxy.example:443", "HTTPS proxy.example:443"), ("http://proxy.example:443", "HTTP proxy.example:443"),
         ("socks5h://127.0.0.1", "SOCKS 5 127.0.0.1:1080"), ("socks5://[2001:db8::1]:9", "SOCKS 5 [2001:db8::1]:9"),
         ("http://joe:pw@proxy.example:1", "HTTP proxy.example:1 joe:pw"), ("http://joe@proxy.example:1", "HTTP proxy.example:1 joe:"),
-        ("joe:p%40w%3A@proxy.example:1", "HTTP proxy.example:1 joe:p@w:"), ("http://joe:a@b@proxy.example:1", "HTTP proxy.example:1 joe:a@b"),
+        ("joe:p%40w%3A@proxy.example:1", "HTTP proxy.example:1 joe:p@w:"),
+        ("http://joe:a@b@proxy.example:1", "HTTP proxy.example:1 joe:a@b"),
         ("http://joe:a:b@proxy.example:1", "HTTP proxy.example:1 joe:a:b"),
     ])
     func aURLIsRead(_ url: String, _ expected: String) throws { #expect(Self.shown(try ProxySettings(url)) == expected) }
@@ -62,7 +64,7 @@ import Testing
     @Test(arguments: variables.indices) func theVariablesChooseAProxy(_ index: Int) throws {
         let (variables, http, https) = Self.variables[index]
         let policy = try ProxyPolicy.environment(variables)
-        let (first, second) = (policy.proxy(for: try Origin("http://o.example")), policy.proxy(for: try Origin("https://o.example")))
+        let (first, second) = (policy.proxy(for: "http://o.example"), policy.proxy(for: "https://o.example"))
         #expect((first.map { "\($0)" } ?? "none") == http)
         #expect((second.map { "\($0)" } ?? "none") == https)
     }
@@ -89,7 +91,8 @@ import Testing
     }
 
     @Test(arguments: [
-        "10.0.0.0/33", "10.0.0.0/", "10.0.0.0/x", "a.example/8", "::/129", "a.example:0", "a.example:x", "a*.example", "a b,c..d", "[::1", "**",
+        "10.0.0.0/33", "10.0.0.0/", "10.0.0.0/x", "a.example/8", "::/129", "a.example:0", "a.example:x", "a*.example", "a b,c..d", "[::1",
+        "**",
     ])
     func anInvalidPartIsRefused(_ list: String) {
         let error = #expect(throws: ProxySettingsError.self) { try ProxyPolicy.environment(["NO_PROXY": list]) }
@@ -104,7 +107,10 @@ import Testing
         let policies = [ProxyPolicy.none, .all(proxy), try .environment(["all_proxy": "joe:hunter2@p.example:1"]), .each { _ in proxy }]
         #expect(
             policies.map { "\($0)" }
-                == ["none", "all through p.example:1", "by the environment: http through p.example:1, https through p.example:1", "by origin"])
+                == [
+                    "none", "all through p.example:1", "by the environment: http through p.example:1, https through p.example:1",
+                    "by origin",
+                ])
         for policy in policies {
             var dumped = ""
             dump(policy, to: &dumped)
@@ -115,8 +121,8 @@ import Testing
     @Test func aClosureChoosesByOrigin() throws {
         let proxy = ProxySettings.socks5(host: "p.example")
         let policy = ProxyPolicy.each { $0.host == "a.example" ? proxy : nil }
-        #expect(policy.proxy(for: try Origin("http://a.example")) == proxy)
-        #expect(policy.proxy(for: try Origin("http://b.example")) == nil)
+        #expect(policy.proxy(for: "http://a.example") == proxy)
+        #expect(policy.proxy(for: "http://b.example") == nil)
     }
 
     @Test func authenticatorsAreEqualIfOneIsACopyOfTheOther() {

@@ -14,10 +14,14 @@ import Testing
         (#"Basic realm="a b""#, "Basic realm=a b"), (#"basic REALM=x"#, "basic realm=x"), ("Negotiate", "Negotiate"),
         ("Negotiate YWJj==", "Negotiate YWJj=="), ("NTLM a-._~+/9=, Basic realm=r", "NTLM a-._~+/9=; Basic realm=r"),
         ("Negotiate, Basic realm=r", "Negotiate; Basic realm=r"), ("A, B ,, C", "A; B; C"),
-        (#"Digest realm="r", nonce="a,b", qop="auth,auth-int", Basic realm="r""#, "Digest realm=r nonce=a,b qop=auth,auth-int; Basic realm=r"),
+        (
+            #"Digest realm="r", nonce="a,b", qop="auth,auth-int", Basic realm="r""#,
+            "Digest realm=r nonce=a,b qop=auth,auth-int; Basic realm=r"
+        ),
         (#"X a = 1 , b= "2\"\\" ,, c=3"#, #"X a=1 b=2"\ c=3"#), (#"X a="", b=c"#, "X a= b=c"), ("X a=b, Y", "X a=b; Y"),
         // What is not valid is left out, and what comes after it.
-        ("", ""), (" , ,", ""), (#"Basic realm="r"#, ""), (#"Basic realm="r\"#, ""), ("Basic realm=", "Basic realm="), ("A, B c=d e=f, C", "A"),
+        ("", ""), (" , ,", ""), (#"Basic realm="r"#, ""), (#"Basic realm="r\"#, ""), ("Basic realm=", "Basic realm="),
+        ("A, B c=d e=f, C", "A"),
         (#"A, B c="d"e, C"#, "A"), ("A, B=c", "A"), ("A, \u{e9}", "A"), ("Basic realm=a, Digest a=1, A=2, X", "Basic realm=a; X"),
         (#"A b="c", @"#, "A b=c"),
     ])

@@ -53,7 +53,9 @@ extension NIOTransportTests {
 
         @Test(arguments: kinds) func aCertificateIsCheckedThroughTheTunnel(kind: String) async throws {
             try await withProxy(try Self.proxy(kind)) { stack, nginx in
-                for (listener, host) in [(NginxServer.Listener.selfSigned, "localhost"), (.wrongHost, "localhost"), (.wrongHost, "127.0.0.1")] {
+                for (listener, host) in [
+                    (NginxServer.Listener.selfSigned, "localhost"), (.wrongHost, "localhost"), (.wrongHost, "127.0.0.1"),
+                ] {
                     let error = try await transportError { try await stack.send(Request(.get, url: nginx.url("/", listener, host: host))) }
                     #expect(error.code == .tls && error.delivery == .notSent, "\(error)")
                     #expect(!error.message.contains("proxy"), "\(error)")
