@@ -8,27 +8,40 @@ struct Connector: Sendable {
     let settings: NIOTransport.Configuration
     let tls: TLSIdentity
 
-    /// Completes ``ConnectAttempt/ready``.
-    func connect(to route: Route, number: Int, for pool: Pool, _ attempt: ConnectAttempt, on loop: any EventLoop) {
+    /// Opens a connection, and completes ``ConnectAttempt/ready``.
+    ///
+    /// - Parameter whenComplete: called on `loop`, with the connection before anything is received over it.
+    func connect(
+        to route: Route, number: Int, for pool: Pool, _ attempt: ConnectAttempt, on loop: any EventLoop,
+        whenComplete: @escaping @Sendable (Result<Connection, any Error>) -> Void
+    ) {
         let ready = attempt.ready
+        let peer = route.peer
+        let address = try? IPAddress(peer.bareHost)
         // The limit for connecting includes the lookup, the tunnel through a proxy, and TLS.
         let timer = loop.scheduleTask(in: settings.connectTimeout.timeAmount) {
             ready.fail(ConnectTimeoutError(progress: attempt.progress))
             attempt.cancel()
         }
-        ready.futureResult.whenComplete { _ in
+        // First: the connection may be open, and lost again, before this thread goes on.
+        ready.futureResult.whenComplete { result in
             timer.cancel()
             attempt.enter(nil)
+            // Addresses that could not be reached are asked for again.
+            if settings.unixSocketPath == nil, address == nil, case .failure(let error) = result, !(error is CancellationError) {
+                settings.resolver.discardAddresses(of: peer.bareHost, port: peer.effectivePort)
+            }
+            whenComplete(result)
         }
         if let path = settings.unixSocketPath {
             whenLoaded(attempt, route, on: loop) {
                 let bootstrap = bootstrap(to: route, number: number, for: pool, attempt, on: loop)
                 follow(attempt, route, ready) { bootstrap.connect(unixDomainSocketPath: path) }
             }
-        } else if let address = try? IPAddress(route.peer.bareHost) {
+        } else if let address {
             whenLoaded(attempt, route, on: loop) { open([address], to: route, number: number, for: pool, attempt, on: loop) }
         } else {
-            attempt.lookUp(route.peer, with: settings.resolver, on: loop).whenComplete { result in
+            attempt.lookUp(peer, with: settings.resolver, on: loop).whenComplete { result in
                 switch result {
                 case .success(let addresses):
                     whenLoaded(attempt, route, on: loop) { open(addresses, to: route, number: number, for: pool, attempt, on: loop) }
