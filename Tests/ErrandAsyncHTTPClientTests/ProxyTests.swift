@@ -20,7 +20,8 @@ extension AsyncHTTPClientTransportTests {
 
         @Test func whatAsyncHTTPClientDoesNotSupportIsRefused() {
             for (proxy, what) in [
-                (ProxySettings.https(host: "p"), "proxies over TLS"), (.socks5(host: "p", credentials: ("joe", "pw")), "passwords for SOCKS 5"),
+                (ProxySettings.https(host: "p"), "proxies over TLS"),
+                (.socks5(host: "p", credentials: ("joe", "pw")), "passwords for SOCKS 5"),
                 (.http(host: "p", port: 1).authenticated(by: ProxyAuthenticator { _ in nil }), "an authenticator for proxies"),
             ] {
                 var configuration = AsyncHTTPClientTransport.Configuration()
