@@ -22,6 +22,8 @@ final class ConnectAttempt: Sendable {
 
     init(_ ready: EventLoopPromise<Connection>, for exchange: Exchange?) { (self.ready, events) = (ready, exchange?.events) }
 
+    var isCancelled: Bool { state.withLock(\.isCancelled) }
+
     func enter(_ step: ConnectStep?) {
         state.withLock { $0.progress.step = step ?? $0.progress.step }
         events?.enter(step)

@@ -52,10 +52,14 @@ struct Connector: Sendable {
     }
 
     /// Calls `connect` when what TLS needs is loaded: at once after the first connection, and without TLS.
+    ///
+    /// It is called on the event loop. Elsewhere, a connection might have failed before anybody waits for it, and the reason would be lost.
     private func whenLoaded(
         _ attempt: ConnectAttempt, _ route: Route, on loop: any EventLoop, _ connect: @escaping @Sendable () -> Void
     ) {
-        guard route.isSecure || route.peer.scheme == "https" else { return connect() }
+        guard route.isSecure || route.peer.scheme == "https" else {
+            return loop.inEventLoop ? connect() : loop.execute { if !attempt.isCancelled { connect() } }
+        }
         attempt.load { tls.load(for: route, on: loop) }.whenComplete { result in
             switch result {
             case .success: connect()
