@@ -246,6 +246,7 @@ import Testing
         #expect(work.close.map(\.name) == ["old"])
         #expect(work.connect.map(\.key) == ["c"])
         #expect(machine.total == 2)
+        #expect(Set(machine.groups.keys) == ["b", "c"], "an origin without connections and waiters is forgotten")
     }
 
     @Test func whoeverWaitsForRoomGetsItFromAnyOrigin() throws {
