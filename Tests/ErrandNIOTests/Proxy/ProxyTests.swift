@@ -290,6 +290,28 @@ extension NIOTransportTests {
             #expect(proxy.counts.value.accepted == (closes ? 2 : 1))
         }
 
+        /// The proxy resolves the names of origins.
+        @Test(arguments: ["http", "https"]) func onlyTheNameOfTheProxyIsLookedUp(scheme: String) async throws {
+            let socks = try RawServer { connection in
+                _ = try connection.read(exactly: 3)
+                try connection.write([5, 0])
+                _ = try connection.read(exactly: 4 + 1 + 9 + 2)
+                try connection.write([5, 4])
+            }
+            defer { socks.stop() }
+            let resolver = StubResolver("127.0.0.1")
+            try await withNIO {
+                $0.proxy = .all(.socks5(host: "proxy.test", port: socks.port))
+                $0.resolver = resolver
+            } _: { transport in
+                let url = "\(scheme)://a.invalid:81/"
+                let error = try await transportError { try await transport.send(Request(.get, url: url).within(.seconds(10))) }
+                #expect(error.code == .proxy)
+                #expect(error.message.hasSuffix("did not connect to a.invalid:81: host unreachable (SOCKS reply 4)"), "\(error)")
+            }
+            #expect(resolver.asked.value == ["proxy.test:\(socks.port)"])
+        }
+
         // MARK: - Choices
 
         @Test func aClosureChoosesAndTheOthersAreDirect() async throws {
