@@ -34,7 +34,8 @@ final class ConnectAttempt: Sendable {
 
     /// The tunnel is open.
     func leaveTunnel(_ step: ConnectStep?) {
-        state.withLock { $0.progress.tunnel = nil }
+        // The other side of TLS is not the peer, which is the proxy.
+        state.withLock { ($0.progress.tunnel, $0.progress.peer) = (nil, nil) }
         enter(step)
     }
 
@@ -47,6 +48,14 @@ final class ConnectAttempt: Sendable {
         state.withLock { $0.progress.addresses.fail(address, error) }
     }
     func connected(to address: SocketAddress?) { state.withLock { $0.progress.peer = address } }
+    func connects(toUnixSocket path: String) { state.withLock { $0.progress.unixSocketPath = path } }
+
+    /// Adds to the failure of a handshake with whom it was: `, during the TLS handshake with 192.0.2.1:443`.
+    func explained(_ error: any Error) -> any Error {
+        if error is CancellationError || error is ConnectTimeoutError || error is ProxyFailure { return error }
+        let during = state.withLock { $0.progress.step == .tls ? $0.progress.text : nil }
+        return during.map { HandshakeFailure(error, during: $0) } ?? error
+    }
 
     /// Returns false if the attempt was cancelled.
     func add(_ channel: any Channel) -> Bool {

@@ -31,9 +31,10 @@ struct Connector: Sendable {
             if settings.unixSocketPath == nil, address == nil, case .failure(let error) = result, !(error is CancellationError) {
                 settings.resolver.discardAddresses(of: peer.bareHost, port: peer.effectivePort)
             }
-            whenComplete(result)
+            whenComplete(result.mapError { attempt.explained($0) })
         }
         if let path = settings.unixSocketPath {
+            attempt.connects(toUnixSocket: path)
             whenLoaded(attempt, route, on: loop) {
                 let bootstrap = bootstrap(to: route, number: number, for: pool, attempt, on: loop)
                 follow(attempt, route, ready) { bootstrap.connect(unixDomainSocketPath: path) }

@@ -359,8 +359,7 @@ final class Pool: Sendable {
 extension Pool.State {
     fileprivate func reason(of ticket: Pool.Ticket) -> Pool.WaitReason {
         let wait = machine.wait(of: ticket)
-        if case .attempt(let attempt) = wait { return (wait, attempts[attempt]) }
-        return (wait, nil)
+        return (wait, wait?.knownAttempt.flatMap { attempts[$0] })
     }
 
     fileprivate mutating func takeClosed() -> [EventLoopPromise<Void>] {

@@ -117,7 +117,9 @@ struct TLSIdentity: Sendable {
         let start = try? pipeline.handler(type: ConnectionStart.self)
         try pipeline.addHandler(tls, position: start.map { .before($0) } ?? .last)
         let address = side == .addressInTunnel && !isUnchecked ? try? IPAddress(origin.bareHost) : nil
-        let watch = HandshakeWatch(tls, of: origin, name: isUnchecked ? nil : name, address: address, pins: pins, chain: chain)
+        let watch = HandshakeWatch(
+            tls, of: origin, name: isUnchecked ? nil : name, address: address, pins: pins, chain: chain,
+            minimumVersion: settings.minimumVersion)
         try pipeline.addHandler(watch, position: .after(tls))
     }
 }
