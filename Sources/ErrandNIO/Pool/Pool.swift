@@ -131,7 +131,7 @@ final class Pool: Sendable {
                 let ticket = first.element.ticket
                 let reason = state.reason(of: ticket)
                 // Since a connection is opened for it, another wait has begun.
-                if !first.element.isConnecting, reason.attempt != nil { continue }
+                if !first.element.isConnecting, case .attempt? = reason.wait { continue }
                 guard let (exchange, work) = state.machine.withdraw(ticket) else { continue }
                 expired.append((exchange, first.element, reason, work))
             }
