@@ -41,6 +41,42 @@ extension NIOTransportTests {
                 }
             }
         }
+
+        static let leftOutInTunnels = ["DroppedUnread": "TLS closes after 5 s: its end comes after what nobody reads"]
+
+        /// By CONNECT, with TLS to the origin. A proxy that reads requests changes messages. The certificate is not checked, which takes
+        /// the reading of the system's own.
+        @Test(
+            .enabled(if: Stand.squid.isHere, Comment(rawValue: Stand.squid.missing)),
+            arguments: TransportBehavior.all(excluding: leftOut.merging(leftOutInTunnels) { $1 }))
+        func conformsThroughATunnel(to behavior: TransportBehavior) async throws {
+            let certificate = try TestAuthority().certificate()
+            let check = behavior.prepared()
+            let port = try Stand.squid.port()
+            try await withMockServer(serving: check.stubs, .tls(certificate, protocols: [.http1])) { server in
+                try await withNIO {
+                    $0.tls.trustsAnyCertificateForTesting = .loopback
+                    $0.proxy = .all(.http(host: "127.0.0.1", port: port))
+                } _: { transport in
+                    try await check(TransportUnderTest(transport, at: server.url(""), middleware: [.redirect: { $0.redirect() }]))
+                }
+            }
+        }
+
+        @Test(
+            .enabled(if: Stand.microsocks.isHere, Comment(rawValue: Stand.microsocks.missing)),
+            arguments: TransportBehavior.all(excluding: leftOut))
+        func conformsThroughSOCKS(to behavior: TransportBehavior) async throws {
+            let check = behavior.prepared()
+            let port = try Stand.microsocks.port()
+            try await withMockServer(serving: check.stubs) { server in
+                try await withNIO {
+                    $0.proxy = .all(.socks5(host: "127.0.0.1", port: port, credentials: ("joe", "pw")))
+                } _: { transport in
+                    try await check(TransportUnderTest(transport, at: server.url(""), middleware: [.redirect: { $0.redirect() }]))
+                }
+            }
+        }
     }
 }
 #endif

@@ -11,7 +11,7 @@ final class ConnectionStart: ChannelDuplexHandler, RemovableChannelHandler {
     typealias OutboundOut = ByteBuffer
 
     private let number: Int
-    private let origin: Origin
+    private let route: Route
     private let pool: Pool
     private let isSecure: Bool
     private var context: ChannelHandlerContext?
@@ -22,8 +22,8 @@ final class ConnectionStart: ChannelDuplexHandler, RemovableChannelHandler {
     /// Why the channel closes.
     private var failure: (any Error)?
 
-    init(_ number: Int, to origin: Origin, of pool: Pool, isSecure: Bool) {
-        (self.number, self.origin, self.pool, self.isSecure) = (number, origin, pool, isSecure)
+    init(_ number: Int, to route: Route, of pool: Pool, isSecure: Bool) {
+        (self.number, self.route, self.pool, self.isSecure) = (number, route, pool, isSecure)
     }
 
     /// Completes `promise` with the connection when it can take an exchange.
@@ -90,7 +90,7 @@ final class ConnectionStart: ChannelDuplexHandler, RemovableChannelHandler {
         }
         ready = nil
         pipeline.removeHandler(context: context, promise: nil)
-        let connection = Connection(number, to: origin, channel, version: "1.1", handler)
+        let connection = Connection(number, to: route, channel, version: "1.1", handler)
         handler.connection = connection
         promise.succeed(connection)
         // The first exchange has begun, if one waited.

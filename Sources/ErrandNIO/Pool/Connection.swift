@@ -6,7 +6,7 @@ internal import Synchronization
 /// An open connection, which any thread may use.
 final class Connection: Sendable {
     let number: Int
-    let origin: Origin
+    let route: Route
     let channel: any Channel
     let loop: any EventLoop
     /// When it was opened, in the time of ``Pool/now()``.
@@ -21,14 +21,15 @@ final class Connection: Sendable {
     private static let oneBegun: UInt64 = 1 << 24
 
     /// Must be called on the channel's event loop.
-    init(_ number: Int, to origin: Origin, _ channel: any Channel, version: String, _ handler: any ExchangeHandler) {
-        (self.number, self.origin, self.channel, loop) = (number, origin, channel, channel.eventLoop)
+    init(_ number: Int, to route: Route, _ channel: any Channel, version: String, _ handler: any ExchangeHandler) {
+        (self.number, self.route, self.channel, loop) = (number, route, channel, channel.eventLoop)
         self.version = version
         opened = Pool.now()
         peer = channel.remoteAddress.flatMap { peer in peer.ipAddress.flatMap { address in peer.port.map { (address, $0) } } }
         self.handler = NIOLoopBound(handler, eventLoop: channel.eventLoop)
     }
 
+    var origin: Origin { route.origin }
     var loopID: ObjectIdentifier { ObjectIdentifier(loop) }
 
     // MARK: - What the exchange asks for

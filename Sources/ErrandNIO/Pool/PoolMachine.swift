@@ -3,7 +3,7 @@ internal import ErrandCore
 
 /// Decides which connection each exchange uses: a value without locks, channels and clocks.
 ///
-/// Each event is a method that returns what to do about it. `Key` is an origin, `Waiter` an exchange that waits for a connection, `Link` a
+/// Each event is a method that returns what to do about it. `Key` is a route to an origin, `Waiter` an exchange that waits for a connection, `Link` a
 /// connection, which takes one exchange at a time (HTTP/1.1) or several, each on a stream of its own (HTTP/2).
 struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject & Sendable>: Sendable {
     struct Limits: Sendable {

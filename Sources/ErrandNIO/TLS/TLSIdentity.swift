@@ -5,13 +5,27 @@ internal import NIOSSL
 
 /// What a transport needs for its handshakes: the settings, and the contexts that are made of them.
 ///
-/// All connections of a transport have the same settings, and a connection belongs to one origin. Therefore the pool's key needs no part
+/// All connections of a transport have the same settings, and a connection belongs to one route. Therefore the pool's key needs no part
 /// for them.
 struct TLSIdentity: Sendable {
     private let settings: TLSSettings
     private let verifying: TLSContext
     /// For the hosts whose certificates are not checked.
     private let unchecked: TLSContext
+    /// The same two for proxies, to which no certificate of the client is presented.
+    private let verifyingProxies: TLSContext
+    private let uncheckedProxies: TLSContext
+    /// For ``Side/addressInTunnel``: it checks the chain, and not the host.
+    private let verifyingChains: TLSContext
+
+    /// The other side of a handshake.
+    private enum Side {
+        case origin
+        case proxy
+        /// An origin whose host is an address, through a tunnel. NIOSSL compares the certificate with the address of the connection, which
+        /// is the proxy's.
+        case addressInTunnel
+    }
 
     /// With the default settings.
     init() { self.init(TLSSettings(), TLSSettings().baseConfiguration) }
@@ -27,26 +41,65 @@ struct TLSIdentity: Sendable {
         var unchecked = configuration
         unchecked.certificateVerification = .none
         self.unchecked = TLSContext(unchecked)
+        var proxies = configuration
+        (proxies.certificateChain, proxies.privateKey, proxies.applicationProtocols) = ([], nil, ["http/1.1"])
+        verifyingProxies = TLSContext(proxies)
+        proxies.certificateVerification = .none
+        uncheckedProxies = TLSContext(proxies)
+        var chains = configuration
+        chains.certificateVerification = .noHostnameVerification
+        verifyingChains = TLSContext(chains)
     }
 
-    /// Loads the context for an origin, unless it is there already.
-    func load(for origin: Origin, on loop: any EventLoop) -> EventLoopFuture<Void> { context(for: origin, on: loop).map { _ in } }
+    /// Loads the contexts for the origin and for the proxy, unless they are there already.
+    func load(for route: Route, on loop: any EventLoop) -> EventLoopFuture<Void> {
+        var contexts: [EventLoopFuture<Void>] = []
+        if route.origin.scheme == "https" { contexts.append(context(for: route.origin, side(of: route), on: loop).map { _ in }) }
+        if let proxy = route.proxy, proxy.address.scheme == "https" {
+            contexts.append(context(for: proxy.address, .proxy, on: loop).map { _ in })
+        }
+        return .andAllSucceed(contexts, on: loop)
+    }
 
-    private func context(for origin: Origin, on loop: any EventLoop) -> EventLoopFuture<NIOSSLContext> {
-        (isUnchecked(origin) ? unchecked : verifying).value(on: loop)
+    private func context(for origin: Origin, _ side: Side, on loop: any EventLoop) -> EventLoopFuture<NIOSSLContext> {
+        let isUnchecked = isUnchecked(origin)
+        let context =
+            switch side {
+            case .origin: isUnchecked ? unchecked : verifying
+            case .proxy: isUnchecked ? uncheckedProxies : verifyingProxies
+            case .addressInTunnel: isUnchecked ? unchecked : verifyingChains
+            }
+        return context.value(on: loop)
+    }
+
+    private func side(of route: Route) -> Side {
+        route.isTunnel && (try? IPAddress(route.origin.bareHost)) != nil ? .addressInTunnel : .origin
     }
 
     private func isUnchecked(_ origin: Origin) -> Bool { settings.trustsAnyCertificateForTesting.contains(origin.host) }
 
-    /// Adds the handlers of TLS to a channel, as soon as the context is there.
-    func prepare(_ channel: any Channel, for origin: Origin) -> EventLoopFuture<Void> {
-        context(for: origin, on: channel.eventLoop).flatMapThrowing { context in
-            try addHandlers(to: channel.pipeline.syncOperations, context, for: origin, isUnchecked: isUnchecked(origin))
+    /// Adds the handlers of TLS with the other side of a channel, the origin or the proxy, if there is TLS.
+    func prepare(_ channel: any Channel, for route: Route) -> EventLoopFuture<Void> {
+        guard route.peer.scheme == "https" else { return channel.eventLoop.makeSucceededVoidFuture() }
+        return prepare(channel, for: route.peer, route.proxy == nil ? .origin : .proxy)
+    }
+
+    /// Adds the handlers of TLS with the origin to a channel whose tunnel is open.
+    func prepareTunnel(_ channel: any Channel, for route: Route) -> EventLoopFuture<Void> {
+        prepare(channel, for: route.origin, side(of: route))
+    }
+
+    /// Adds the handlers of TLS to a channel, as soon as the context is there: before the handler that waits for the handshake, if it is
+    /// there already.
+    private func prepare(_ channel: any Channel, for origin: Origin, _ side: Side) -> EventLoopFuture<Void> {
+        context(for: origin, side, on: channel.eventLoop).flatMapThrowing { context in
+            try addHandlers(to: channel.pipeline.syncOperations, context, for: origin, side, isUnchecked: isUnchecked(origin))
         }
     }
 
     private func addHandlers(
-        to pipeline: ChannelPipeline.SynchronousOperations, _ context: NIOSSLContext, for origin: Origin, isUnchecked: Bool
+        to pipeline: ChannelPipeline.SynchronousOperations, _ context: NIOSSLContext, for origin: Origin, _ side: Side,
+        isUnchecked: Bool
     ) throws {
         // An address is no name for SNI (RFC 6066, section 3); the certificate is then checked for the address of the server.
         let isAddress = (try? SocketAddress(ipAddress: origin.bareHost, port: 0)) != nil
@@ -61,10 +114,13 @@ struct TLSIdentity: Sendable {
             tls = try followed.handler(NIOSSLClientHandler.self, context, name)
             chain = followed
         }
-        try pipeline.addHandler(tls)
-        try pipeline.addHandler(
-            HandshakeWatch(
-                tls, of: origin, name: isUnchecked ? nil : name, pins: pins, chain: chain, minimumVersion: settings.minimumVersion))
+        let start = try? pipeline.handler(type: ConnectionStart.self)
+        try pipeline.addHandler(tls, position: start.map { .before($0) } ?? .last)
+        let address = side == .addressInTunnel && !isUnchecked ? try? IPAddress(origin.bareHost) : nil
+        let watch = HandshakeWatch(
+            tls, of: origin, name: isUnchecked ? nil : name, address: address, pins: pins, chain: chain,
+            minimumVersion: settings.minimumVersion)
+        try pipeline.addHandler(watch, position: .after(tls))
     }
 }
 

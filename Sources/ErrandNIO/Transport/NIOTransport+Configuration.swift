@@ -46,6 +46,23 @@ extension NIOTransport {
         /// The path of the Unix domain socket that every connection goes to, whatever the origin of its requests; `nil` (the default): TCP.
         /// At least 1 and at most 103 bytes.
         public var unixSocketPath: String?
+        /// Which requests go through which proxy; ``ErrandCore/ProxyPolicy/none`` by default: the environment is read only if it is asked
+        /// for, by `try .environment()`. Not with ``unixSocketPath``.
+        ///
+        /// ```swift
+        /// configuration.proxy = .all(.http(host: "proxy.example", port: 3128, credentials: (user: "me", password: password)))
+        /// ```
+        ///
+        /// Requests with TLS, and upgrades, go through a tunnel, and TLS is with the origin (CONNECT,
+        /// [RFC 9110, section 9.3.6](https://www.rfc-editor.org/rfc/rfc9110#section-9.3.6); SOCKS 5,
+        /// [RFC 1928](https://www.rfc-editor.org/rfc/rfc1928)). Other requests go to an HTTP proxy with their whole URL
+        /// ([RFC 9112, section 3.2.2](https://www.rfc-editor.org/rfc/rfc9112#section-3.2.2)). The proxy resolves the names of origins.
+        /// ``connectTimeout`` includes the tunnel; events report it as a part of connecting, and the proxy as the peer. A connection through a
+        /// proxy is used for one origin alone, and ``maxConnectionsPerOrigin`` applies.
+        ///
+        /// A request whose proxy refuses the tunnel, or the credentials (407), fails with the code `proxy`; the message has the status of the
+        /// proxy. A field `Proxy-Authorization` of a request goes only to a proxy that reads the request, and never through a tunnel.
+        public var proxy = ProxyPolicy.none
         /// The event loops, which must run until the transport is shut down; `nil` (the default): those that all of the process shares, one for each core.
         public var eventLoopGroup: (any EventLoopGroup)?
 
@@ -75,6 +92,13 @@ extension NIOTransport {
         }
 
         private func checkAddresses() throws(UnusableSettingError) {
+            if let proxy = proxy.onlyProxy {
+                do {
+                    _ = try proxy.address()
+                } catch {
+                    throw UnusableSettingError("proxy", error.reason)
+                }
+            }
             guard let unixSocketPath else { return }
             guard !unixSocketPath.isEmpty else { throw UnusableSettingError("unixSocketPath", "it is empty") }
             guard !unixSocketPath.utf8.contains(0) else {
@@ -85,6 +109,9 @@ extension NIOTransport {
             } catch {
                 throw UnusableSettingError(
                     "unixSocketPath", "'\(unixSocketPath.shownSafely())' has \(unixSocketPath.utf8.count) bytes; at most 103 are possible")
+            }
+            guard proxy.isNone else {
+                throw UnusableSettingError("proxy", "connections to a Unix domain socket go through no proxy; set only one of both")
             }
             guard localAddress == nil else {
                 throw UnusableSettingError(

@@ -67,7 +67,7 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringC
     /// - Throws: ``ErrandCore/TransportError``; `CancellationError`.
     public func send(_ request: Request) async throws -> Response {
         guard let origin = request.origin else { throw InvalidURLError(request.head.path ?? "", .missingHost) }
-        let exchange = Exchange(request, to: origin, owner: owner)
+        let exchange = Exchange(request, to: try route(of: request, to: origin), owner: owner)
         if let problem = exchange.upgrade?.problem(of: request) {
             throw exchange.failure(.invalidRequest, phase: .request, message: problem, delivery: .notSent)
         }
@@ -87,6 +87,15 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringC
         }
     }
 
+    private func route(of request: Request, to origin: Origin) throws(TransportError) -> Route {
+        do throws(ProxySettingsError) {
+            return try owner.pool.route(to: origin, needsTunnel: request.options.upgrade != nil)
+        } catch {
+            throw TransportError(
+                .proxy, phase: .request, message: "\(error)", underlying: error, request: request, delivery: .notSent)
+        }
+    }
+
     /// Opens connections to an origin before they are needed, so that the first requests don't wait for them.
     ///
     /// ```swift
@@ -102,9 +111,10 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringC
     ///   - count: the number of idle connections to have; 1 by default. Zero and less do nothing.
     /// - Throws: ``ErrandCore/TransportError`` without a request, if a connection that this call opens fails, or the transport was shut
     ///   down: its description begins with the origin; `CancellationError`. What was opened before stays open.
+    ///   ``ErrandCore/ProxySettingsError`` for a proxy that can't be used, which a closure has chosen.
     public func preconnect(to origin: Origin, count: Int = 1) async throws {
         try Task.checkCancellation()
-        try await owner.pool.preconnect(to: origin, count: count)
+        try await owner.pool.preconnect(to: owner.pool.route(to: origin), count: count)
     }
 
     /// Opens connections to the origin of a URL before they are needed.

@@ -1,0 +1,47 @@
+#if NIO
+internal import ErrandCore
+
+/// The way of an exchange to its origin: the key of the pool. An exchange uses only connections of its own route.
+///
+/// Through an HTTP proxy, too, each origin has connections of its own, although one could carry requests without TLS to all of them
+/// ([RFC 9112, section 9.3](https://www.rfc-editor.org/rfc/rfc9112#section-9.3)): a response that is out of step can't reach another origin,
+/// and limits and gauges mean the same with a proxy and without.
+struct Route: Sendable, Hashable {
+    let origin: Origin
+    /// `nil`: the connection is direct.
+    let proxy: ProxyServer?
+    /// Whether the proxy passes bytes on, and knows nothing of requests: after CONNECT, and by SOCKS.
+    let isTunnel: Bool
+
+    /// A direct route.
+    init(_ origin: Origin) { (self.origin, proxy, isTunnel) = (origin, nil, false) }
+
+    /// - Parameter needsTunnel: whether a tunnel is needed although the origin has no TLS: for an upgrade, which a proxy would not pass on.
+    init(_ origin: Origin, through proxy: ProxyServer, needsTunnel: Bool) {
+        (self.origin, self.proxy) = (origin, proxy)
+        isTunnel = needsTunnel || origin.scheme == "https" || proxy.settings.kind == .socks5
+    }
+
+    /// Whether the proxy reads the requests, which have a target in absolute form
+    /// ([RFC 9112, section 3.2.2](https://www.rfc-editor.org/rfc/rfc9112#section-3.2.2)).
+    var isForwarded: Bool { proxy != nil && !isTunnel }
+    var form: RequestEncoder.TargetForm { isForwarded ? .absolute : .origin }
+    /// Where the connection goes.
+    var peer: Origin { proxy?.address ?? origin }
+    /// Whether what the exchanges write is encrypted on the connection.
+    var isSecure: Bool { isForwarded ? peer.scheme == "https" : origin.scheme == "https" }
+    /// Host and port of the origin, always with the port: what a tunnel goes to.
+    var target: String { "\(origin.host):\(origin.effectivePort)" }
+}
+
+extension Pool {
+    /// Returns the way to an origin.
+    ///
+    /// - Throws: ``ErrandCore/ProxySettingsError`` for a proxy that a closure has chosen, whose settings can't be used.
+    func route(to origin: Origin, needsTunnel: Bool = false) throws(ProxySettingsError) -> Route {
+        if settings.proxy.isNone { return Route(origin) }
+        guard let proxy = settings.proxy.proxy(for: origin) else { return Route(origin) }
+        return Route(origin, through: try proxies.server(proxy), needsTunnel: needsTunnel)
+    }
+}
+#endif
