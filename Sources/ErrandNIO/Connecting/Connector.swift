@@ -9,8 +9,8 @@ struct Connector: Sendable {
     let tls: TLSIdentity
 
     /// Completes ``ConnectAttempt/ready``.
-    func connect(to origin: Origin, number: Int, for pool: Pool, _ attempt: ConnectAttempt, on loop: any EventLoop) {
-        let ready = attempt.ready
+    func connect(to key: ConnectionKey, number: Int, for pool: Pool, _ attempt: ConnectAttempt, on loop: any EventLoop) {
+        let (ready, origin) = (attempt.ready, key.origin)
         // The limit for connecting includes the lookup and TLS.
         let timer = loop.scheduleTask(in: settings.connectTimeout.timeAmount) {
             ready.fail(ConnectTimeoutError(progress: attempt.progress))
@@ -21,17 +21,17 @@ struct Connector: Sendable {
             attempt.enter(nil)
         }
         if let path = settings.unixSocketPath {
-            whenLoaded(attempt, origin, on: loop) {
-                let bootstrap = bootstrap(to: origin, number: number, for: pool, attempt, on: loop)
+            whenLoaded(attempt, key, on: loop) {
+                let bootstrap = bootstrap(to: key, number: number, for: pool, attempt, on: loop)
                 follow(attempt, origin) { bootstrap.connect(unixDomainSocketPath: path) }
             }
         } else if let address = try? IPAddress(origin.bareHost) {
-            whenLoaded(attempt, origin, on: loop) { open([address], to: origin, number: number, for: pool, attempt, on: loop) }
+            whenLoaded(attempt, key, on: loop) { open([address], to: key, number: number, for: pool, attempt, on: loop) }
         } else {
             attempt.lookUp(origin, with: settings.resolver, on: loop).whenComplete { result in
                 switch result {
                 case .success(let addresses):
-                    whenLoaded(attempt, origin, on: loop) { open(addresses, to: origin, number: number, for: pool, attempt, on: loop) }
+                    whenLoaded(attempt, key, on: loop) { open(addresses, to: key, number: number, for: pool, attempt, on: loop) }
                 case .failure(let error): ready.fail(error)
                 }
             }
@@ -40,10 +40,10 @@ struct Connector: Sendable {
 
     /// Calls `connect` when what TLS needs is loaded: at once after the first connection, and for `http`.
     private func whenLoaded(
-        _ attempt: ConnectAttempt, _ origin: Origin, on loop: any EventLoop, _ connect: @escaping @Sendable () -> Void
+        _ attempt: ConnectAttempt, _ key: ConnectionKey, on loop: any EventLoop, _ connect: @escaping @Sendable () -> Void
     ) {
-        guard origin.scheme == "https" else { return connect() }
-        attempt.load { tls.load(for: origin, on: loop) }.whenComplete { result in
+        guard key.origin.scheme == "https" else { return connect() }
+        attempt.load { tls.load(for: key, on: loop) }.whenComplete { result in
             switch result {
             case .success: connect()
             case .failure(let error): attempt.ready.fail(error)
@@ -53,21 +53,22 @@ struct Connector: Sendable {
 
     /// Connects to one of several addresses.
     private func open(
-        _ addresses: [IPAddress], to origin: Origin, number: Int, for pool: Pool, _ attempt: ConnectAttempt, on loop: any EventLoop
+        _ addresses: [IPAddress], to key: ConnectionKey, number: Int, for pool: Pool, _ attempt: ConnectAttempt, on loop: any EventLoop
     ) {
         let known: KnownAddresses
         do {
-            known = try KnownAddresses(addresses, from: settings.localAddress, of: origin, on: loop)
+            known = try KnownAddresses(addresses, from: settings.localAddress, of: key.origin, on: loop)
         } catch {
             return attempt.ready.fail(error)
         }
-        var bootstrap = bootstrap(to: origin, number: number, for: pool, attempt, on: loop).resolver(known)
+        var bootstrap = bootstrap(to: key, number: number, for: pool, attempt, on: loop).resolver(known)
         if let local = known.local { bootstrap = bootstrap.bind(to: local) }
+        let origin = key.origin
         follow(attempt, origin) { bootstrap.connect(host: origin.bareHost, port: origin.effectivePort) }
     }
 
     private func bootstrap(
-        to origin: Origin, number: Int, for pool: Pool, _ attempt: ConnectAttempt, on loop: any EventLoop
+        to key: ConnectionKey, number: Int, for pool: Pool, _ attempt: ConnectAttempt, on loop: any EventLoop
     ) -> ClientBootstrap {
         ClientBootstrap(group: loop)
             .connectTimeout(settings.connectTimeout.timeAmount)
@@ -78,11 +79,11 @@ struct Connector: Sendable {
             // Large uploads are written in large batches.
             .channelOption(.writeBufferWaterMark, value: .init(low: 128 * 1024, high: 512 * 1024))
             .channelInitializer { channel in
-                let isSecure = origin.scheme == "https"
-                let secured = isSecure ? tls.prepare(channel, for: origin) : channel.eventLoop.makeSucceededVoidFuture()
+                let isSecure = key.origin.scheme == "https"
+                let secured = isSecure ? tls.prepare(channel, for: key) : channel.eventLoop.makeSucceededVoidFuture()
                 return secured.flatMapThrowing {
                     guard attempt.add(channel) else { throw CancellationError() }
-                    let start = ConnectionStart(number, to: origin, of: pool, isSecure: isSecure)
+                    let start = ConnectionStart(number, to: key, of: pool, isSecure: isSecure)
                     try channel.pipeline.syncOperations.addHandlers(AddressWatch(attempt), start)
                 }
             }

@@ -8,7 +8,7 @@ internal import Synchronization
 ///
 /// ``PoolMachine`` decides under the one lock; what it decides is done after the lock is released.
 final class Pool: Sendable {
-    typealias Machine = PoolMachine<Origin, Exchange, Connection>
+    typealias Machine = PoolMachine<ConnectionKey, Exchange, Connection>
     typealias Ticket = Machine.Ticket
 
     fileprivate struct State: Sendable {
@@ -71,7 +71,7 @@ final class Pool: Sendable {
         let now = Self.now()
         let lease = state.withLock { state in
             let lease = state.machine.lease(
-                exchange, for: exchange.origin, lane: lane, on: loop.map { ObjectIdentifier($0) }, isFresh: isFresh, at: now)
+                exchange, for: exchange.key, lane: lane, on: loop.map { ObjectIdentifier($0) }, isFresh: isFresh, at: now)
             if case .wait(let ticket, let work) = lease, let end = exchange.waitEnd(ticket, isConnecting: !work.connect.isEmpty) {
                 limitWait(end.wait, until: end.due, &state)
             }
@@ -141,7 +141,7 @@ final class Pool: Sendable {
     func preconnect(to origin: Origin, count: Int) async throws {
         let loop = currentLoop
         let (isShutDown, promises) = state.withLock { state in
-            let attempts = state.machine.preconnect(count, for: origin, at: Self.now())
+            let attempts = state.machine.preconnect(count, for: ConnectionKey(origin), at: Self.now())
             let promises = attempts.map { ($0, group.next().makePromise(of: Void.self)) }
             for (attempt, promise) in promises { state.preconnects[attempt] = promise }
             return (state.machine.isShutDown, promises)
@@ -171,7 +171,7 @@ final class Pool: Sendable {
     private func finishPreconnect(_ attempt: Machine.Attempt, _ error: (any Error)? = nil) {
         guard let promise = state.withLock({ $0.preconnects.removeValue(forKey: attempt) }) else { return }
         if let error {
-            promise.fail(ConnectFailure(error, settings).failure(of: attempt.key))
+            promise.fail(ConnectFailure(error, settings).failure(of: attempt.key.origin))
         } else {
             promise.succeed()
         }
@@ -204,7 +204,7 @@ final class Pool: Sendable {
         made.attempt.ready.futureResult.whenComplete { result in
             switch result {
             case .success(let connection):
-                self.arrived(attempt, made.attempt, connection)
+                self.arrived(attempt, made.attempt, connection, streams: connection.streams)
                 self.finishPreconnect(attempt)
             case .failure(let error):
                 self.failed(attempt) { ConnectFailure(error, self.settings).failure(of: $0) }
@@ -216,7 +216,7 @@ final class Pool: Sendable {
     }
 
     /// - Parameter streams: how many exchanges the connection takes at a time.
-    private func arrived(_ attempt: Machine.Attempt, _ made: ConnectAttempt, _ connection: Connection, streams: Int = 1) {
+    private func arrived(_ attempt: Machine.Attempt, _ made: ConnectAttempt, _ connection: Connection, streams: Int) {
         let now = Self.now()
         let (arrival, more) = state.withLock { state in
             let arrival = state.machine.connected(attempt, connection, on: connection.loopID, streams: streams, at: now)
@@ -263,7 +263,7 @@ final class Pool: Sendable {
     /// - Returns: the next exchange, or for how long the connection is kept unused, or whether it must be closed.
     func release(_ connection: Connection, idleTime: Duration) -> Machine.Release {
         let now = Self.now()
-        let release = state.withLock { $0.machine.release(connection, of: connection.origin, idleTime: idleTime, at: now) }
+        let release = state.withLock { $0.machine.release(connection, of: connection.key, idleTime: idleTime, at: now) }
         if case .close(let work) = release { perform(work) }
         return release
     }
@@ -271,21 +271,21 @@ final class Pool: Sendable {
     /// A server has changed how many exchanges a connection takes at a time. On the connection's event loop.
     func setStreams(of connection: Connection, to count: Int) {
         let now = Self.now()
-        perform(state.withLock { $0.machine.setStreams(connection, of: connection.origin, to: count, at: now) })
+        perform(state.withLock { $0.machine.setStreams(connection, of: connection.key, to: count, at: now) })
     }
 
     /// Nothing begins any more on a connection. It is closed now if it has no exchange; otherwise ``release(_:idleTime:)`` says when.
-    func drain(_ connection: Connection) { perform(state.withLock { $0.machine.drain(connection, of: connection.origin) }) }
+    func drain(_ connection: Connection) { perform(state.withLock { $0.machine.drain(connection, of: connection.key) }) }
 
     /// A connection that had an exchange was lost, or is closed after it.
     func spent(_ connection: Connection) {
-        let work = state.withLock { $0.machine.closed(connection, of: connection.origin) }
+        let work = state.withLock { $0.machine.closed(connection, of: connection.key) }
         perform(work)
     }
 
     /// Takes an idle connection out of the pool. Returns false if an exchange uses it.
     func retire(_ connection: Connection) -> Bool {
-        let (isRetired, work) = state.withLock { $0.machine.retire(connection, of: connection.origin) }
+        let (isRetired, work) = state.withLock { $0.machine.retire(connection, of: connection.key) }
         perform(work)
         return isRetired
     }
@@ -307,7 +307,9 @@ final class Pool: Sendable {
         state.withLock { $0.observers[id] = observer }
     }
 
-    var waitingExchanges: [Origin: Int] { state.withLock { $0.machine.waiterCounts } }
+    var waitingExchanges: [Origin: Int] {
+        Dictionary(state.withLock { $0.machine.waiterCounts }.map { ($0.key.origin, $0.value) }, uniquingKeysWith: +)
+    }
 
     var openConnections: [OpenConnection] { state.withLock { Array($0.open.values) }.map(\.shown).sorted { $0.number < $1.number } }
 
@@ -328,7 +330,7 @@ final class Pool: Sendable {
             let attempts = Array(state.attempts.values)
             return (waiters, work, Array(state.open.values), attempts, state.preconnects, state.takeClosed())
         }
-        for (attempt, promise) in preconnects { promise.fail(shutDownFailure(attempt.key)) }
+        for (attempt, promise) in preconnects { promise.fail(shutDownFailure(attempt.key.origin)) }
         for waiter in waiters { waiter.resume(throwing: waiter.failure(.shutDown, phase: .queue, delivery: .notSent)) }
         for attempt in attempts { attempt.cancel() }
         for connection in work.close { connection.close() }

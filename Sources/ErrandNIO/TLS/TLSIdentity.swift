@@ -5,43 +5,62 @@ internal import NIOSSL
 
 /// What a transport needs for its handshakes: the settings, and the contexts that are made of them.
 ///
-/// All connections of a transport have the same settings, and a connection belongs to one origin. Therefore the pool's key needs no part
-/// for them.
+/// All connections of a transport have the same settings, and a connection belongs to one origin. The pool's key says whether HTTP/2 is
+/// offered.
 struct TLSIdentity: Sendable {
     private let settings: TLSSettings
-    private let verifying: TLSContext
-    /// For the hosts whose certificates are not checked.
-    private let unchecked: TLSContext
+    /// A context for each kind of connection, made when the first needs it.
+    private let contexts: Contexts
+
+    private struct Contexts: Sendable {
+        let verifying: TLSContext
+        /// For the hosts whose certificates are not checked.
+        let unchecked: TLSContext
+        /// The same two without HTTP/2.
+        let verifyingHTTP1: TLSContext
+        let uncheckedHTTP1: TLSContext
+    }
 
     /// With the default settings.
-    init() { self.init(TLSSettings(), TLSSettings().baseConfiguration) }
+    init(allowsHTTP2: Bool = false) { self.init(TLSSettings(), TLSSettings().baseConfiguration, allowsHTTP2: allowsHTTP2) }
 
     /// Reads the files of the settings. The roots of the system are read at the first connection, because that takes 100 ms.
     ///
     /// - Throws: ``ErrandCore/TLSSettingsError``.
-    init(_ settings: TLSSettings) throws { self.init(settings, try settings.nioConfiguration()) }
+    init(_ settings: TLSSettings, allowsHTTP2: Bool) throws {
+        self.init(settings, try settings.nioConfiguration(), allowsHTTP2: allowsHTTP2)
+    }
 
-    private init(_ settings: TLSSettings, _ configuration: TLSConfiguration) {
+    private init(_ settings: TLSSettings, _ configuration: TLSConfiguration, allowsHTTP2: Bool) {
         self.settings = settings
-        verifying = TLSContext(configuration)
-        var unchecked = configuration
-        unchecked.certificateVerification = .none
-        self.unchecked = TLSContext(unchecked)
+        let (verifying, unchecked) = (configuration, configuration.unchecked)
+        let (verifyingHTTP1, uncheckedHTTP1) = (TLSContext(verifying), TLSContext(unchecked))
+        contexts = Contexts(
+            verifying: allowsHTTP2 ? TLSContext(verifying.withHTTP2) : verifyingHTTP1,
+            unchecked: allowsHTTP2 ? TLSContext(unchecked.withHTTP2) : uncheckedHTTP1, verifyingHTTP1: verifyingHTTP1,
+            uncheckedHTTP1: uncheckedHTTP1)
     }
 
     /// Loads the context for an origin, unless it is there already.
-    func load(for origin: Origin, on loop: any EventLoop) -> EventLoopFuture<Void> { context(for: origin, on: loop).map { _ in } }
+    func load(for key: ConnectionKey, on loop: any EventLoop) -> EventLoopFuture<Void> { context(for: key, on: loop).map { _ in } }
 
-    private func context(for origin: Origin, on loop: any EventLoop) -> EventLoopFuture<NIOSSLContext> {
-        (isUnchecked(origin) ? unchecked : verifying).value(on: loop)
+    private func context(for key: ConnectionKey, on loop: any EventLoop) -> EventLoopFuture<NIOSSLContext> {
+        let context =
+            switch (isUnchecked(key.origin), key.needsHTTP1) {
+            case (false, false): contexts.verifying
+            case (true, false): contexts.unchecked
+            case (false, true): contexts.verifyingHTTP1
+            case (true, true): contexts.uncheckedHTTP1
+            }
+        return context.value(on: loop)
     }
 
     private func isUnchecked(_ origin: Origin) -> Bool { settings.trustsAnyCertificateForTesting.contains(origin.host) }
 
     /// Adds the handlers of TLS to a channel, as soon as the context is there.
-    func prepare(_ channel: any Channel, for origin: Origin) -> EventLoopFuture<Void> {
-        context(for: origin, on: channel.eventLoop).flatMapThrowing { context in
-            try addHandlers(to: channel.pipeline.syncOperations, context, for: origin, isUnchecked: isUnchecked(origin))
+    func prepare(_ channel: any Channel, for key: ConnectionKey) -> EventLoopFuture<Void> {
+        context(for: key, on: channel.eventLoop).flatMapThrowing { context in
+            try addHandlers(to: channel.pipeline.syncOperations, context, for: key.origin, isUnchecked: isUnchecked(key.origin))
         }
     }
 
@@ -63,6 +82,22 @@ struct TLSIdentity: Sendable {
         }
         try pipeline.addHandler(tls)
         try pipeline.addHandler(HandshakeWatch(tls, of: origin, name: isUnchecked ? nil : name, pins: pins, chain: chain))
+    }
+}
+
+extension TLSConfiguration {
+    /// The same, but certificates are not checked.
+    fileprivate var unchecked: TLSConfiguration {
+        var tls = self
+        tls.certificateVerification = .none
+        return tls
+    }
+
+    /// The same, but HTTP/2 is offered first ([RFC 9113, section 3.2](https://www.rfc-editor.org/rfc/rfc9113#section-3.2)).
+    fileprivate var withHTTP2: TLSConfiguration {
+        var tls = self
+        tls.applicationProtocols = ["h2", "http/1.1"]
+        return tls
     }
 }
 

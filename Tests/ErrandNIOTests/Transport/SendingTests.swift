@@ -41,7 +41,7 @@ private struct LoneConnection {
         let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    let handler = ConnectionStart(1, to: origin, of: pool, isSecure: false)
+                    let handler = ConnectionStart(1, to: ConnectionKey(origin), of: pool, isSecure: false)
                     try channel.pipeline.syncOperations.addHandlers(HoldingHandler(), handler)
                 }
             }
