@@ -232,6 +232,7 @@ let package = Package(
                 "ErrandConformance", "ErrandMiddleware", "ErrandMockServer", "ErrandNIO", "ErrandTesting", "TestSupport",
                 .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["NIO"])),
                 .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["NIO"])),
+                .product(name: "NIOHPACK", package: "swift-nio-http2", condition: .when(traits: ["NIO"])),
             ]
         ),
         .testTarget(

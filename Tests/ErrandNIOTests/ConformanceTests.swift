@@ -41,6 +41,34 @@ extension NIOTransportTests {
                 }
             }
         }
+
+        @Test(arguments: TransportBehavior.all(excluding: leftOut))
+        func conformsOverHTTP2(to behavior: TransportBehavior) async throws {
+            let folder = try TestFolder("authority")
+            let authority = try TestAuthority()
+            try authority.writeCertificate(toPath: folder.file("authority.pem"))
+            let check = behavior.prepared()
+            try await withMockServer(serving: check.stubs, .tls(try authority.certificate())) { server in
+                try await withNIO {
+                    $0.tls.extraRootsPEMFiles = [folder.file("authority.pem")]
+                } _: { transport in
+                    try await check(TransportUnderTest(transport, at: server.url(""), middleware: [.redirect: { $0.redirect() }]))
+                    #expect(server.requests.allSatisfy { $0.httpVersion == "2" })
+                }
+            }
+        }
+
+        @Test(arguments: TransportBehavior.all(excluding: leftOut))
+        func conformsOverHTTP2WithoutTLS(to behavior: TransportBehavior) async throws {
+            let check = behavior.prepared()
+            try await withMockServer(serving: check.stubs, .http2) { server in
+                try await withNIO {
+                    $0.usesHTTP2WithoutTLS = true
+                } _: { transport in
+                    try await check(TransportUnderTest(transport, at: server.url(""), middleware: [.redirect: { $0.redirect() }]))
+                }
+            }
+        }
     }
 }
 #endif

@@ -140,7 +140,7 @@ extension HTTP2Handler {
 
     private func goAway(_ code: HTTP2Code) {
         guard sentGoAway.code == nil, context?.channel.isActive == true else { return }
-        write(.goAway(lastStreamID: 0, errorCode: HTTP2ErrorCode(networkCode: Int(code.number)), opaqueData: nil), on: 0)
+        write(.goAway(lastStreamID: 0, errorCode: code.frameCode, opaqueData: nil), on: 0)
         flushNow()
     }
 
@@ -217,8 +217,10 @@ extension HTTP2Handler {
 
     func close() {
         alarm.cancel()
-        goAway(.noError)
         machine.close()
+        guard !isClosing else { return }
+        isClosing = true
+        goAway(.noError)
         context?.close(promise: nil)
     }
 }

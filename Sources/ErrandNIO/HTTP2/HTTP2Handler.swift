@@ -37,6 +37,7 @@ final class HTTP2Handler: ChannelInboundHandler, ExchangeHandler {
     var needsFlush = false
     var isFlushScheduled = false
     private var flushTurn: (@Sendable () -> Void)?
+    var isClosing = false
     /// Why the channel closes.
     var failure: (any Error)?
     /// The code of the GOAWAY that this side has sent.
@@ -95,7 +96,7 @@ final class HTTP2Handler: ChannelInboundHandler, ExchangeHandler {
         context?.flush()
     }
 
-    func reset(_ number: Int32, _ code: HTTP2Code) { write(.rstStream(HTTP2ErrorCode(networkCode: Int(code.number))), on: number) }
+    func reset(_ number: Int32, _ code: HTTP2Code) { write(.rstStream(code.frameCode), on: number) }
 
     // MARK: - An exchange begins
 
@@ -217,6 +218,7 @@ final class SentGoAway: NIOHTTP2FrameDelegate {
 }
 
 extension HTTP2Code {
-    init(_ code: HTTP2ErrorCode) { self.init(number: UInt32(code.networkCode)) }
+    init(_ code: NIOHTTP2.HTTP2ErrorCode) { self.init(number: UInt32(code.networkCode)) }
+    var frameCode: NIOHTTP2.HTTP2ErrorCode { .init(networkCode: Int(number)) }
 }
 #endif
