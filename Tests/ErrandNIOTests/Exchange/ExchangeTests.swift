@@ -31,7 +31,7 @@ import Testing
         let exchange = Exchange(request, to: try #require(request.origin), owner: TransportOwner(pool))
         var machine = Pool.Machine(.init(connectionsPerOrigin: 8, connections: 8, idleTime: .seconds(1)))
         func ticket() throws -> Pool.Ticket {
-            let lease = machine.lease(exchange, for: exchange.origin, lane: 3, on: nil, isFresh: true, at: .zero)
+            let lease = machine.lease(exchange, for: exchange.key, lane: 3, on: nil, isFresh: true, at: .zero)
             guard case .wait(let ticket, _) = lease else { throw CancellationError() }
             return ticket
         }

@@ -101,7 +101,7 @@ import Testing
         #expect(equal.bodyLength(to: .get) == 5)
     }
 
-    @Test(arguments: [
+    private static let malformed: [([(String, String)], HTTP2ResponseError)] = [
         ([("x-a", "1")], HTTP2ResponseError.missingStatus), ([], .missingStatus),
         ([(":status", "20")], .invalidStatus), ([(":status", "099")], .invalidStatus), ([(":status", "2x0")], .invalidStatus),
         ([(":status", "200"), (":status", "200")], .pseudoField(":status")),
@@ -120,7 +120,9 @@ import Testing
         ([(":status", "200"), ("proxy-connection", "close")], .connectionField("proxy-connection")),
         ([(":status", "200"), ("content-length", "-1")], .invalidContentLength),
         ([(":status", "200"), ("content-length", "1"), ("content-length", "2")], .differentContentLengths),
-    ])
+    ]
+
+    @Test(arguments: malformed)
     func malformedHeadsAreRefused(fields: [(String, String)], expected: HTTP2ResponseError) {
         #expect(throws: expected) { _ = try self.head(fields) }
     }

@@ -1,4 +1,5 @@
 #if NIO && MockServer
+import ErrandConformance
 import ErrandCore
 import ErrandNIO
 import ErrandTesting
@@ -129,7 +130,7 @@ extension NIOTransportTests {
             try await FrameServer.with(answering: { frame in
                 [H2Frame.headers(frame.stream), .data(frame.stream, Array("enough".utf8)), .reset(frame.stream, code: 0)].together
             }) { transport, server in
-                let body = RequestBody.stream(length: nil) { _ in ScriptedBodySource(then: .hangs) }
+                let body = RequestBody.stream(length: nil) { _ in StillBodySource() }
                 let response = try await transport.send(server.request(.post, body: body))
                 #expect(try await response.body.collect() == Data("enough".utf8))
                 await eventually { transport.openConnections.map(\.exchanges) == [0] }
@@ -154,16 +155,18 @@ extension NIOTransportTests {
 
         // MARK: - Rules of the connection
 
-        /// Each ends soon, with an error, and with the code that RFC 9113 asks for.
-        @Test(arguments: [
-            (H2Frame(type: 6, payload: [1, 2, 3]), UInt8(6)), (H2Frame(type: 6, stream: 1, payload: Array(repeating: 0, count: 8)), 1),
+        private static let errors: [(H2Frame, UInt8)] = [
+            (H2Frame(type: 6, payload: [1, 2, 3]), 6), (H2Frame(type: 6, stream: 1, payload: Array(repeating: 0, count: 8)), 1),
             (.windowUpdate(0, by: 0), 1), (.windowUpdate(0, by: 0x7FFF_FFFF), 3), (.pushPromise(1, promised: 2), 1),
             (.data(0, [1]), 1), (.headers(0), 1), (.data(99, [1]), 1), (.headers(2, ends: true), 1),
             (H2Frame(type: 4, payload: [0, 3, 0, 0, 0]), 6), (.settings([(2, 2)]), 1), (.settings([(4, 0x8000_0000)]), 3),
             (.settings([(5, 1)]), 1), (H2Frame(type: 0, stream: 1, payload: [1], declaredLength: 0xFF_FFFF), 6),
             (H2Frame(type: 1, flags: 4, stream: 1, payload: [0xFF, 0xFF, 0xFF, 0xFF, 0xFF]), 9),
             (H2Frame(type: 9, flags: 4, stream: 1, payload: [0x88]), 1),
-        ])
+        ]
+
+        /// Each ends soon, with an error, and with the code that RFC 9113 asks for.
+        @Test(arguments: errors)
         func anErrorOfTheConnectionEndsIt(frame: H2Frame, code: UInt8) async throws {
             try await FrameServer.with(answering: { _ in [frame].together }) { transport, server in
                 let start = ContinuousClock.now
@@ -188,15 +191,17 @@ extension NIOTransportTests {
 
         // MARK: - Malformed responses
 
-        /// Each costs its stream alone.
-        @Test(arguments: [
+        private static let malformed: [[H2Frame]] = [
             [H2Frame.headers(1, H2Frame.status("101"), ends: true)], [.headers(1, H2Frame.status("099"), ends: true)],
             [.headers(1, H2Frame.status("103"), ends: true)], [.headers(1), .headers(1), .headers(1, ends: true)],
             [.headers(1, [], ends: true)], [.headers(1, [0x88, 0x88], ends: true)],
             // content-length: 5
             [.headers(1, [0x88, 0x0F, 0x0D, 0x01, 0x35]), .data(1, [1])],
             [.headers(1, [0x88, 0x0F, 0x0D, 0x01, 0x35]), .data(1, [1, 2, 3, 4, 5, 6])],
-        ])
+        ]
+
+        /// Each costs its stream alone.
+        @Test(arguments: malformed)
         func aMalformedResponseCostsItsStreamAlone(frames: [H2Frame]) async throws {
             try await FrameServer.with(answering: { $0.stream == 1 ? frames.together : FrameServer.ok($0.stream, "next") }) {
                 transport, server in
