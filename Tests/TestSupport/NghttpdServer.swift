@@ -31,7 +31,8 @@ public final class NghttpdServer: Sendable {
                 ])
             let end = ContinuousClock.now.advanced(by: .seconds(10))
             while ContinuousClock.now < end, !child.log.contains("Could not listen") {
-                if child.log.contains("listen 127.0.0.1:\(port)") {
+                // It sends its settings, and refuses HTTP/1.
+                if !LoopbackPorts.ask(port: port, "GET / HTTP/1.0\r\n\r\n").isEmpty {
                     (self.port, self.child) = (port, child)
                     return
                 }

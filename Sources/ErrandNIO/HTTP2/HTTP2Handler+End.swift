@@ -145,13 +145,14 @@ extension HTTP2Handler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        if let error = error as? NIOHTTP2Errors.StreamError {
-            let number = Int32(error.streamID)
-            broken.removeAll { $0 == number }
-            return fail(number, .streamError("the server broke the rules of HTTP/2 on the stream: \(HTTP2ErrorText.of(error.baseError))"))
+        // An error of the connection comes after a GOAWAY.
+        if sentGoAway.code == nil, !isClosing {
+            let streamError = error as? NIOHTTP2Errors.StreamError
+            if let number = broken.popLast() { return fail(number, .streamError(HTTP2ErrorText.of(streamError?.baseError ?? error))) }
+            // An error of a stream whose exchange is over, or a write that comes after a reset.
+            if streamError != nil || error is any NIOHTTP2Error && isReading { return }
+            if error is NIOHTTP2Errors.StreamClosed || error is NIOHTTP2Errors.NoSuchStream { return }
         }
-        // A write that comes after a reset.
-        if sentGoAway.code == nil, error is NIOHTTP2Errors.StreamClosed || error is NIOHTTP2Errors.NoSuchStream { return }
         if failure == nil { failure = error }
         lose(failure)
     }
@@ -242,6 +243,7 @@ enum HTTP2ErrorText {
         case is NIOHTTP2Errors.NoSuchStream: "the server sent a frame of a stream that is not open"
         case is NIOHTTP2Errors.BadStreamStateTransition: "the server sent a frame that the state of its stream does not allow"
         case is NIOHTTP2Errors.MissingPreface: "the server did not begin with SETTINGS"
+        case is NIOHTTP2Errors.TrailersWithoutEndStream: "the response has fields after its head that do not end it"
         case let error as any NIOHTTP2Error: "the server broke a rule (\(type(of: error)))"
         default: FailureText.of(error)
         }

@@ -93,7 +93,8 @@ extension HTTP2Handler {
             }
             var buffer = ByteBuffer()
             buffer.reserveCapacity(count)
-            for piece in rest[..<end] { buffer.writeBytes(piece) }
+            let pieces = rest[..<end]
+            for piece in pieces { buffer.writeBytes(piece) }
             rest = rest[end...]
             var promise = progress(of: exchange, number, context)
             if rest.isEmpty {
@@ -104,7 +105,7 @@ extension HTTP2Handler {
                 (promise, last) = (written, written)
             }
             write(.data(.init(data: .byteBuffer(buffer), endStream: ends && rest.isEmpty)), on: number, promise)
-            sent(count, of: exchange, number)
+            for piece in pieces { sent(piece.count, of: exchange, number) }
         }
         return last
     }
