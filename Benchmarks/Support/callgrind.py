@@ -3,7 +3,6 @@
 import os
 import re
 import subprocess
-import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
@@ -66,13 +65,17 @@ def allocations(counted):
     return sum(number for (caller, callee), number in counted.calls.items() if base(callee) in MALLOCS and base(caller) not in MALLOCS)
 
 
+class Failed(Exception):
+    """The program does not run under callgrind, and what it prints then."""
+
+
 def profile(command, path, environment):
     environment = dict(environment, SWIFT_BACKTRACE="enable=no")
     result = subprocess.run(
         ["valgrind", "--tool=callgrind", f"--callgrind-out-file={path}"] + command, capture_output=True, text=True, timeout=1200,
         env=environment)
     if result.returncode != 0:
-        sys.exit(f"callgrind: {command} failed:\n{result.stderr[-2000:]}")
+        raise Failed(f"callgrind: {command} failed:\n{result.stderr[-2000:]}")
     return Profile(path)
 
 

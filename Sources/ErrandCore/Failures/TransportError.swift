@@ -102,7 +102,8 @@ public struct TransportError: RequestFailure {
         TransportError(.bodyTooLarge, phase: .body, message: "more than \(limitBytes) bytes", request: request, delivery: .sent)
     }
 
-    /// The request, or the origin of a connection without one, what happened, in which phase, after how long, why, whether this attempt was sent, and the earlier attempts.
+    /// The request, or the origin of a connection without one; what happened, in which phase, after how long, and why; whether this attempt
+    /// was sent; and the earlier attempts.
     public var description: String {
         var text = request.map { "\($0): " } ?? origin.map { "\($0): " } ?? ""
         text += happened

@@ -53,11 +53,7 @@ final class ConnectAttempt: Sendable {
         state.withLock { $0.progress.host = host }
         enter(.dns)
         let found = loop.makePromise(of: [IPAddress].self)
-        ready.futureResult.whenFailure { error in
-            found.fail(error)
-            // Addresses that could not be reached are asked for again.
-            if !(error is CancellationError) { resolver.discardAddresses(of: host, port: port) }
-        }
+        ready.futureResult.whenFailure { found.fail($0) }
         if let known = (resolver as? CachedHostResolver)?.knownAddresses(of: host, port: port) {
             found.succeed(known)
             return found.futureResult

@@ -8,24 +8,36 @@ struct Connector: Sendable {
     let settings: NIOTransport.Configuration
     let tls: TLSIdentity
 
-    /// Completes ``ConnectAttempt/ready``.
-    func connect(to key: ConnectionKey, number: Int, for pool: Pool, _ attempt: ConnectAttempt, on loop: any EventLoop) {
+    /// Opens a connection, and completes ``ConnectAttempt/ready``.
+    ///
+    /// - Parameter whenComplete: called on `loop`, with the connection before anything is received over it.
+    func connect(
+        to key: ConnectionKey, number: Int, for pool: Pool, _ attempt: ConnectAttempt, on loop: any EventLoop,
+        whenComplete: @escaping @Sendable (Result<Connection, any Error>) -> Void
+    ) {
         let (ready, origin) = (attempt.ready, key.origin)
+        let address = try? IPAddress(origin.bareHost)
         // The limit for connecting includes the lookup and TLS.
         let timer = loop.scheduleTask(in: settings.connectTimeout.timeAmount) {
             ready.fail(ConnectTimeoutError(progress: attempt.progress))
             attempt.cancel()
         }
-        ready.futureResult.whenComplete { _ in
+        // First: the connection may be open, and lost again, before this thread goes on.
+        ready.futureResult.whenComplete { result in
             timer.cancel()
             attempt.enter(nil)
+            // Addresses that could not be reached are asked for again.
+            if settings.unixSocketPath == nil, address == nil, case .failure(let error) = result, !(error is CancellationError) {
+                settings.resolver.discardAddresses(of: origin.bareHost, port: origin.effectivePort)
+            }
+            whenComplete(result)
         }
         if let path = settings.unixSocketPath {
             whenLoaded(attempt, key, on: loop) {
                 let bootstrap = bootstrap(to: key, number: number, for: pool, attempt, on: loop)
                 follow(attempt, origin) { bootstrap.connect(unixDomainSocketPath: path) }
             }
-        } else if let address = try? IPAddress(origin.bareHost) {
+        } else if let address {
             whenLoaded(attempt, key, on: loop) { open([address], to: key, number: number, for: pool, attempt, on: loop) }
         } else {
             attempt.lookUp(origin, with: settings.resolver, on: loop).whenComplete { result in

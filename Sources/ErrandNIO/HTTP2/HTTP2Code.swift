@@ -7,6 +7,7 @@ struct HTTP2Code: Sendable, Hashable, CustomStringConvertible {
     static let protocolError = HTTP2Code(number: 1)
     static let refusedStream = HTTP2Code(number: 7)
     static let cancel = HTTP2Code(number: 8)
+    static let compressionError = HTTP2Code(number: 9)
     static let enhanceYourCalm = HTTP2Code(number: 11)
 
     private static let names = [

@@ -192,7 +192,12 @@ extension HTTP2Handler {
     /// The server has broken the rules, in words, if it has.
     private func reason(of error: any Error) -> any Error {
         guard let code = sentGoAway.code, !(error is HTTP2ConnectionError) else { return error }
-        return HTTP2ConnectionError.closed(code, text: HTTP2ErrorText.of(error))
+        var text = HTTP2ErrorText.of(error)
+        if code == .compressionError {
+            text = "the fields of a response can't be read, or are longer than \(pool.settings.responseLimits.headBytes) bytes"
+        }
+        if machine.framesReceived == 0 { text += "; the server may not know HTTP/2" }
+        return HTTP2ConnectionError.closed(code, text: text)
     }
 
     private func failure(of done: ActiveExchange, at position: ExchangePosition, because error: (any Error)?) -> TransportError {

@@ -19,5 +19,8 @@ extension Exchange {
 extension NIOTransport.Configuration {
     /// Whether connections to an origin may have HTTP/2.
     func mayUseHTTP2(for origin: Origin) -> Bool { origin.scheme == "https" ? allowsHTTP2 : usesHTTP2WithoutTLS }
+
+    /// Whether a connection will have HTTP/2: without TLS, nobody chooses.
+    func isKnownToUseHTTP2(for key: ConnectionKey) -> Bool { key.origin.scheme != "https" && usesHTTP2WithoutTLS && !key.needsHTTP1 }
 }
 #endif

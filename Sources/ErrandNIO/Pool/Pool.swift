@@ -47,7 +47,8 @@ final class Pool: Sendable {
                 machine: Machine(
                     .init(
                         connectionsPerOrigin: settings.maxConnectionsPerOrigin, connections: settings.maxConnections,
-                        idleTime: settings.idleTimeout, age: settings.maxConnectionAge))))
+                        idleTime: settings.idleTimeout, age: settings.maxConnectionAge,
+                        firstStreams: { settings.isKnownToUseHTTP2(for: $0) ? HTTP2Limits.firstStreams : 1 }))))
     }
 
     /// The event loop that the caller runs on, if it is one of the group's. Others may be shut down before the transport.
@@ -200,8 +201,7 @@ final class Pool: Sendable {
             return (state.lastNumber, made)
         }
         guard let made else { return }
-        // Before it begins: the connection may be open, and lost again, before this thread goes on.
-        made.attempt.ready.futureResult.whenComplete { result in
+        connector.connect(to: attempt.key, number: made.number, for: self, made.attempt, on: loop) { result in
             switch result {
             case .success(let connection):
                 self.arrived(attempt, made.attempt, connection, streams: connection.streams)
@@ -212,7 +212,6 @@ final class Pool: Sendable {
                 self.end(attempt, made.attempt)
             }
         }
-        connector.connect(to: attempt.key, number: made.number, for: self, made.attempt, on: loop)
     }
 
     /// - Parameter streams: how many exchanges the connection takes at a time.

@@ -186,6 +186,35 @@ extension NIOTransportTests {
             } _: { transport in
                 let failure = try await transportError { try await transport.send(Request(.get, url: server.url()).within(.seconds(3))) }
                 #expect(failure.code == .invalidResponse, "\(failure)")
+                #expect(failure.message.contains("may not know HTTP/2"), "\(failure)")
+            }
+        }
+
+        /// The state of the compression is lost with them.
+        @Test func fieldsBeyondTheLimitEndTheConnection() async throws {
+            // A field without indexing: x, with 1,000 bytes.
+            let field: [UInt8] = [0, 1, UInt8(ascii: "x"), 127, 0xE9, 0x06] + Array(repeating: UInt8(ascii: "y"), count: 1000)
+            try await FrameServer.with(
+                answering: { [H2Frame.headers($0.stream, [0x88] + field, ends: true)].together },
+                configure: { $0.responseLimits.headBytes = 900 }
+            ) { transport, server in
+                let failure = try await transportError { try await transport.send(server.request()) }
+                #expect(failure.code == .invalidResponse)
+                #expect(failure.message.contains("900 bytes"), "\(failure)")
+                try await server.noConnectionIsOpen()
+            }
+        }
+
+        @Test func tooManyFieldsCostTheirStreamAlone() async throws {
+            let field: [UInt8] = [0, 1, UInt8(ascii: "x"), 1, UInt8(ascii: "y")]
+            try await FrameServer.with(
+                answering: { [H2Frame.headers($0.stream, [0x88] + ($0.stream == 1 ? field + field + field : field), ends: true)].together },
+                configure: { $0.responseLimits.fieldCount = 2 }
+            ) { transport, server in
+                let failure = try await transportError { try await transport.send(server.request()) }
+                #expect(failure.code == .invalidResponse)
+                _ = try await get(transport, server)
+                #expect(server.server.acceptedConnections == 1)
             }
         }
 

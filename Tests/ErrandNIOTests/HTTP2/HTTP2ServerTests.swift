@@ -70,6 +70,25 @@ extension NIOTransportTests {
             }
         }
 
+        /// Until the server has chosen the version, each request opens a connection; then they share one.
+        @Test(.enabled(if: NginxServer.isHere, "\(NginxServer.missing)"))
+        func aBurstOfFirstRequestsEndsOnOneConnection() async throws {
+            try await withNginx { transport, nginx in
+                for _ in 0..<2 {
+                    try await withThrowingTaskGroup(of: Data.self) { group in
+                        for _ in 0..<30 {
+                            group.addTask {
+                                try await transport.send(Request(.get, url: nginx.url("/small", .tls)).within(.seconds(20))).body.collect()
+                            }
+                        }
+                        for try await body in group { #expect(body == NginxServer.small) }
+                    }
+                }
+                await eventually { transport.openConnections.allSatisfy { $0.exchanges == 0 } }
+                #expect(transport.openConnections.allSatisfy { $0.httpVersion == "2" })
+            }
+        }
+
         // MARK: - nghttpd
 
         private func withNghttpd(streams: Int = 100, _ body: (NIOTransport, NghttpdServer) async throws -> Void) async throws {
@@ -155,6 +174,27 @@ extension NIOTransportTests {
                     let body = try await response.body.collect()
                     #expect(body == NginxServer.large)
                 }
+                #expect(transport.openConnections.count == 1)
+            }
+        }
+
+        /// Small bodies do not wait for large ones.
+        @Test(.enabled(if: NghttpdServer.isHere, "\(NghttpdServer.missing)"))
+        func smallBodiesAreNotStarvedByLargeOnes() async throws {
+            try await withNghttpd { transport, server in
+                let ended = Watched<[String]>([])
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for number in 0..<60 {
+                        let name = number < 30 ? "/large" : "/small"
+                        group.addTask {
+                            _ = try await get(server.url(name), transport)
+                            ended.change { $0.append(name) }
+                        }
+                    }
+                    try await group.waitForAll()
+                }
+                // No small one is among the last.
+                #expect(ended.value.suffix(10).allSatisfy { $0 == "/large" }, "\(ended.value)")
                 #expect(transport.openConnections.count == 1)
             }
         }
