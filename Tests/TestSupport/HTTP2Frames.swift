@@ -105,7 +105,9 @@ public final class FrameScript: ByteScript {
     private let open: () -> [ByteAction]
     private let answer: (H2Frame) -> [ByteAction]
 
-    public init(opened: @escaping () -> [ByteAction], answer: @escaping (H2Frame) -> [ByteAction]) { (open, self.answer) = (opened, answer) }
+    public init(opened: @escaping () -> [ByteAction], answer: @escaping (H2Frame) -> [ByteAction]) {
+        (open, self.answer) = (opened, answer)
+    }
 
     public func opened() -> [ByteAction] { open() }
     public func received(_ bytes: [UInt8]) -> [ByteAction] { reader.read(bytes).flatMap(answer) }

@@ -6,7 +6,7 @@
 /// each on its own.
 ///
 /// HTTP/2 counts the names and the values, and 32 bytes for each field
-/// ([RFC 9113, section 6.5.2](https://www.rfc-editor.org/rfc/rfc9113#section-6.5.2)); the server is told of the limit. Too many fields end
+/// ([RFC 9113, section 6.5.2](https://www.rfc-editor.org/rfc/rfc9113#section-6.5.2)); `SETTINGS_MAX_HEADER_LIST_SIZE` says so to the server. Too many fields end
 /// the exchange alone; too many bytes end the connection, because the state of its compression is lost.
 ///
 /// A transport is not created with a limit outside its bounds: ``UnusableSettingError``.

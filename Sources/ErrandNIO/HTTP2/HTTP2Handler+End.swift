@@ -66,7 +66,7 @@ extension HTTP2Handler {
 
     /// An exchange ends before its response is complete. Its neighbors go on.
     ///
-    /// - Parameter code: what the server is told; `nil` if it knows.
+    /// - Parameter code: the code of the RST_STREAM; `nil`: none is sent.
     func settle(_ number: Int32, _ error: (any Error)?, code: HTTP2Code?) {
         guard let connection, var done = remove(number) else { return }
         if machine.end(number), let code { reset(number, code) }
@@ -81,7 +81,8 @@ extension HTTP2Handler {
         guard let connection, var done = remove(number) else { return }
         let phase = machine.position(of: number)?.phase ?? .response
         let failure = done.failure(
-            .connectionLost, at: ExchangePosition(phase: phase, delivery: .notSent, mayBeStale: false), message: "\(error)", underlying: error)
+            .connectionLost, at: ExchangePosition(phase: phase, delivery: .notSent, mayBeStale: false), message: "\(error)",
+            underlying: error)
         _ = machine.end(number)
         // First, so that the task that sends the body can't open it for this connection any more.
         let rest = done.takeUpload()
@@ -123,7 +124,7 @@ extension HTTP2Handler {
         fail(number, error, code: .protocolError)
     }
 
-    /// - Parameter code: what the server is told; `nil` if it knows.
+    /// - Parameter code: the code of the RST_STREAM; `nil`: none is sent.
     func fail(_ number: Int32, _ error: HTTP2ResponseError, code: HTTP2Code? = nil) {
         guard let current = active[number] else { return }
         let failure = current.failure(.invalidResponse, at: machine.position(of: number), message: "\(error)", underlying: error)
@@ -193,7 +194,7 @@ extension HTTP2Handler {
     private func reason(of error: any Error) -> any Error {
         guard let code = sentGoAway.code, !(error is HTTP2ConnectionError) else { return error }
         var text = HTTP2ErrorText.of(error)
-        if code == .compressionError {
+        if code == .compressionError || error is NIOHTTP2Errors.ExcessivelyLargeHeaderBlock {
             text = "the fields of a response can't be read, or are longer than \(pool.settings.responseLimits.headBytes) bytes"
         }
         if machine.framesReceived == 0 { text += "; the server may not know HTTP/2" }

@@ -80,7 +80,8 @@ extension HTTP2Handler {
 
     /// Writes pieces, many of which may go into one frame. Returns the promise of the last write.
     private func write(
-        _ batch: UploadQueue.Batch, of exchange: Exchange, _ number: Int32, ends: Bool, _ queue: UploadQueue, _ context: ChannelHandlerContext
+        _ batch: UploadQueue.Batch, of exchange: Exchange, _ number: Int32, ends: Bool, _ queue: UploadQueue,
+        _ context: ChannelHandlerContext
     ) -> EventLoopPromise<Void>? {
         let limit = UploadPump.pieceBytes(of: exchange)
         var rest = batch.pieces[...]

@@ -16,7 +16,7 @@ enum HTTP2Limits {
     static let mostStreams = 4096
     /// How many malformed responses a connection survives: each costs a stream that is reset.
     static let malformedResponses = 100
-    /// How long a body in memory may be ahead of the network, on one stream.
+    /// How much of a body in memory may be ahead of the network, on one stream: 256 KiB. One more write may come.
     static let unsentBytes = 256 * 1024
     /// The longest wait for the response to a ping.
     static let pongTimeout = Duration.seconds(10)

@@ -156,7 +156,7 @@ struct HTTP2Machine: Sendable {
     enum End: Sendable, Equatable {
         /// The exchange is over.
         ///
-        /// - Parameter resets: whether the server must be told that the rest of the request does not come.
+        /// - Parameter resets: whether the stream must be reset, because the rest of the request does not come.
         case complete(resets: Bool)
         /// The server accepted the request before it was whole: its rest is sent, and then the exchange is over.
         case uploadGoesOn
@@ -245,7 +245,7 @@ struct HTTP2Machine: Sendable {
 
     // MARK: - The end
 
-    /// An exchange ends before its response is complete. Returns whether the server must be told.
+    /// An exchange ends before its response is complete. Returns whether its stream must be reset.
     mutating func end(_ number: Int32) -> Bool {
         guard let stream = streams.removeValue(forKey: number) else { return false }
         return stream.upload != .waiting && !isClosed

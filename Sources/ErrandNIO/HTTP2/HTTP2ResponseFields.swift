@@ -82,7 +82,10 @@ struct HTTP2ResponseFields {
         var (length, isInvalid, areDifferent) = (contentLength, false, false)
         text.withUTF8 { bytes in
             bytes.forEachListElement { element in
-                guard let number = element.decimal else { return isInvalid = true }
+                guard let number = element.decimal else {
+                    isInvalid = true
+                    return
+                }
                 if let former = length, former != number { areDifferent = true }
                 length = number
             }

@@ -200,7 +200,7 @@ extension NIOTransportTests {
             ) { transport, server in
                 let failure = try await transportError { try await transport.send(server.request()) }
                 #expect(failure.code == .invalidResponse)
-                #expect(failure.message.contains("900 bytes"), "\(failure)")
+                #expect(failure.message.contains("longer than 900 bytes"), "\(failure)")
                 try await server.noConnectionIsOpen()
             }
         }
@@ -274,7 +274,8 @@ extension NIOTransportTests {
         }
 
         @Test func settingsThatChangeDoNoHarm() async throws {
-            try await FrameServer.with(opening: FrameServer.hello + [.maxStreams(5), .maxStreams(0x7FFF_FFFF), .ping]) { transport, server in
+            try await FrameServer.with(opening: FrameServer.hello + [.maxStreams(5), .maxStreams(0x7FFF_FFFF), .ping]) {
+                transport, server in
                 for _ in 0..<3 { _ = try await get(transport, server) }
                 #expect(server.server.acceptedConnections == 1)
                 // The ping has a response.
@@ -319,7 +320,9 @@ extension NIOTransportTests {
                 return count.value == 2 ? [] : FrameServer.ok(frame.stream)
             }) { transport, server in
                 _ = try await get(transport, server)
-                let failure = try await transportError { try await transport.send(Request(.get, url: server.url).within(.milliseconds(150))) }
+                let failure = try await transportError {
+                    try await transport.send(Request(.get, url: server.url).within(.milliseconds(150)))
+                }
                 #expect(failure.code == .timedOut)
                 _ = try await get(transport, server)
                 #expect(server.server.acceptedConnections == 2)

@@ -97,7 +97,11 @@ extension NIOTransportTests {
             try folder.write(NginxServer.large, to: "large")
             let server = try await NghttpdServer(serving: folder, streams: streams)
             do {
-                try await withNIO { $0.usesHTTP2WithoutTLS = true } _: { try await body($0, server) }
+                try await withNIO {
+                    $0.usesHTTP2WithoutTLS = true
+                } _: {
+                    try await body($0, server)
+                }
             } catch {
                 try? await server.stopped()
                 throw error
@@ -203,7 +207,11 @@ extension NIOTransportTests {
 
         private func withMock(_ body: (NIOTransport, MockServer) async throws -> Void) async throws {
             try await withMockServer(.http2) { server in
-                try await withNIO { $0.usesHTTP2WithoutTLS = true } _: { try await body($0, server) }
+                try await withNIO {
+                    $0.usesHTTP2WithoutTLS = true
+                } _: {
+                    try await body($0, server)
+                }
             }
         }
 
