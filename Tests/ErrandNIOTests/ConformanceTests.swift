@@ -59,7 +59,7 @@ extension NIOTransportTests {
             try await withMockServer(serving: check.stubs, .tls(certificate)) { server in
                 try await withNIO {
                     // Reading the roots of the system takes 100 ms.
-                    $0.tls.trustsAnyCertificateForTesting = ["localhost"]
+                    $0.tls.trustsAnyCertificateForTesting = .loopback
                 } _: { transport in
                     try await check(TransportUnderTest(transport, at: server.url(""), middleware: [.redirect: { $0.redirect() }]))
                     #expect(server.requests.allSatisfy { $0.httpVersion == "2" })
