@@ -107,10 +107,10 @@ final class ConnectAttempt: Sendable {
             defer { state.lookup = nil }
             return (state.channels, state.lookup)
         }
+        // First, because a channel that closes fails as well. A resolver may not heed the cancellation.
+        ready.fail(CancellationError())
         lookup?.cancel()
         for channel in channels { channel.close(promise: nil) }
-        // A resolver may not heed the cancellation.
-        ready.fail(CancellationError())
     }
 
     /// Closes what the attempt has opened. On its event loop.

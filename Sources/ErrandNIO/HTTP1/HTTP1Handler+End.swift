@@ -87,7 +87,6 @@ extension HTTP1Handler {
         } else {
             done.settle(failure(of: done, at: position, because: error), on: connection)
         }
-        // Last, because a response that is delivered now sets the alarm.
         close()
     }
 

@@ -9,16 +9,17 @@ struct AttemptQueue<Waiter: Sendable>: Sendable {
     private struct Standing: Sendable {
         /// Its place in the queue.
         let place: Int
-        /// The attempt that was made for it; `nil`: it has a place among the waiters without one.
+        /// The attempt that was made for it.
         var attempt: Int?
-        var placeWithoutAttempt: Int?
+        /// Whether it is among the waiters without an attempt. One that has an attempt may still be there.
+        var isListed = true
     }
 
     private var waiters = WaitQueue<(number: Int, waiter: Waiter)>()
     /// By ticket.
     private var standings: [Int: Standing] = [:]
-    /// The tickets of the waiters that no attempt was made for.
-    private var withoutAttempt = WaitQueue<Int>(lanes: 1)
+    /// The tickets of the waiters that no attempt was made for, in their order. Others may be among them.
+    private var withoutAttempt = DueQueue<Int, Int>()
     /// The attempts, each with the ticket that it was made for; 0 for a connection that was asked for without an exchange.
     private(set) var attempts: [Int: Int] = [:]
     /// How many attempts have no ticket.
@@ -44,18 +45,24 @@ struct AttemptQueue<Waiter: Sendable>: Sendable {
 
     mutating func enqueue(_ waiter: Waiter, _ number: Int, lane: Int) {
         let place = waiters.append((number, waiter), lane: lane)
-        standings[number] = Standing(place: place, placeWithoutAttempt: withoutAttempt.append(number, lane: 0))
+        standings[number] = Standing(place: place)
+        list(number)
+    }
+
+    private mutating func list(_ number: Int) {
+        let standings = standings
+        withoutAttempt.insert(number, due: number) { standings[$0] != nil }
     }
 
     /// A waiter leaves. Returns the attempt that was made for it, too, if there is one.
     mutating func dequeue(_ number: Int) -> (waiter: Waiter, attempt: Int?)? {
-        guard let standing = forget(number), let waiter = waiters.remove(standing.place)?.waiter else { return nil }
+        guard let standing = standings.removeValue(forKey: number), let waiter = waiters.remove(standing.place)?.waiter else { return nil }
         return (waiter, standing.attempt)
     }
 
     mutating func dequeueNext() -> Waiter? {
         guard !waiters.isEmpty, let (number, waiter) = waiters.popNext() else { return nil }
-        _ = forget(number)
+        standings[number] = nil
         return waiter
     }
 
@@ -73,19 +80,11 @@ struct AttemptQueue<Waiter: Sendable>: Sendable {
         return waiters.peek(standing.place)?.waiter
     }
 
-    private mutating func forget(_ number: Int) -> Standing? {
-        guard let standing = standings.removeValue(forKey: number) else { return nil }
-        if let place = standing.placeWithoutAttempt { _ = withoutAttempt.remove(place) }
-        return standing
-    }
-
     // MARK: - Attempts
 
     /// Adds an attempt for a waiter that has none.
     mutating func add(_ attempt: Int, for number: Int) {
         attempts[attempt] = number
-        if let place = standings[number]?.placeWithoutAttempt { _ = withoutAttempt.remove(place) }
-        standings[number]?.placeWithoutAttempt = nil
         standings[number]?.attempt = attempt
     }
 
@@ -99,9 +98,10 @@ struct AttemptQueue<Waiter: Sendable>: Sendable {
     mutating func removeAttempt(_ attempt: Int) -> Int? {
         guard let number = attempts.removeValue(forKey: attempt) else { return nil }
         if number == 0 { preconnects -= 1 }
-        if standings[number] != nil {
+        if let standing = standings[number] {
             standings[number]?.attempt = nil
-            standings[number]?.placeWithoutAttempt = withoutAttempt.append(number, lane: 0)
+            standings[number]?.isListed = true
+            if !standing.isListed { list(number) }
         }
         return number
     }
@@ -109,7 +109,15 @@ struct AttemptQueue<Waiter: Sendable>: Sendable {
     mutating func removeAllAttempts() { (attempts, preconnects) = ([:], 0) }
 
     /// The waiter that no attempt was made for, and has waited longest for one; `nil` if there are enough attempts.
-    mutating func firstWithoutAttempt() -> Int? { needsAttempt ? withoutAttempt.oldest() : nil }
+    mutating func firstWithoutAttempt() -> Int? {
+        guard needsAttempt else { return nil }
+        while let number = withoutAttempt.first?.element {
+            if let standing = standings[number], standing.attempt == nil { return number }
+            standings[number]?.isListed = false
+            withoutAttempt.removeFirst()
+        }
+        return nil
+    }
 
     /// The attempts in the order in which they are given up, when there are too many: those of waiters that have another connection first,
     /// of each kind the last one first.
@@ -118,8 +126,5 @@ struct AttemptQueue<Waiter: Sendable>: Sendable {
         let (waiting, spare) = (made.filter { isWaiting($0.value) }.keys, made.filter { !isWaiting($0.value) }.keys)
         return spare.sorted(by: >) + waiting.sorted(by: >)
     }
-
-    /// The attempt of a waiter that has another connection; the last one.
-    var spareAttempt: Int? { attempts.lazy.filter { $0.value != 0 && !isWaiting($0.value) }.map(\.key).max() }
 }
 #endif

@@ -9,7 +9,7 @@ final class Connection: Sendable {
     let key: ConnectionKey
     let channel: any Channel
     let loop: any EventLoop
-    /// When it was opened, on ``Pool/clock``.
+    /// When it was opened, in the time of ``Pool/now()``.
     let opened: Duration
     /// The address and the port of the other side; `nil` for a Unix domain socket.
     private let peer: (address: String, port: Int)?

@@ -1,7 +1,8 @@
 #if NIO
 /// The open connections of a pool: how many exchanges each has and may have, and in which order they were used.
 ///
-/// Every operation takes constant time. Places in the table are used again, so that an exchange on a kept connection allocates nothing.
+/// Every operation takes constant time, but for ``last(of:where:)`` and ``count(in:where:)``, which go through a list. Places in the table
+/// are used again, so that an exchange on a kept connection allocates nothing.
 struct LinkTable<Key: Hashable & Sendable, Link: AnyObject & Sendable>: Sendable {
     /// The list that a connection is in.
     enum Place: Sendable {
@@ -27,6 +28,8 @@ struct LinkTable<Key: Hashable & Sendable, Link: AnyObject & Sendable>: Sendable
         private(set) var begun = 0
         /// Whether nothing begins on it any more.
         fileprivate(set) var isDraining = false
+        /// Whether it drains to make room for another origin.
+        fileprivate var makesRoom = false
         /// Whether the server was heard since the connection was idle. It may be lost otherwise.
         var isProven = true
         /// From when on it is not used, if it is idle.
@@ -61,8 +64,8 @@ struct LinkTable<Key: Hashable & Sendable, Link: AnyObject & Sendable>: Sendable
     private var ofAll = ChainLinks()
     private var allIdle = Chain()
     private(set) var idleCount = 0
-    /// How many connections take no further exchange, and still have some.
-    private(set) var drainingCount = 0
+    /// How many connections drain to make room for another origin. Those that drain for another reason don't count.
+    private(set) var roomMakingCount = 0
 
     subscript(slot: Int) -> Entry {
         get { entries[slot] }
@@ -82,18 +85,18 @@ struct LinkTable<Key: Hashable & Sendable, Link: AnyObject & Sendable>: Sendable
     /// Removes a connection that is in no list.
     mutating func remove(_ slot: Int) {
         guard let link = entries[slot].link else { return }
-        if entries[slot].isDraining { drainingCount -= 1 }
+        if entries[slot].makesRoom { roomMakingCount -= 1 }
         slots[ObjectIdentifier(link)] = nil
-        (entries[slot].link, entries[slot].isDraining) = (nil, false)
+        (entries[slot].link, entries[slot].isDraining, entries[slot].makesRoom) = (nil, false, false)
         free.append(slot)
     }
 
     mutating func begin(_ slot: Int) { entries[slot].begin() }
 
-    mutating func drain(_ slot: Int) {
+    mutating func drain(_ slot: Int, toMakeRoom makesRoom: Bool) {
         guard !entries[slot].isDraining else { return }
-        entries[slot].isDraining = true
-        drainingCount += 1
+        (entries[slot].isDraining, entries[slot].makesRoom) = (true, makesRoom)
+        if makesRoom { roomMakingCount += 1 }
     }
 
     // MARK: - The lists
@@ -145,33 +148,5 @@ struct LinkTable<Key: Hashable & Sendable, Link: AnyObject & Sendable>: Sendable
 
     /// The connection that was idle for the longest time.
     var oldestIdle: Int? { allIdle.first }
-}
-
-/// A list of slots, the links of which are in ``ChainLinks``.
-struct Chain: Sendable {
-    fileprivate(set) var first: Int?
-    fileprivate(set) var last: Int?
-
-    var isEmpty: Bool { first == nil }
-}
-
-/// The links between slots. A slot is in one chain at most.
-struct ChainLinks: Sendable {
-    private var nodes: [(previous: Int?, next: Int?)] = []
-
-    func previous(_ slot: Int) -> Int? { nodes[slot].previous }
-
-    mutating func append(_ slot: Int, to chain: inout Chain) {
-        while nodes.count <= slot { nodes.append((nil, nil)) }
-        nodes[slot] = (chain.last, nil)
-        if let last = chain.last { nodes[last].next = slot } else { chain.first = slot }
-        chain.last = slot
-    }
-
-    mutating func remove(_ slot: Int, from chain: inout Chain) {
-        let (previous, next) = nodes[slot]
-        if let previous { nodes[previous].next = next } else { chain.first = next }
-        if let next { nodes[next].previous = previous } else { chain.last = previous }
-    }
 }
 #endif

@@ -85,12 +85,11 @@ final class Pool: Sendable {
         case .wait(let ticket, let work):
             // A request that can't be written opens no connection. On a kept one, its head is checked when it is written.
             if !work.connect.isEmpty, let failure = exchange.unwritable {
-                for stale in work.close { stale.close() }
-                for attempt in work.connect { failed(attempt) { _ in failure } }
-                return
+                withdraw(exchange, ticket, because: failure)
+            } else if exchange.enqueued(ticket) {
+                withdraw(exchange, ticket, because: CancellationError())
             }
-            if exchange.enqueued(ticket) { withdraw(exchange, ticket, because: CancellationError()) }
-            perform(work, for: exchange, on: loop)
+            perform(work, on: loop, isLimited: true)
         case .shutDown:
             exchange.resume(throwing: exchange.failure(.shutDown, phase: .request, delivery: .notSent))
         }
@@ -109,6 +108,13 @@ final class Pool: Sendable {
         setAlarm(&state)
     }
 
+    /// A connection is opened for an exchange that has waited for one in use until now, if one was: its limit for connecting begins.
+    private func limitConnecting(_ attempt: Machine.Attempt, _ state: inout State) {
+        guard let exchange = state.machine.waiter(of: attempt), let ticket = state.machine.ticket(of: attempt) else { return }
+        guard let end = exchange.waitEnd(ticket, isConnecting: true) else { return }
+        limitWait(end.wait, until: end.due, &state)
+    }
+
     private func setAlarm(_ state: inout State) {
         guard let first = state.waits.first else { return }
         state.alarm.set(first.due, on: alarmLoop) { [weak self] in self?.alarmRang() }
@@ -124,6 +130,8 @@ final class Pool: Sendable {
                 state.waits.removeFirst()
                 let ticket = first.element.ticket
                 let reason = state.reason(of: ticket)
+                // Since a connection is opened for it, another wait has begun.
+                if !first.element.isConnecting, reason.attempt != nil { continue }
                 guard let (exchange, work) = state.machine.withdraw(ticket) else { continue }
                 expired.append((exchange, first.element, reason, work))
             }
@@ -159,7 +167,9 @@ final class Pool: Sendable {
             for (attempt, promise) in promises {
                 let work = state.withLock { state -> Machine.Work? in
                     guard state.preconnects.removeValue(forKey: attempt) != nil else { return nil }
-                    return state.machine.withdraw(attempt)
+                    let work = state.machine.withdraw(attempt)
+                    limitConnecting(attempt, &state)
+                    return work
                 }
                 guard let work else { continue }
                 promise.fail(CancellationError())
@@ -182,22 +192,23 @@ final class Pool: Sendable {
         TransportError(.shutDown, phase: .connect, to: origin)
     }
 
-    /// - Parameter exchange: the first attempt is made for it.
-    private func perform(_ work: Machine.Work, for exchange: Exchange? = nil, on loop: (any EventLoop)? = nil) {
+    /// - Parameter isLimited: whether the waits for the attempts are limited already.
+    private func perform(_ work: Machine.Work, on loop: (any EventLoop)? = nil, isLimited: Bool = false) {
         if work.isEmpty { return }
         for attempt in work.cancel { state.withLock { $0.attempts[attempt] }?.cancel() }
         for connection in work.close { connection.close() }
-        for attempt in work.connect { connect(attempt, on: loop ?? group.next()) }
+        for attempt in work.connect { connect(attempt, on: loop ?? group.next(), isLimited: isLimited) }
         for (exchange, connection) in work.begin { connection.begin(exchange) }
     }
 
-    private func connect(_ attempt: Machine.Attempt, on loop: any EventLoop) {
+    private func connect(_ attempt: Machine.Attempt, on loop: any EventLoop, isLimited: Bool = false) {
         let made = state.withLock { state -> (number: Int, attempt: ConnectAttempt)? in
             // Its exchange may have left since the machine has asked for it.
             guard state.machine.isWanted(attempt) else { return nil }
             state.lastNumber += 1
             let made = ConnectAttempt(loop.makePromise(), for: state.machine.waiter(of: attempt))
             state.attempts[attempt] = made
+            if !isLimited { limitConnecting(attempt, &state) }
             return (state.lastNumber, made)
         }
         guard let made else { return }
@@ -222,7 +233,7 @@ final class Pool: Sendable {
             if case .refuse = arrival { return (arrival, Machine.Work()) }
             state.open[connection.number] = connection
             state.attempts[attempt] = nil
-            guard streams > 1, case .begin = arrival else { return (arrival, Machine.Work()) }
+            guard case .begin = arrival else { return (arrival, Machine.Work()) }
             return (arrival, state.machine.beginMore(on: connection, of: attempt.key, at: now))
         }
         switch arrival {
@@ -239,11 +250,9 @@ final class Pool: Sendable {
     /// An attempt has failed, or its connection is not needed. It counts until what it has opened is closed.
     private func end(_ attempt: Machine.Attempt, _ made: ConnectAttempt) {
         made.close().whenComplete { _ in
-            let promises = self.state.withLock { state in
-                state.attempts[attempt] = nil
-                return state.takeClosed()
-            }
-            for promise in promises { promise.succeed() }
+            // What it holds may call the pool when it goes: after the lock is released.
+            let (ended, promises) = self.state.withLock { state in (state.attempts.removeValue(forKey: attempt), state.takeClosed()) }
+            withExtendedLifetime(ended) { for promise in promises { promise.succeed() } }
         }
     }
 
@@ -262,8 +271,14 @@ final class Pool: Sendable {
     /// - Returns: the next exchange, or for how long the connection is kept unused, or whether it must be closed.
     func release(_ connection: Connection, idleTime: Duration) -> Machine.Release {
         let now = Self.now()
-        let release = state.withLock { $0.machine.release(connection, of: connection.key, idleTime: idleTime, at: now) }
+        let (release, more) = state.withLock { state in
+            let release = state.machine.release(connection, of: connection.key, idleTime: idleTime, at: now)
+            guard case .begin = release, state.machine.hasRoom(connection) else { return (release, Machine.Work()) }
+            return (release, state.machine.beginMore(on: connection, of: connection.key, at: now))
+        }
         if case .close(let work) = release { perform(work) }
+        // Later: first the handler begins the exchange that it gets.
+        if !more.isEmpty { connection.loop.execute { self.perform(more) } }
         return release
     }
 
@@ -303,7 +318,8 @@ final class Pool: Sendable {
     }
 
     func observeClosedConnections(as id: String, _ observer: @escaping @Sendable (ClosedConnection) -> Void) {
-        state.withLock { $0.observers[id] = observer }
+        // The one that is replaced may hold what calls the pool when it goes: after the lock is released.
+        _ = state.withLock { $0.observers.updateValue(observer, forKey: id) }
     }
 
     var waitingExchanges: [Origin: Int] {

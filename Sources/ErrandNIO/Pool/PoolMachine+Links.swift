@@ -16,7 +16,7 @@ extension PoolMachine {
 
     /// An attempt has succeeded.
     ///
-    /// - Parameter streams: how many exchanges the connection takes at a time. If there are several, ``beginMore(on:of:at:)`` follows.
+    /// - Parameter streams: how many exchanges the connection takes at a time. If one begins, ``beginMore(on:of:at:)`` follows.
     mutating func connected(
         _ attempt: Attempt, _ link: Link, on loop: ObjectIdentifier, streams: Int = 1, at now: Duration
     ) -> Arrival {
@@ -43,7 +43,8 @@ extension PoolMachine {
         return time
     }
 
-    /// The waiters that a connection has room for begin on it, and attempts to connect that are no longer needed are given up.
+    /// What is known of a connection has changed: the waiters that it has room for begin on it. If it takes several, attempts to connect
+    /// that are no longer needed are given up. If it takes fewer than was expected, those that are missing are made.
     mutating func beginMore(on link: Link, of key: Key, at now: Duration) -> Work {
         var work = Work()
         guard !isShutDown, let slot = table.slot(of: link), let index = groups.index(forKey: key) else { return work }
@@ -51,7 +52,8 @@ extension PoolMachine {
             begin(slot, in: index)
             work.begin.append((waiter, link))
         }
-        dropSurplusAttempts(of: key, &work)
+        if table[slot].streams > 1 { dropSurplusAttempts(of: key, &work) }
+        refill(key, &work)
         return work
     }
 
@@ -64,10 +66,11 @@ extension PoolMachine {
         (table[slot].streams, table[slot].isProven) = (max(0, count), true)
         groups.values[index].queue.expect(streamsPerLink: count)
         if table[slot].inUse > 0 { move(slot, to: table[slot].hasRoom ? .roomy : .none, in: index) }
-        var work = beginMore(on: link, of: key, at: now)
-        connectWaiters(of: key, &work)
-        return work
+        return beginMore(on: link, of: key, at: now)
     }
+
+    /// Whether another exchange may begin on a connection.
+    func hasRoom(_ link: Link) -> Bool { table.slot(of: link).map { table[$0].hasRoom } ?? false }
 
     enum Release: Sendable {
         /// This exchange begins on the connection.
@@ -80,16 +83,18 @@ extension PoolMachine {
         case close(Work)
     }
 
-    /// An exchange is over, and its connection can take another.
+    /// An exchange is over, and its connection can take another. If one begins, and there is room for more, ``beginMore(on:of:at:)``
+    /// follows.
     ///
     /// - Parameter idleTime: for how long the connection may be kept unused; no longer than the limit.
     mutating func release(_ link: Link, of key: Key, idleTime: Duration, at now: Duration) -> Release {
         guard let slot = table.slot(of: link), let index = groups.index(forKey: key) else { return .close(Work()) }
         table[slot].endStream()
         let isOld = table[slot].end.map { $0 <= now } ?? false
-        if isShutDown || isOld || table[slot].isDraining || givesWay(slot, in: index, of: key) {
+        let isLast = isShutDown || isOld || table[slot].isDraining
+        if isLast || givesWay(slot, in: index, of: key) {
             guard table[slot].inUse > 0 else { return .close(closed(link, of: key)) }
-            drain(slot, in: index)
+            drain(slot, in: index, toMakeRoom: !isLast)
             return .inUse
         }
         if table[slot].hasRoom, let waiter = groups.values[index].queue.dequeueNext() {
@@ -101,17 +106,19 @@ extension PoolMachine {
             return .inUse
         }
         guard idleTime > .zero else { return .close(closed(link, of: key)) }
-        if isRoomNeeded() { return .close(closed(link, of: key)) }
+        // One that takes no exchange makes room for one that does.
+        let isUseless = !table[slot].hasRoom && groups.values[index].queue.needsAttempt
+        if isUseless || isRoomNeeded() { return .close(closed(link, of: key)) }
         return .idle(becomeIdle(slot, of: key, for: idleTime, at: now))
     }
 
     /// Whether a connection makes room for another origin: when the exchange that has waited longest there came before those that wait here.
     ///
     /// So no origin waits forever behind a busy one. A connection gives way after ``turns`` exchanges. One with other exchanges in progress
-    /// gives its room later: no more of them do so than origins wait, and one.
+    /// gives its room later: at most one more connection drains than origins wait.
     private mutating func givesWay(_ slot: Int, in index: Dictionary<Key, Group>.Index, of key: Key) -> Bool {
         guard total >= limits.connections, !starved.isEmpty, table[slot].begun >= Self.turns else { return false }
-        guard table[slot].inUse == 0 || table.drainingCount <= starved.count else { return false }
+        guard table[slot].inUse == 0 || table.roomMakingCount <= starved.count else { return false }
         if let place = groups.values[index].starvedPlace, starved.count > 1, starved.oldest() == key {
             // It has its turn now.
             _ = starved.remove(place)

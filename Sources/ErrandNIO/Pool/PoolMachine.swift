@@ -90,7 +90,7 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
     ///   - lane: its urgency; lower is more urgent.
     ///   - loop: the event loop that its task runs on, if it runs on one. A connection of this loop is preferred, and opened if there is
     ///     room, unless the origin has connections that take several exchanges.
-    ///   - isFresh: whether a connection is not to be used that was idle, and from which nothing was received since.
+    ///   - isFresh: whether to skip connections that have received nothing since they were idle.
     ///   - now: on the clock of the caller.
     mutating func lease(
         _ waiter: Waiter, for key: Key, lane: Int, on loop: ObjectIdentifier?, isFresh: Bool, at now: Duration
@@ -147,8 +147,10 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
     }
 
     /// Nothing begins any more on a connection that is in use.
-    mutating func drain(_ slot: Int, in index: Dictionary<Key, Group>.Index) {
-        table.drain(slot)
+    ///
+    /// - Parameter makesRoom: whether this is for another origin.
+    mutating func drain(_ slot: Int, in index: Dictionary<Key, Group>.Index, toMakeRoom makesRoom: Bool = false) {
+        table.drain(slot, toMakeRoom: makesRoom)
         move(slot, to: .none, in: index)
     }
 
@@ -180,14 +182,10 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
     ///
     /// - Parameter own: the attempt of the waiter that has left, if one was made for it.
     private mutating func dropSurplusAttempt(of key: Key, own: Int?, _ work: inout Work) {
-        guard groups[key]?.queue.hasSurplusAttempt == true, let attempt = own ?? dispensableAttempt(of: key) else { return }
+        guard groups[key]?.queue.hasSurplusAttempt == true, let attempt = own ?? groups[key]?.queue.dispensableAttempts.first
+        else { return }
         cancel(Attempt(key: key, number: attempt), &work)
         feedStarved(&work)
-    }
-
-    private func dispensableAttempt(of key: Key) -> Int? {
-        guard let queue = groups[key]?.queue else { return nil }
-        return queue.spareAttempt ?? queue.dispensableAttempts.first
     }
 
     /// Cancels all attempts that are more than the waiters need.
@@ -244,9 +242,9 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         return work
     }
 
-    /// Whether an exchange waits that needs another connection, and its origin may have one: an idle one makes room, which is too old for
-    /// the exchange, or takes none.
-    private func canUseConnection(_ key: Key) -> Bool {
+    /// Whether an exchange waits that needs another connection, and its origin may have one: an idle connection that the waiter can't use
+    /// is closed for it.
+    func canUseConnection(_ key: Key) -> Bool {
         guard let index = groups.index(forKey: key), groups.values[index].queue.needsAttempt else { return false }
         return groups.values[index].connections < limits.connectionsPerOrigin || !groups.values[index].idle.isEmpty
     }
@@ -258,7 +256,7 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
             close(idle, in: index, &work.close)
         }
         if total >= limits.connections, !evictIdle(&work) {
-            if groups[key]?.starvedPlace == nil { groups[key]?.starvedPlace = starved.append(key, lane: 0) }
+            starve(key)
             return false
         }
         lastNumber += 1
@@ -268,11 +266,10 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         return true
     }
 
-    /// Makes the attempts that the waiters of an origin need, within the limits.
-    mutating func connectWaiters(of key: Key, _ work: inout Work) {
-        while let next = groups[key]?.queue.firstWithoutAttempt() {
-            guard connectIfNeeded(key, for: next, &work) else { return }
-        }
+    /// An origin waits for room, after those that wait already, if it can use some.
+    private mutating func starve(_ key: Key) {
+        guard groups[key]?.starvedPlace == nil, canUseConnection(key) else { return }
+        groups[key]?.starvedPlace = starved.append(key, lane: 0)
     }
 
     /// Closes the connection that was idle for the longest time.
@@ -285,24 +282,19 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         return true
     }
 
-    /// There may be room for a connection to `key`. Origins that have waited longer for room come first.
+    /// There may be room for connections to `key`, or more of them may be needed. Origins that have waited longer for room come first.
     mutating func refill(_ key: Key, _ work: inout Work) {
-        if starved.isEmpty {
-            connectWaiters(of: key, &work)
-        } else if groups[key]?.starvedPlace == nil, canUseConnection(key) {
-            groups[key]?.starvedPlace = starved.append(key, lane: 0)
-        }
+        starve(key)
         feedStarved(&work)
         forgetIfEmpty(key)
     }
 
-    /// There is room for a connection: the origin that has waited longest for one gets it.
+    /// There may be room for connections: the origins that wait for it get one each in turn, as long as they can use them.
     mutating func feedStarved(_ work: inout Work) {
-        while total < limits.connections, !starved.isEmpty {
-            guard let key = starved.popFirst() else { return }
+        while !starved.isEmpty, total < limits.connections || idleCount > 0, let key = starved.popFirst() {
             groups[key]?.starvedPlace = nil
-            guard let number = groups[key]?.queue.firstWithoutAttempt() else { continue }
-            connectIfNeeded(key, for: number, &work)
+            guard let number = groups[key]?.queue.firstWithoutAttempt(), connectIfNeeded(key, for: number, &work) else { continue }
+            starve(key)
         }
     }
 
@@ -315,6 +307,14 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
             groups[key]?.starvedPlace = nil
         }
         return false
+    }
+
+    /// The ticket of the exchange that an attempt was made for, if it still waits.
+    func ticket(of attempt: Attempt) -> Ticket? {
+        guard let queue = groups[attempt.key]?.queue, let number = queue.attempts[attempt.number], queue.isWaiting(number) else {
+            return nil
+        }
+        return Ticket(key: attempt.key, number: number)
     }
 
     /// Whether an attempt is still wanted, or its connection is.

@@ -5,7 +5,8 @@ internal import NIOCore
 /// Why an exchange stops waiting for a connection at an instant: its deadline, or the limit for queueing or connecting.
 struct WaitEnd: Sendable {
     let ticket: Pool.Ticket
-    /// Whether a connection was being opened for the exchange. Otherwise it waits for one that is in use.
+    /// Whether a connection was being opened for the exchange when this wait began. Otherwise it waits for one that is in use: this wait
+    /// is over when a connection is opened for it.
     let isConnecting: Bool
     /// `nil`: the deadline.
     let limit: PhaseLimit?

@@ -87,6 +87,9 @@ extension NIOTransport {
         private func checkAddresses() throws(UnusableSettingError) {
             guard let unixSocketPath else { return }
             guard !unixSocketPath.isEmpty else { throw UnusableSettingError("unixSocketPath", "it is empty") }
+            guard !unixSocketPath.utf8.contains(0) else {
+                throw UnusableSettingError("unixSocketPath", "'\(unixSocketPath.shownSafely())' contains a NUL, which would end it")
+            }
             do {
                 _ = try SocketAddress(unixDomainSocketPath: unixSocketPath)
             } catch {

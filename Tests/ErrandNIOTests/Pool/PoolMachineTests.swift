@@ -246,6 +246,7 @@ import Testing
         #expect(work.close.map(\.name) == ["old"])
         #expect(work.connect.map(\.key) == ["c"])
         #expect(machine.total == 2)
+        #expect(Set(machine.groups.keys) == ["b", "c"], "an origin without connections and waiters is forgotten")
     }
 
     @Test func whoeverWaitsForRoomGetsItFromAnyOrigin() throws {
@@ -570,7 +571,7 @@ import Testing
             #expect(machine.idleCount == idle.count)
             for key in keys {
                 #expect(busy.count { $0.1 == key } + idle.count { $0.1 == key } + attempts.count { $0.key == key } <= perOrigin)
-                // Nobody waits beside an idle connection, but for those who want a fresh one, which has an attempt then.
+                expect(machine.isShortWithReason(key))
             }
         }
 
@@ -595,6 +596,14 @@ import Testing
         #expect(machine.waiterCount == 0)
         #expect(machine.starvedCount == 0)
         #expect(served.count == next)
+    }
+}
+
+extension PoolMachine {
+    /// An origin that may have another connection, and needs it, waits for room: there are as many connections as allowed, and none is
+    /// idle.
+    func isShortWithReason(_ key: Key) -> Bool {
+        !canUseConnection(key) || (groups[key]?.starvedPlace != nil && total == limits.connections && idleCount == 0)
     }
 }
 #endif

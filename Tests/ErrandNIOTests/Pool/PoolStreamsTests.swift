@@ -336,6 +336,7 @@ import Testing
             for key in PoolHistory.keys {
                 let count = history.links.count { $0.key == key } + history.attempts.count { $0.key == key }
                 #expect(count <= perOrigin)
+                expect(machine.isShortWithReason(key))
             }
         }
         history.finish(&machine)
@@ -481,7 +482,9 @@ private struct PoolHistory {
         let (link, key) = (links[place].link, links[place].key)
         links[place].exchanges -= 1
         switch machine.release(link, of: key, idleTime: .seconds(5), at: now) {
-        case .begin(let waiter): begin(waiter, on: link)
+        case .begin(let waiter):
+            begin(waiter, on: link)
+            if machine.hasRoom(link) { perform(machine.beginMore(on: link, of: key, at: now)) }
         case .idle: expect(links[place].exchanges == 0)
         case .inUse: expect(links[place].exchanges > 0)
         case .close(let work):

@@ -65,9 +65,73 @@ extension NIOTransportTests {
             }
         }
 
+        /// The exchange queues first. A lookup that never ends begins when the connection in use is closed.
+        @Test(arguments: [
+            PhaseTimeouts(connect: .milliseconds(60)), PhaseTimeouts(queue: .seconds(2), connect: .milliseconds(2_400)),
+        ])
+        func theLimitForConnectingBeginsWithTheAttempt(limits: PhaseTimeouts) async throws {
+            let isOpen = Watched(false)
+            let server = try RawServer.answering { connection, _, _ in
+                while !isOpen.value { connection.pause(milliseconds: 5) }
+                try connection.respond(fields: ["Connection: close"], body: Data("ok".utf8))
+            }
+            defer { server.stop() }
+            try await withNIO {
+                $0.maxConnectionsPerOrigin = 1
+                $0.resolver = StubResolver { _ in
+                    if isOpen.value { try await Task.sleep(for: .seconds(60)) }
+                    return [try IPAddress("127.0.0.1")]
+                }
+            } _: { transport in
+                let request = try Request(.get, url: "http://x.example:\(server.port)/")
+                let first = Task { try await transport.send(request).body.collect() }
+                try await server.counts.wait { $0.requests == 1 }
+                var second = request
+                second.options.phaseTimeouts = .use(limits)
+                let limited = second
+                let failing = Task { try await transportError { try await transport.send(limited) } }
+                while transport.waitingExchanges.isEmpty { await Task.yield() }
+                isOpen.change { $0 = true }
+                #expect(try await first.value == Data("ok".utf8))
+                let error = try await failing.value
+                #expect(error.phase == .connect)
+                #expect(error.message.hasPrefix("the limit connect is "))
+                #expect(error.message.hasSuffix(", during the lookup of 'x.example'"))
+            }
+        }
+
+        /// What an observer holds may use the transport when it goes.
+        @Test func anObserverThatIsReplacedGoesOutsideOfTheLock() async throws {
+            let isGone = Watched(false)
+            try await withNIO { transport in
+                transport.observeClosedConnections(as: "test", TransportUser.observer(transport, isGone))
+                #expect(!isGone.value)
+                transport.observeClosedConnections(as: "test") { _ in }
+                #expect(isGone.value)
+            }
+        }
+
         private func okServer() throws -> RawServer {
             try RawServer.answering { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
         }
+    }
+}
+
+/// Uses a transport when it goes.
+private final class TransportUser: Sendable {
+    private let transport: NIOTransport
+    private let isGone: Watched<Bool>
+
+    init(_ transport: NIOTransport, _ isGone: Watched<Bool>) { (self.transport, self.isGone) = (transport, isGone) }
+
+    static func observer(_ transport: NIOTransport, _ isGone: Watched<Bool>) -> @Sendable (ClosedConnection) -> Void {
+        let user = TransportUser(transport, isGone)
+        return { _ in withExtendedLifetime(user) {} }
+    }
+
+    deinit {
+        let isIdle = transport.openConnections.isEmpty
+        isGone.change { $0 = isIdle }
     }
 }
 #endif

@@ -325,6 +325,8 @@ extension NIOTransportTests {
             #expect(longest == nil)
             let empty = error { $0.unixSocketPath = "" }
             #expect(empty?.description == "the setting unixSocketPath can't be used: it is empty")
+            let ended = error { $0.unixSocketPath = "/a\0b" }
+            #expect(ended?.description.hasSuffix("contains a NUL, which would end it") == true)
             let both = error {
                 $0.unixSocketPath = "/x"
                 $0.localAddress = IPAddress(octets: [127, 0, 0, 1] as [UInt8])
