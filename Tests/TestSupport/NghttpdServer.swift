@@ -1,6 +1,6 @@
 /// `nghttpd` on a free port of the loopback interface: HTTP/2 in clear text, for clients that know it beforehand.
 ///
-/// It serves the files of a folder, responds to a POST with its body, and has the trailer `x-trailer: end` after each body.
+/// Its windows have 16 MiB for a stream, and 256 MiB for the connection. It serves the files of a folder, responds to a POST with its body, and has the trailer `x-trailer: end` after each body.
 public final class NghttpdServer: Sendable {
     private static let program = Programs.find("nghttpd")
     /// Whether nghttpd is installed.
@@ -27,7 +27,7 @@ public final class NghttpdServer: Sendable {
                 folder: folder.path,
                 command: [
                     program, "--no-tls", "-a", "127.0.0.1", "-d", files.path, "-m", "\(streams)", "--echo-upload", "--trailer",
-                    "x-trailer: end", "\(port)",
+                    "x-trailer: end", "-w", "24", "-W", "28", "\(port)",
                 ])
             let end = ContinuousClock.now.advanced(by: .seconds(10))
             while ContinuousClock.now < end, !child.log.contains("Could not listen") {

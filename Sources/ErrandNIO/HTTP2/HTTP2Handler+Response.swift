@@ -26,6 +26,10 @@ extension HTTP2Handler {
         switch event {
         case let event as NIOHTTP2WindowUpdatedEvent:
             if let bytes = event.inboundWindowSize { machine.receiveWindow(Int32(event.streamID), bytes: bytes) }
+        case let event as NIOHTTP2StreamCreatedEvent:
+            guard machine.open(Int32(event.streamID)) else { return }
+            opened.append(Int32(event.streamID))
+            flushLater()
         case let event as StreamClosedEvent where active[Int32(event.streamID)] != nil: broken.append(Int32(event.streamID))
         default: context.fireUserInboundEventTriggered(event)
         }
@@ -41,6 +45,7 @@ extension HTTP2Handler {
         }
         while let number = broken.popLast() { fail(number, .streamError("the server broke the rules of HTTP/2 on the stream")) }
         growConnectionWindow()
+        startWaitingUploads()
         isReading = false
         flushNow()
         context.fireChannelReadComplete()

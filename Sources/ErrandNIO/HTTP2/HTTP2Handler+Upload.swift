@@ -8,12 +8,21 @@ internal import NIOHTTP2
 /// The body of a request. `NIOHTTP2Handler` holds DATA back until the server's windows have room: a write ends when its bytes have left.
 extension HTTP2Handler {
     func startUpload(_ body: OutgoingBody, of exchange: Exchange, _ number: Int32, on connection: Connection) {
+        guard machine.startUpload(number) else { return }  // see startWaitingUploads()
         switch body.content {
         case .none: break
         case .memory(let data):
             active[number]?.upload = .memory(data, offset: 0)
             writeMemory(of: exchange)
         case .stream: active[number]?.upload = .pump(exchange, on: connection)
+        }
+    }
+
+    /// Starts the uploads whose heads have left in this turn.
+    func startWaitingUploads() {
+        while let number = opened.popLast() {
+            guard let exchange = active[number]?.exchange, let connection, machine.isUploading(number) else { continue }
+            startUpload(OutgoingBody(exchange.request), of: exchange, number, on: connection)
         }
     }
 

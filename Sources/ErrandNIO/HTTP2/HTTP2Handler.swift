@@ -32,6 +32,8 @@ final class HTTP2Handler: ChannelInboundHandler, ExchangeHandler {
     var isReading = false
     /// The streams that have received something in this turn, and perhaps some of them twice.
     var touched: [Int32] = []
+    /// The streams whose heads have left in this turn, and whose bodies wait for that.
+    var opened: [Int32] = []
     /// Streams that `NIOHTTP2Handler` has reset because of an error that it reports later.
     var broken: [Int32] = []
     var needsFlush = false
@@ -78,7 +80,7 @@ final class HTTP2Handler: ChannelInboundHandler, ExchangeHandler {
     }
 
     /// Flushes at the end of the turn.
-    private func flushLater() {
+    func flushLater() {
         needsFlush = true
         guard !isReading, !isFlushScheduled, let flushTurn, let context else { return }
         isFlushScheduled = true
@@ -87,6 +89,7 @@ final class HTTP2Handler: ChannelInboundHandler, ExchangeHandler {
 
     func endTurn() {
         isFlushScheduled = false
+        startWaitingUploads()
         flushNow()
     }
 

@@ -38,6 +38,10 @@ struct HTTP2Machine: Sendable {
         var windowBytes = HTTP2Limits.streamWindowBytes
         /// Whether the reader of the response has enough for now.
         var isHeldBack = false
+        /// Whether the head has left. It waits while the network takes nothing, and the body must not come before it.
+        var isOpen = false
+        /// Whether the body waits for that.
+        var isUploadWaiting = false
         /// How much of a body in memory was written, and has not left.
         var unsentBytes = 0
         /// ``HTTP2Machine/framesReceived`` when the exchange began.
@@ -88,6 +92,21 @@ struct HTTP2Machine: Sendable {
         case .present: streams[number]?.upload = .sending
         case .afterContinue: streams[number]?.upload = .awaitingContinue
         }
+    }
+
+    /// The head has left. Returns whether the body waits for that.
+    mutating func open(_ number: Int32) -> Bool {
+        guard let stream = streams[number] else { return false }
+        streams[number]?.isOpen = true
+        streams[number]?.isUploadWaiting = false
+        return stream.isUploadWaiting
+    }
+
+    /// The body is to be sent. Returns false if it has to wait until the head has left.
+    mutating func startUpload(_ number: Int32) -> Bool {
+        guard let stream = streams[number] else { return false }
+        if !stream.isOpen { streams[number]?.isUploadWaiting = true }
+        return stream.isOpen
     }
 
     /// The server sent 100 (Continue), or the wait for it is over. Returns true if the body follows now.

@@ -78,6 +78,18 @@ import Testing
         #expect(try machine.receiveEnd(1) == .complete(resets: true))
     }
 
+    /// `NIOHTTP2Handler` drops DATA of a stream whose HEADERS it holds back.
+    @Test func theBodyWaitsUntilTheHeadHasLeft() throws {
+        var machine = try begun(.present, .present)
+        expect(!machine.open(1))
+        expect(machine.startUpload(1))
+        expect(!machine.startUpload(3))
+        expect(machine.open(3))
+        expect(!machine.open(3))
+        expect(machine.startUpload(3))
+        expect(!machine.open(99))
+    }
+
     @Test func theBodyFollowsContinue() throws {
         var machine = try begun(.afterContinue)
         try machine.receiveInterim(1, status: 100, ends: false)

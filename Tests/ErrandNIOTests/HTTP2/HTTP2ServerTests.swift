@@ -203,6 +203,24 @@ extension NIOTransportTests {
             }
         }
 
+        /// While large bodies fill the socket, the heads of others wait, and their bodies behind them.
+        @Test(.enabled(if: NghttpdServer.isHere, "\(NghttpdServer.missing)"))
+        func smallUploadsArriveBesideLargeOnes() async throws {
+            try await withNghttpd { transport, server in
+                try await withThrowingTaskGroup(of: Bool.self) { group in
+                    for number in 0..<40 {
+                        let sent = number % 8 == 0 ? NginxServer.large : Data("small \(number)".utf8)
+                        group.addTask {
+                            let request = try Request(.post, url: server.url("/echo"), body: .data(sent)).within(.seconds(20))
+                            return try await transport.send(request).body.collect() == sent
+                        }
+                    }
+                    for try await isEqual in group { #expect(isEqual) }
+                }
+                #expect(transport.openConnections.count == 1)
+            }
+        }
+
         // MARK: - The mock server
 
         private func withMock(_ body: (NIOTransport, MockServer) async throws -> Void) async throws {
