@@ -197,14 +197,19 @@ extension HTTP2Handler {
         if code == .compressionError || error is NIOHTTP2Errors.ExcessivelyLargeHeaderBlock {
             text = "the fields of a response can't be read, or are longer than \(pool.settings.responseLimits.headBytes) bytes"
         }
-        if machine.framesReceived == 0 { text += "; the server may not know HTTP/2" }
+        text += hint
         return HTTP2ConnectionError.closed(code, text: text)
+    }
+
+    /// What may be the reason, if nothing was received: without TLS, the server did not choose HTTP/2.
+    private var hint: String {
+        machine.framesReceived == 0 && connection?.origin.scheme == "http" ? "; the server may not know HTTP/2" : ""
     }
 
     private func failure(of done: ActiveExchange, at position: ExchangePosition, because error: (any Error)?) -> TransportError {
         var error = error
         if error == nil, let code = machine.goAwayCode { error = HTTP2ConnectionError.goAway(code) }
-        let message = error.map { FailureText.of($0) } ?? "connection closed by the server"
+        let message = error.map { FailureText.of($0) } ?? "connection closed by the server" + hint
         let code: TransportError.Code =
             switch error {
             case .some(HTTP2ConnectionError.goAway), .some(HTTP2ConnectionError.noPong): .connectionLost

@@ -185,8 +185,9 @@ extension NIOTransportTests {
                 $0.usesHTTP2WithoutTLS = true
             } _: { transport in
                 let failure = try await transportError { try await transport.send(Request(.get, url: server.url()).within(.seconds(3))) }
-                #expect(failure.code == .invalidResponse, "\(failure)")
-                #expect(failure.message.contains("may not know HTTP/2"), "\(failure)")
+                // It may close the connection before its response is read.
+                #expect([.invalidResponse, .connectionLost].contains(failure.code), "\(failure)")
+                #expect(failure.code == .connectionLost || failure.message.contains("may not know HTTP/2"), "\(failure)")
             }
         }
 
