@@ -61,6 +61,18 @@ import Testing
         #expect(timings.beforeHead == Double(head ?? end))
     }
 
+    @Test func aFailureInTheQueueIsBlocked() throws {
+        let request = try Request(.get, url: "https://a.example/x")
+        var steps = ExchangeTimings(request, at: .zero)
+        let failure = TransportError(.timedOut, phase: .queue, request: request, delivery: .notSent)
+        steps.record(ExchangeEvent(.end, request: request.id, exchange: 1, failure: failure), at: .milliseconds(500))
+        let timings = HARTimings(steps, head: nil, end: .milliseconds(500))
+        var expected = HARTimings(wait: 0, receive: 0)
+        expected.blocked = 500
+        #expect(timings == expected)
+        #expect(timings.total == 500)
+    }
+
     @Test func theLastExchangeCounts() async throws {
         let folder = try TestFolder("recording")
         let clock = ManualClock()
@@ -69,7 +81,7 @@ import Testing
             let sink = try #require(request.options.eventSink)
             func record(_ kind: ExchangeEvent.Kind, of exchange: Int, after milliseconds: Int, reused: Bool? = nil) {
                 clock.advance(by: .milliseconds(milliseconds))
-                let connection = reused.map { ConnectionInfo(number: exchange, isReused: $0) }
+                let connection = reused.map { ConnectionInfo(number: exchange, isReused: $0, peerAddress: "192.0.2.\(exchange)") }
                 sink.record(ExchangeEvent(kind, request: request.id, exchange: exchange, connection: connection))
             }
             record(.start, of: 1, after: 0)
@@ -99,6 +111,7 @@ import Testing
         (expected.blocked, expected.connect) = (7, 8)
         #expect(entry.timings == expected)
         #expect(entry.time == 63)
+        #expect(entry.serverIPAddress == "192.0.2.2" && entry.connection == "2")
 
         // A replay takes the whole time.
         let (path, time) = (folder.file("a.har"), ManualClock())

@@ -48,6 +48,6 @@ func showPhases(of transport: NIOTransport) async throws {
     let response = try await transport.profile().send(Request(.get, url: "https://a.example/"))
     _ = try await response.body.collect()
     for phase in response.metadata.timings?.exchanges.last?.phases ?? [] {
-        print(phase.name, phase.duration)  // dns, connect, tls, send, wait, receive
+        print(phase.name, phase.duration)  // queue, dns, connect, tls, send, wait, receive
     }
 }

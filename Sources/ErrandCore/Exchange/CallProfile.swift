@@ -20,7 +20,8 @@ internal import Synchronization
 /// 1 request, 22 ms from the first request to the last byte, 22 ms in all, 200
 /// ```
 ///
-/// Where the transport reports them and a connection was opened, `dns` stands before `connect`, and `tls` after it.
+/// Where the transport reports the steps of connecting and a connection was opened, `queue` and `dns` stand before `connect`, and `tls` after
+/// it. See ``ExchangeTimings/phases``.
 ///
 /// The profile is complete when the last exchange is over: read it after the body. `profile()` creates one for each call, as
 /// `response.metadata.profile`. To keep the profile of a call that fails, give the request one: `request.options.profile = .use(CallProfile())`. A

@@ -61,6 +61,8 @@ public struct ExchangeTimings: Sendable, Hashable {
     public internal(set) var status: Int?
     /// Whether the whole response was received; `nil` while the exchange is in progress.
     public internal(set) var isComplete: Bool?
+    /// Whether it failed while it waited for a connection that others used.
+    package private(set) var failedInQueue = false
 
     /// Whether its connection had been used before; `nil` where the transport does not report it.
     public var isReused: Bool? { connection?.isReused }
@@ -88,16 +90,20 @@ public struct ExchangeTimings: Sendable, Hashable {
         case .responseBytesReceived:
             if firstByte == nil { firstByte = instant }
             receivedBytes = event.bytes ?? receivedBytes
-        case .end: (end, isComplete) = (instant, event.failure == nil)
+        case .end:
+            (end, isComplete) = (instant, event.failure == nil)
+            failedInQueue = (event.failure as? any RequestFailure)?.phase == .queue
         default: break
         }
     }
 
-    /// The phases that it went through and their durations: `dns`, `connect`, `tls` or `queue`, then `send`, `wait` and `receive`. The last is
+    /// The phases that it went through and their durations: `queue`, `dns`, `connect` and `tls`, then `send`, `wait` and `receive`. The last is
     /// the one that it ended in.
     ///
-    /// `dns` and `tls` are there where the transport reports them and a connection was opened. `queue` is the time until a reused connection
-    /// was free. All else before the request is sent is `connect`.
+    /// Where the transport reports the steps of connecting and a connection was opened, each step is a phase, and `queue` is all else before
+    /// the request is sent: the wait for a place among the connections, the reading of the trusted certificates before the first handshake, and
+    /// attempts to connect before the last. With a reused connection, and where the exchange failed while it waited for one, `queue` is all
+    /// of that time. Where the transport reports no steps, `connect` is.
     public var phases: [(name: String, duration: Duration)] {
         var phases: [(String, Duration)] = []
         var since = start
@@ -108,30 +114,28 @@ public struct ExchangeTimings: Sendable, Hashable {
         }
         // Where the transport does not report a connection, the head went out with it.
         let ready = connected ?? requestHeadSent
-        if dnsStart != nil || tlsStart != nil, let until = ready ?? end {
+        let waits = isReused == true || failedInQueue
+        let first = waits ? "queue" : "connect"
+        if !waits, (dnsStart ?? connectStart ?? tlsStart) != nil, let until = ready ?? end {
             phases += connecting(until: until)
             since = until
         } else {
-            add(isReused == true ? "queue" : "connect", ready)
+            add(first, ready)
         }
         if ready == nil, !phases.isEmpty { return phases }
         // A response may begin before the request is whole: the rest of the sending does not hold the call up then.
         add("send", [requestSent, responseHead].compactMap { $0 }.min())
         add("wait", responseHead)
-        let last = responseHead != nil ? "receive" : requestSent != nil ? "wait" : ready != nil ? "send" : "connect"
+        let last = responseHead != nil ? "receive" : requestSent != nil ? "wait" : ready != nil ? "send" : first
         add(last, end)
         return phases
     }
 
-    /// The phases before `until`, when there was a connection, or none came.
+    /// The phases before `until`, when there was a connection, or none came: the steps, and before them the time that is in none.
     private func connecting(until: Duration) -> [(String, Duration)] {
-        func length(_ start: Duration?, _ end: Duration?) -> Duration? {
-            guard let start, let end else { return nil }
-            return max(.zero, end - start)
-        }
-        let (dns, tls) = (length(dnsStart, dnsEnd), length(tlsStart, tlsEnd))
-        let rest = max(.zero, until - start - (dns ?? .zero) - (tls ?? .zero))
-        guard connectStart != nil || tlsStart != nil || connected != nil else { return [("dns", rest + (dns ?? .zero))] }
-        return [("dns", dns), ("connect", rest), ("tls", tls)].compactMap { name, duration in duration.map { (name, $0) } }
+        func length(_ start: Duration?, _ end: Duration?) -> Duration? { start.map { max(.zero, (end ?? until) - $0) } }
+        let lengths = [("dns", length(dnsStart, dnsEnd)), ("connect", length(connectStart, connectEnd)), ("tls", length(tlsStart, tlsEnd))]
+        let steps = lengths.compactMap { name, duration in duration.map { (name, $0) } }
+        return [("queue", max(.zero, steps.reduce(until - start) { $0 - $1.1 }))] + steps
     }
 }

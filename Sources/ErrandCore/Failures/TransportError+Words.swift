@@ -1,7 +1,7 @@
 extension TransportError {
     /// A sentence for people, without details: `Could not connect to the server a.example.`
     public var errorDescription: String? {
-        let server = origin.map { "the server \($0.host.shownSafely(limit: 80)):\($0.effectivePort)" } ?? shownServer
+        let server = origin.map { "the server \($0.host.shownSafely(limit: 80))" } ?? shownServer
         let text =
             switch code {
             case .cannotFindHost: "\(server) could not be found"

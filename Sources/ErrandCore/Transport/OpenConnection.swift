@@ -43,3 +43,20 @@ public struct OpenConnection: Sendable, Hashable {
         authority == origin.authority && (scheme == nil || scheme == origin.scheme)
     }
 }
+
+extension OpenConnection: CustomStringConvertible, CustomReflectable {
+    /// One line, without what is not known: `#1 http://a.example at 192.0.2.1:80, 1 in progress, 7 so far, 12 s old`.
+    public var description: String {
+        var text = "#\(number)"
+        if let authority { text += " " + ((scheme.map { "\($0)://" } ?? "") + authority).shownSafely() }
+        if let peerAddress {
+            let address = peerAddress.contains(":") ? "[\(peerAddress)]" : peerAddress
+            text += " at \(address)" + (peerPort.map { ":\($0)" } ?? "")
+        }
+        text += ", \(exchanges) in progress, \(exchangesStarted) so far"
+        return text + (age.map { ", \($0.inWords) old" } ?? "")
+    }
+
+    /// The description alone.
+    public var customMirror: Mirror { Mirror(self, children: ["connection": description]) }
+}

@@ -7,8 +7,9 @@
 /// ```
 ///
 /// They apply in addition to the deadline, which limits the whole. The transport's boundary enforces them for every transport: an exchange
-/// that takes longer is cancelled, and fails with a ``TransportError`` with the code `timedOut` and the phase. Its `delivery` is `unknown`,
-/// even while connecting: the request may be sent at the moment when the limit passes.
+/// that takes longer is cancelled, and fails with a ``TransportError`` with the code `timedOut` and the phase. Its `delivery` is `notSent` in
+/// the queue and while connecting, with a transport that measures the phases itself, as the one over SwiftNIO does with the clock
+/// `ContinuousClock`. Otherwise it is `unknown`, also while connecting: the request may be sent at the moment when the limit passes.
 public struct PhaseTimeouts: Sendable {
     /// The limit for waiting in the transport's queue. A transport that can't distinguish this from connecting has one phase for both,
     /// ``ExchangePhase/connect``, whose limit is the sum of the two.

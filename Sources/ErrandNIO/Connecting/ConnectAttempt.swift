@@ -36,6 +36,14 @@ final class ConnectAttempt: Sendable {
         state.withLock { $0.progress.addresses.fail(address, error) }
     }
     func connected(to address: SocketAddress?) { state.withLock { $0.progress.peer = address } }
+    func connects(toUnixSocket path: String) { state.withLock { $0.progress.unixSocketPath = path } }
+
+    /// Adds to the failure of a handshake with whom it was: `, during the TLS handshake with 192.0.2.1:443`.
+    func explained(_ error: any Error) -> any Error {
+        if error is CancellationError || error is ConnectTimeoutError { return error }
+        let during = state.withLock { $0.progress.step == .tls ? $0.progress.text : nil }
+        return during.map { HandshakeFailure(error, during: $0) } ?? error
+    }
 
     /// Returns false if the attempt was cancelled.
     func add(_ channel: any Channel) -> Bool {

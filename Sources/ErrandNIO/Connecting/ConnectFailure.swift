@@ -40,10 +40,12 @@ struct ConnectFailure {
             }
             return (.cannotConnect, "\(TriedAddresses(error.connectionErrors.map { ($0.target, $0.error) }))" + localAddress)
         case is NoUsableAddress:
-            return (.cannotConnect, "'\(origin.bareHost)' has no address of the same kind as localAddress" + localAddress)
+            let local = settings.localAddress.map { " (\($0))" } ?? ""
+            return (.cannotConnect, "'\(origin.bareHost)' has no address of the same kind as localAddress\(local)")
         case let error as ConnectTimeoutError:
             let limit = "the limit connectTimeout is \(settings.connectTimeout.inWords), set by NIOTransport.Configuration"
             return (.timedOut, limit + error.progress)
+        case let error as HandshakeFailure: return (error.code, error.message)
         default:
             if FailureText.isOfTLS(error) { return (.tls, FailureText.of(error)) }
             guard let path = settings.unixSocketPath else { return (.cannotConnect, FailureText.of(error)) }
@@ -57,7 +59,7 @@ struct ConnectFailure {
     }
 
     /// Where the connection was to come from, if that was chosen.
-    private var localAddress: String { settings.localAddress.map { " (from \($0))" } ?? "" }
+    private var localAddress: String { settings.localAddress.map { " (localAddress is \($0))" } ?? "" }
 }
 
 extension TransportError {

@@ -11,16 +11,22 @@ struct ConnectProgress: Sendable {
     /// The host that is looked up.
     var host = ""
     var addresses = TriedAddresses()
-    /// The other side of the connection; `nil` for a Unix domain socket.
+    /// The other side of the connection.
     var peer: SocketAddress?
+    /// The path of the Unix domain socket that is connected to; `nil` for TCP.
+    var unixSocketPath: String?
 
     /// With what a message ends: `, during the TCP connect to 192.0.2.1:443`; empty before the first step.
     var text: String {
         if isLoading { return ", while the trusted certificates of the system were read" }
         switch step {
         case .dns: return ", during the lookup of '\(host.shownSafely())'"
-        case .connect: return ", during the \(addresses.isUnixSocket ? "" : "TCP ")connect\(addresses.isEmpty ? "" : " to \(addresses)")"
-        case .tls: return ", during the TLS handshake" + (peer.map { " with \($0.shown)" } ?? "")
+        case .connect:
+            if let unixSocketPath { return ", during the connect to '\(unixSocketPath.shownSafely())'" }
+            return ", during the TCP connect\(addresses.isEmpty ? "" : " to \(addresses)")"
+        case .tls:
+            let other = unixSocketPath.map { "'\($0.shownSafely())'" } ?? peer?.shown
+            return ", during the TLS handshake" + (other.map { " with \($0)" } ?? "")
         case nil: return ""
         }
     }
@@ -28,9 +34,11 @@ struct ConnectProgress: Sendable {
 
 /// Addresses that a connection was tried to, each with the reason why it has failed, if it has.
 ///
-/// The description has at most four of them: `192.0.2.1:443: connection refused, [2001:db8::1]:443, and 3 more`.
+/// Those with the same reason stand together: `192.0.2.1:80, 192.0.2.2:80 and 3 more: connection refused; [2001:db8::1]:80: no response`.
+/// Without any reason, the addresses stand alone.
 struct TriedAddresses: Sendable, CustomStringConvertible {
-    private static let shownCount = 4
+    /// The number of different reasons that are shown.
+    private static let shownReasons = 4
     private var entries: [(address: SocketAddress, error: (any Error)?)] = []
 
     init() {}
@@ -38,7 +46,6 @@ struct TriedAddresses: Sendable, CustomStringConvertible {
     init(_ failures: [(address: SocketAddress, error: any Error)]) { entries = failures.map { ($0.address, $0.error) } }
 
     var isEmpty: Bool { entries.isEmpty }
-    var isUnixSocket: Bool { entries.first?.address.pathname != nil }
 
     mutating func begin(_ address: SocketAddress) { entries.append((address, nil)) }
 
@@ -48,11 +55,28 @@ struct TriedAddresses: Sendable, CustomStringConvertible {
     }
 
     var description: String {
-        var texts = entries.prefix(Self.shownCount).map { entry in
-            entry.address.shown + (entry.error.map { ": \(FailureText.of($0))" } ?? "")
+        guard entries.contains(where: { $0.error != nil }) else { return Self.list(entries.map(\.address)) }
+        var groups: [(reason: String, addresses: [SocketAddress])] = []
+        for (address, error) in entries {
+            let reason = error.map { FailureText.of($0) } ?? "no response"
+            if let index = groups.firstIndex(where: { $0.reason == reason }) {
+                groups[index].addresses.append(address)
+            } else {
+                groups.append((reason, [address]))
+            }
         }
-        if entries.count > Self.shownCount { texts.append("and \(entries.count - Self.shownCount) more") }
-        return texts.joined(separator: ", ")
+        var texts = groups.prefix(Self.shownReasons).map { "\(Self.list($0.addresses)): \($0.reason)" }
+        let rest = groups.dropFirst(Self.shownReasons).reduce(0) { $0 + $1.addresses.count }
+        if rest > 0 { texts.append("and \(rest) more") }
+        return texts.joined(separator: "; ")
+    }
+
+    /// Up to three addresses, or two and how many more there are.
+    private static func list(_ addresses: [SocketAddress]) -> String {
+        let isLong = addresses.count > 3
+        var texts = addresses.prefix(isLong ? 2 : 3).map(\.shown)
+        let last = isLong ? "\(addresses.count - 2) more" : texts.popLast() ?? ""
+        return texts.isEmpty ? last : "\(texts.joined(separator: ", ")) and \(last)"
     }
 }
 

@@ -30,9 +30,10 @@ struct Connector: Sendable {
             if settings.unixSocketPath == nil, address == nil, case .failure(let error) = result, !(error is CancellationError) {
                 settings.resolver.discardAddresses(of: origin.bareHost, port: origin.effectivePort)
             }
-            whenComplete(result)
+            whenComplete(result.mapError { attempt.explained($0) })
         }
         if let path = settings.unixSocketPath {
+            attempt.connects(toUnixSocket: path)
             whenLoaded(attempt, key, on: loop) {
                 let bootstrap = bootstrap(to: key, number: number, for: pool, attempt, on: loop)
                 follow(attempt, origin) { bootstrap.connect(unixDomainSocketPath: path) }

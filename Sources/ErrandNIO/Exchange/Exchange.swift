@@ -41,6 +41,8 @@ final class Exchange: Sendable {
         /// Whether a connection has begun to read the request's body.
         var isBodyClaimed = false
         var waiter: Waiter?
+        /// The other side of the last connection that has taken it; `nil` for a Unix domain socket.
+        var peer: (address: String, port: Int)?
     }
 
     let request: Request
@@ -115,7 +117,7 @@ final class Exchange: Sendable {
     func assign(to connection: Connection) -> Bool {
         state.withLock { state in
             guard !state.isCancelled, state.waiter != nil else { return false }
-            state.place = .connection(connection)
+            (state.place, state.peer) = (.connection(connection), connection.peer)
             return true
         }
     }
@@ -186,24 +188,39 @@ final class Exchange: Sendable {
         _ code: TransportError.Code, phase: ExchangePhase, message: String = "", underlying: (any Error)? = nil,
         response: HTTPResponse? = nil, delivery: Delivery
     ) -> TransportError {
-        TransportError(
-            code, phase: phase, message: message, elapsed: .nanoseconds((NIODeadline.now() - started).nanoseconds),
-            underlying: underlying, request: request, response: response, delivery: delivery)
+        naming(
+            TransportError(
+                code, phase: phase, message: message, elapsed: .nanoseconds((NIODeadline.now() - started).nanoseconds),
+                underlying: underlying, request: request, response: response, delivery: delivery))
     }
 
     /// The deadline has passed.
     func deadlinePassed(_ phase: ExchangePhase, response: HTTPResponse? = nil, delivery: Delivery) -> TransportError {
-        .timedOut(
-            phase, after: .nanoseconds((NIODeadline.now() - started).nanoseconds), request: request, response: response, delivery: delivery)
+        naming(
+            .timedOut(
+                phase, after: .nanoseconds((NIODeadline.now() - started).nanoseconds), request: request, response: response,
+                delivery: delivery))
     }
 
     /// The limit of a phase has passed.
     func limitPassed(
         _ limit: PhaseLimit, _ phase: ExchangePhase, response: HTTPResponse? = nil, delivery: Delivery
     ) -> TransportError {
-        .timedOut(
-            phase, after: .nanoseconds((NIODeadline.now() - started).nanoseconds), limits?.message(limit.name, limit.duration),
-            request: request, response: response, delivery: delivery)
+        naming(
+            .timedOut(
+                phase, after: .nanoseconds((NIODeadline.now() - started).nanoseconds), limits?.message(limit.name, limit.duration),
+                request: request, response: response, delivery: delivery))
+    }
+
+    /// Ends the message of what a server may be at fault for with its address: ` (192.0.2.1:443)`.
+    private func naming(_ failure: TransportError) -> TransportError {
+        let hasConnection = ![.request, .queue, .connect].contains(failure.phase)
+        let isOfServer = ![.requestBody, .shutDown].contains(failure.code)
+        guard hasConnection, isOfServer, let peer = state.withLock(\.peer) else { return failure }
+        let address = peer.address.contains(":") ? "[\(peer.address)]" : peer.address
+        var failure = failure
+        failure.message += "\(failure.message.isEmpty ? "" : " ")(\(address):\(peer.port))"
+        return failure
     }
 
     /// When the deadline passes, on the clock of event loops; `nil` without one.

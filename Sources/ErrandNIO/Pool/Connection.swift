@@ -12,7 +12,7 @@ final class Connection: Sendable {
     /// When it was opened, in the time of ``Pool/now()``.
     let opened: Duration
     /// The address and the port of the other side; `nil` for a Unix domain socket.
-    private let peer: (address: String, port: Int)?
+    let peer: (address: String, port: Int)?
     /// How many exchanges it takes at a time, until the server says otherwise.
     let streams: Int
     /// The version of HTTP.

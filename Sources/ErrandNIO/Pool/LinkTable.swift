@@ -67,6 +67,8 @@ struct LinkTable<Key: Hashable & Sendable, Link: AnyObject & Sendable>: Sendable
     /// How many connections drain to make room for another origin. Those that drain for another reason don't count.
     private(set) var roomMakingCount = 0
 
+    var count: Int { slots.count }
+
     subscript(slot: Int) -> Entry {
         get { entries[slot] }
         _modify { yield &entries[slot] }

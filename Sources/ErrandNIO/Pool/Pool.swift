@@ -131,7 +131,7 @@ final class Pool: Sendable {
                 let ticket = first.element.ticket
                 let reason = state.reason(of: ticket)
                 // Since a connection is opened for it, another wait has begun.
-                if !first.element.isConnecting, reason.attempt != nil { continue }
+                if !first.element.isConnecting, case .attempt? = reason.wait, reason.attempt != nil { continue }
                 guard let (exchange, work) = state.machine.withdraw(ticket) else { continue }
                 expired.append((exchange, first.element, reason, work))
             }
@@ -358,8 +358,7 @@ final class Pool: Sendable {
 extension Pool.State {
     fileprivate func reason(of ticket: Pool.Ticket) -> Pool.WaitReason {
         let wait = machine.wait(of: ticket)
-        if case .attempt(let attempt) = wait { return (wait, attempts[attempt]) }
-        return (wait, nil)
+        return (wait, wait?.knownAttempt.flatMap { attempts[$0] })
     }
 
     fileprivate mutating func takeClosed() -> [EventLoopPromise<Void>] {

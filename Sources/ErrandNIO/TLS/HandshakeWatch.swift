@@ -17,9 +17,14 @@ final class HandshakeWatch: ChannelInboundHandler, RemovableChannelHandler {
     private let chain: ValidatedChain?
     /// The name of the host that the certificate must be valid for; `nil` for an address, and if nothing is verified.
     private let name: String?
+    private let minimumVersion: TLSSettings.Version
 
-    init(_ tls: NIOSSLClientHandler, of origin: Origin, name: String?, pins: CertificatePins?, chain: ValidatedChain?) {
+    init(
+        _ tls: NIOSSLClientHandler, of origin: Origin, name: String?, pins: CertificatePins?, chain: ValidatedChain?,
+        minimumVersion: TLSSettings.Version
+    ) {
         (self.tls, self.origin, self.name, self.pins, self.chain) = (tls, origin, name, pins, chain)
+        self.minimumVersion = minimumVersion
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
@@ -52,17 +57,21 @@ final class HandshakeWatch: ChannelInboundHandler, RemovableChannelHandler {
     }
 
     private func text(of error: any Error) -> String {
-        guard FailureText.isOfTLS(error) else { return "\(FailureText.of(error)) during the TLS handshake" }
+        guard FailureText.isOfTLS(error) else { return FailureText.of(error) }
         if let error = error as? NIOSSLExtraError, error == .failedToValidateHostname {
             return otherHost
         }
-        if "\(error)".contains("CERTIFICATE_VERIFY_FAILED"), let certificate = tls.peerCertificate {
-            return certificateRefusalText(
+        let description = "\(error)"
+        if description.contains("CERTIFICATE_VERIFY_FAILED"), let certificate = tls.peerCertificate {
+            let text = certificateRefusalText(
                 validFrom: HTTPDate(secondsSinceEpoch: Int64(certificate.notValidBefore)),
                 until: HTTPDate(secondsSinceEpoch: Int64(certificate.notValidAfter)),
                 now: HTTPDate(secondsSinceEpoch: Int64(Date.now.timeIntervalSince1970)))
+            return text.contains("unknown authority") ? "\(text) (tls.extraRootsPEMFiles can add an authority)" : text
         }
-        return FailureText.of(error)
+        let text = FailureText.of(error)
+        let isOfVersion = description.contains("UNSUPPORTED_PROTOCOL") || description.contains("ALERT_PROTOCOL_VERSION")
+        return isOfVersion ? "\(text) (tls.minimumVersion is \(minimumVersion))" : text
     }
 }
 
@@ -78,6 +87,14 @@ struct HandshakeFailure: Error {
 
     init(_ error: any Error, _ message: String) {
         self.init(FailureText.isOfTLS(error) ? .tls : .cannotConnect, message, underlying: error)
+    }
+
+    /// - Parameter during: with whom the handshake was, to end the message with.
+    init(_ error: any Error, during: String) {
+        let failure = error as? HandshakeFailure ?? HandshakeFailure(error, FailureText.of(error))
+        let known = " during the handshake"
+        let message = failure.message.contains(known) ? failure.message.replacing(known, with: during) : failure.message + during
+        self.init(failure.code, message, underlying: failure.underlying)
     }
 }
 #endif

@@ -81,7 +81,9 @@ struct TLSIdentity: Sendable {
             chain = followed
         }
         try pipeline.addHandler(tls)
-        try pipeline.addHandler(HandshakeWatch(tls, of: origin, name: isUnchecked ? nil : name, pins: pins, chain: chain))
+        try pipeline.addHandler(
+            HandshakeWatch(
+                tls, of: origin, name: isUnchecked ? nil : name, pins: pins, chain: chain, minimumVersion: settings.minimumVersion))
     }
 }
 

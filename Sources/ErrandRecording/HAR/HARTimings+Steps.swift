@@ -13,10 +13,12 @@ extension HARTimings {
             guard let start else { return nil }
             return min(max(.zero, (end ?? answered) - start), limit)
         }
-        let opens = steps.isReused != true && (steps.dnsStart ?? steps.connectStart ?? steps.tlsStart) != nil
+        let opens = steps.isReused != true && !steps.failedInQueue && (steps.dnsStart ?? steps.connectStart ?? steps.tlsStart) != nil
         guard let ready = [steps.connected, steps.requestHeadSent, opens ? answered : nil].lazy.compactMap({ $0 }).first else {
             // The transport does not report its steps, or no connection came before the failure.
-            self.init(wait: answered.milliseconds, receive: (end - answered).milliseconds)
+            let wait = steps.failedInQueue ? .zero : answered
+            self.init(wait: wait.milliseconds, receive: (end - answered).milliseconds)
+            if steps.failedInQueue { blocked = answered.milliseconds }
             return
         }
         let connected = min(ready, answered)

@@ -161,9 +161,11 @@ final class RecordedExchange: EventSink {
         }
         fill(&response, with: state)
         let timings = HARTimings(state.steps, head: state.wait, end: state.end ?? now)
-        let entry = HAREntry(
+        var entry = HAREntry(
             startedDateTime: Date.ISO8601FormatStyle(includingFractionalSeconds: true).format(started), time: timings.total,
             request: request(body: state.requestBody, version: response.httpVersion), response: response, timings: timings)
+        entry.serverIPAddress = state.steps.connection?.peerAddress
+        entry.connection = state.steps.connection.map { "\($0.number)" }
         return EntryRedaction.redacted(entry, by: sensitivity)
     }
 

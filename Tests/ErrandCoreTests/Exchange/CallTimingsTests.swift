@@ -36,16 +36,30 @@ import Testing
             (
                 "dnsStart 5 dnsEnd 7 connectStart 7 connectEnd 10 tlsStart 10 tlsEnd 20 connectionAcquired 20 requestHeadSent 20"
                     + " requestSent 21 responseHead 51 end 60",
-                "dns 2 connect 8 tls 10 send 1 wait 30 receive 9"
+                "queue 5 dns 2 connect 3 tls 10 send 1 wait 30 receive 9"
             ),
-            ("connectStart 0 connectEnd 3 tlsStart 3 tlsEnd 9 connectionAcquired 9 requestHeadSent 9 end 10", "connect 3 tls 6 send 1"),
-            ("connectStart 0 connectEnd 3 connectionAcquired 3 requestHeadSent 3 requestSent 4 end 9", "connect 3 send 1 wait 5"),
+            (
+                "connectStart 0 connectEnd 3 tlsStart 3 tlsEnd 9 connectionAcquired 9 requestHeadSent 9 end 10",
+                "queue 0 connect 3 tls 6 send 1"
+            ),
+            ("connectStart 0 connectEnd 3 connectionAcquired 3 requestHeadSent 3 requestSent 4 end 9", "queue 0 connect 3 send 1 wait 5"),
             // What fails ends in its phase.
-            ("dnsStart 1 dnsEnd 9 end 9", "dns 9"), ("dnsStart 1 dnsEnd 3 connectStart 3 connectEnd 9 end 10", "dns 2 connect 8"),
-            ("connectStart 0 connectEnd 3 tlsStart 3 tlsEnd 9 end 9", "connect 3 tls 6"),
-            ("connectStart 0 connectEnd 3 end 3", "connect 3"),
+            ("dnsStart 1 dnsEnd 9 end 9", "queue 1 dns 8"),
+            ("dnsStart 1 dnsEnd 3 connectStart 3 connectEnd 9 end 10", "queue 2 dns 2 connect 6"),
+            ("connectStart 0 connectEnd 3 tlsStart 3 tlsEnd 9 end 9", "queue 0 connect 3 tls 6"),
+            ("connectStart 0 connectEnd 3 end 3", "queue 0 connect 3"), ("connectStart 2 end 9", "queue 2 connect 7"),
             // A second attempt to connect.
-            ("dnsStart 0 dnsEnd 1 connectStart 1 connectEnd 2 dnsStart 5 dnsEnd 8 end 8", "dns 8"),
+            ("dnsStart 0 dnsEnd 1 connectStart 1 connectEnd 2 dnsStart 5 dnsEnd 8 end 8", "queue 5 dns 3"),
+            // An address without TLS: it waited for a place, and then opened its own connection.
+            (
+                "connectStart 2900 connectEnd 2902 connectionAcquired 2902 requestHeadSent 2902 requestSent 2903 end 2910",
+                "queue 2900 connect 2 send 1 wait 7"
+            ),
+            // The trusted certificates were read after the lookup.
+            (
+                "dnsStart 0 dnsEnd 2 connectStart 22 connectEnd 23 tlsStart 23 tlsEnd 30 connectionAcquired 30 end 30",
+                "queue 20 dns 2 connect 1 tls 7 send 0"
+            ),
             // In progress.
             ("dnsStart 0", ""),
         ] as [(String, String)])
@@ -75,5 +89,29 @@ import Testing
         timings.record(ExchangeEvent(.requestSent, request: request.id, exchange: 1), at: .milliseconds(4))
         let phases = timings.phases.map { "\($0.name) \(Int($0.duration / .milliseconds(1)))" }
         #expect(phases.joined(separator: " ") == expected)
+    }
+
+    /// Another connection was free before the one that was opened for it.
+    @Test func theStepsOfAConnectionThatAnotherExchangeGetsAreAQueue() throws {
+        let request = try Request(.get, url: "https://a.example/x")
+        var timings = ExchangeTimings(request, at: .zero)
+        let reused = ConnectionInfo(number: 1, isReused: true)
+        for (kind, time) in [(.dnsStart, 1), (.dnsEnd, 2), (.connectionAcquired, 5)] as [(ExchangeEvent.Kind, Int)] {
+            let connection = kind == .connectionAcquired ? reused : nil
+            let event = ExchangeEvent(kind, request: request.id, exchange: 1, connection: connection)
+            timings.record(event, at: .milliseconds(time))
+        }
+        #expect(timings.phases.map(\.name) == ["queue"])
+        #expect(timings.phases.first?.duration == .milliseconds(5))
+    }
+
+    @Test(arguments: [(ExchangePhase.queue, "queue"), (.connect, "connect")])
+    func whatFailsWithoutAStepEndsInThePhaseOfItsFailure(phase: ExchangePhase, expected: String) throws {
+        let request = try Request(.get, url: "https://a.example/x")
+        var timings = ExchangeTimings(request, at: .zero)
+        let failure = TransportError(.timedOut, phase: phase, request: request, delivery: .notSent)
+        timings.record(ExchangeEvent(.end, request: request.id, exchange: 1, failure: failure), at: .milliseconds(500))
+        #expect(timings.phases.map(\.name) == [expected])
+        #expect(timings.phases.first?.duration == .milliseconds(500))
     }
 }

@@ -18,9 +18,10 @@ import Testing
         #expect(progress.text == ", during the TCP connect")
         progress.addresses.begin(try address("2001:db8::1"))
         progress.addresses.begin(try address("192.0.2.1"))
-        #expect(progress.text == ", during the TCP connect to [2001:db8::1]:443, 192.0.2.1:443")
+        #expect(progress.text == ", during the TCP connect to [2001:db8::1]:443 and 192.0.2.1:443")
         progress.addresses.fail(try address("2001:db8::1"), ChannelError.eof)
-        #expect(progress.text == ", during the TCP connect to [2001:db8::1]:443: connection closed by the server, 192.0.2.1:443")
+        #expect(
+            progress.text == ", during the TCP connect to [2001:db8::1]:443: connection closed by the server; 192.0.2.1:443: no response")
         progress.step = .tls
         #expect(progress.text == ", during the TLS handshake")
         progress.peer = try address("2001:db8::1", 8443)
@@ -30,17 +31,36 @@ import Testing
     @Test func aUnixSocketIsShownByItsPath() throws {
         var progress = ConnectProgress()
         progress.step = .connect
+        progress.unixSocketPath = "/tmp/s"
+        #expect(progress.text == ", during the connect to '/tmp/s'")
         progress.addresses.begin(try SocketAddress(unixDomainSocketPath: "/tmp/s"))
         #expect(progress.text == ", during the connect to '/tmp/s'")
+        (progress.step, progress.peer) = (.tls, try SocketAddress(unixDomainSocketPath: "/tmp/s"))
+        #expect(progress.text == ", during the TLS handshake with '/tmp/s'")
     }
 
-    @Test(arguments: [(4, "192.0.2.0:443, 192.0.2.1:443, 192.0.2.2:443, 192.0.2.3:443"), (6, "192.0.2.3:443, and 2 more")])
-    func atMostFourAddressesAreShown(count: Int, end: String) throws {
+    /// Each letter is an address: `c` has failed as closed, `u` as unreachable, `.` has not failed.
+    @Test(
+        arguments: [
+            ("", ""), ("c", "0: closed"), (".", "0"), ("..", "0 and 1"), ("...", "0, 1 and 2"), ("....", "0, 1 and 2 more"),
+            ("c.", "0: closed; 1: no response"), ("cc.", "0 and 1: closed; 2: no response"), ("cuc", "0 and 2: closed; 1: unreachable"),
+            ("ccc", "0, 1 and 2: closed"), ("cccc", "0, 1 and 2 more: closed"), ("ccccc", "0, 1 and 3 more: closed"),
+            (".cu", "0: no response; 1: closed; 2: unreachable"), ("cutpaa", "0: closed; 1: unreachable; 2: late; 3: ended; and 2 more"),
+        ] as [(String, String)])
+    func addressesWithTheSameReasonStandTogether(_ outcomes: String, _ expected: String) throws {
+        let errors: [Character: (error: ChannelError, text: String)] = [
+            "c": (.eof, "closed"), "u": (.writeHostUnreachable, "unreachable"), "t": (.connectTimeout(.seconds(1)), "late"),
+            "p": (.alreadyClosed, "ended"), "a": (.badMulticastGroupAddressFamily, "other"),
+        ]
         var addresses = TriedAddresses()
-        for number in 0..<count { addresses.begin(try address("192.0.2.\(number)")) }
-        #expect("\(addresses)".hasSuffix(end))
-        #expect("\(addresses)".hasPrefix("192.0.2.0:443, "))
-        #expect(!"\(addresses)".contains("192.0.2.4"))
+        for (number, letter) in outcomes.enumerated() {
+            let address = try address("192.0.2.\(number)")
+            addresses.begin(address)
+            if let error = errors[letter]?.error { addresses.fail(address, error) }
+        }
+        var text = "\(addresses)".replacing("192.0.2.", with: "").replacing(":443", with: "")
+        for (error, short) in errors.values { text = text.replacing(FailureText.of(error), with: short) }
+        #expect(text == expected)
     }
 }
 #endif

@@ -19,13 +19,31 @@ import Testing
         let first = try lease(&machine, "a")
         let attempt = try #require(first.work.connect.first)
         let second = try lease(&machine, "a")
-        _ = try lease(&machine, "b")
+        let other = try lease(&machine, "b")
         let third = try lease(&machine, "c")
         let waits = [first, second, third].map { machine.wait(of: $0.ticket) }
-        #expect(waits == [.attempt(attempt), .origin, .all])
+        let ofB = Machine.Attempt(key: "b", number: try #require(other.work.connect.first).number)
+        let origin = Machine.Occupancy(open: 0, connecting: 1, attempt: attempt)
+        #expect(waits.first == .attempt(attempt))
+        #expect(waits.dropFirst().first == .origin(origin))
+        let all = [attempt, ofB].map { Machine.Wait.all(.init(open: 0, connecting: 2, attempt: $0)) }
+        #expect(all.contains { $0 == waits.last })
         _ = machine.withdraw(second.ticket)
         let left = machine.wait(of: second.ticket)
         #expect(left == nil)
+    }
+
+    @Test func openConnectionsAndAttemptsAreCounted() throws {
+        var machine = Machine(.init(connectionsPerOrigin: 2, connections: 3, idleTime: .seconds(60)))
+        let attempt = try #require(try lease(&machine, "a").work.connect.first)
+        let link = Link()
+        _ = machine.connected(attempt, link, on: ObjectIdentifier(link), streams: 1, at: .zero)
+        _ = try lease(&machine, "a")
+        let ofOrigin = try lease(&machine, "a")
+        _ = try lease(&machine, "b")
+        let ofAll = try lease(&machine, "c")
+        let waits = [ofOrigin, ofAll].map { machine.wait(of: $0.ticket) }
+        #expect(waits == [.origin(.init(open: 1, connecting: 1, attempt: nil)), .all(.init(open: 1, connecting: 2, attempt: nil))])
     }
 
     @Test func aWaiterMayWaitForAConnectionThatNobodyHasAskedFor() throws {

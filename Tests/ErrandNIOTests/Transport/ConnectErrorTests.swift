@@ -62,7 +62,7 @@ extension NIOTransportTests {
             let limit = try await failure("http://x.example:\(port)/", PhaseTimeouts(connect: .seconds(1))) {
                 $0.resolver = StubResolver("127.0.0.2", "127.0.0.1")
             }
-            let addresses = "127.0.0.2:\(port): connection refused, 127.0.0.1:\(port)"
+            let addresses = "127.0.0.2:\(port): connection refused; 127.0.0.1:\(port): no response"
             #expect(
                 limit?.message == "the limit connect is 1 s, set by request.options.phaseTimeouts, during the TCP connect to " + addresses)
         }
@@ -126,8 +126,8 @@ extension NIOTransportTests {
                 try await server.counts.wait("the first request") { $0.requests == 1 }
                 let full =
                     isOfAll
-                    ? ": all connections of the transport are in use or being opened, and maxConnections is 1"
-                    : ": all connections to http://127.0.0.1:\(server.port) are in use or being opened, and maxConnectionsPerOrigin is 1"
+                    ? ": 1 connection in use and 0 being opened to all origins (maxConnections is 1)"
+                    : ": 1 connection in use and 0 being opened to http://127.0.0.1:\(server.port) (maxConnectionsPerOrigin is 1)"
                 let limit = try await failure(transport, url, PhaseTimeouts(queue: .milliseconds(50)))
                 #expect(limit?.message == "the limit queue is 50 ms, set by request.options.phaseTimeouts" + full)
                 #expect(limit?.phase == .queue)
@@ -136,6 +136,46 @@ extension NIOTransportTests {
                 first.cancel()
                 _ = await first.result
             }
+        }
+
+        /// A higher limit would not help.
+        @Test(.enabled(if: ClientSockets.areKnown, Comment(rawValue: ClientSockets.unknown)), arguments: [false, true])
+        func wherePlacesAreTakenByAttemptsTheirStepIsNamed(isOfAll: Bool) async throws {
+            let hanging = try HangingPort()
+            // Those that fill the queue.
+            let others = try ClientSockets.count(to: hanging.port)
+            let url = "http://127.0.0.1:\(hanging.port)"
+            try await withNIO {
+                if isOfAll { $0.maxConnections = 1 } else { $0.maxConnectionsPerOrigin = 1 }
+            } _: { transport in
+                let first = Task { try await transport.send(Request(.get, url: url + "/")) }
+                // Its attempt has a place when the second request has none.
+                try await poll("the attempt", value: { try ClientSockets.count(to: hanging.port) }) { $0 == others + 1 }
+                let error = try await failure(transport, url + "/", PhaseTimeouts(queue: .milliseconds(300)))
+                let places =
+                    isOfAll
+                    ? ": 0 connections in use and 1 being opened to all origins (maxConnections is 1)"
+                    : ": 0 connections in use and 1 being opened to \(url) (maxConnectionsPerOrigin is 1)"
+                let limit = "the limit queue is 300 ms, set by request.options.phaseTimeouts"
+                #expect(error?.message == limit + places + ", during the TCP connect to 127.0.0.1:\(hanging.port)")
+                #expect(error?.phase == .queue)
+                first.cancel()
+                _ = await first.result
+            }
+        }
+
+        /// The server is silent.
+        @Test func aHandshakeOverAUnixSocketNamesThePath() async throws {
+            let folder = try TestFolder("sock")
+            let path = folder.file("s")
+            let server = try await PeerServer(unixSocketPath: path)
+            let own = try await failure("https://localhost/") {
+                $0.unixSocketPath = path
+                $0.tls.trustsAnyCertificateForTesting = .loopback
+                $0.connectTimeout = .milliseconds(400)
+            }
+            #expect(own?.message == setting + ", during the TLS handshake with '\(path)'")
+            try await server.stop()
         }
     }
 }

@@ -175,8 +175,7 @@ extension NIOTransportTests {
                 #expect(events.kinds == "dnsStart dnsEnd connectStart connectEnd end")
                 let error = events.error as? TransportError
                 #expect(error?.code == .cannotConnect)
-                let shown = (1...4).map { "127.0.0.\($0):\(port): connection refused, " }.joined()
-                #expect(error?.message == shown + "and 2 more")
+                #expect(error?.message == "127.0.0.1:\(port), 127.0.0.2:\(port) and 4 more: connection refused")
             }
             #expect(resolver.discarded.value == ["x.example"])
         }
@@ -216,9 +215,55 @@ extension NIOTransportTests {
                 _ = try await transport.profile().send(request).body.collect()
                 let phases = profile.timings.exchanges.first?.phases ?? []
                 let names = phases.map(\.name)
-                #expect(names == ["dns", "connect", "send", "wait", "receive"])
-                let lookup = phases.first?.duration ?? .zero
+                #expect(names == ["queue", "dns", "connect", "send", "wait", "receive"])
+                let lookup = phases.dropFirst().first?.duration ?? .zero
                 #expect(lookup >= .milliseconds(20))
+            }
+        }
+
+        private func phases(_ profile: CallProfile) -> [String: Duration] {
+            let phases = profile.timings.exchanges.first?.phases ?? []
+            return Dictionary(phases.map { ($0.name, $0.duration) }, uniquingKeysWith: +)
+        }
+
+        private func profiled(_ transport: NIOTransport, _ url: String, _ limits: PhaseTimeouts? = nil) async -> CallProfile {
+            let profile = CallProfile()
+            do {
+                var request = try Request(.get, url: url).within(.seconds(20))
+                request.options.profile = .use(profile)
+                if let limits { request.options.phaseTimeouts = .use(limits) }
+                _ = try await transport.profile().send(request).body.collect()
+            } catch {}
+            return profile
+        }
+
+        @Test func theTimeInTheQueueIsAPhaseOfItsOwn() async throws {
+            let mayAnswer = Watched(false)
+            let server = try RawServer.answering { connection, _, _ in
+                try mayAnswer.waitBlocking { $0 }
+                try connection.respond(body: Data("ok".utf8))
+            }
+            defer { server.stop() }
+            try await withNIO {
+                $0.maxConnectionsPerOrigin = 1
+                $0.maxConnectionAge = .zero
+            } _: { transport in
+                let url = server.url()
+                let first = Task { try await transport.send(Request(.get, url: url)).body.collect() }
+                try await server.counts.wait("the first request") { $0.requests == 1 }
+                // One fails in the queue, the other opens its own connection afterwards.
+                let failed = await profiled(transport, url, PhaseTimeouts(queue: .milliseconds(60)))
+                let inQueue = phases(failed)
+                #expect(Array(inQueue.keys) == ["queue"])
+                #expect(inQueue["queue"] ?? .zero >= .milliseconds(60))
+                let waiting = Task { await profiled(transport, url) }
+                try await poll("the queue", value: { transport.waitingExchanges.count }) { $0 == 1 }
+                try await Task.sleep(for: .milliseconds(60))
+                mayAnswer.change { $0 = true }
+                _ = try await first.value
+                let later = phases(await waiting.value)
+                #expect(later.keys.sorted() == ["connect", "queue", "receive", "send", "wait"])
+                #expect(later["queue"] ?? .zero >= .milliseconds(60))
             }
         }
     }

@@ -113,14 +113,14 @@ extension NIOTransportTests {
             } _: { transport in
                 let error = await failure(transport, url)
                 #expect(error?.code == .cannotConnect)
-                #expect(error?.message == "127.0.0.1:\(server.port): address not available on this machine (from 192.0.2.77)")
+                #expect(error?.message == "127.0.0.1:\(server.port): address not available on this machine (localAddress is 192.0.2.77)")
             }
             try await withNIO {
                 $0.resolver = StubResolver("::1")
                 $0.localAddress = other
             } _: { transport in
                 let error = await failure(transport, url)
-                #expect(error?.message == "'x.example' has no address of the same kind as localAddress (from 192.0.2.77)")
+                #expect(error?.message == "'x.example' has no address of the same kind as localAddress (192.0.2.77)")
             }
             try await server.stop()
         }

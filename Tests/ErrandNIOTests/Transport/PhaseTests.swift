@@ -33,7 +33,8 @@ extension NIOTransportTests {
             let error = try await failure(server, PhaseTimeouts(firstByte: .milliseconds(60)))
             #expect(error?.code == .timedOut)
             #expect(error?.phase == .response)
-            #expect(error?.message == "the limit firstByte is 60 ms, set by request.options.phaseTimeouts")
+            let limit = "the limit firstByte is 60 ms, set by request.options.phaseTimeouts"
+            #expect(error?.message == "\(limit) (127.0.0.1:\(server.port))")
             #expect(error?.delivery == .unknown)
         }
 
@@ -48,6 +49,7 @@ extension NIOTransportTests {
             #expect(error?.code == .timedOut)
             #expect(error?.phase == .body)
             #expect(error?.message.contains("idleRead is 60 ms") == true)
+            #expect(error?.message.hasSuffix(" (127.0.0.1:\(server.port))") == true)
             #expect(error?.response?.status == .ok)
         }
 

@@ -45,10 +45,12 @@ extension NIOTransportTests {
             #expect(error.code == .tls)
             #expect(error.phase == .connect && error.delivery == .notSent)
             let chain = [try server.pin("chain"), try server.pin("intermediate"), try server.pin("ca")]
+            let port = try HTTPURL(server.url("chain")).effectivePort
             #expect(
                 error.message
                     == "no certificate of 'localhost' has an expected pin; its chain has \(chain[0]) (the server's own), \(chain[1]), "
-                    + "\(chain[2]); expected is one of \(Self.backup), \(Self.another)")
+                    + "\(chain[2]); expected is one of \(Self.backup), \(Self.another)"
+                    + ", during the TLS handshake with 127.0.0.1:\(port)")
             let mismatch = try #require(error.underlying as? CertificatePinError)
             #expect(mismatch.chain == chain)
             #expect(mismatch.expected == [Self.backup, Self.another])

@@ -59,9 +59,27 @@ extension NIOTransportTests {
                 #expect(error?.request == nil)
                 let reason = "cannot connect: 127.0.0.1:\(port): connection refused"
                 #expect(error?.description == "http://127.0.0.1:\(port): \(reason) (not sent)")
-                #expect(error?.localizedDescription == "Could not connect to the server 127.0.0.1:\(port).")
+                #expect(error?.localizedDescription == "Could not connect to the server 127.0.0.1.")
                 #expect(error?.delivery == .notSent)
                 await #expect(throws: InvalidURLError.self) { try await transport.preconnect(to: "no URL") }
+            }
+        }
+
+        @Test func aFailedHandshakeNamesTheAddress() async throws {
+            let server = try RawServer { connection in
+                connection.pause(milliseconds: 50)
+                try connection.write("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
+                connection.waitForEnd()
+            }
+            defer { server.stop() }
+            try await withNIO {
+                $0.tls.trustsAnyCertificateForTesting = .loopback
+            } _: { transport in
+                let error = await #expect(throws: TransportError.self) {
+                    try await transport.preconnect(to: server.url(scheme: "https"))
+                }
+                #expect(error?.code == .tls)
+                #expect(error?.message.hasSuffix(", during the TLS handshake with 127.0.0.1:\(server.port)") == true)
             }
         }
 

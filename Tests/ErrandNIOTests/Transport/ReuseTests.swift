@@ -144,7 +144,7 @@ extension NIOTransportTests {
             try await withNIO { transport in
                 let error = await #expect(throws: TransportError.self) { try await whole(transport, Request(.get, url: server.url())) }
                 #expect(error?.code == .connectionLost)
-                #expect(error?.message == "connection closed by the server")
+                #expect(error?.message == "connection closed by the server (127.0.0.1:\(server.port))")
             }
             #expect(server.counts.value.requests == 1)
         }

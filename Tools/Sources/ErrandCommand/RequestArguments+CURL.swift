@@ -29,10 +29,10 @@ extension RequestArguments {
             if proxy.kind == .http, url.scheme == "http" { arguments.append("--proxytunnel") }
         }
         for entry in connection.resolve { add("--resolve", entry) }
-        add("--unix-socket", connection.unixSocket)
-        add("--cacert", connection.cacert)
-        add("--cert", connection.cert.map(Self.curlCertificate))
-        add("--key", connection.key)
+        add("--unix-socket", connection.unixSocket.map(Self.curlPath))
+        add("--cacert", connection.cacert.map(Self.curlPath))
+        add("--cert", connection.cert.map(Self.curlPath).map(Self.curlCertificate))
+        add("--key", connection.key.map(Self.curlPath))
         if connection.insecure { arguments.append("--insecure") }
         if connection.http1 || connection.unixSocket != nil {
             arguments.append("--http1.1")
@@ -50,6 +50,9 @@ extension RequestArguments {
         let host = proxy.host.contains(":") && !proxy.host.hasPrefix("[") ? "[\(proxy.host)]" : proxy.host
         return "\(scheme)://\(proxy.credentials == nil ? "" : "REDACTED:REDACTED@")\(host):\(proxy.port)"
     }
+
+    /// What begins with a dash looks like an option.
+    private static func curlPath(_ path: String) -> String { path.hasPrefix("-") ? "./\(path)" : path }
 
     /// After a colon, curl takes a password for the file.
     private static func curlCertificate(_ path: String) -> String {

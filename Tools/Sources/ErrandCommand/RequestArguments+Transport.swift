@@ -82,7 +82,7 @@ extension RequestArguments {
         }
     }
 
-    /// The addresses of `--resolve`, by host. Of entries for the URL's own host, those for another port are left out; the transport tells
+    /// The addresses of `--resolve`, by host: of several in one entry, the first, because the transport takes one. Of entries for the URL's own host, those for another port are left out; the transport tells
     /// hosts apart, and not ports.
     ///
     /// - Throws: `ValidationError` for an entry that can't be understood.
@@ -93,9 +93,12 @@ extension RequestArguments {
             guard parts.count == 3, !parts[0].isEmpty, let port = UInt16(parts[1]), port > 0 else {
                 throw ValidationError("--resolve must be HOST:PORT:ADDRESS (is '\(entry.shownSafely())')")
             }
-            let address = parts[2].hasPrefix("[") && parts[2].hasSuffix("]") ? String(parts[2].dropFirst().dropLast()) : parts[2]
-            guard (try? SocketAddress(ipAddress: address, port: Int(port))) != nil else {
-                throw ValidationError("--resolve must have one IP address at its end (is '\(parts[2].shownSafely())')")
+            let list = parts[2].split(separator: ",", omittingEmptySubsequences: false).map { text in
+                String(text.hasPrefix("[") && text.hasSuffix("]") ? text.dropFirst().dropLast() : text)
+            }
+            guard let address = list.first, list.allSatisfy({ (try? SocketAddress(ipAddress: $0, port: Int(port))) != nil }) else {
+                throw ValidationError(
+                    "--resolve must have IP addresses at its end, with commas between them (is '\(parts[2].shownSafely())')")
             }
             let host = parts[0].lowercased()
             guard host != url.host || Int(port) == url.effectivePort else { continue }

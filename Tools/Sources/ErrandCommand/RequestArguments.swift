@@ -105,7 +105,8 @@ struct ConnectionOptions: ParsableArguments {
     var proxy: String?
     @Option(
         help: ArgumentHelp(
-            "Connects to this IP address instead of looking the host up. Can be repeated.", valueName: "host:port:address"))
+            "Connects to this IP address instead of looking the host up; of several, to the first. Can be repeated.",
+            valueName: "host:port:address"))
     var resolve: [String] = []
     @Option(
         help: ArgumentHelp(

@@ -214,7 +214,7 @@ enum Tour {
                 return response.metadata.timings?.exchanges.last?.phases.map(\.name) ?? []
             }
             let first = try await phases()
-            try expect(first.starts(with: ["dns", "connect"]), "a new connection: " + first.joined(separator: ", "))
+            try expect(first.starts(with: ["queue", "dns", "connect"]), "a new connection: " + first.joined(separator: ", "))
             let second = try await phases()
             try expect(!second.contains("dns"), "the same again: " + second.joined(separator: ", "))
 

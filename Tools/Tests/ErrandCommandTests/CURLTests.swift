@@ -54,6 +54,7 @@ import Testing
             (["post", "-L", "--retry", "2", "http://a.example/", "-H", "Content-Type: a/b"], []),
             (["delete", "-L", "--retry", "2", "http://a.example/"], ["--retry 2"]),
             (["--unix-socket", "/run/a.sock", "http://a.example/"], ["--unix-socket /run/a.sock", "--http1.1"]),
+            (["--unix-socket=-x.sock", "http://a.example/"], ["--unix-socket ./-x.sock", "--http1.1"]),
         ] as [([String], [String])]) func onlyWhatWasAskedForIsThere(arguments: [String], expected: [String]) async throws
     {
         let lines = try await text(arguments).split(separator: "\n").map { $0.trimmingCharacters(in: .init(charactersIn: " \\")) }

@@ -99,10 +99,13 @@ import Testing
             let url = "http://nowhere.invalid:\(server.port)/"
             #expect(try await CommandProcess.run("get", url, "--resolve", "nowhere.invalid:\(server.port):127.0.0.1").status == 0)
             #expect(server.lastHead.contains { $0.lowercased() == "host: nowhere.invalid:\(server.port)" })
+            let several = "nowhere.invalid:\(server.port):127.0.0.1,[::1]"
+            #expect(try await CommandProcess.run("get", url, "--resolve", several).status == 0)
             // For another port.
             #expect(try await CommandProcess.run("get", url, "--resolve", "nowhere.invalid:1:127.0.0.1").status == 6)
             for entry in [
                 "nowhere.invalid", "nowhere.invalid:80", "nowhere.invalid:80:localhost", "nowhere.invalid:0:127.0.0.1", ":80:127.0.0.1",
+                "nowhere.invalid:80:127.0.0.1,", "nowhere.invalid:80:127.0.0.1,localhost",
             ] {
                 let outcome = try await CommandProcess.run("get", url, "--resolve", entry)
                 #expect(outcome.status == 64 && outcome.errors.contains("--resolve must"))

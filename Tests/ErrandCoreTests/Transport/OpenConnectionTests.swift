@@ -1,0 +1,17 @@
+import ErrandCore
+import Testing
+
+@Suite(.timeLimit(.minutes(5))) struct OpenConnectionTests {
+    @Test func itPrintsInOneLine() {
+        let whole = OpenConnection(
+            number: 1, authority: "api.internal:52833", exchanges: 1, exchangesStarted: 7, scheme: "http", peerAddress: "127.0.0.1",
+            peerPort: 52_833, age: .seconds(12))
+        let text = "#1 http://api.internal:52833 at 127.0.0.1:52833, 1 in progress, 7 so far, 12 s old"
+        #expect("\(whole)" == text)
+        #expect(whole.customMirror.children.map { "\($0.value)" } == [text])
+        let overIPv6 = OpenConnection(
+            number: 2, authority: "a.example", exchanges: 0, exchangesStarted: 0, peerAddress: "::1", peerPort: 80)
+        #expect("\(overIPv6)" == "#2 a.example at [::1]:80, 0 in progress, 0 so far")
+        #expect("\(OpenConnection(number: 3, authority: nil, exchanges: 0, exchangesStarted: 0))" == "#3, 0 in progress, 0 so far")
+    }
+}
