@@ -48,7 +48,8 @@ final class Pool: Sendable {
                 machine: Machine(
                     .init(
                         connectionsPerOrigin: settings.maxConnectionsPerOrigin, connections: settings.maxConnections,
-                        idleTime: settings.idleTimeout, age: settings.maxConnectionAge))))
+                        idleTime: settings.idleTimeout, age: settings.maxConnectionAge,
+                        firstStreams: { settings.isKnownToUseHTTP2(for: $0) ? HTTP2Limits.firstStreams : 1 }))))
     }
 
     /// The event loop that the caller runs on, if it is one of the group's. Others may be shut down before the transport.
@@ -215,7 +216,7 @@ final class Pool: Sendable {
         connector.connect(to: attempt.key, number: made.number, for: self, made.attempt, on: loop) { result in
             switch result {
             case .success(let connection):
-                self.arrived(attempt, made.attempt, connection)
+                self.arrived(attempt, made.attempt, connection, streams: connection.streams)
                 self.finishPreconnect(attempt)
             case .failure(let error):
                 self.failed(attempt) { ConnectFailure(error, self.settings).failure(of: $0) }
@@ -226,7 +227,7 @@ final class Pool: Sendable {
     }
 
     /// - Parameter streams: how many exchanges the connection takes at a time.
-    private func arrived(_ attempt: Machine.Attempt, _ made: ConnectAttempt, _ connection: Connection, streams: Int = 1) {
+    private func arrived(_ attempt: Machine.Attempt, _ made: ConnectAttempt, _ connection: Connection, streams: Int) {
         let now = Self.now()
         let (arrival, more) = state.withLock { state in
             let arrival = state.machine.connected(attempt, connection, on: connection.loopID, streams: streams, at: now)
@@ -324,7 +325,7 @@ final class Pool: Sendable {
 
     var waitingExchanges: [Origin: Int] {
         // An origin may have several routes: an upgrade may need another one.
-        Dictionary(state.withLock { $0.machine.waiterCounts }.map { ($0.origin, $1) }, uniquingKeysWith: +)
+        Dictionary(state.withLock { $0.machine.waiterCounts }.map { ($0.key.origin, $0.value) }, uniquingKeysWith: +)
     }
 
     var openConnections: [OpenConnection] { state.withLock { Array($0.open.values) }.map(\.shown).sorted { $0.number < $1.number } }

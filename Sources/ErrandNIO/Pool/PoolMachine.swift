@@ -13,6 +13,8 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         var idleTime: Duration
         /// The age at which a connection takes no further exchange; `nil`: there is none.
         var age: Duration?
+        /// How many exchanges the first connection for a key is expected to take at a time; at least 1.
+        var firstStreams: @Sendable (Key) -> Int = { _ in 1 }
     }
 
     /// A waiter's place in the queue.
@@ -106,6 +108,7 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         }
         lastNumber += 1
         let number = lastNumber
+        if groups[key] == nil { groups[key] = Group(queue: AttemptQueue(streamsPerLink: limits.firstStreams(key))) }
         groups[key, default: Group()].queue.enqueue(waiter, number, lane: lane)
         var work = Work()
         work.close = closing

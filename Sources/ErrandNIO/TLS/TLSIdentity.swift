@@ -6,108 +6,87 @@ internal import NIOSSL
 /// What a transport needs for its handshakes: the settings, and the contexts that are made of them.
 ///
 /// All connections of a transport have the same settings, and a connection belongs to one route. Therefore the pool's key needs no part
-/// for them.
+/// for them but ``Route/needsHTTP1``.
 struct TLSIdentity: Sendable {
     private let settings: TLSSettings
-    private let verifying: TLSContext
-    /// For the hosts whose certificates are not checked.
-    private let unchecked: TLSContext
-    /// The same two for proxies, to which no certificate of the client is presented.
-    private let verifyingProxies: TLSContext
-    private let uncheckedProxies: TLSContext
-    /// For ``Side/addressInTunnel``: it checks the chain, and not the host.
-    private let verifyingChains: TLSContext
-
-    /// The other side of a handshake.
-    private enum Side {
-        case origin
-        case proxy
-        /// An origin whose host is an address, through a tunnel. NIOSSL compares the certificate with the address of the connection, which
-        /// is the proxy's.
-        case addressInTunnel
-    }
+    private let allowsHTTP2: Bool
+    private let contexts: TLSContexts
 
     /// With the default settings.
-    init() { self.init(TLSSettings(), TLSSettings().baseConfiguration) }
+    init(allowsHTTP2: Bool = false) { self.init(TLSSettings(), TLSSettings().baseConfiguration, allowsHTTP2: allowsHTTP2) }
 
     /// Reads the files of the settings. The roots of the system are read at the first connection, because that takes 100 ms.
     ///
     /// - Throws: ``ErrandCore/TLSSettingsError``.
-    init(_ settings: TLSSettings) throws { self.init(settings, try settings.nioConfiguration()) }
+    init(_ settings: TLSSettings, allowsHTTP2: Bool) throws {
+        self.init(settings, try settings.nioConfiguration(), allowsHTTP2: allowsHTTP2)
+    }
 
-    private init(_ settings: TLSSettings, _ configuration: TLSConfiguration) {
-        self.settings = settings
-        verifying = TLSContext(configuration)
-        var unchecked = configuration
-        unchecked.certificateVerification = .none
-        self.unchecked = TLSContext(unchecked)
-        var proxies = configuration
-        (proxies.certificateChain, proxies.privateKey, proxies.applicationProtocols) = ([], nil, ["http/1.1"])
-        verifyingProxies = TLSContext(proxies)
-        proxies.certificateVerification = .none
-        uncheckedProxies = TLSContext(proxies)
-        var chains = configuration
-        chains.certificateVerification = .noHostnameVerification
-        verifyingChains = TLSContext(chains)
+    private init(_ settings: TLSSettings, _ configuration: TLSConfiguration, allowsHTTP2: Bool) {
+        (self.settings, self.allowsHTTP2) = (settings, allowsHTTP2)
+        contexts = TLSContexts(configuration)
+    }
+
+    /// A handshake with one side of a route.
+    private struct Handshake {
+        let side: Origin
+        let kind: TLSContexts.Kind
+    }
+
+    private func handshake(withOriginOf route: Route) -> Handshake {
+        let (origin, offersHTTP2) = (route.origin, allowsHTTP2 && !route.needsHTTP1)
+        var checks = checks(of: origin)
+        // NIOSSL would compare the certificate with the address of the connection, which is the proxy's.
+        if checks == .all, route.isTunnel, (try? IPAddress(origin.bareHost)) != nil { checks = .chain }
+        return Handshake(side: origin, kind: .init(checks: checks, offersHTTP2: offersHTTP2))
+    }
+
+    private func handshake(with proxy: ProxyServer) -> Handshake {
+        Handshake(side: proxy.address, kind: .init(isOfProxy: true, checks: checks(of: proxy.address)))
+    }
+
+    private func checks(of side: Origin) -> TLSContexts.Checks {
+        settings.trustsAnyCertificateForTesting.contains(side.host) ? .nothing : .all
     }
 
     /// Loads the contexts for the origin and for the proxy, unless they are there already.
     func load(for route: Route, on loop: any EventLoop) -> EventLoopFuture<Void> {
-        var contexts: [EventLoopFuture<Void>] = []
-        if route.origin.scheme == "https" { contexts.append(context(for: route.origin, side(of: route), on: loop).map { _ in }) }
-        if let proxy = route.proxy, proxy.address.scheme == "https" {
-            contexts.append(context(for: proxy.address, .proxy, on: loop).map { _ in })
-        }
-        return .andAllSucceed(contexts, on: loop)
+        var handshakes: [Handshake] = []
+        if route.origin.scheme == "https" { handshakes.append(handshake(withOriginOf: route)) }
+        if let proxy = route.proxy, proxy.address.scheme == "https" { handshakes.append(handshake(with: proxy)) }
+        return .andAllSucceed(handshakes.map { contexts[$0.kind].value(on: loop).map { _ in } }, on: loop)
     }
-
-    private func context(for origin: Origin, _ side: Side, on loop: any EventLoop) -> EventLoopFuture<NIOSSLContext> {
-        let isUnchecked = isUnchecked(origin)
-        let context =
-            switch side {
-            case .origin: isUnchecked ? unchecked : verifying
-            case .proxy: isUnchecked ? uncheckedProxies : verifyingProxies
-            case .addressInTunnel: isUnchecked ? unchecked : verifyingChains
-            }
-        return context.value(on: loop)
-    }
-
-    private func side(of route: Route) -> Side {
-        route.isTunnel && (try? IPAddress(route.origin.bareHost)) != nil ? .addressInTunnel : .origin
-    }
-
-    private func isUnchecked(_ origin: Origin) -> Bool { settings.trustsAnyCertificateForTesting.contains(origin.host) }
 
     /// Adds the handlers of TLS with the other side of a channel, the origin or the proxy, if there is TLS.
     func prepare(_ channel: any Channel, for route: Route) -> EventLoopFuture<Void> {
         guard route.peer.scheme == "https" else { return channel.eventLoop.makeSucceededVoidFuture() }
-        return prepare(channel, for: route.peer, route.proxy == nil ? .origin : .proxy)
+        return prepare(channel, for: route.proxy.map { handshake(with: $0) } ?? handshake(withOriginOf: route))
     }
 
     /// Adds the handlers of TLS with the origin to a channel whose tunnel is open.
     func prepareTunnel(_ channel: any Channel, for route: Route) -> EventLoopFuture<Void> {
-        prepare(channel, for: route.origin, side(of: route))
+        prepare(channel, for: handshake(withOriginOf: route))
     }
 
     /// Adds the handlers of TLS to a channel, as soon as the context is there: before the handler that waits for the handshake, if it is
     /// there already.
-    private func prepare(_ channel: any Channel, for origin: Origin, _ side: Side) -> EventLoopFuture<Void> {
-        context(for: origin, side, on: channel.eventLoop).flatMapThrowing { context in
-            try addHandlers(to: channel.pipeline.syncOperations, context, for: origin, side, isUnchecked: isUnchecked(origin))
+    private func prepare(_ channel: any Channel, for handshake: Handshake) -> EventLoopFuture<Void> {
+        contexts[handshake.kind].value(on: channel.eventLoop).flatMapThrowing { context in
+            try addHandlers(to: channel.pipeline.syncOperations, context, for: handshake)
         }
     }
 
     private func addHandlers(
-        to pipeline: ChannelPipeline.SynchronousOperations, _ context: NIOSSLContext, for origin: Origin, _ side: Side,
-        isUnchecked: Bool
+        to pipeline: ChannelPipeline.SynchronousOperations, _ context: NIOSSLContext, for handshake: Handshake
     ) throws {
+        let (origin, checks) = (handshake.side, handshake.kind.checks)
         // An address is no name for SNI (RFC 6066, section 3); the certificate is then checked for the address of the server.
         let isAddress = (try? SocketAddress(ipAddress: origin.bareHost, port: 0)) != nil
         let name = isAddress ? nil : origin.bareHost
         let pins = settings.pins.flatMap { $0.pins(for: origin.host).isEmpty ? nil : $0 }
         let tls: NIOSSLClientHandler
         var chain: ValidatedChain?
-        if pins == nil || isUnchecked {
+        if pins == nil || checks == .nothing {
             tls = try NIOSSLClientHandler(context: context, serverHostname: name)
         } else {
             let followed = ValidatedChain()
@@ -116,9 +95,9 @@ struct TLSIdentity: Sendable {
         }
         let start = try? pipeline.handler(type: ConnectionStart.self)
         try pipeline.addHandler(tls, position: start.map { .before($0) } ?? .last)
-        let address = side == .addressInTunnel && !isUnchecked ? try? IPAddress(origin.bareHost) : nil
+        let address = checks == .chain ? try? IPAddress(origin.bareHost) : nil
         let watch = HandshakeWatch(
-            tls, of: origin, name: isUnchecked ? nil : name, address: address, pins: pins, chain: chain,
+            tls, of: origin, name: checks == .nothing ? nil : name, address: address, pins: pins, chain: chain,
             minimumVersion: settings.minimumVersion)
         try pipeline.addHandler(watch, position: .after(tls))
     }
@@ -128,7 +107,6 @@ extension TLSSettings {
     fileprivate var baseConfiguration: TLSConfiguration {
         var tls = TLSConfiguration.makeClientConfiguration()
         tls.minimumTLSVersion = minimumVersion == .tls13 ? .tlsv13 : .tlsv12
-        tls.applicationProtocols = ["http/1.1"]
         return tls
     }
 

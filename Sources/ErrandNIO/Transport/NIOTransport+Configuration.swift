@@ -7,6 +7,16 @@ extension NIOTransport {
     public struct Configuration: Sendable {
         /// The trusted certificates, the client's own certificate, pins and the versions of TLS. All of them are supported.
         public var tls = TLSSettings()
+        /// Whether HTTP/2 is offered over TLS: true by default. The server chooses. False: only HTTP/1.1 is used.
+        public var allowsHTTP2 = true
+        /// Whether HTTP/2 is used for `http` URLs, without asking: false by default. The servers must know it
+        /// ([RFC 9113, section 3.3](https://www.rfc-editor.org/rfc/rfc9113#section-3.3)). It changes nothing for `https`, nor
+        /// for requests that an HTTP proxy reads.
+        public var usesHTTP2WithoutTLS = false
+        /// The time without a frame from the server after which an HTTP/2 connection is asked whether it still stands, by a ping; more than
+        /// zero; `nil` (the default): never. If nothing comes within the same time, at most 10 s, the connection is closed, and its
+        /// exchanges fail or are sent again.
+        public var pingInterval: Duration?
         /// The timeout of connecting, including the lookup of the host and TLS: 10 s by default; more than zero. A request's deadline also applies.
         public var connectTimeout: Duration = .seconds(10)
         /// The time for which an unused connection is kept: 60 s by default; at least zero. Zero: no connection is kept. A server may ask
@@ -56,7 +66,8 @@ extension NIOTransport {
         /// Requests with TLS, and upgrades, go through a tunnel, and TLS is with the origin (CONNECT,
         /// [RFC 9110, section 9.3.6](https://www.rfc-editor.org/rfc/rfc9110#section-9.3.6); SOCKS 5,
         /// [RFC 1928](https://www.rfc-editor.org/rfc/rfc1928)). Other requests go to an HTTP proxy with their whole URL
-        /// ([RFC 9112, section 3.2.2](https://www.rfc-editor.org/rfc/rfc9112#section-3.2.2)). The proxy resolves the names of origins.
+        /// ([RFC 9112, section 3.2.2](https://www.rfc-editor.org/rfc/rfc9112#section-3.2.2)), by HTTP/1.1; through a tunnel, HTTP/2 is used as
+        /// without a proxy. The proxy resolves the names of origins.
         /// ``connectTimeout`` includes the tunnel; events report it as a part of connecting, and the proxy as the peer. A connection through a
         /// proxy is used for one origin alone, and ``maxConnectionsPerOrigin`` applies.
         ///
@@ -75,6 +86,7 @@ extension NIOTransport {
             if let age = maxConnectionAge { try Self.check("maxConnectionAge", age, age >= .zero, "at least zero") }
             try Self.check("maxConnectionsPerOrigin", maxConnectionsPerOrigin, maxConnectionsPerOrigin >= 1, "at least 1")
             try Self.check("maxConnections", maxConnections, maxConnections >= 1, "at least 1")
+            if let interval = pingInterval { try Self.check("pingInterval", interval, interval > .zero, "more than zero") }
             let (bytes, fields) = (responseLimits.headBytes, responseLimits.fieldCount)
             try Self.check("responseLimits.headBytes", bytes, bytes >= 1, "at least 1")
             try Self.check("responseLimits.fieldCount", fields, (1...65_534).contains(fields), "from 1 to 65534")

@@ -235,10 +235,11 @@ import Testing
             Route(plain), Route(secure), Route(plain, through: http, needsTunnel: false), Route(plain, through: http, needsTunnel: true),
             Route(secure, through: http, needsTunnel: false), Route(plain, through: other, needsTunnel: false),
             Route(plain, through: tls, needsTunnel: false), Route(plain, through: socks, needsTunnel: false),
+            Route(secure, needsHTTP1: true), Route(secure, through: http, needsTunnel: true, needsHTTP1: true),
         ]
         #expect(Set(routes).count == routes.count)
-        #expect(routes.map(\.isForwarded) == [false, false, true, false, false, true, true, false])
-        #expect(routes.map(\.isSecure) == [false, true, false, false, true, false, true, false])
+        #expect(routes.map(\.isForwarded) == [false, false, true, false, false, true, true, false, false, false])
+        #expect(routes.map(\.isSecure) == [false, true, false, false, true, false, true, false, true, true])
         #expect(routes[3].target == "a.example:80" && routes[2].peer.effectivePort == 1)
     }
 }
