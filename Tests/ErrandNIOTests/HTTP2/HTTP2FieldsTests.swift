@@ -44,6 +44,15 @@ import Testing
         #expect(lines(without) == Self.target)
     }
 
+    @Test func credentialsForAProxyDoNotGoThroughItsTunnel() throws {
+        let request = try Request(.get, url: "https://a.example/", headers: [.proxyAuthorization: "Own x", .accept: "a/b"])
+        var encoder = HTTP2RequestFields()
+        let tunnel = try encoder.head(of: request, framing: .none, inTunnel: true).map(\.name)
+        #expect(tunnel == [":method", ":scheme", ":authority", ":path", "accept"])
+        let direct = try encoder.head(of: request, framing: .none).map(\.name)
+        #expect(direct == [":method", ":scheme", ":authority", ":path", "proxy-authorization", "accept"])
+    }
+
     @Test(arguments: [
         (HTTPRequest.Method.post, RequestEncoder.BodyFraming.none, ["content-length: 0"]), (.get, .none, []), (.post, .chunked, []),
         (.put, .length(12), ["content-length: 12"]),
