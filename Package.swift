@@ -97,6 +97,8 @@ let package = Package(
                 .product(name: "NIOFoundationEssentialsCompat", package: "swift-nio", condition: .when(traits: ["NIO"])),
                 .product(name: "NIOTLS", package: "swift-nio", condition: .when(traits: ["NIO"])),
                 .product(name: "NIOSSL", package: "swift-nio-ssl", condition: .when(traits: ["NIO"])),
+                .product(name: "NIOHTTP2", package: "swift-nio-http2", condition: .when(traits: ["NIO"])),
+                .product(name: "NIOHPACK", package: "swift-nio-http2", condition: .when(traits: ["NIO"])),
                 .product(name: "Crypto", package: "swift-crypto", condition: .when(traits: ["NIO"])),
             ]
         ),
@@ -230,6 +232,7 @@ let package = Package(
                 "ErrandConformance", "ErrandMiddleware", "ErrandMockServer", "ErrandNIO", "ErrandTesting", "TestSupport",
                 .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["NIO"])),
                 .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["NIO"])),
+                .product(name: "NIOHPACK", package: "swift-nio-http2", condition: .when(traits: ["NIO"])),
             ]
         ),
         .testTarget(

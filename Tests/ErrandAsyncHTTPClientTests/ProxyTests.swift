@@ -18,6 +18,20 @@ extension AsyncHTTPClientTransportTests {
             }
         }
 
+        @Test func whatAsyncHTTPClientDoesNotSupportIsRefused() {
+            for (proxy, what) in [
+                (ProxySettings.https(host: "p"), "proxies over TLS"),
+                (.socks5(host: "p", credentials: ("joe", "pw")), "passwords for SOCKS 5"),
+                (.http(host: "p", port: 1).authenticated(by: ProxyAuthenticator { _ in nil }), "an authenticator for proxies"),
+            ] {
+                var configuration = AsyncHTTPClientTransport.Configuration()
+                configuration.proxy = proxy
+                let refused = configuration
+                let error = #expect(throws: ProxySettingsError.self) { _ = try AsyncHTTPClientTransport(refused) }
+                #expect(error?.description == "invalid proxy: AsyncHTTPClient does not support \(what); use NIOTransport of ErrandNIO")
+            }
+        }
+
         @Test func requestsWithoutTLSGoThroughATunnelAsWell() async throws {
             let seen = Watched<[RawRequest]>([])
             let proxy = try RawServer { connection in

@@ -17,6 +17,16 @@ extension NIOTransportTests {
             "Deflate": "content codings are for a middleware", "BasicCookieSetAndUse": notYet, "ETag": notYet,
         ]
 
+        static let leftOutOverHTTP2 = leftOut.merging(
+            TransportBehavior.needsWire.mapValues { _ in "the server has to write bytes of HTTP/1.1" }
+        ) { $1 }
+
+        /// The authority and the certificate of all servers: keys are made once.
+        private static let certificate = Result { () throws -> (TestAuthority, TestCertificate) in
+            let authority = try TestAuthority()
+            return (authority, try authority.certificate())
+        }
+
         @Test(arguments: TransportBehavior.all(excluding: leftOut))
         func conforms(to behavior: TransportBehavior) async throws {
             let check = behavior.prepared()
@@ -30,12 +40,75 @@ extension NIOTransportTests {
         @Test(arguments: TransportBehavior.all(excluding: leftOut))
         func conformsOverTLS(to behavior: TransportBehavior) async throws {
             let folder = try TestFolder("authority")
-            let authority = try TestAuthority()
+            let (authority, certificate) = try Self.certificate.get()
             try authority.writeCertificate(toPath: folder.file("authority.pem"))
             let check = behavior.prepared()
-            try await withMockServer(serving: check.stubs, .tls(try authority.certificate(), protocols: [.http1])) { server in
+            try await withMockServer(serving: check.stubs, .tls(certificate, protocols: [.http1])) { server in
                 try await withNIO {
                     $0.tls.extraRootsPEMFiles = [folder.file("authority.pem")]
+                } _: { transport in
+                    try await check(TransportUnderTest(transport, at: server.url(""), middleware: [.redirect: { $0.redirect() }]))
+                }
+            }
+        }
+
+        @Test(arguments: TransportBehavior.all(excluding: leftOutOverHTTP2))
+        func conformsOverHTTP2(to behavior: TransportBehavior) async throws {
+            let certificate = try Self.certificate.get().1
+            let check = behavior.prepared()
+            try await withMockServer(serving: check.stubs, .tls(certificate)) { server in
+                try await withNIO {
+                    // Reading the roots of the system takes 100 ms.
+                    $0.tls.trustsAnyCertificateForTesting = .loopback
+                } _: { transport in
+                    try await check(TransportUnderTest(transport, at: server.url(""), middleware: [.redirect: { $0.redirect() }]))
+                    #expect(server.requests.allSatisfy { $0.httpVersion == "2" })
+                }
+            }
+        }
+
+        @Test(arguments: TransportBehavior.all(excluding: leftOutOverHTTP2))
+        func conformsOverHTTP2WithoutTLS(to behavior: TransportBehavior) async throws {
+            let check = behavior.prepared()
+            try await withMockServer(serving: check.stubs, .http2) { server in
+                try await withNIO {
+                    $0.usesHTTP2WithoutTLS = true
+                } _: { transport in
+                    try await check(TransportUnderTest(transport, at: server.url(""), middleware: [.redirect: { $0.redirect() }]))
+                }
+            }
+        }
+
+        static let leftOutInTunnels = ["DroppedUnread": "TLS closes after 5 s: its end comes after what nobody reads"]
+
+        /// By CONNECT, with TLS to the origin. A proxy that reads requests changes messages. The certificate is not checked, which takes
+        /// the reading of the system's own.
+        @Test(
+            .enabled(if: Stand.squid.isHere, Comment(rawValue: Stand.squid.missing)),
+            arguments: TransportBehavior.all(excluding: leftOut.merging(leftOutInTunnels) { $1 }))
+        func conformsThroughATunnel(to behavior: TransportBehavior) async throws {
+            let certificate = try Self.certificate.get().1
+            let check = behavior.prepared()
+            let port = try Stand.squid.port()
+            try await withMockServer(serving: check.stubs, .tls(certificate, protocols: [.http1])) { server in
+                try await withNIO {
+                    $0.tls.trustsAnyCertificateForTesting = .loopback
+                    $0.proxy = .all(.http(host: "127.0.0.1", port: port))
+                } _: { transport in
+                    try await check(TransportUnderTest(transport, at: server.url(""), middleware: [.redirect: { $0.redirect() }]))
+                }
+            }
+        }
+
+        @Test(
+            .enabled(if: Stand.microsocks.isHere, Comment(rawValue: Stand.microsocks.missing)),
+            arguments: TransportBehavior.all(excluding: leftOut))
+        func conformsThroughSOCKS(to behavior: TransportBehavior) async throws {
+            let check = behavior.prepared()
+            let port = try Stand.microsocks.port()
+            try await withMockServer(serving: check.stubs) { server in
+                try await withNIO {
+                    $0.proxy = .all(.socks5(host: "127.0.0.1", port: port, credentials: ("joe", "pw")))
                 } _: { transport in
                     try await check(TransportUnderTest(transport, at: server.url(""), middleware: [.redirect: { $0.redirect() }]))
                 }

@@ -7,7 +7,7 @@ import Testing
 
 /// What opens sockets. One test after the other, and none leaves a connection, an exchange or a file behind.
 @Suite(
-    .serialized, .timeLimit(.minutes(5)), SharedServers(badTLS: true),
+    .serialized, .timeLimit(.minutes(5)), SharedServers(badTLS: true, proxies: true),
     .leavesNothingBehind(temporaryPrefixes: [TestFolder.prefix], inParallelRuns: false))
 enum NIOTransportTests {}
 

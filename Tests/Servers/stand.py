@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Starts servers for tests on free ports of 127.0.0.1, and ends them.
 
-    stand.py NAME...        apache, haproxy, httpbin, squid
+    stand.py NAME...        apache, haproxy, httpbin, microsocks, squid
 
 When all answer, it prints one line of JSON, such as
 
@@ -258,26 +258,43 @@ backend dead
 
 
 class Squid(Server):
-    """squid, as a proxy for what is on the loopback interface: one port is open, the other wants the password."""
+    """squid, as a proxy for what is on the loopback interface: one port is open, one wants the password (by Digest or Basic), and one is
+    open and speaks TLS, with a certificate that is its own authority."""
 
     def start(self):
         squid = program("squid", package="squid-openssl")
-        self.port, self.locked = free_ports(2)
+        self.port, self.locked, self.secure = free_ports(3)
         # The protocol of its helpers: a line with name and password in, a line out.
         helper = self.write("password.sh", """
 while read -r name password; do
     if [ "$name $password" = "joe pw" ]; then echo OK; else echo ERR; fi
 done
 """)
+        ha1 = hashlib.md5(b"joe:squid:pw").hexdigest()
+        digest = self.write("digest.sh", f"""
+while read -r line; do
+    case "$line" in '"joe":"squid"'*) echo 'OK ha1="{ha1}"';; *) echo ERR;; esac
+done
+""")
+        certificate, key = self.folder / "squid.pem", self.folder / "squid.key"
+        openssl = program("openssl", package="openssl")
+        subprocess.run(
+            [openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=localhost",
+             "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", key, "-out", certificate],
+            check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         owner = user("proxy", "squid", "_squid", "nobody")
         configuration = self.write("squid.conf", f"""
 http_port {HOST}:{self.port} name=open
 http_port {HOST}:{self.locked} name=locked
+https_port {HOST}:{self.secure} name=secure tls-cert={certificate} tls-key={key}
+auth_param digest program /bin/sh {digest}
+auth_param digest realm squid
+auth_param digest children 2 startup=1
 auth_param basic program /bin/sh {helper}
 auth_param basic realm squid
 auth_param basic children 2 startup=1
 acl here dst 127.0.0.0/8 ::1
-acl is_open myportname open
+acl is_open myportname open secure
 acl knows_the_password proxy_auth REQUIRED
 http_access deny !here
 http_access allow is_open
@@ -305,7 +322,27 @@ max_filedescriptors 1024
         return all(self.token in ask(port, "/") for port in (self.port, self.locked))
 
     def address(self):
-        return {"port": self.port, "lockedPort": self.locked}
+        return {
+            "port": self.port, "lockedPort": self.locked, "securePort": self.secure, "certificate": str(self.folder / "squid.pem"),
+        }
+
+
+class Microsocks(Server):
+    """microsocks, a SOCKS 5 proxy, which wants the password."""
+
+    def start(self):
+        microsocks = program("microsocks", package="microsocks")
+        [self.port] = free_ports(1)
+        self.run([microsocks, "-i", HOST, "-p", self.port, "-u", "joe", "-P", "pw"])
+
+    def is_up(self):
+        try:
+            with socket.create_connection((HOST, self.port), 1) as connection:
+                connection.settimeout(2)
+                connection.sendall(bytes([5, 1, 2]))
+                return connection.recv(2) == bytes([5, 2])
+        except OSError:
+            return False
 
 
 class Apache(Server):
@@ -361,7 +398,7 @@ class Apache(Server):
         return self.token in ask(self.port, "/token")
 
 
-SERVERS = {"apache": Apache, "haproxy": HAProxy, "httpbin": HTTPBin, "squid": Squid}
+SERVERS = {"apache": Apache, "haproxy": HAProxy, "httpbin": HTTPBin, "microsocks": Microsocks, "squid": Squid}
 
 
 class Stand:

@@ -5,9 +5,12 @@ public struct SharedServers: SuiteTrait, TestTrait, TestScoping {
     public var isRecursive: Bool { true }
 
     private let startsBadTLS: Bool
+    private let startsProxies: Bool
 
-    /// - Parameter badTLS: whether the servers with wrong TLS are among them.
-    public init(badTLS: Bool = false) { startsBadTLS = badTLS }
+    /// - Parameters:
+    ///   - badTLS: whether the servers with wrong TLS are among them.
+    ///   - proxies: whether the proxies of ``Stand`` are among them.
+    public init(badTLS: Bool = false, proxies: Bool = false) { (startsBadTLS, startsProxies) = (badTLS, proxies) }
 
     public func provideScope(
         for test: Test, testCase: Test.Case?, performing function: @Sendable @concurrent () async throws -> Void
@@ -15,6 +18,7 @@ public struct SharedServers: SuiteTrait, TestTrait, TestScoping {
         // A test that needs it reports why it did not start.
         if NginxServer.isHere { _ = try? await NginxServer.shared() }
         if startsBadTLS, Suites.folder != nil, BadTLSServer.hasOpenSSL, BadTLSServer.hasPython { _ = try? await BadTLSServer.shared() }
+        if startsProxies { Stand.startProxies() }
         try await function()
     }
 }

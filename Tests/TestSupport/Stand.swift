@@ -1,7 +1,7 @@
 internal import Foundation
 
-/// Real servers on free ports of the loopback interface. `Tests/Servers/stand.py` starts all of them when the first test needs one. They
-/// end with this process.
+/// Real servers on free ports of the loopback interface. `Tests/Servers/stand.py` starts them, the proxies or all others together, when the
+/// first test needs one of them. They end with this process.
 ///
 /// ```swift
 /// @Suite(.enabled(if: Stand.haproxy.isHere, Comment(rawValue: Stand.haproxy.missing)))
@@ -25,8 +25,13 @@ public struct Stand: Sendable {
     /// | `/dead` | 503, because there is no backend server |
     public static let haproxy = Stand(name: "haproxy", missing: "haproxy or python3 is not on this machine (apt-get install haproxy)")
 
-    /// squid, a proxy for all servers on the loopback interface. ``port()`` is open; ``lockedPort()`` requires the password.
+    /// squid, a proxy for all servers on the loopback interface. ``port()`` is open; ``lockedPort()`` requires the password, by Digest or
+    /// Basic; ``securePort()`` is open, and a proxy over TLS with ``certificate()``.
     public static let squid = Stand(name: "squid", missing: "squid or python3 is not on this machine (apt-get install squid-openssl)")
+
+    /// microsocks, a SOCKS 5 proxy that requires the password.
+    public static let microsocks = Stand(
+        name: "microsocks", missing: "microsocks or python3 is not on this machine (apt-get install microsocks)")
 
     /// Apache, with `/letters.txt` (the alphabet a thousand times) and the folder `/basic/`, which requires the password and contains
     /// `secret.txt`.
@@ -49,6 +54,19 @@ public struct Stand: Sendable {
     /// - Throws: ``ProgramFailure`` for a server that did not start.
     public func lockedPort() throws -> Int { try known(entry.lockedPort) }
 
+    /// Returns the port of ``squid`` for a proxy over TLS.
+    ///
+    /// - Throws: ``ProgramFailure`` for a server that did not start.
+    public func securePort() throws -> Int { try known(entry.securePort) }
+
+    /// Returns the path of the certificate of ``securePort()``, which is its own authority.
+    ///
+    /// - Throws: ``ProgramFailure`` for a server that did not start.
+    public func certificate() throws -> String { try known(entry.certificate) }
+
+    /// Starts the proxies.
+    static func startProxies() { _ = Servers.proxies }
+
     /// Returns a URL of the server.
     ///
     /// - Throws: ``ProgramFailure`` for a server that did not start.
@@ -64,19 +82,26 @@ public struct Stand: Sendable {
         var failed: String?
         var port: Int?
         var lockedPort: Int?
+        var securePort: Int?
+        var certificate: String?
         var dropsSilently: Bool?
     }
 
-    private var entry: Entry { Servers.shared.entries[name] ?? Entry(failed: "stand.py does not tell of it") }
+    private var entry: Entry {
+        let servers = Servers.proxyNames.contains(name) ? Servers.proxies : Servers.others
+        return servers.entries[name] ?? Entry(failed: "stand.py does not tell of it")
+    }
 
-    private func known(_ port: Int?) throws -> Int {
-        guard let port else { throw ProgramFailure(program: name, status: -1, output: entry.failed ?? entry.missing ?? "no port") }
-        return port
+    private func known<Value>(_ value: Value?) throws -> Value {
+        guard let value else { throw ProgramFailure(program: name, status: -1, output: entry.failed ?? entry.missing ?? "no port") }
+        return value
     }
 
     /// The running script. It watches a pipe that only this process holds open, and ends when the pipe closes.
     private final class Servers: Sendable {
-        static let shared = Servers(["apache", "haproxy", "httpbin", "squid"])
+        static let proxyNames = ["microsocks", "squid"]
+        static let proxies = Servers(proxyNames)
+        static let others = Servers(["apache", "haproxy", "httpbin"])
 
         let entries: [String: Entry]
         private let process = Process()

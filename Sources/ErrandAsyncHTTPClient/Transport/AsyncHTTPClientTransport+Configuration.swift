@@ -20,7 +20,8 @@ extension AsyncHTTPClientTransport {
         /// Whether HTTP/2 is allowed: true by default. True: TLS negotiates the version (ALPN,
         /// [RFC 7301](https://www.rfc-editor.org/rfc/rfc7301)). False: HTTP/1.1 only.
         public var allowsHTTP2 = true
-        /// The proxy; `nil` (the default): direct connections.
+        /// The proxy; `nil` (the default): direct connections. Not supported are proxies over TLS, passwords for SOCKS 5, and
+        /// ``/ErrandCore/ProxySettings/authenticator``.
         public var proxy: ProxySettings?
         /// Whether the transport requests and decodes bodies in gzip or deflate: false by default. A request that sets `Accept-Encoding` or
         /// `Range` gets undecoded bytes. See also ``maxDecompressionRatio``.
@@ -39,6 +40,17 @@ extension AsyncHTTPClientTransport {
 }
 
 extension AsyncHTTPClientTransport.Configuration {
+    /// - Throws: ``/ErrandCore/ProxySettingsError`` for settings that AsyncHTTPClient does not support.
+    func checkProxy() throws(ProxySettingsError) {
+        guard let proxy else { return }
+        func refused(_ what: String) -> ProxySettingsError {
+            ProxySettingsError("AsyncHTTPClient does not support \(what); use NIOTransport of ErrandNIO")
+        }
+        if proxy.kind == .https { throw refused("proxies over TLS") }
+        if proxy.kind == .socks5, proxy.credentials != nil { throw refused("passwords for SOCKS 5") }
+        if proxy.authenticator != nil { throw refused("an authenticator for proxies") }
+    }
+
     func clientConfiguration(tls: TLSConfiguration, decompressing: Bool, _ watch: ConnectionWatch) -> HTTPClient.Configuration {
         precondition(maxDecompressionRatio > 0, "maxDecompressionRatio must be at least 1 (is \(maxDecompressionRatio))")
         precondition(maxConnectionsPerHost > 0, "maxConnectionsPerHost must be at least 1 (is \(maxConnectionsPerHost))")

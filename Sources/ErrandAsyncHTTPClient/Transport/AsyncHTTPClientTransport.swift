@@ -30,8 +30,9 @@ public struct AsyncHTTPClientTransport: HTTPTransport, ConnectionSource, CustomS
     ///
     /// - Parameter configuration: the settings of the client.
     /// - Throws: ``/ErrandCore/TLSSettingsError`` for certificates and keys that can't be read, and for certificate pins, which AsyncHTTPClient
-    ///   does not support.
+    ///   does not support; ``/ErrandCore/ProxySettingsError`` for the settings of a proxy that it does not support.
     public init(_ configuration: Configuration) throws {
+        try configuration.checkProxy()
         self.init(configuration, tls: try configuration.tls.nioConfiguration())
     }
 

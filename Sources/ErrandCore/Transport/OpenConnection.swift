@@ -22,6 +22,8 @@ public struct OpenConnection: Sendable, Hashable {
     public let exchangesStarted: Int
     /// The time since it was opened, which ends with the TLS handshake, if there is one; `nil` where it is not known.
     public let age: Duration?
+    /// The version of HTTP, as in ``ResponseMetadata/httpVersion``: `1.1` or `2`; `nil` where it is not known.
+    public let httpVersion: String?
 
     /// Whether no exchange uses it.
     public var isIdle: Bool { exchanges == 0 }
@@ -29,11 +31,11 @@ public struct OpenConnection: Sendable, Hashable {
     /// Creates a value. For transports; see the property of the same name for each parameter.
     public init(
         number: Int, authority: String?, exchanges: Int, exchangesStarted: Int, scheme: String? = nil, peerAddress: String? = nil,
-        peerPort: Int? = nil, age: Duration? = nil
+        peerPort: Int? = nil, age: Duration? = nil, httpVersion: String? = nil
     ) {
         (self.number, self.scheme, self.authority) = (number, scheme, authority)
         (self.peerAddress, self.peerPort) = (peerAddress, peerPort)
-        (self.exchanges, self.exchangesStarted, self.age) = (exchanges, exchangesStarted, age)
+        (self.exchanges, self.exchangesStarted, self.age, self.httpVersion) = (exchanges, exchangesStarted, age, httpVersion)
     }
 
     /// Whether the requests on it have this origin. A scheme that is not known counts as the same.

@@ -2,14 +2,17 @@
 ///
 /// ```swift
 /// ProxySettings.http(host: "proxy.example", port: 3128, credentials: (user: "me", password: password))
+/// try ProxySettings("socks5h://me:secret@proxy.example:1080")
 /// ```
 ///
-/// Descriptions and mirrors show the host and the port, never the credentials.
+/// Descriptions and mirrors show the host and the port, never the credentials. Which requests go through which proxy, ``ProxyPolicy`` says.
 public struct ProxySettings: Sendable, Hashable, CustomStringConvertible, CustomReflectable {
     /// The protocol of a proxy. An open set.
     public struct Kind: Sendable, Hashable, CustomStringConvertible {
-        /// An HTTP proxy that opens tunnels ([RFC 9110, section 9.3.6](https://www.rfc-editor.org/rfc/rfc9110#section-9.3.6)).
+        /// An HTTP proxy ([RFC 9110, section 3.7](https://www.rfc-editor.org/rfc/rfc9110#section-3.7)).
         public static let http = Kind(description: "HTTP")
+        /// An HTTP proxy to which the connections are encrypted by TLS.
+        public static let https = Kind(description: "HTTPS")
         /// A SOCKS 5 proxy ([RFC 1928](https://www.rfc-editor.org/rfc/rfc1928)).
         public static let socks5 = Kind(description: "SOCKS 5")
 
@@ -17,7 +20,8 @@ public struct ProxySettings: Sendable, Hashable, CustomStringConvertible, Custom
         public let description: String
     }
 
-    /// A user and a password, for Basic authentication ([RFC 7617](https://www.rfc-editor.org/rfc/rfc7617)).
+    /// A user and a password, for Basic authentication ([RFC 7617](https://www.rfc-editor.org/rfc/rfc7617)) or for SOCKS 5
+    /// ([RFC 1929](https://www.rfc-editor.org/rfc/rfc1929)).
     public struct Credentials: Sendable, Hashable, CustomStringConvertible, CustomReflectable {
         /// The name of the user.
         public let user: String
@@ -27,6 +31,9 @@ public struct ProxySettings: Sendable, Hashable, CustomStringConvertible, Custom
         /// Creates credentials.
         public init(user: String, password: String) { (self.user, self.password) = (user, password) }
 
+        /// The value of `Proxy-Authorization` in the scheme Basic ([RFC 7617, section 2](https://www.rfc-editor.org/rfc/rfc7617#section-2)).
+        package var basicField: String { "Basic " + Data("\(user):\(password)".utf8).base64EncodedString() }
+
         /// The word `credentials`: neither the user nor the password.
         public var description: String { "credentials" }
         /// Empty.
@@ -35,36 +42,99 @@ public struct ProxySettings: Sendable, Hashable, CustomStringConvertible, Custom
 
     /// The protocol.
     public let kind: Kind
-    /// The name or the address of the proxy.
+    /// The name or the address of the proxy. An IPv6 address has no brackets.
     public let host: String
     /// The port of the proxy.
     public let port: Int
     /// The credentials for the proxy; `nil` if it requires none.
+    ///
+    /// An HTTP proxy gets them with every request, before it asks for them: they can be for nobody else, and a round trip is saved. An HTTP
+    /// proxy without TLS gets them readable for everybody on the way to it.
     public let credentials: Credentials?
+    /// Answers the challenges of an HTTP proxy, for schemes other than Basic; `nil`, the default: none is answered. See
+    /// ``ProxyAuthenticator``.
+    public var authenticator: ProxyAuthenticator?
 
-    private init(_ kind: Kind, _ host: String, _ port: Int, _ credentials: Credentials? = nil) {
+    init(_ kind: Kind, _ host: String, _ port: Int, _ credentials: Credentials? = nil) {
         (self.kind, self.host, self.port, self.credentials) = (kind, host, port, credentials)
+    }
+
+    private init(_ kind: Kind, _ host: String, _ port: Int, _ credentials: (user: String, password: String)?) {
+        self.init(kind, host, port, credentials.map { Credentials(user: $0.user, password: $0.password) })
     }
 
     /// Returns an HTTP proxy, with Basic credentials if it requires them.
     ///
-    /// Every request goes through a tunnel (CONNECT), even without TLS. A proxy that allows tunnels only to port 443 refuses requests
-    /// without TLS.
+    /// Requests with TLS go through a tunnel (CONNECT, [RFC 9110, section 9.3.6](https://www.rfc-editor.org/rfc/rfc9110#section-9.3.6)).
+    /// Without TLS, `NIOTransport` sends the whole URL to the proxy
+    /// ([RFC 9112, section 3.2.2](https://www.rfc-editor.org/rfc/rfc9112#section-3.2.2)), and `AsyncHTTPClientTransport` opens a tunnel, too.
+    /// A proxy that allows tunnels only to port 443 refuses the latter.
     ///
     /// - Parameters:
     ///   - host: the name or the address of the proxy.
     ///   - port: the port of the proxy.
     ///   - credentials: for Basic authentication; `nil`, the default, if the proxy requires none.
     public static func http(host: String, port: Int, credentials: (user: String, password: String)? = nil) -> ProxySettings {
-        ProxySettings(.http, host, port, credentials.map { Credentials(user: $0.user, password: $0.password) })
+        ProxySettings(.http, host, port, credentials)
     }
 
-    /// Returns a SOCKS 5 proxy without credentials, which resolves host names ([RFC 1928](https://www.rfc-editor.org/rfc/rfc1928)). The
-    /// default port is 1080.
-    public static func socks5(host: String, port: Int = 1080) -> ProxySettings { ProxySettings(.socks5, host, port) }
+    /// Returns an HTTP proxy to which connections are encrypted by TLS. Otherwise it works as ``http(host:port:credentials:)``.
+    ///
+    /// The proxy's certificate is checked as that of a server is: by the system's authorities and ``TLSSettings/extraRootsPEMFiles``, and
+    /// for the proxy's host. `AsyncHTTPClientTransport` does not support such proxies.
+    ///
+    /// - Parameters:
+    ///   - host: the name or the address of the proxy.
+    ///   - port: the port of the proxy; 443 by default.
+    ///   - credentials: for Basic authentication; `nil`, the default, if the proxy requires none.
+    public static func https(host: String, port: Int = 443, credentials: (user: String, password: String)? = nil) -> ProxySettings {
+        ProxySettings(.https, host, port, credentials)
+    }
 
-    /// The host and the port.
-    public var description: String { "\(host):\(port)" }
+    /// Returns a SOCKS 5 proxy, which resolves host names itself ([RFC 1928](https://www.rfc-editor.org/rfc/rfc1928)).
+    ///
+    /// - Parameters:
+    ///   - host: the name or the address of the proxy.
+    ///   - port: the port of the proxy; 1080 by default.
+    ///   - credentials: a user and a password of 1 to 255 bytes each, which are sent readable for everybody on the way to the proxy
+    ///     ([RFC 1929](https://www.rfc-editor.org/rfc/rfc1929)); `nil`, the default, if the proxy requires none. `AsyncHTTPClientTransport`
+    ///     does not support them.
+    public static func socks5(
+        host: String, port: Int = 1080, credentials: (user: String, password: String)? = nil
+    ) -> ProxySettings { ProxySettings(.socks5, host, port, credentials) }
+
+    /// Returns a copy whose challenges `authenticator` answers.
+    public func authenticated(by authenticator: ProxyAuthenticator) -> ProxySettings {
+        var settings = self
+        settings.authenticator = authenticator
+        return settings
+    }
+
+    /// The host and the port, an IPv6 address in brackets.
+    public var description: String { "\(Self.bracketed(host)):\(port)" }
     /// The host and the port, without the credentials.
     public var customMirror: Mirror { Mirror(self, children: ["kind": kind, "host": host, "port": port]) }
+
+    static func bracketed(_ host: String) -> String { Host.isIPv6(host[...]) ? "[\(host)]" : host }
+
+    /// Where connections to the proxy go.
+    ///
+    /// - Throws: ``ProxySettingsError`` for a host, a port or credentials that can't be used.
+    package func address() throws(ProxySettingsError) -> Origin {
+        if kind == .socks5, let credentials {
+            guard (1...255).contains(credentials.user.utf8.count), (1...255).contains(credentials.password.utf8.count) else {
+                throw ProxySettingsError("the user and the password for SOCKS 5 must have 1 to 255 bytes each")
+            }
+        }
+        guard !credentialsHaveColon else { throw ProxySettingsError("the user for Basic authentication must not have a colon") }
+        guard (1...65_535).contains(port) else { throw ProxySettingsError("its port must be from 1 to 65535 (is \(port))") }
+        do {
+            return try Origin(scheme: kind == .https ? "https" : "http", authority: description, in: description)
+        } catch {
+            throw ProxySettingsError("its host '\(host.shownSafely())' is neither a name nor an address")
+        }
+    }
+
+    /// RFC 7617, section 2
+    private var credentialsHaveColon: Bool { kind != .socks5 && credentials?.user.utf8.contains(UInt8(ascii: ":")) ?? false }
 }

@@ -22,9 +22,21 @@ final class ConnectAttempt: Sendable {
 
     init(_ ready: EventLoopPromise<Connection>, for exchange: Exchange?) { (self.ready, events) = (ready, exchange?.events) }
 
+    var isCancelled: Bool { state.withLock(\.isCancelled) }
+
     func enter(_ step: ConnectStep?) {
         state.withLock { $0.progress.step = step ?? $0.progress.step }
         events?.enter(step)
+    }
+
+    /// A proxy is asked for a tunnel, which is a part of connecting.
+    func enterTunnel(through proxy: String) { state.withLock { $0.progress.tunnel = proxy } }
+
+    /// The tunnel is open.
+    func leaveTunnel(_ step: ConnectStep?) {
+        // The other side of TLS is not the peer, which is the proxy.
+        state.withLock { ($0.progress.tunnel, $0.progress.peer) = (nil, nil) }
+        enter(step)
     }
 
     /// In which step it is, and with which addresses, to end a message with: `, during the TLS handshake with 192.0.2.1:443`.
@@ -40,7 +52,7 @@ final class ConnectAttempt: Sendable {
 
     /// Adds to the failure of a handshake with whom it was: `, during the TLS handshake with 192.0.2.1:443`.
     func explained(_ error: any Error) -> any Error {
-        if error is CancellationError || error is ConnectTimeoutError { return error }
+        if error is CancellationError || error is ConnectTimeoutError || error is ProxyFailure { return error }
         let during = state.withLock { $0.progress.step == .tls ? $0.progress.text : nil }
         return during.map { HandshakeFailure(error, during: $0) } ?? error
     }

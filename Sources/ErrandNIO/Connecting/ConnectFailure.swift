@@ -12,27 +12,36 @@ struct ConnectFailure {
 
     func failure(of exchange: Exchange) -> any Error {
         if error is CancellationError { return error }
-        let (code, message) = codeAndMessage(of: exchange.origin)
+        let (code, message) = codeAndMessage(of: exchange.route)
         return exchange.failure(code, phase: .connect, message: message, underlying: cause, delivery: .notSent)
     }
 
     /// The failure of a connection that no exchange has asked for.
-    func failure(of origin: Origin) -> any Error {
+    func failure(of route: Route) -> any Error {
         if error is CancellationError { return error }
-        let (code, message) = codeAndMessage(of: origin)
-        return TransportError(code, phase: .connect, message: message, underlying: cause, to: origin)
+        let (code, message) = codeAndMessage(of: route)
+        return TransportError(code, phase: .connect, message: message, underlying: cause, to: route.origin)
     }
 
     private var cause: any Error {
         switch error {
         case let error as HostLookupFailure: error.cause
         case let error as HandshakeFailure: error.underlying
+        case let error as ProxyFailure: error.underlying ?? error
         default: error
         }
     }
 
-    private func codeAndMessage(of origin: Origin) -> (TransportError.Code, String) {
+    private func codeAndMessage(of route: Route) -> (TransportError.Code, String) {
+        let (code, message) = codeAndMessage(at: route.peer)
+        guard let proxy = route.proxy, !(error is ProxyFailure || error is ConnectTimeoutError) else { return (code, message) }
+        // After the tunnel is open, it is the origin that refuses.
+        return route.isTunnel && error is HandshakeFailure ? (code, message) : (code, "the proxy \(proxy.settings): \(message)")
+    }
+
+    private func codeAndMessage(at origin: Origin) -> (TransportError.Code, String) {
         switch error {
+        case let error as ProxyFailure: return (error.code, error.message)
         case let error as HostLookupFailure: return (.cannotFindHost, "'\(error.host)'" + Self.reason(error.cause))
         case let error as NIOConnectionError:
             if let failure = error.connectionErrors.lazy.compactMap({ $0.error as? HandshakeFailure }).first {

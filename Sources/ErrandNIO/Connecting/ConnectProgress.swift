@@ -8,6 +8,8 @@ struct ConnectProgress: Sendable {
     var step: ConnectStep?
     /// Whether the trusted certificates are read.
     var isLoading = false
+    /// The proxy that is asked for a tunnel: `the proxy proxy.example:3128`.
+    var tunnel: String?
     /// The host that is looked up.
     var host = ""
     var addresses = TriedAddresses()
@@ -19,6 +21,7 @@ struct ConnectProgress: Sendable {
     /// With what a message ends: `, during the TCP connect to 192.0.2.1:443`; empty before the first step.
     var text: String {
         if isLoading { return ", while the trusted certificates of the system were read" }
+        if let tunnel { return ", while \(tunnel) opened a tunnel" }
         switch step {
         case .dns: return ", during the lookup of '\(host.shownSafely())'"
         case .connect:

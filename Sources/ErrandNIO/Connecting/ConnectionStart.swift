@@ -1,6 +1,7 @@
 #if NIO
 internal import ErrandCore
 internal import NIOCore
+internal import NIOHTTP2
 internal import NIOTLS
 
 /// Waits until a channel can take exchanges: until it is active, and after the TLS handshake, if there is one. Then it adds the handler of
@@ -11,19 +12,20 @@ final class ConnectionStart: ChannelDuplexHandler, RemovableChannelHandler {
     typealias OutboundOut = ByteBuffer
 
     private let number: Int
-    private let origin: Origin
+    private let route: Route
     private let pool: Pool
     private let isSecure: Bool
     private var context: ChannelHandlerContext?
     private var isReady = false
+    private var isHTTP2 = false
     /// Of the connection; `nil` before ``whenReady(_:)``, and when it is completed.
     private var ready: EventLoopPromise<Connection>?
     private var isReadWanted = false
     /// Why the channel closes.
     private var failure: (any Error)?
 
-    init(_ number: Int, to origin: Origin, of pool: Pool, isSecure: Bool) {
-        (self.number, self.origin, self.pool, self.isSecure) = (number, origin, pool, isSecure)
+    init(_ number: Int, to route: Route, of pool: Pool, isSecure: Bool) {
+        (self.number, self.route, self.pool, self.isSecure) = (number, route, pool, isSecure)
     }
 
     /// Completes `promise` with the connection when it can take an exchange.
@@ -42,7 +44,7 @@ final class ConnectionStart: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     func channelActive(context: ChannelHandlerContext) {
-        if !isSecure { becomeReady() }
+        if !isSecure { becomeReady(isHTTP2: pool.settings.isKnownToUseHTTP2(for: route)) }
         context.fireChannelActive()
     }
 
@@ -52,7 +54,7 @@ final class ConnectionStart: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        if case .handshakeCompleted? = event as? TLSUserEvent { becomeReady() }
+        if case .handshakeCompleted(let negotiated)? = event as? TLSUserEvent { becomeReady(isHTTP2: negotiated == "h2") }
         context.fireUserInboundEventTriggered(event)
     }
 
@@ -69,8 +71,8 @@ final class ConnectionStart: ChannelDuplexHandler, RemovableChannelHandler {
 
     // MARK: - The start
 
-    private func becomeReady() {
-        isReady = true
+    private func becomeReady(isHTTP2: Bool) {
+        (isReady, self.isHTTP2) = (true, isHTTP2)
         start()
     }
 
@@ -82,19 +84,35 @@ final class ConnectionStart: ChannelDuplexHandler, RemovableChannelHandler {
     private func start() {
         guard isReady, let context, let promise = ready else { return }
         let (channel, pipeline) = (context.channel, context.pipeline.syncOperations)
-        let handler = HTTP1Handler(of: pool, isSecure: isSecure)
+        let connection: Connection
         do {
-            try pipeline.addHandler(handler)
+            connection = isHTTP2 ? try addHTTP2(to: pipeline, of: channel) : try addHTTP1(to: pipeline, of: channel)
         } catch {
             return fail(error)
         }
         ready = nil
         pipeline.removeHandler(context: context, promise: nil)
-        let connection = Connection(number, to: origin, channel, version: "1.1", handler)
-        handler.connection = connection
         promise.succeed(connection)
         // The first exchange has begun, if one waited.
         if isReadWanted { channel.read() }
+    }
+
+    private func addHTTP1(to pipeline: ChannelPipeline.SynchronousOperations, of channel: any Channel) throws -> Connection {
+        let handler = HTTP1Handler(of: pool, isSecure: isSecure)
+        try pipeline.addHandler(handler)
+        let connection = Connection(number, to: route, channel, version: "1.1", handler)
+        handler.connection = connection
+        return connection
+    }
+
+    private func addHTTP2(to pipeline: ChannelPipeline.SynchronousOperations, of channel: any Channel) throws -> Connection {
+        let handler = HTTP2Handler(of: pool)
+        // The frames' handler writes the preface when it is added.
+        try pipeline.addHandler(NIOHTTP2Handler.client(limits: pool.settings.responseLimits, reportingTo: handler.sentGoAway))
+        try pipeline.addHandler(handler)
+        let connection = Connection(number, to: route, channel, version: "2", streams: HTTP2Limits.firstStreams, handler)
+        handler.connection = connection
+        return connection
     }
 }
 #endif

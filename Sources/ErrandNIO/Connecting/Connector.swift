@@ -12,12 +12,13 @@ struct Connector: Sendable {
     ///
     /// - Parameter whenComplete: called on `loop`, with the connection before anything is received over it.
     func connect(
-        to origin: Origin, number: Int, for pool: Pool, _ attempt: ConnectAttempt, on loop: any EventLoop,
+        to route: Route, number: Int, for pool: Pool, _ attempt: ConnectAttempt, on loop: any EventLoop,
         whenComplete: @escaping @Sendable (Result<Connection, any Error>) -> Void
     ) {
         let ready = attempt.ready
-        let address = try? IPAddress(origin.bareHost)
-        // The limit for connecting includes the lookup and TLS.
+        let peer = route.peer
+        let address = try? IPAddress(peer.bareHost)
+        // The limit for connecting includes the lookup, the tunnel through a proxy, and TLS.
         let timer = loop.scheduleTask(in: settings.connectTimeout.timeAmount) {
             ready.fail(ConnectTimeoutError(progress: attempt.progress))
             attempt.cancel()
@@ -28,35 +29,39 @@ struct Connector: Sendable {
             attempt.enter(nil)
             // Addresses that could not be reached are asked for again.
             if settings.unixSocketPath == nil, address == nil, case .failure(let error) = result, !(error is CancellationError) {
-                settings.resolver.discardAddresses(of: origin.bareHost, port: origin.effectivePort)
+                settings.resolver.discardAddresses(of: peer.bareHost, port: peer.effectivePort)
             }
             whenComplete(result.mapError { attempt.explained($0) })
         }
         if let path = settings.unixSocketPath {
             attempt.connects(toUnixSocket: path)
-            whenLoaded(attempt, origin, on: loop) {
-                let bootstrap = bootstrap(to: origin, number: number, for: pool, attempt, on: loop)
-                follow(attempt, origin) { bootstrap.connect(unixDomainSocketPath: path) }
+            whenLoaded(attempt, route, on: loop) {
+                let bootstrap = bootstrap(to: route, number: number, for: pool, attempt, on: loop)
+                follow(attempt, route, ready) { bootstrap.connect(unixDomainSocketPath: path) }
             }
         } else if let address {
-            whenLoaded(attempt, origin, on: loop) { open([address], to: origin, number: number, for: pool, attempt, on: loop) }
+            whenLoaded(attempt, route, on: loop) { open([address], to: route, number: number, for: pool, attempt, on: loop) }
         } else {
-            attempt.lookUp(origin, with: settings.resolver, on: loop).whenComplete { result in
+            attempt.lookUp(peer, with: settings.resolver, on: loop).whenComplete { result in
                 switch result {
                 case .success(let addresses):
-                    whenLoaded(attempt, origin, on: loop) { open(addresses, to: origin, number: number, for: pool, attempt, on: loop) }
+                    whenLoaded(attempt, route, on: loop) { open(addresses, to: route, number: number, for: pool, attempt, on: loop) }
                 case .failure(let error): ready.fail(error)
                 }
             }
         }
     }
 
-    /// Calls `connect` when what TLS needs is loaded: at once after the first connection, and for `http`.
+    /// Calls `connect` when what TLS needs is loaded: at once after the first connection, and without TLS.
+    ///
+    /// It is called on the event loop. Elsewhere, a connection might have failed before anybody waits for it, and the reason would be lost.
     private func whenLoaded(
-        _ attempt: ConnectAttempt, _ origin: Origin, on loop: any EventLoop, _ connect: @escaping @Sendable () -> Void
+        _ attempt: ConnectAttempt, _ route: Route, on loop: any EventLoop, _ connect: @escaping @Sendable () -> Void
     ) {
-        guard origin.scheme == "https" else { return connect() }
-        attempt.load { tls.load(for: origin, on: loop) }.whenComplete { result in
+        guard route.isSecure || route.peer.scheme == "https" else {
+            return loop.inEventLoop ? connect() : loop.execute { if !attempt.isCancelled { connect() } }
+        }
+        attempt.load { tls.load(for: route, on: loop) }.whenComplete { result in
             switch result {
             case .success: connect()
             case .failure(let error): attempt.ready.fail(error)
@@ -65,22 +70,37 @@ struct Connector: Sendable {
     }
 
     /// Connects to one of several addresses.
+    ///
+    /// - Parameter dialog: what was sent to the proxy on an earlier connection, which the proxy has closed.
     private func open(
-        _ addresses: [IPAddress], to origin: Origin, number: Int, for pool: Pool, _ attempt: ConnectAttempt, on loop: any EventLoop
+        _ addresses: [IPAddress], to route: Route, number: Int, for pool: Pool, _ attempt: ConnectAttempt, on loop: any EventLoop,
+        _ dialog: ProxyDialog = ProxyDialog()
     ) {
         let known: KnownAddresses
         do {
-            known = try KnownAddresses(addresses, from: settings.localAddress, of: origin, on: loop)
+            known = try KnownAddresses(addresses, from: settings.localAddress, of: route.peer, on: loop)
         } catch {
             return attempt.ready.fail(error)
         }
-        var bootstrap = bootstrap(to: origin, number: number, for: pool, attempt, on: loop).resolver(known)
+        var ready = attempt.ready
+        if route.isTunnel {
+            ready = loop.makePromise()
+            ready.futureResult.whenComplete { result in
+                if case .failure(let error as TunnelChallenged) = result {
+                    open(addresses, to: route, number: number, for: pool, attempt, on: loop, error.dialog)
+                } else {
+                    attempt.ready.completeWith(result)
+                }
+            }
+        }
+        var bootstrap = bootstrap(to: route, number: number, for: pool, attempt, on: loop, dialog).resolver(known)
         if let local = known.local { bootstrap = bootstrap.bind(to: local) }
-        follow(attempt, origin) { bootstrap.connect(host: origin.bareHost, port: origin.effectivePort) }
+        follow(attempt, route, ready) { bootstrap.connect(host: route.peer.bareHost, port: route.peer.effectivePort) }
     }
 
     private func bootstrap(
-        to origin: Origin, number: Int, for pool: Pool, _ attempt: ConnectAttempt, on loop: any EventLoop
+        to route: Route, number: Int, for pool: Pool, _ attempt: ConnectAttempt, on loop: any EventLoop,
+        _ dialog: ProxyDialog = ProxyDialog()
     ) -> ClientBootstrap {
         ClientBootstrap(group: loop)
             .connectTimeout(settings.connectTimeout.timeAmount)
@@ -91,25 +111,29 @@ struct Connector: Sendable {
             // Large uploads are written in large batches.
             .channelOption(.writeBufferWaterMark, value: .init(low: 128 * 1024, high: 512 * 1024))
             .channelInitializer { channel in
-                let isSecure = origin.scheme == "https"
-                let secured = isSecure ? tls.prepare(channel, for: origin) : channel.eventLoop.makeSucceededVoidFuture()
-                return secured.flatMapThrowing {
+                tls.prepare(channel, for: route).flatMapThrowing {
                     guard attempt.add(channel) else { throw CancellationError() }
-                    let start = ConnectionStart(number, to: origin, of: pool, isSecure: isSecure)
-                    try channel.pipeline.syncOperations.addHandlers(AddressWatch(attempt), start)
+                    let pipeline = channel.pipeline.syncOperations
+                    try pipeline.addHandler(AddressWatch(attempt))
+                    if let tunnel = route.tunnel(dialog, limits: settings.responseLimits) {
+                        try pipeline.addHandler(TunnelHandler(tunnel, on: route, tls, attempt))
+                    }
+                    try pipeline.addHandler(ConnectionStart(number, to: route, of: pool, isSecure: route.isSecure))
                 }
             }
     }
 
     /// Waits for a channel, and then until it can take an exchange.
-    private func follow(_ attempt: ConnectAttempt, _ origin: Origin, connect: () -> EventLoopFuture<any Channel>) {
-        let ready = attempt.ready
+    private func follow(
+        _ attempt: ConnectAttempt, _ route: Route, _ ready: EventLoopPromise<Connection>, connect: () -> EventLoopFuture<any Channel>
+    ) {
         attempt.enter(.connect)
         connect().hop(to: ready.futureResult.eventLoop).whenComplete { result in
             switch result {
             case .success(let channel):
                 attempt.connected(to: channel.remoteAddress)
-                attempt.enter(origin.scheme == "https" ? .tls : nil)
+                // The tunnel is a part of the step.
+                if !route.isTunnel { attempt.enter(route.isSecure ? .tls : nil) }
                 do {
                     try channel.pipeline.syncOperations.handler(type: ConnectionStart.self).whenReady(ready)
                 } catch {

@@ -41,12 +41,13 @@ final class Exchange: Sendable {
         /// Whether a connection has begun to read the request's body.
         var isBodyClaimed = false
         var waiter: Waiter?
+        var dialog = ProxyDialog()
         /// The other side of the last connection that has taken it; `nil` for a Unix domain socket.
         var peer: (address: String, port: Int)?
     }
 
     let request: Request
-    let origin: Origin
+    let route: Route
     /// Of the transport, which lives as long as its exchanges.
     let owner: TransportOwner
     let events: ExchangeEventLog?
@@ -57,8 +58,8 @@ final class Exchange: Sendable {
     let started = NIODeadline.now()
     private let state = Mutex(State())
 
-    init(_ request: Request, to origin: Origin, owner: TransportOwner) {
-        (self.request, self.origin, self.owner) = (request, origin, owner)
+    init(_ request: Request, to route: Route, owner: TransportOwner) {
+        (self.request, self.route, self.owner) = (request, route, owner)
         upgrade = request.options.upgrade
         events = request.options.eventSink.map { ExchangeEventLog($0, request: request.id) }
         // The boundary has put the limits of the stack, if there are any, into the request's own options.
@@ -68,6 +69,8 @@ final class Exchange: Sendable {
             limits = nil
         }
     }
+
+    var origin: Origin { route.origin }
 
     /// Whether it matters when the request has left: to a sink, or for the limit that begins then.
     var isFollowed: Bool { events != nil || limits?.firstByte != nil }
@@ -144,6 +147,24 @@ final class Exchange: Sendable {
         }
     }
 
+    /// Whether the request can be sent once more: its body can be sent again, and nobody has given it up.
+    var canRepeat: Bool {
+        let canRestart = request.body.replay.canRestart
+        guard canRestart || request.body.canBeSent else { return false }
+        return state.withLock { (canRestart || !$0.isBodyClaimed) && !$0.isCancelled && $0.waiter != nil }
+    }
+
+    /// The connection has ended the exchange, which goes on over the same or another one.
+    func leaveConnection() { state.withLock { $0.place = .unassigned } }
+
+    /// Changes what is known of the talk with the proxy. `body` may call an authenticator, which may cancel the exchange.
+    func withDialog<Result>(_ body: (inout ProxyDialog) -> Result) -> Result {
+        var dialog = state.withLock(\.dialog)
+        let result = body(&dialog)
+        state.withLock { [dialog] in $0.dialog = dialog }
+        return result
+    }
+
     /// The task that sends the body is about to open it. From then on, a body that can't be opened again stays with its connection.
     ///
     /// - Throws: `CancellationError` if the task was cancelled. A connection that is lost cancels it before the exchange moves on, so
@@ -173,7 +194,7 @@ final class Exchange: Sendable {
     var unwritable: TransportError? {
         var scratch = ByteBuffer()
         do {
-            try RequestEncoder.write(request.head, framing: OutgoingBody(request).framing, form: .origin, into: &scratch)
+            try RequestEncoder.write(request.head, framing: OutgoingBody(request).framing, form: route.form, into: &scratch)
             return nil
         } catch {
             return unwritable(error)
@@ -215,7 +236,7 @@ final class Exchange: Sendable {
     /// Ends the message of what a server may be at fault for with its address: ` (192.0.2.1:443)`.
     private func naming(_ failure: TransportError) -> TransportError {
         let hasConnection = ![.request, .queue, .connect].contains(failure.phase)
-        let isOfServer = ![.requestBody, .shutDown].contains(failure.code)
+        let isOfServer = ![.requestBody, .shutDown, .proxy].contains(failure.code)
         guard hasConnection, isOfServer, let peer = state.withLock(\.peer) else { return failure }
         let address = peer.address.contains(":") ? "[\(peer.address)]" : peer.address
         var failure = failure

@@ -65,6 +65,7 @@ extension HTTP1Handler {
     /// The connection is lost.
     func lose(_ error: (any Error)?) {
         if machine.isUpgraded { return loseUpgraded(error) }
+        if challengeBytes != nil, current != nil { return sendAgain(.close) }
         if error == nil, endsWithConnection, current?.head != nil {
             machine.connectionEnds()
             if case .end(let trailers)? = try? parser.endOfInput(pending: incoming?.readableBytes ?? 0) {

@@ -76,6 +76,7 @@ extension HTTP1Handler {
         guard let exchange = current?.exchange else { return }
         exchange.events?.record(.responseHead, response: head.response)
         if head.response.status.code == 421, moveOnAsMisdirected() { return }
+        if head.response.status.code == 407, exchange.route.isForwarded { return challenged(head) }
         current?.head = .init(head, to: exchange.request.method)
         current?.endLimit()
         (endsWithConnection, keepAliveSeconds) = (head.framing == .untilClose, head.keepAliveSeconds)
@@ -83,6 +84,7 @@ extension HTTP1Handler {
     }
 
     func take(_ range: Range<Int>, of buffer: ByteBuffer) {
+        if challengeBytes != nil { return dropChallenge(range.count) }
         guard let data = buffer.received(at: buffer.readerIndex + range.lowerBound, range.count) else { return }
         current?.receive(data)
         current?.reportReceived()
@@ -117,6 +119,7 @@ extension HTTP1Handler {
 
     /// The exchange is over.
     func finish(_ end: HTTP1Machine.End, _ trailers: HTTPFields? = nil) {
+        if challengeBytes != nil { return sendAgain(end) }
         stopUpload()
         guard let connection, let done = current else { return }
         current = nil

@@ -38,6 +38,8 @@ final class HTTP1Handler: ChannelDuplexHandler, ExchangeHandler {
     var endsWithConnection = false
     /// See ``ResponseHead/keepAliveSeconds``, of the response in progress.
     var keepAliveSeconds: Int?
+    /// How many bytes of a proxy's challenge were received; `nil` if the response in progress is none that is answered.
+    var challengeBytes: Int?
     /// Why the channel closes.
     var failure: (any Error)?
 
@@ -77,6 +79,8 @@ final class HTTP1Handler: ChannelDuplexHandler, ExchangeHandler {
             pool.send(exchange)
             return true
         }
+        // Before the exchange is here: an authenticator may cancel it.
+        let head = exchange.changedHead()
         guard exchange.assign(to: connection) else {
             exchange.resume(throwing: CancellationError())
             return false
@@ -90,11 +94,7 @@ final class HTTP1Handler: ChannelDuplexHandler, ExchangeHandler {
         let body = OutgoingBody(request)
         outgoing.clear()
         do {
-            if let upgrade = exchange.upgrade {
-                try RequestEncoder.write(upgrade.added(to: request.head), framing: body.framing, form: .origin, into: &outgoing)
-            } else {
-                try RequestEncoder.write(request.head, framing: body.framing, form: .origin, into: &outgoing)
-            }
+            try RequestEncoder.write(head ?? request.head, framing: body.framing, form: exchange.route.form, into: &outgoing)
         } catch {
             exchange.resume(throwing: exchange.unwritable(error))
             return false

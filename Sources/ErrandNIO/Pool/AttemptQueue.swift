@@ -25,7 +25,9 @@ struct AttemptQueue<Waiter: Sendable>: Sendable {
     /// How many attempts have no ticket.
     private var preconnects = 0
     /// How many exchanges the next connection is expected to take at a time: as many as the last one; at least 1.
-    private(set) var streamsPerLink = 1
+    private(set) var streamsPerLink: Int
+
+    init(streamsPerLink: Int = 1) { self.streamsPerLink = streamsPerLink }
 
     var count: Int { waiters.count }
     var isEmpty: Bool { waiters.isEmpty }

@@ -6,13 +6,15 @@ internal import Synchronization
 /// An open connection, which any thread may use.
 final class Connection: Sendable {
     let number: Int
-    let origin: Origin
+    let route: Route
     let channel: any Channel
     let loop: any EventLoop
     /// When it was opened, in the time of ``Pool/now()``.
     let opened: Duration
     /// The address and the port of the other side; `nil` for a Unix domain socket.
     let peer: (address: String, port: Int)?
+    /// How many exchanges it takes at a time, until the server says otherwise.
+    let streams: Int
     /// The version of HTTP.
     private let version: String
     private let handler: NIOLoopBound<any ExchangeHandler>
@@ -21,14 +23,17 @@ final class Connection: Sendable {
     private static let oneBegun: UInt64 = 1 << 24
 
     /// Must be called on the channel's event loop.
-    init(_ number: Int, to origin: Origin, _ channel: any Channel, version: String, _ handler: any ExchangeHandler) {
-        (self.number, self.origin, self.channel, loop) = (number, origin, channel, channel.eventLoop)
-        self.version = version
+    init(
+        _ number: Int, to route: Route, _ channel: any Channel, version: String, streams: Int = 1, _ handler: any ExchangeHandler
+    ) {
+        (self.number, self.route, self.channel, loop) = (number, route, channel, channel.eventLoop)
+        (self.version, self.streams) = (version, streams)
         opened = Pool.now()
         peer = channel.remoteAddress.flatMap { peer in peer.ipAddress.flatMap { address in peer.port.map { (address, $0) } } }
         self.handler = NIOLoopBound(handler, eventLoop: channel.eventLoop)
     }
 
+    var origin: Origin { route.origin }
     var loopID: ObjectIdentifier { ObjectIdentifier(loop) }
 
     // MARK: - What the exchange asks for
@@ -83,7 +88,7 @@ final class Connection: Sendable {
         let (begun, inProgress) = exchanges
         return OpenConnection(
             number: number, authority: origin.authority, exchanges: inProgress, exchangesStarted: begun, scheme: origin.scheme,
-            peerAddress: peer?.address, peerPort: peer?.port, age: Pool.now() - opened)
+            peerAddress: peer?.address, peerPort: peer?.port, age: Pool.now() - opened, httpVersion: version)
     }
 }
 #endif

@@ -8,7 +8,7 @@ internal import Synchronization
 ///
 /// ``PoolMachine`` decides under the one lock; what it decides is done after the lock is released.
 final class Pool: Sendable {
-    typealias Machine = PoolMachine<Origin, Exchange, Connection>
+    typealias Machine = PoolMachine<Route, Exchange, Connection>
     typealias Ticket = Machine.Ticket
 
     fileprivate struct State: Sendable {
@@ -30,6 +30,7 @@ final class Pool: Sendable {
     }
 
     let settings: NIOTransport.Configuration
+    let proxies = ProxyTable()
     private let connector: Connector
     private let group: any EventLoopGroup
     /// Of the group.
@@ -47,7 +48,8 @@ final class Pool: Sendable {
                 machine: Machine(
                     .init(
                         connectionsPerOrigin: settings.maxConnectionsPerOrigin, connections: settings.maxConnections,
-                        idleTime: settings.idleTimeout, age: settings.maxConnectionAge))))
+                        idleTime: settings.idleTimeout, age: settings.maxConnectionAge,
+                        firstStreams: { settings.isKnownToUseHTTP2(for: $0) ? HTTP2Limits.firstStreams : 1 }))))
     }
 
     /// The event loop that the caller runs on, if it is one of the group's. Others may be shut down before the transport.
@@ -71,7 +73,7 @@ final class Pool: Sendable {
         let now = Self.now()
         let lease = state.withLock { state in
             let lease = state.machine.lease(
-                exchange, for: exchange.origin, lane: lane, on: loop.map { ObjectIdentifier($0) }, isFresh: isFresh, at: now)
+                exchange, for: exchange.route, lane: lane, on: loop.map { ObjectIdentifier($0) }, isFresh: isFresh, at: now)
             if case .wait(let ticket, let work) = lease, let end = exchange.waitEnd(ticket, isConnecting: !work.connect.isEmpty) {
                 limitWait(end.wait, until: end.due, &state)
             }
@@ -146,15 +148,15 @@ final class Pool: Sendable {
     // MARK: - Connecting
 
     /// Opens connections that no exchange has asked for yet. Returns when those that were missing are open.
-    func preconnect(to origin: Origin, count: Int) async throws {
+    func preconnect(to route: Route, count: Int) async throws {
         let loop = currentLoop
         let (isShutDown, promises) = state.withLock { state in
-            let attempts = state.machine.preconnect(count, for: origin, at: Self.now())
+            let attempts = state.machine.preconnect(count, for: route, at: Self.now())
             let promises = attempts.map { ($0, group.next().makePromise(of: Void.self)) }
             for (attempt, promise) in promises { state.preconnects[attempt] = promise }
             return (state.machine.isShutDown, promises)
         }
-        if isShutDown { throw shutDownFailure(origin) }
+        if isShutDown { throw shutDownFailure(route.origin) }
         for (attempt, _) in promises { connect(attempt, on: loop ?? group.next()) }
         try await withTaskCancellationHandler {
             var failure: (any Error)?
@@ -214,7 +216,7 @@ final class Pool: Sendable {
         connector.connect(to: attempt.key, number: made.number, for: self, made.attempt, on: loop) { result in
             switch result {
             case .success(let connection):
-                self.arrived(attempt, made.attempt, connection)
+                self.arrived(attempt, made.attempt, connection, streams: connection.streams)
                 self.finishPreconnect(attempt)
             case .failure(let error):
                 self.failed(attempt) { ConnectFailure(error, self.settings).failure(of: $0) }
@@ -225,7 +227,7 @@ final class Pool: Sendable {
     }
 
     /// - Parameter streams: how many exchanges the connection takes at a time.
-    private func arrived(_ attempt: Machine.Attempt, _ made: ConnectAttempt, _ connection: Connection, streams: Int = 1) {
+    private func arrived(_ attempt: Machine.Attempt, _ made: ConnectAttempt, _ connection: Connection, streams: Int) {
         let now = Self.now()
         let (arrival, more) = state.withLock { state in
             let arrival = state.machine.connected(attempt, connection, on: connection.loopID, streams: streams, at: now)
@@ -271,9 +273,9 @@ final class Pool: Sendable {
     func release(_ connection: Connection, idleTime: Duration) -> Machine.Release {
         let now = Self.now()
         let (release, more) = state.withLock { state in
-            let release = state.machine.release(connection, of: connection.origin, idleTime: idleTime, at: now)
+            let release = state.machine.release(connection, of: connection.route, idleTime: idleTime, at: now)
             guard case .begin = release, state.machine.hasRoom(connection) else { return (release, Machine.Work()) }
-            return (release, state.machine.beginMore(on: connection, of: connection.origin, at: now))
+            return (release, state.machine.beginMore(on: connection, of: connection.route, at: now))
         }
         if case .close(let work) = release { perform(work) }
         // Later: first the handler begins the exchange that it gets.
@@ -284,21 +286,21 @@ final class Pool: Sendable {
     /// A server has changed how many exchanges a connection takes at a time. On the connection's event loop.
     func setStreams(of connection: Connection, to count: Int) {
         let now = Self.now()
-        perform(state.withLock { $0.machine.setStreams(connection, of: connection.origin, to: count, at: now) })
+        perform(state.withLock { $0.machine.setStreams(connection, of: connection.route, to: count, at: now) })
     }
 
     /// Nothing begins any more on a connection. It is closed now if it has no exchange; otherwise ``release(_:idleTime:)`` says when.
-    func drain(_ connection: Connection) { perform(state.withLock { $0.machine.drain(connection, of: connection.origin) }) }
+    func drain(_ connection: Connection) { perform(state.withLock { $0.machine.drain(connection, of: connection.route) }) }
 
     /// A connection that had an exchange was lost, or is closed after it.
     func spent(_ connection: Connection) {
-        let work = state.withLock { $0.machine.closed(connection, of: connection.origin) }
+        let work = state.withLock { $0.machine.closed(connection, of: connection.route) }
         perform(work)
     }
 
     /// Takes an idle connection out of the pool. Returns false if an exchange uses it.
     func retire(_ connection: Connection) -> Bool {
-        let (isRetired, work) = state.withLock { $0.machine.retire(connection, of: connection.origin) }
+        let (isRetired, work) = state.withLock { $0.machine.retire(connection, of: connection.route) }
         perform(work)
         return isRetired
     }
@@ -321,7 +323,10 @@ final class Pool: Sendable {
         _ = state.withLock { $0.observers.updateValue(observer, forKey: id) }
     }
 
-    var waitingExchanges: [Origin: Int] { state.withLock { $0.machine.waiterCounts } }
+    var waitingExchanges: [Origin: Int] {
+        // An origin may have several routes: an upgrade may need another one.
+        Dictionary(state.withLock { $0.machine.waiterCounts }.map { ($0.key.origin, $0.value) }, uniquingKeysWith: +)
+    }
 
     var openConnections: [OpenConnection] { state.withLock { Array($0.open.values) }.map(\.shown).sorted { $0.number < $1.number } }
 
@@ -342,7 +347,7 @@ final class Pool: Sendable {
             let attempts = Array(state.attempts.values)
             return (waiters, work, Array(state.open.values), attempts, state.preconnects, state.takeClosed())
         }
-        for (attempt, promise) in preconnects { promise.fail(shutDownFailure(attempt.key)) }
+        for (attempt, promise) in preconnects { promise.fail(shutDownFailure(attempt.key.origin)) }
         for waiter in waiters { waiter.resume(throwing: waiter.failure(.shutDown, phase: .queue, delivery: .notSent)) }
         for attempt in attempts { attempt.cancel() }
         for connection in work.close { connection.close() }

@@ -3,7 +3,7 @@ internal import ErrandCore
 
 /// Decides which connection each exchange uses: a value without locks, channels and clocks.
 ///
-/// Each event is a method that returns what to do about it. `Key` is an origin, `Waiter` an exchange that waits for a connection, `Link` a
+/// Each event is a method that returns what to do about it. `Key` is a route to an origin, `Waiter` an exchange that waits for a connection, `Link` a
 /// connection, which takes one exchange at a time (HTTP/1.1) or several, each on a stream of its own (HTTP/2).
 struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject & Sendable>: Sendable {
     struct Limits: Sendable {
@@ -13,6 +13,8 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         var idleTime: Duration
         /// The age at which a connection takes no further exchange; `nil` if there is none.
         var age: Duration?
+        /// How many exchanges the first connection for a key is expected to take at a time; at least 1.
+        var firstStreams: @Sendable (Key) -> Int = { _ in 1 }
     }
 
     /// A waiter's place in the queue.
@@ -106,6 +108,7 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         }
         lastNumber += 1
         let number = lastNumber
+        if groups[key] == nil { groups[key] = Group(queue: AttemptQueue(streamsPerLink: limits.firstStreams(key))) }
         groups[key, default: Group()].queue.enqueue(waiter, number, lane: lane)
         var work = Work()
         work.close = closing

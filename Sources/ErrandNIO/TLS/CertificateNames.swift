@@ -1,4 +1,5 @@
 #if NIO
+internal import ErrandCore
 internal import ErrandFormats
 internal import NIOSSL
 
@@ -14,6 +15,11 @@ enum CertificateNames {
         // Without an address in it, NIOSSL has compared the names.
         guard names.contains(where: { $0.nameType == .ipAddress }) else { return true }
         return names.contains { $0.nameType == .dnsName && matches(String(decoding: $0.contents, as: UTF8.self), host) }
+    }
+
+    /// Whether a certificate is valid for an address.
+    static func allow(_ address: IPAddress, in certificate: NIOSSLCertificate) -> Bool {
+        certificate._subjectAlternativeNames().contains { $0.nameType == .ipAddress && Array($0.contents) == address.octets }
     }
 
     /// Whether a name of a certificate stands for a host. `*` stands for exactly one label, the leftmost.

@@ -17,19 +17,24 @@ final class HandshakeWatch: ChannelInboundHandler, RemovableChannelHandler {
     private let chain: ValidatedChain?
     /// The name of the host that the certificate must be valid for; `nil` for an address, and if nothing is verified.
     private let name: String?
+    /// The address that the certificate must be valid for; `nil` if there is none, or if NIOSSL has compared it.
+    private let address: IPAddress?
     private let minimumVersion: TLSSettings.Version
 
     init(
-        _ tls: NIOSSLClientHandler, of origin: Origin, name: String?, pins: CertificatePins?, chain: ValidatedChain?,
+        _ tls: NIOSSLClientHandler, of origin: Origin, name: String?, address: IPAddress?, pins: CertificatePins?, chain: ValidatedChain?,
         minimumVersion: TLSSettings.Version
     ) {
-        (self.tls, self.origin, self.name, self.pins, self.chain) = (tls, origin, name, pins, chain)
+        (self.tls, self.origin, self.name, self.address, self.pins, self.chain) = (tls, origin, name, address, pins, chain)
         self.minimumVersion = minimumVersion
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         guard case .handshakeCompleted? = event as? TLSUserEvent else { return context.fireUserInboundEventTriggered(event) }
         if let name, tls.peerCertificate.map({ !CertificateNames.allow(name, in: $0) }) ?? true {
+            return refuse(HandshakeFailure(NIOSSLExtraError.failedToValidateHostname, otherHost), context)
+        }
+        if let address, tls.peerCertificate.map({ !CertificateNames.allow(address, in: $0) }) ?? true {
             return refuse(HandshakeFailure(NIOSSLExtraError.failedToValidateHostname, otherHost), context)
         }
         if let pins {

@@ -5,66 +5,101 @@ internal import NIOSSL
 
 /// What a transport needs for its handshakes: the settings, and the contexts that are made of them.
 ///
-/// All connections of a transport have the same settings, and a connection belongs to one origin. Therefore the pool's key needs no part
-/// for them.
+/// All connections of a transport have the same settings, and a connection belongs to one route. Therefore the pool's key needs no part
+/// for them but ``Route/needsHTTP1``.
 struct TLSIdentity: Sendable {
     private let settings: TLSSettings
-    private let verifying: TLSContext
-    /// For the hosts whose certificates are not checked.
-    private let unchecked: TLSContext
+    private let allowsHTTP2: Bool
+    private let contexts: TLSContexts
 
     /// With the default settings.
-    init() { self.init(TLSSettings(), TLSSettings().baseConfiguration) }
+    init(allowsHTTP2: Bool = false) { self.init(TLSSettings(), TLSSettings().baseConfiguration, allowsHTTP2: allowsHTTP2) }
 
     /// Reads the files of the settings. The roots of the system are read at the first connection, because that takes 100 ms.
     ///
     /// - Throws: ``ErrandCore/TLSSettingsError``.
-    init(_ settings: TLSSettings) throws { self.init(settings, try settings.nioConfiguration()) }
-
-    private init(_ settings: TLSSettings, _ configuration: TLSConfiguration) {
-        self.settings = settings
-        verifying = TLSContext(configuration)
-        var unchecked = configuration
-        unchecked.certificateVerification = .none
-        self.unchecked = TLSContext(unchecked)
+    init(_ settings: TLSSettings, allowsHTTP2: Bool) throws {
+        self.init(settings, try settings.nioConfiguration(), allowsHTTP2: allowsHTTP2)
     }
 
-    /// Loads the context for an origin, unless it is there already.
-    func load(for origin: Origin, on loop: any EventLoop) -> EventLoopFuture<Void> { context(for: origin, on: loop).map { _ in } }
-
-    private func context(for origin: Origin, on loop: any EventLoop) -> EventLoopFuture<NIOSSLContext> {
-        (isUnchecked(origin) ? unchecked : verifying).value(on: loop)
+    private init(_ settings: TLSSettings, _ configuration: TLSConfiguration, allowsHTTP2: Bool) {
+        (self.settings, self.allowsHTTP2) = (settings, allowsHTTP2)
+        contexts = TLSContexts(configuration)
     }
 
-    private func isUnchecked(_ origin: Origin) -> Bool { settings.trustsAnyCertificateForTesting.contains(origin.host) }
+    /// A handshake with one side of a route.
+    private struct Handshake {
+        let side: Origin
+        let kind: TLSContexts.Kind
+    }
 
-    /// Adds the handlers of TLS to a channel, as soon as the context is there.
-    func prepare(_ channel: any Channel, for origin: Origin) -> EventLoopFuture<Void> {
-        context(for: origin, on: channel.eventLoop).flatMapThrowing { context in
-            try addHandlers(to: channel.pipeline.syncOperations, context, for: origin, isUnchecked: isUnchecked(origin))
+    private func handshake(withOriginOf route: Route) -> Handshake {
+        let (origin, offersHTTP2) = (route.origin, allowsHTTP2 && !route.needsHTTP1)
+        var checks = checks(of: origin)
+        // NIOSSL would compare the certificate with the address of the connection, which is the proxy's.
+        if checks == .all, route.isTunnel, (try? IPAddress(origin.bareHost)) != nil { checks = .chain }
+        return Handshake(side: origin, kind: .init(checks: checks, offersHTTP2: offersHTTP2))
+    }
+
+    private func handshake(with proxy: ProxyServer) -> Handshake {
+        Handshake(side: proxy.address, kind: .init(isOfProxy: true, checks: checks(of: proxy.address)))
+    }
+
+    private func checks(of side: Origin) -> TLSContexts.Checks {
+        settings.trustsAnyCertificateForTesting.contains(side.host) ? .nothing : .all
+    }
+
+    /// Loads the contexts for the origin and for the proxy, unless they are there already.
+    func load(for route: Route, on loop: any EventLoop) -> EventLoopFuture<Void> {
+        var handshakes: [Handshake] = []
+        if route.origin.scheme == "https" { handshakes.append(handshake(withOriginOf: route)) }
+        if let proxy = route.proxy, proxy.address.scheme == "https" { handshakes.append(handshake(with: proxy)) }
+        return .andAllSucceed(handshakes.map { contexts[$0.kind].value(on: loop).map { _ in } }, on: loop)
+    }
+
+    /// Adds the handlers of TLS with the other side of a channel, the origin or the proxy, if there is TLS.
+    func prepare(_ channel: any Channel, for route: Route) -> EventLoopFuture<Void> {
+        guard route.peer.scheme == "https" else { return channel.eventLoop.makeSucceededVoidFuture() }
+        return prepare(channel, for: route.proxy.map { handshake(with: $0) } ?? handshake(withOriginOf: route))
+    }
+
+    /// Adds the handlers of TLS with the origin to a channel whose tunnel is open.
+    func prepareTunnel(_ channel: any Channel, for route: Route) -> EventLoopFuture<Void> {
+        prepare(channel, for: handshake(withOriginOf: route))
+    }
+
+    /// Adds the handlers of TLS to a channel, as soon as the context is there: before the handler that waits for the handshake, if it is
+    /// there already.
+    private func prepare(_ channel: any Channel, for handshake: Handshake) -> EventLoopFuture<Void> {
+        contexts[handshake.kind].value(on: channel.eventLoop).flatMapThrowing { context in
+            try addHandlers(to: channel.pipeline.syncOperations, context, for: handshake)
         }
     }
 
     private func addHandlers(
-        to pipeline: ChannelPipeline.SynchronousOperations, _ context: NIOSSLContext, for origin: Origin, isUnchecked: Bool
+        to pipeline: ChannelPipeline.SynchronousOperations, _ context: NIOSSLContext, for handshake: Handshake
     ) throws {
+        let (origin, checks) = (handshake.side, handshake.kind.checks)
         // An address is no name for SNI (RFC 6066, section 3); the certificate is then checked for the address of the server.
         let isAddress = (try? SocketAddress(ipAddress: origin.bareHost, port: 0)) != nil
         let name = isAddress ? nil : origin.bareHost
         let pins = settings.pins.flatMap { $0.pins(for: origin.host).isEmpty ? nil : $0 }
         let tls: NIOSSLClientHandler
         var chain: ValidatedChain?
-        if pins == nil || isUnchecked {
+        if pins == nil || checks == .nothing {
             tls = try NIOSSLClientHandler(context: context, serverHostname: name)
         } else {
             let followed = ValidatedChain()
             tls = try followed.handler(NIOSSLClientHandler.self, context, name)
             chain = followed
         }
-        try pipeline.addHandler(tls)
-        try pipeline.addHandler(
-            HandshakeWatch(
-                tls, of: origin, name: isUnchecked ? nil : name, pins: pins, chain: chain, minimumVersion: settings.minimumVersion))
+        let start = try? pipeline.handler(type: ConnectionStart.self)
+        try pipeline.addHandler(tls, position: start.map { .before($0) } ?? .last)
+        let address = checks == .chain ? try? IPAddress(origin.bareHost) : nil
+        let watch = HandshakeWatch(
+            tls, of: origin, name: checks == .nothing ? nil : name, address: address, pins: pins, chain: chain,
+            minimumVersion: settings.minimumVersion)
+        try pipeline.addHandler(watch, position: .after(tls))
     }
 }
 
@@ -72,7 +107,6 @@ extension TLSSettings {
     fileprivate var baseConfiguration: TLSConfiguration {
         var tls = TLSConfiguration.makeClientConfiguration()
         tls.minimumTLSVersion = minimumVersion == .tls13 ? .tlsv13 : .tlsv12
-        tls.applicationProtocols = ["http/1.1"]
         return tls
     }
 

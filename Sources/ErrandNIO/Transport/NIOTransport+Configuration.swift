@@ -7,6 +7,16 @@ extension NIOTransport {
     public struct Configuration: Sendable {
         /// The trusted certificates, the client's own certificate, pins and the versions of TLS. All of them are supported.
         public var tls = TLSSettings()
+        /// Whether HTTP/2 is offered over TLS: true by default. The server chooses. False: only HTTP/1.1 is used.
+        public var allowsHTTP2 = true
+        /// Whether HTTP/2 is used for `http` URLs, without asking: false by default. The servers must know it
+        /// ([RFC 9113, section 3.3](https://www.rfc-editor.org/rfc/rfc9113#section-3.3)). It changes nothing for `https`, nor
+        /// for requests that an HTTP proxy reads.
+        public var usesHTTP2WithoutTLS = false
+        /// The time without a frame from the server after which an HTTP/2 connection is asked whether it still stands, by a ping; more than
+        /// zero; `nil` (the default): never. If nothing comes within the same time, at most 10 s, the connection is closed, and its
+        /// exchanges fail or are sent again.
+        public var pingInterval: Duration?
         /// The timeout of connecting, including the lookup of the host and TLS: 10 s by default; more than zero. A request's deadline also applies.
         public var connectTimeout: Duration = .seconds(10)
         /// The time for which an unused connection is kept: 60 s by default; at least zero. Zero: no connection is kept. A server may ask
@@ -46,6 +56,24 @@ extension NIOTransport {
         /// The path of the Unix domain socket that every connection goes to, whatever the origin of its requests; `nil` (the default): TCP.
         /// At least 1 and at most 103 bytes.
         public var unixSocketPath: String?
+        /// Which requests go through which proxy; ``ErrandCore/ProxyPolicy/none`` by default: the environment is read only if it is asked
+        /// for, by `try .environment()`. Not with ``unixSocketPath``.
+        ///
+        /// ```swift
+        /// configuration.proxy = .all(.http(host: "proxy.example", port: 3128, credentials: (user: "me", password: password)))
+        /// ```
+        ///
+        /// Requests with TLS, and upgrades, go through a tunnel, and TLS is with the origin (CONNECT,
+        /// [RFC 9110, section 9.3.6](https://www.rfc-editor.org/rfc/rfc9110#section-9.3.6); SOCKS 5,
+        /// [RFC 1928](https://www.rfc-editor.org/rfc/rfc1928)). Other requests go to an HTTP proxy with their whole URL
+        /// ([RFC 9112, section 3.2.2](https://www.rfc-editor.org/rfc/rfc9112#section-3.2.2)), by HTTP/1.1; through a tunnel, HTTP/2 is used as
+        /// without a proxy. The proxy resolves the names of origins.
+        /// ``connectTimeout`` includes the tunnel; events report it as a part of connecting, and the proxy as the peer. A connection through a
+        /// proxy is used for one origin alone, and ``maxConnectionsPerOrigin`` applies.
+        ///
+        /// A request whose proxy refuses the tunnel, or the credentials (407), fails with the code `proxy`; the message has the status of the
+        /// proxy. A field `Proxy-Authorization` of a request goes only to a proxy that reads the request, and never through a tunnel.
+        public var proxy = ProxyPolicy.none
         /// The event loops, which must run until the transport is shut down; `nil` (the default): those that all of the process shares, one for each core.
         public var eventLoopGroup: (any EventLoopGroup)?
 
@@ -58,6 +86,7 @@ extension NIOTransport {
             if let age = maxConnectionAge { try Self.check("maxConnectionAge", age, age >= .zero, "at least zero") }
             try Self.check("maxConnectionsPerOrigin", maxConnectionsPerOrigin, maxConnectionsPerOrigin >= 1, "at least 1")
             try Self.check("maxConnections", maxConnections, maxConnections >= 1, "at least 1")
+            if let interval = pingInterval { try Self.check("pingInterval", interval, interval > .zero, "more than zero") }
             let (bytes, fields) = (responseLimits.headBytes, responseLimits.fieldCount)
             try Self.check("responseLimits.headBytes", bytes, bytes >= 1, "at least 1")
             try Self.check("responseLimits.fieldCount", fields, (1...65_534).contains(fields), "from 1 to 65534")
@@ -75,6 +104,13 @@ extension NIOTransport {
         }
 
         private func checkAddresses() throws(UnusableSettingError) {
+            if let proxy = proxy.onlyProxy {
+                do {
+                    _ = try proxy.address()
+                } catch {
+                    throw UnusableSettingError("proxy", error.reason)
+                }
+            }
             guard let unixSocketPath else { return }
             guard !unixSocketPath.isEmpty else { throw UnusableSettingError("unixSocketPath", "it is empty") }
             guard !unixSocketPath.utf8.contains(0) else {
@@ -85,6 +121,9 @@ extension NIOTransport {
             } catch {
                 throw UnusableSettingError(
                     "unixSocketPath", "'\(unixSocketPath.shownSafely())' has \(unixSocketPath.utf8.count) bytes; at most 103 are possible")
+            }
+            guard proxy.isNone else {
+                throw UnusableSettingError("proxy", "connections to a Unix domain socket go through no proxy; set only one of both")
             }
             guard localAddress == nil else {
                 throw UnusableSettingError(

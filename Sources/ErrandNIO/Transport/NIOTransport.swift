@@ -4,7 +4,7 @@ internal import NIOCore
 internal import NIOPosix
 internal import Synchronization
 
-/// Sends requests with SwiftNIO: HTTP/1.1 with a connection pool of its own.
+/// Sends requests with SwiftNIO: HTTP/2 and HTTP/1.1 with a connection pool of its own.
 ///
 /// ```swift
 /// try await withTransport(NIOTransport()) { transport in
@@ -19,13 +19,22 @@ internal import Synchronization
 /// A reused connection may be closed by the server at the moment when a request is sent. If no byte of a response was received, and the
 /// request may be sent again, it is sent once more over another connection. So is a request, of any method, that the server refuses as
 /// misdirected (421; [RFC 9110, section 15.5.20](https://www.rfc-editor.org/rfc/rfc9110#section-15.5.20)), if its body can be sent again.
+///
+/// Over TLS, HTTP/2 is used if the server chooses it: all requests to an origin then share one connection, up to the number of streams that
+/// the server allows. Up to 1 MiB of a response is received before its body is read; a body that is not read holds back no other response.
+/// A request that the server says it has not processed (GOAWAY or `REFUSED_STREAM`;
+/// [RFC 9113, section 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)) is sent once more, whatever its method. A request that asks
+/// for another protocol (``ErrandCore/UpgradeRequest``) uses a connection of HTTP/1.1.
 public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringConvertible, CustomReflectable {
     private let owner: TransportOwner
     /// A task executor for each event loop. A call that runs on one needs no change of threads.
     public let executors: [EventLoopExecutor]
 
     /// Creates a transport with the default ``Configuration``.
-    public init() { self.init(Configuration(), tls: TLSIdentity()) }
+    public init() {
+        let configuration = Configuration()
+        self.init(configuration, tls: TLSIdentity(allowsHTTP2: configuration.allowsHTTP2))
+    }
 
     /// Creates a transport.
     ///
@@ -33,7 +42,7 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringC
     ///   ``ErrandCore/TLSSettingsError`` for certificates and keys that can't be read.
     public init(_ configuration: Configuration) throws {
         try configuration.check()
-        self.init(configuration, tls: try TLSIdentity(configuration.tls))
+        self.init(configuration, tls: try TLSIdentity(configuration.tls, allowsHTTP2: configuration.allowsHTTP2))
     }
 
     private init(_ configuration: Configuration, tls: TLSIdentity) {
@@ -67,7 +76,7 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringC
     /// - Throws: ``ErrandCore/TransportError``; `CancellationError`.
     public func send(_ request: Request) async throws -> Response {
         guard let origin = request.origin else { throw InvalidURLError(request.head.path ?? "", .missingHost) }
-        let exchange = Exchange(request, to: origin, owner: owner)
+        let exchange = Exchange(request, to: try route(of: request, to: origin), owner: owner)
         if let problem = exchange.upgrade?.problem(of: request) {
             throw exchange.failure(.invalidRequest, phase: .request, message: problem, delivery: .notSent)
         }
@@ -87,6 +96,15 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringC
         }
     }
 
+    private func route(of request: Request, to origin: Origin) throws(TransportError) -> Route {
+        do throws(ProxySettingsError) {
+            return try owner.pool.route(to: origin, isForUpgrade: request.options.upgrade != nil)
+        } catch {
+            throw TransportError(
+                .proxy, phase: .request, message: "\(error)", underlying: error, request: request, delivery: .notSent)
+        }
+    }
+
     /// Opens connections to an origin before they are needed, so that the first requests don't wait for them.
     ///
     /// ```swift
@@ -102,9 +120,10 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringC
     ///   - count: the number of idle connections to have; 1 by default. Zero and less do nothing.
     /// - Throws: ``ErrandCore/TransportError`` without a request, if a connection that this call opens fails, or the transport was shut
     ///   down: its description begins with the origin; `CancellationError`. What was opened before stays open.
+    ///   ``ErrandCore/ProxySettingsError`` for a proxy that can't be used, which a closure has chosen.
     public func preconnect(to origin: Origin, count: Int = 1) async throws {
         try Task.checkCancellation()
-        try await owner.pool.preconnect(to: origin, count: count)
+        try await owner.pool.preconnect(to: owner.pool.route(to: origin), count: count)
     }
 
     /// Opens connections to the origin of a URL before they are needed.

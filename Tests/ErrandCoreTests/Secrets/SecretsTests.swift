@@ -79,6 +79,12 @@ import Testing
             Holder(
                 "ResponseDecodingError", ResponseDecodingError(Int.self, underlying: SecretError(), body: Data(secret.utf8), of: response)),
             Holder("ProxySettings", ProxySettings.http(host: "proxy.example", port: 3128, credentials: (user: secret, password: secret))),
+            Holder("ProxySettingsError", proxyError() ?? failure),
+            Holder("ProxyPolicy", try ProxyPolicy.environment(["all_proxy": "joe:hunter2@h", "no_proxy": "a"])),
+            Holder(
+                "ProxyChallenge",
+                ProxyChallenge(
+                    of: .http(host: "h", port: 1, credentials: (secret, secret)), [], for: .get, "http://joe:\(secret)@h/?token=\(secret)")),
             Holder("ProxySettings.Credentials", ProxySettings.Credentials(user: secret, password: secret)),
             Holder("AttemptRecord", record), Holder("AttemptRecord.Outcome", record.outcome),
             Holder("ExchangeLifetime", ended), Holder("ExchangeLifetime.Outcome", ExchangeLifetime.Outcome.failed(SecretError())),
@@ -87,6 +93,15 @@ import Testing
             Holder("PhaseTimeouts", PhaseTimeouts()), Holder("UpgradeRequest", UpgradeRequest(protocolName: "x")),
             Holder("RequestCondition", RequestCondition.method(.get)), Holder("Profile", CallProfile()),
         ]
+    }
+
+    private static func proxyError() -> (any Error)? {
+        do {
+            _ = try ProxySettings("http://joe:\(secret)@h:x")
+            return nil
+        } catch {
+            return error
+        }
     }
 
     private static func typed(_ response: Response) -> any Sendable {

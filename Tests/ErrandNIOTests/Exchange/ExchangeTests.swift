@@ -13,7 +13,7 @@ import Testing
         let url = "http://127.0.0.1/"
         let request = try Request(.put, url: url, body: body)
         let origin = try #require(request.origin)
-        let exchange = Exchange(request, to: origin, owner: TransportOwner(pool))
+        let exchange = Exchange(request, to: Route(origin), owner: TransportOwner(pool))
         try await before(exchange)
         var moves = false
         _ = try? await withUnsafeThrowingContinuation { (waiter: Exchange.Waiter) in
@@ -28,10 +28,10 @@ import Testing
         let settings = NIOTransport.Configuration()
         let pool = Pool(settings, Connector(settings: settings, tls: TLSIdentity()), on: MultiThreadedEventLoopGroup.singleton)
         let request = try Request(.get, url: "http://a.example/")
-        let exchange = Exchange(request, to: try #require(request.origin), owner: TransportOwner(pool))
+        let exchange = Exchange(request, to: Route(try #require(request.origin)), owner: TransportOwner(pool))
         var machine = Pool.Machine(.init(connectionsPerOrigin: 8, connections: 8, idleTime: .seconds(1)))
         func ticket() throws -> Pool.Ticket {
-            let lease = machine.lease(exchange, for: exchange.origin, lane: 3, on: nil, isFresh: true, at: .zero)
+            let lease = machine.lease(exchange, for: exchange.route, lane: 3, on: nil, isFresh: true, at: .zero)
             guard case .wait(let ticket, _) = lease else { throw CancellationError() }
             return ticket
         }

@@ -41,7 +41,7 @@ private struct LoneConnection {
         let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    let handler = ConnectionStart(1, to: origin, of: pool, isSecure: false)
+                    let handler = ConnectionStart(1, to: Route(origin), of: pool, isSecure: false)
                     try channel.pipeline.syncOperations.addHandlers(HoldingHandler(), handler)
                 }
             }
@@ -59,7 +59,7 @@ private struct LoneConnection {
     }
 
     func send(_ request: Request) async throws -> Response {
-        let exchange = Exchange(request, to: origin, owner: owner)
+        let exchange = Exchange(request, to: Route(origin), owner: owner)
         exchange.events?.record(.start)
         return try await withUnsafeThrowingContinuation { waiter in
             _ = exchange.begin(waiter)

@@ -1,0 +1,67 @@
+/// Answers the challenges of an HTTP proxy, for the schemes that the transport does not know
+/// ([RFC 9110, section 11.7](https://www.rfc-editor.org/rfc/rfc9110#section-11.7)).
+///
+/// ```swift
+/// let proxy = ProxySettings.http(host: "proxy.example", port: 3128).authenticated(
+///     by: ProxyAuthenticator { challenge in
+///         guard let digest = challenge.challenges.first(where: { $0.isScheme("Digest") }) else { return nil }
+///         return digestField(for: digest, challenge.method, challenge.target)
+///     })
+/// ```
+///
+/// The closure is called when the proxy responds with 407, and from then on before each request and each tunnel, with the challenges that
+/// the proxy sent last. So a challenge that is valid for many requests costs one round trip. It is called on the event loop of the
+/// connection: it must be quick, and must not wait. What takes time is fetched before.
+///
+/// Two authenticators are equal if one is a copy of the other.
+public struct ProxyAuthenticator: Sendable, Hashable {
+    private final class Closure: Sendable {
+        let call: @Sendable (ProxyChallenge) -> String?
+
+        init(_ call: @escaping @Sendable (ProxyChallenge) -> String?) { self.call = call }
+    }
+
+    private let closure: Closure
+
+    /// - Parameter respond: returns the value of `Proxy-Authorization`; `nil` if it can't answer: then the request fails, or is sent with
+    ///   ``ProxySettings/credentials`` if the proxy has not asked for it yet.
+    public init(_ respond: @escaping @Sendable (ProxyChallenge) -> String?) { closure = Closure(respond) }
+
+    /// Returns the value of `Proxy-Authorization`.
+    public func respond(to challenge: ProxyChallenge) -> String? { closure.call(challenge) }
+
+    /// Whether one is a copy of the other.
+    public static func == (first: ProxyAuthenticator, second: ProxyAuthenticator) -> Bool { first.closure === second.closure }
+    /// Hashes the identity of the closure.
+    public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(closure)) }
+}
+
+/// What a proxy asks for, and for which request.
+public struct ProxyChallenge: Sendable, Hashable {
+    /// The proxy, with its credentials.
+    public let proxy: ProxySettings
+    /// The ways to authenticate that the proxy accepts (`Proxy-Authenticate`), in its order; at least one.
+    public let challenges: [AuthenticationChallenge]
+    /// The method of the request; `CONNECT` for a tunnel.
+    public let method: HTTPRequest.Method
+    /// The target of the request as it is written, which Digest calls `uri`: a whole URL, or host and port for a tunnel.
+    public let target: String
+    /// How often the proxy has refused credentials for this request, or this tunnel. They are probably wrong then, unless the challenge
+    /// says that only its nonce was too old (`stale=true`).
+    public let refusals: Int
+
+    /// Creates a challenge, for tests of an authenticator.
+    public init(
+        of proxy: ProxySettings, _ challenges: [AuthenticationChallenge], for method: HTTPRequest.Method, _ target: String,
+        refusals: Int = 0
+    ) { (self.proxy, self.challenges, self.method, self.target, self.refusals) = (proxy, challenges, method, target, refusals) }
+}
+
+extension ProxyChallenge: CustomStringConvertible, CustomReflectable {
+    /// The method, the target without secrets, and the schemes: `GET http://a.example/?token=REDACTED: Digest, Basic`.
+    public var description: String {
+        "\(method) \(Sensitivity.standard.redactedURL(target)): \(challenges.map(\.scheme).joined(separator: ", "))"
+    }
+    /// The description alone.
+    public var customMirror: Mirror { Mirror(self, children: ["challenge": description]) }
+}

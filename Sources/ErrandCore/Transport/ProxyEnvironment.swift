@@ -1,0 +1,108 @@
+/// The proxies that variables of the environment name. For the rules see ``ProxyPolicy/environment(_:)``.
+struct ProxyEnvironment: Sendable, CustomStringConvertible {
+    private let http: ProxySettings?
+    private let https: ProxySettings?
+    private let exceptions: ProxyExceptions
+
+    init(_ variables: [String: String]) throws(ProxySettingsError) {
+        func first(_ names: String...) -> (name: String, value: String)? {
+            names.lazy.compactMap { name in variables[name].flatMap { $0.isEmpty ? nil : (name, $0) } }.first
+        }
+        func proxy(_ found: (name: String, value: String)?) throws(ProxySettingsError) -> ProxySettings? {
+            guard let found else { return nil }
+            return try ProxySettings(found.value, variable: found.name)
+        }
+        let all = try proxy(first("all_proxy", "ALL_PROXY"))
+        http = try proxy(first("http_proxy")) ?? all
+        https = try proxy(first("https_proxy", "HTTPS_PROXY")) ?? all
+        let exceptions = first("no_proxy", "NO_PROXY")
+        self.exceptions = try ProxyExceptions(exceptions?.value ?? "", variable: exceptions?.name)
+    }
+
+    func proxy(for origin: Origin) -> ProxySettings? {
+        guard let proxy = origin.scheme == "https" ? https : http, !exceptions.contain(origin) else { return nil }
+        return proxy
+    }
+
+    var description: String {
+        let proxies = [http.map { "http through \($0)" }, https.map { "https through \($0)" }].compactMap(\.self)
+        return proxies.isEmpty ? "none" : "by the environment: " + proxies.joined(separator: ", ")
+    }
+}
+
+/// The hosts that need no proxy: the value of `no_proxy`.
+struct ProxyExceptions: Sendable {
+    private enum Hosts: Sendable {
+        case all
+        /// A name, and all names under it.
+        case name(String)
+        case addresses(IPAddress, prefixBits: Int)
+    }
+
+    private var entries: [(hosts: Hosts, port: Int?)] = []
+
+    /// - Parameters:
+    ///   - list: separated by commas or spaces.
+    ///   - variable: what an error names.
+    init(_ list: String, variable: String?) throws(ProxySettingsError) {
+        for part in list.split(whereSeparator: { $0 == "," || $0.isWhitespace }) {
+            guard let entry = Self.entry(part) else {
+                throw ProxySettingsError("'\(part.shownSafely(limit: 60))' is neither a host, an address nor a network", variable: variable)
+            }
+            entries.append(entry)
+        }
+    }
+
+    private static func entry(_ part: Substring) -> (hosts: Hosts, port: Int?)? {
+        if part == "*" { return (.all, nil) }
+        if let network = network(part) { return (network, nil) }
+        guard let (host, port) = split(part) else { return nil }
+        if let address = network(host) { return (address, port) }
+        let name = host.hasPrefix("*.") ? host.dropFirst(2) : host.hasPrefix(".") ? host.dropFirst() : host
+        guard !name.contains("*"), let normal = try? Host.normalized(name, in: ""), !normal.hasPrefix("[") else { return nil }
+        return (.name(Host.comparable(normal)), port)
+    }
+
+    /// An address with or without brackets, or a network.
+    private static func network(_ text: Substring) -> Hosts? {
+        let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+        let isBracketed = parts[0].hasPrefix("[") && parts[0].hasSuffix("]")
+        guard let address = try? IPAddress(String(isBracketed ? parts[0].dropFirst().dropLast() : parts[0])) else { return nil }
+        let most = address.isIPv4 ? 32 : 128
+        guard parts.count == 2 else { return .addresses(address, prefixBits: most) }
+        guard parts[1].utf8.allSatisfy(\.isASCIIDigit), let bits = Int(parts[1]), bits <= most else { return nil }
+        return .addresses(address, prefixBits: bits)
+    }
+
+    /// A host, and its port if it has one; `nil` for an invalid port.
+    private static func split(_ part: Substring) -> (Substring, Int?)? {
+        let afterBracket = part.lastIndex(of: "]") ?? part.startIndex
+        guard let colon = part[afterBracket...].firstIndex(of: ":") else { return (part, nil) }
+        let digits = part[part.index(after: colon)...]
+        guard digits.utf8.allSatisfy(\.isASCIIDigit), let port = Int(digits), (1...65_535).contains(port) else { return nil }
+        return (part[..<colon], port)
+    }
+
+    func contain(_ origin: Origin) -> Bool {
+        if entries.isEmpty { return false }
+        let host = Host.comparable(origin.host)
+        let isBracketed = origin.host.hasPrefix("[")
+        let address = try? IPAddress(isBracketed ? String(origin.host.dropFirst().dropLast()) : host)
+        return entries.contains { entry in
+            if let port = entry.port, port != origin.effectivePort { return false }
+            return switch entry.hosts {
+            case .all: true
+            case .name(let name): address == nil && (host == name || host.hasSuffix("." + name))
+            case .addresses(let network, let bits): address.map { Self.isEqual($0, network, prefixBits: bits) } ?? false
+            }
+        }
+    }
+
+    private static func isEqual(_ first: IPAddress, _ second: IPAddress, prefixBits: Int) -> Bool {
+        guard first.isIPv4 == second.isIPv4 else { return false }
+        let (whole, rest) = (prefixBits / 8, prefixBits % 8)
+        let (first, second) = (first.octets, second.octets)
+        guard first[..<whole] == second[..<whole] else { return false }
+        return rest == 0 || first[whole] >> (8 - rest) == second[whole] >> (8 - rest)
+    }
+}

@@ -1,0 +1,86 @@
+/// Which requests go through which proxy.
+///
+/// ```swift
+/// configuration.proxy = .all(.http(host: "proxy.example", port: 3128))
+/// configuration.proxy = try .environment()
+/// configuration.proxy = .each { origin in origin.host.hasSuffix(".internal") ? nil : office }
+/// ```
+public struct ProxyPolicy: Sendable, CustomStringConvertible, CustomReflectable {
+    private enum Choice: Sendable {
+        case none
+        case all(ProxySettings)
+        case environment(ProxyEnvironment)
+        case each(@Sendable (Origin) -> ProxySettings?)
+    }
+
+    private let choice: Choice
+
+    private init(_ choice: Choice) { self.choice = choice }
+
+    /// No proxy: all connections are direct.
+    public static let none = ProxyPolicy(.none)
+
+    /// All requests go through one proxy, those to this computer included.
+    public static func all(_ proxy: ProxySettings) -> ProxyPolicy { ProxyPolicy(.all(proxy)) }
+
+    /// The proxies that the environment names, by curl's rules.
+    ///
+    /// | Variable | Meaning |
+    /// |---|---|
+    /// | `http_proxy` | the proxy for `http`. In lower case alone, because a request can set `HTTP_PROXY` for a program behind CGI |
+    /// | `https_proxy`, `HTTPS_PROXY` | the proxy for `https` |
+    /// | `all_proxy`, `ALL_PROXY` | the proxy where there is no other one |
+    /// | `no_proxy`, `NO_PROXY` | what needs no proxy, separated by commas or spaces |
+    ///
+    /// The lower case goes first. An empty variable counts as missing. The form of a proxy is that of ``ProxySettings/init(_:)``. The parts
+    /// of `no_proxy` are:
+    ///
+    /// | Part | Means |
+    /// |---|---|
+    /// | `*` | every host |
+    /// | `a.example`, `.a.example`, `*.a.example` | this name, and all names under it |
+    /// | `192.0.2.1`, `2001:db8::1`, `[2001:db8::1]` | this address |
+    /// | `192.0.2.0/24`, `2001:db8::/32` | the addresses with this prefix |
+    /// | `a.example:8080`, `[2001:db8::1]:8080` | only for this port |
+    ///
+    /// No name is looked up for it: a part that is an address means hosts that are written as addresses.
+    ///
+    /// - Parameter variables: the variables by name; those of the process by default. They are read once, here.
+    /// - Throws: ``ProxySettingsError``, which names the variable.
+    public static func environment(
+        _ variables: [String: String] = ProcessInfo.processInfo.environment
+    ) throws(ProxySettingsError) -> ProxyPolicy { ProxyPolicy(.environment(try ProxyEnvironment(variables))) }
+
+    /// A closure chooses for each request by its origin.
+    ///
+    /// - Parameter choose: returns `nil` for a direct connection. It is called for each request, on the caller's thread, and must be quick.
+    ///   Equal settings share their connections.
+    public static func each(_ choose: @escaping @Sendable (Origin) -> ProxySettings?) -> ProxyPolicy { ProxyPolicy(.each(choose)) }
+
+    /// Returns the proxy for the requests to an origin; `nil` for direct connections.
+    public func proxy(for origin: Origin) -> ProxySettings? {
+        switch choice {
+        case .none: nil
+        case .all(let proxy): proxy
+        case .environment(let environment): environment.proxy(for: origin)
+        case .each(let choose): choose(origin)
+        }
+    }
+
+    /// Whether it is ``none``.
+    package var isNone: Bool { if case .none = choice { true } else { false } }
+    /// The proxy that all requests go through, if there is one.
+    package var onlyProxy: ProxySettings? { if case .all(let proxy) = choice { proxy } else { nil } }
+
+    /// The choice, without credentials: `all through proxy.example:3128`.
+    public var description: String {
+        switch choice {
+        case .none: "none"
+        case .all(let proxy): "all through \(proxy)"
+        case .environment(let environment): "\(environment)"
+        case .each: "by origin"
+        }
+    }
+    /// The description alone.
+    public var customMirror: Mirror { Mirror(self, children: ["policy": description]) }
+}

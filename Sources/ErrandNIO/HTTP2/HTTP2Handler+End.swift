@@ -1,0 +1,263 @@
+#if NIO
+internal import ErrandCore
+internal import NIOCore
+internal import NIOHTTP2
+
+/// How exchanges and the connection end.
+extension HTTP2Handler {
+    func becomeIdle(for time: Duration) {
+        guard active.isEmpty else { return }
+        idleDue = .now() + time.timeAmount
+        setAlarm(at: idleDue)
+    }
+
+    // MARK: - The alarm
+
+    /// Makes sure that the alarm rings at `due`, or before. It is set for the whole connection: each exchange costs no timer of its own.
+    func setAlarm(at due: NIODeadline?) {
+        guard let context, let due, due < .distantFuture else { return }
+        let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+        alarm.set(due, on: context.eventLoop) { bound.value.alarmRang() }
+    }
+
+    func setAlarm(of number: Int32) { setAlarm(at: active[number]?.due) }
+
+    /// A limit of a phase may have begun.
+    func setLimitAlarm(of number: Int32) { if active[number]?.exchange.limits != nil { setAlarm(of: number) } }
+
+    func alarmRang() {
+        alarm.rang()
+        let now = NIODeadline.now()
+        var next = NIODeadline.distantFuture
+        for (number, current) in active where current.due <= now { timePassed(number, current.exchange, now) }
+        if let action = pings?.check(machine.framesReceived, at: now) {
+            switch action {
+            case .none: break
+            case .ping: write(.ping(HTTP2PingData(withInteger: UInt64(machine.framesReceived)), ack: false), on: 0)
+            case .lost(let time): return lose(HTTP2ConnectionError.noPong(after: time))
+            }
+        }
+        if let due = idleDue, due <= now, active.isEmpty, let connection, pool.retire(connection) { return close() }
+        for current in active.values { next = min(next, current.due) }
+        setAlarm(at: min(next, idleDue ?? .distantFuture, pings?.due ?? .distantFuture))
+    }
+
+    private func timePassed(_ number: Int32, _ exchange: Exchange, _ now: NIODeadline) {
+        guard isActive(exchange, number) else { return }
+        let position = machine.position(of: number)
+        if let failure = active[number]?.timeout(at: now, position) {
+            // The connection may be lost: the next exchange must not wait for it as well.
+            if machine.isSilent(since: number), let connection {
+                machine.drain()
+                pool.drain(connection)
+            }
+            settle(number, failure, code: .cancel)
+        } else if let due = active[number]?.continueDue, due <= now {
+            continueUpload(number)
+        }
+    }
+
+    // MARK: - The end of an exchange
+
+    func end(_ exchange: Exchange, because error: (any Error)?) {
+        guard let number = numbers[ObjectIdentifier(exchange)] else { return }
+        settle(number, error, code: .cancel)
+    }
+
+    /// An exchange ends before its response is complete. Its neighbors go on.
+    ///
+    /// - Parameter code: the code of the RST_STREAM; `nil`: none is sent.
+    func settle(_ number: Int32, _ error: (any Error)?, code: HTTP2Code?) {
+        guard let connection, var done = remove(number) else { return }
+        if machine.end(number), let code { reset(number, code) }
+        let rest = done.takeUpload()
+        rest.stop()
+        done.settle(error, on: connection)
+        release(connection)
+    }
+
+    /// The server has not processed a request: it is sent again, once.
+    func moveOn(_ number: Int32, _ error: HTTP2ConnectionError) {
+        guard let connection, var done = remove(number) else { return }
+        let phase = machine.position(of: number)?.phase ?? .response
+        let failure = done.failure(
+            .connectionLost, at: ExchangePosition(phase: phase, delivery: .notSent, mayBeStale: false), message: "\(error)",
+            underlying: error)
+        _ = machine.end(number)
+        // First, so that the task that sends the body can't open it for this connection any more.
+        let rest = done.takeUpload()
+        rest.stop()
+        if done.head == nil, done.exchange.moveOn(after: .notSent) {
+            done.exchange.events?.beginAgain(after: failure)
+            release(connection)
+            pool.send(done.exchange)
+        } else {
+            done.settle(failure, on: connection)
+            release(connection)
+        }
+    }
+
+    /// The server has refused the request as misdirected (421). Returns whether it is sent again: then nothing more begins on this
+    /// connection, and its other exchanges go on.
+    func moveOnAsMisdirected(_ number: Int32) -> Bool {
+        guard let connection, let exchange = active[number]?.exchange else { return false }
+        // First, so that the task that sends the body can't open it for this connection any more. The rest is not wanted in either case.
+        stopUpload(number)
+        guard exchange.moveOnAsMisdirected() else { return false }
+        _ = remove(number)
+        if machine.end(number) { reset(number, .cancel) }
+        machine.drain()
+        pool.drain(connection)
+        exchange.events?.beginAgain(after: CancellationError())
+        release(connection)
+        pool.send(exchange, isFresh: true)
+        return true
+    }
+
+    /// A response breaks the rules of HTTP.
+    func refuse(_ number: Int32, _ error: HTTP2ResponseError) {
+        guard active[number] != nil else { return }
+        if machine.countMalformedResponse() {
+            let failure = HTTP2ConnectionError.tooManyMalformedResponses(limit: HTTP2Limits.malformedResponses)
+            return breakConnection(.enhanceYourCalm, failure)
+        }
+        fail(number, error, code: .protocolError)
+    }
+
+    /// - Parameter code: the code of the RST_STREAM; `nil`: none is sent.
+    func fail(_ number: Int32, _ error: HTTP2ResponseError, code: HTTP2Code? = nil) {
+        guard let current = active[number] else { return }
+        let failure = current.failure(.invalidResponse, at: machine.position(of: number), message: "\(error)", underlying: error)
+        settle(number, failure, code: code)
+    }
+
+    // MARK: - The end of the connection
+
+    /// The server breaks the rules of the connection.
+    func breakConnection(_ code: HTTP2Code, _ error: HTTP2ConnectionError) {
+        goAway(code)
+        lose(error)
+    }
+
+    private func goAway(_ code: HTTP2Code) {
+        guard sentGoAway.code == nil, context?.channel.isActive == true else { return }
+        write(.goAway(lastStreamID: 0, errorCode: code.frameCode, opaqueData: nil), on: 0)
+        flushNow()
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        // An error of the connection comes after a GOAWAY.
+        if sentGoAway.code == nil, !isClosing {
+            let streamError = error as? NIOHTTP2Errors.StreamError
+            if let number = broken.popLast() { return fail(number, .streamError(HTTP2ErrorText.of(streamError?.baseError ?? error))) }
+            // An error of a stream whose exchange is over, or a write that comes after a reset.
+            if streamError != nil || error is any NIOHTTP2Error && isReading { return }
+            if error is NIOHTTP2Errors.StreamClosed || error is NIOHTTP2Errors.NoSuchStream { return }
+        }
+        if failure == nil { failure = error }
+        lose(failure)
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        lose(failure)
+        context.fireChannelInactive()
+    }
+
+    /// The connection is lost.
+    func lose(_ error: (any Error)?) {
+        guard let connection, !machine.isClosed || !active.isEmpty else { return close() }
+        let error = error.map { reason(of: $0) }
+        let ended = active.keys.sorted().map { ($0, machine.position(of: $0)) }
+        machine.close()
+        if ended.isEmpty {
+            _ = pool.retire(connection)
+            return close()
+        }
+        pool.spent(connection)
+        for (number, position) in ended {
+            guard let position, var done = remove(number) else { continue }
+            let rest = done.takeUpload()
+            rest.stop()
+            let failure = failure(of: done, at: position, because: error)
+            if position.mayBeStale, done.exchange.moveOn(after: position.delivery) {
+                done.exchange.events?.beginAgain(after: failure)
+                pool.send(done.exchange, isFresh: true)
+            } else {
+                done.settle(failure, on: connection)
+            }
+        }
+        // Last, because a response that is delivered now sets the alarm.
+        close()
+    }
+
+    /// The server has broken the rules, in words, if it has.
+    private func reason(of error: any Error) -> any Error {
+        guard let code = sentGoAway.code, !(error is HTTP2ConnectionError) else { return error }
+        var text = HTTP2ErrorText.of(error)
+        if code == .compressionError || error is NIOHTTP2Errors.ExcessivelyLargeHeaderBlock {
+            text = "the fields of a response can't be read, or are longer than \(pool.settings.responseLimits.headBytes) bytes"
+        }
+        text += hint
+        return HTTP2ConnectionError.closed(code, text: text)
+    }
+
+    /// What may be the reason, if nothing was received: without TLS, the server did not choose HTTP/2.
+    private var hint: String {
+        machine.framesReceived == 0 && connection?.origin.scheme == "http" ? "; the server may not know HTTP/2" : ""
+    }
+
+    private func failure(of done: ActiveExchange, at position: ExchangePosition, because error: (any Error)?) -> TransportError {
+        var error = error
+        if error == nil, let code = machine.goAwayCode { error = HTTP2ConnectionError.goAway(code) }
+        let message = error.map { FailureText.of($0) } ?? "connection closed by the server" + hint
+        let code: TransportError.Code =
+            switch error {
+            case .some(HTTP2ConnectionError.goAway), .some(HTTP2ConnectionError.noPong): .connectionLost
+            case .some(is HTTP2ConnectionError): .invalidResponse
+            default: FailureText.isOfTLS(error) ? .tls : .connectionLost
+            }
+        return done.failure(code, at: position, message: message, underlying: error)
+    }
+
+    func shutDown() {
+        for number in active.keys.sorted() {
+            guard let current = active[number] else { continue }
+            settle(number, current.failure(.shutDown, at: machine.position(of: number)), code: .cancel)
+        }
+        close()
+    }
+
+    func close() {
+        alarm.cancel()
+        machine.close()
+        guard !isClosing else { return }
+        isClosing = true
+        goAway(.noError)
+        context?.close(promise: nil)
+    }
+}
+
+/// What `NIOHTTP2Handler` says of frames, in words.
+enum HTTP2ErrorText {
+    static func of(_ error: any Error) -> String {
+        switch error {
+        case is NIOHTTP2Errors.UnableToParseFrame: "a frame of the server can't be read"
+        case is NIOHTTP2Errors.ExcessivelyLargeHeaderBlock: "the fields of a response are longer than allowed"
+        case is NIOHTTP2Errors.ExcessiveContinuationFrames: "the fields of a response come in too many frames"
+        case is NIOHTTP2Errors.ExcessiveRSTFrames: "the server reset too many streams"
+        case is NIOHTTP2Errors.ExcessiveControlFrames: "the server sent too many control frames"
+        case is NIOHTTP2Errors.ExcessiveEmptyDataFrames: "the server sent too many empty frames"
+        case is NIOHTTP2Errors.PushInViolationOfSetting: "the server pushed a response, which the client does not allow"
+        case is NIOHTTP2Errors.FlowControlViolation: "the server sent more than the window allows"
+        case is NIOHTTP2Errors.InvalidFlowControlWindowSize, is NIOHTTP2Errors.InvalidWindowIncrementSize:
+            "the server changed a window in an invalid way"
+        case is NIOHTTP2Errors.NoSuchStream: "the server sent a frame of a stream that is not open"
+        case is NIOHTTP2Errors.BadStreamStateTransition: "the server sent a frame that the state of its stream does not allow"
+        case is NIOHTTP2Errors.MissingPreface: "the server did not begin with SETTINGS"
+        case is NIOHTTP2Errors.TrailersWithoutEndStream: "the response has fields after its head that do not end it"
+        case let error as any NIOHTTP2Error: "the server broke a rule (\(type(of: error)))"
+        default: FailureText.of(error)
+        }
+    }
+}
+#endif

@@ -1,0 +1,191 @@
+#if NIO
+internal import ErrandCore
+internal import NIOCore
+internal import NIOFoundationEssentialsCompat
+internal import NIOHTTP2
+
+/// What the server sends.
+extension HTTP2Handler {
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        isReading = true
+        machine.countFrame()
+        let frame = unwrapInboundIn(data)
+        let number = Int32(frame.streamID)
+        switch frame.payload {
+        case .headers(let headers): receive(headers, number)
+        case .data(let data): receive(data, number)
+        case .rstStream(let code): received(reset: HTTP2Code(code), number)
+        case .goAway(let last, let code, _): received(goAway: HTTP2Code(code), last: Int32(last))
+        case .settings(.settings(let values)): receive(values)
+        case .pushPromise: breakConnection(.protocolError, HTTP2ConnectionError.push)
+        default: break
+        }
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        switch event {
+        case let event as NIOHTTP2WindowUpdatedEvent:
+            if let bytes = event.inboundWindowSize { machine.receiveWindow(Int32(event.streamID), bytes: bytes) }
+        case let event as NIOHTTP2StreamCreatedEvent:
+            guard machine.open(Int32(event.streamID)) else { return }
+            opened.append(Int32(event.streamID))
+            flushLater()
+        case let event as StreamClosedEvent where active[Int32(event.streamID)] != nil: broken.append(Int32(event.streamID))
+        default: context.fireUserInboundEventTriggered(event)
+        }
+    }
+
+    /// Delivers what was received in this turn, each stream once, and lets the server send more.
+    func channelReadComplete(context: ChannelHandlerContext) {
+        let streams = touched
+        touched.removeAll(keepingCapacity: true)
+        for number in streams where active[number] != nil {
+            deliver(number)
+            growWindow(number)
+        }
+        while let number = broken.popLast() { fail(number, .streamError("the server broke the rules of HTTP/2 on the stream")) }
+        growConnectionWindow()
+        startWaitingUploads()
+        isReading = false
+        flushNow()
+        context.fireChannelReadComplete()
+    }
+
+    private func touch(_ number: Int32) { if touched.last != number { touched.append(number) } }
+
+    // MARK: - The head
+
+    private func receive(_ headers: HTTP2Frame.FramePayload.Headers, _ number: Int32) {
+        guard let current = active[number] else { return }
+        let exchange = current.exchange
+        do throws(HTTP2ResponseError) {
+            if current.head != nil {
+                guard headers.endStream else { throw .fieldsInBody }
+                return try finish(number, HTTP2ResponseFields.trailers(headers.headers, pool.settings.responseLimits))
+            }
+            let head = try HTTP2ResponseFields.head(headers.headers, pool.settings.responseLimits)
+            let response = head.response
+            let status = response.status.code
+            if status < 200 {
+                try machine.receiveInterim(number, status: status, ends: headers.endStream)
+                exchange.events?.record(.informationalResponse, response: response)
+                if status == 100 { continueUpload(number) }
+                return
+            }
+            let method = exchange.request.method
+            let stopsUpload = machine.receiveHead(number, status: status, length: head.bodyLength(to: method))
+            exchange.events?.record(.responseHead, response: response)
+            guard isActive(exchange, number) else { return }  // a sink has ended it
+            if status == 421, moveOnAsMisdirected(number) { return }
+            active[number]?.head = .init(
+                response: response, version: "2", expectedLength: head.expectedLength(to: method, ends: headers.endStream))
+            active[number]?.endLimit()
+            if stopsUpload { stopUpload(number) }
+            if headers.endStream { try finish(number, nil) } else { touch(number) }
+        } catch {
+            refuse(number, error)
+        }
+    }
+
+    // MARK: - The body
+
+    private func receive(_ data: HTTP2Frame.FramePayload.Data, _ number: Int32) {
+        guard let exchange = active[number]?.exchange, case .byteBuffer(let buffer) = data.data else { return }
+        let count = buffer.readableBytes
+        do throws(HTTP2ResponseError) {
+            try machine.receiveData(number, count)
+            if count > 0, let chunk = buffer.received(at: buffer.readerIndex, count) {
+                active[number]?.receive(chunk)
+                if exchange.events != nil {
+                    active[number]?.reportReceived()
+                    guard isActive(exchange, number) else { return }  // a sink has ended it
+                }
+            }
+            if data.endStream { try finish(number, nil) } else { touch(number) }
+        } catch {
+            refuse(number, error)
+        }
+    }
+
+    /// Delivers the head, if it was not, and what was received of the body.
+    private func deliver(_ number: Int32) {
+        guard let connection, let exchange = active[number]?.exchange else { return }
+        guard let (response, mustWait) = active[number]?.deliver(on: connection) else { return }
+        if mustWait { machine.holdBack(number, true) }
+        setLimitAlarm(of: number)
+        if let response { exchange.resume(returning: response) }
+    }
+
+    func readOn(_ exchange: Exchange) {
+        guard let number = numbers[ObjectIdentifier(exchange)] else { return }
+        machine.holdBack(number, false)
+        growWindow(number)
+    }
+
+    private func growWindow(_ number: Int32) {
+        if let increment = machine.windowUpdate(number) { write(.windowUpdate(windowSizeIncrement: increment), on: number) }
+    }
+
+    func growConnectionWindow() {
+        if let increment = machine.connectionWindowUpdate() { write(.windowUpdate(windowSizeIncrement: increment), on: 0) }
+    }
+
+    // MARK: - The end of a response
+
+    private func finish(_ number: Int32, _ trailers: HTTPFields?) throws(HTTP2ResponseError) {
+        switch try machine.receiveEnd(number) {
+        case .uploadGoesOn:
+            // The reader has everything; the exchange goes on.
+            deliver(number)
+            active[number]?.stream?.complete(trailers)
+            active[number]?.endLimit()
+        case .complete(let resets):
+            if resets { reset(number, .cancel) }
+            complete(number, trailers)
+        }
+    }
+
+    /// The exchange is over.
+    func complete(_ number: Int32, _ trailers: HTTPFields? = nil) {
+        guard let connection, var done = remove(number) else { return }
+        let rest = done.takeUpload()
+        // First, because the task that waits for the response may send the next request at once.
+        let release = pool.release(connection, idleTime: pool.settings.idleTimeout)
+        done.complete(trailers)
+        rest.stop()
+        perform(release, on: connection)
+    }
+
+    // MARK: - The connection
+
+    private func receive(_ values: HTTP2Settings) {
+        // Values are taken in their order, so the last one counts (RFC 9113, section 6.5.3).
+        guard let limit = values.last(where: { $0.parameter == .maxConcurrentStreams })?.value else { return }
+        if let count = machine.receiveStreamLimit(limit), let connection { pool.setStreams(of: connection, to: count) }
+    }
+
+    private func received(goAway code: HTTP2Code, last: Int32) {
+        let unprocessed = machine.receiveGoAway(last: last, code)
+        guard let connection else { return }
+        // First, so that nothing is sent over this connection again.
+        pool.drain(connection)
+        for number in unprocessed { moveOn(number, .notProcessed(code)) }
+    }
+
+    private func received(reset code: HTTP2Code, _ number: Int32) {
+        switch machine.reset(of: number, code) {
+        case .complete?:
+            _ = machine.end(number)
+            complete(number)
+        case .unprocessed?: moveOn(number, .reset(code))
+        case .failed?:
+            guard let current = active[number] else { return }
+            let failure = current.failure(
+                .connectionLost, at: machine.position(of: number), message: "\(HTTP2ConnectionError.reset(code))",
+                underlying: HTTP2ConnectionError.reset(code))
+            settle(number, failure, code: nil)
+        case nil: break
+        }
+    }
+}
+#endif

@@ -1,0 +1,227 @@
+#if NIO
+internal import ErrandCore
+internal import NIOCore
+internal import NIOHPACK
+internal import NIOHTTP2
+
+/// Runs the exchanges of one HTTP/2 connection, each on a stream of its own: the last handler of its channel, behind `NIOHTTP2Handler`.
+///
+/// ``HTTP2Machine`` decides; `NIOHTTP2Handler` reads and writes frames, and holds DATA back until the server's windows have room. A stream
+/// has no channel of its own. Everything here runs on the channel's event loop.
+///
+/// What a turn of the loop writes is flushed once, at its end: after all frames that were received, or after the exchanges that began.
+final class HTTP2Handler: ChannelInboundHandler, ExchangeHandler {
+    typealias InboundIn = HTTP2Frame
+    typealias InboundOut = Never
+    typealias OutboundOut = HTTP2Frame
+
+    let pool: Pool
+    var machine: HTTP2Machine
+    var requestFields = HTTP2RequestFields()
+    /// The exchanges in progress, by the identifiers of their streams.
+    var active: [Int32: ActiveExchange] = [:]
+    /// The identifiers of their streams.
+    var numbers: [ObjectIdentifier: Int32] = [:]
+    var context: ChannelHandlerContext?
+    var connection: Connection?
+    var alarm = Alarm()
+    var idleDue: NIODeadline?
+    /// `nil` if the connection is never asked whether it still stands.
+    var pings: PingWatch?
+    /// Whether frames are being received: what is written then is flushed after the last of them.
+    var isReading = false
+    /// The streams that have received something in this turn, and perhaps some of them twice.
+    var touched: [Int32] = []
+    /// The streams whose heads have left in this turn, and whose bodies wait for that.
+    var opened: [Int32] = []
+    /// Streams that `NIOHTTP2Handler` has reset because of an error that it reports later.
+    var broken: [Int32] = []
+    var needsFlush = false
+    var isFlushScheduled = false
+    private var flushTurn: (@Sendable () -> Void)?
+    var isClosing = false
+    /// Why the channel closes.
+    var failure: (any Error)?
+    /// The code of the GOAWAY that this side has sent.
+    let sentGoAway = SentGoAway()
+
+    init(of pool: Pool, machine: HTTP2Machine = HTTP2Machine()) { (self.pool, self.machine) = (pool, machine) }
+
+    // MARK: - The channel
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+        let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+        flushTurn = { bound.value.endTurn() }
+        if let interval = pool.settings.pingInterval {
+            pings = PingWatch(every: interval, from: .now())
+            setAlarm(at: pings?.due)
+        }
+        growConnectionWindow()
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        self.context = nil
+        flushTurn = nil
+        lose(failure)
+        if let connection { pool.forget(connection) }
+        connection = nil
+    }
+
+    // MARK: - Writing
+
+    func write(_ payload: HTTP2Frame.FramePayload, on number: Int32, _ promise: EventLoopPromise<Void>? = nil) {
+        guard let context else {
+            promise?.fail(ChannelError.ioOnClosedChannel)
+            return
+        }
+        context.write(wrapOutboundOut(HTTP2Frame(streamID: HTTP2StreamID(number), payload: payload)), promise: promise)
+        flushLater()
+    }
+
+    /// Flushes at the end of the turn.
+    func flushLater() {
+        needsFlush = true
+        guard !isReading, !isFlushScheduled, let flushTurn, let context else { return }
+        isFlushScheduled = true
+        context.eventLoop.execute(flushTurn)
+    }
+
+    func endTurn() {
+        isFlushScheduled = false
+        startWaitingUploads()
+        flushNow()
+    }
+
+    func flushNow() {
+        guard needsFlush else { return }
+        needsFlush = false
+        context?.flush()
+    }
+
+    func reset(_ number: Int32, _ code: HTTP2Code) { write(.rstStream(code.frameCode), on: number) }
+
+    // MARK: - An exchange begins
+
+    func begin(_ exchange: Exchange, on connection: Connection) {
+        if !starts(exchange, on: connection) { release(connection) }
+    }
+
+    /// Starts an exchange, ends it, or returns it to the pool.
+    ///
+    /// - Returns: false if the connection is free for another one.
+    func starts(_ exchange: Exchange, on connection: Connection) -> Bool {
+        guard let context, context.channel.isActive, !machine.isClosed else {
+            // It was lost on the way here.
+            pool.spent(connection)
+            pool.send(exchange)
+            return true
+        }
+        guard machine.canBegin else {
+            // On the way here, the server has said goodbye, or has allowed fewer streams.
+            pool.send(exchange)
+            return false
+        }
+        guard exchange.assign(to: connection) else {
+            exchange.resume(throwing: CancellationError())
+            return false
+        }
+        let deadline = exchange.deadline
+        if let deadline, deadline <= .now() {
+            exchange.resume(throwing: exchange.deadlinePassed(.queue, delivery: .notSent))
+            return false
+        }
+        let body = OutgoingBody(exchange.request)
+        let fields: HPACKHeaders
+        do {
+            fields = try requestFields.head(of: exchange.request, framing: body.framing, inTunnel: exchange.route.isTunnel)
+        } catch {
+            exchange.resume(throwing: exchange.unwritable(error))
+            return false
+        }
+        guard let number = machine.begin() else {
+            pool.send(exchange)
+            return false
+        }
+        let isReused = connection.countBegin()
+        idleDue = nil
+        active[number] = ActiveExchange(exchange, deadline: deadline)
+        numbers[ObjectIdentifier(exchange)] = number
+        if machine.isDraining { pool.drain(connection) }
+        exchange.events?.record(.connectionAcquired, connection: connection.info(isReused: isReused))
+        guard isActive(exchange, number) else { return true }  // a sink has ended it
+        send(fields, body, of: exchange, number, on: connection, context)
+        setAlarm(of: number)
+        return true
+    }
+
+    private func send(
+        _ fields: HPACKHeaders, _ body: OutgoingBody, of exchange: Exchange, _ number: Int32, on connection: Connection,
+        _ context: ChannelHandlerContext
+    ) {
+        machine.writeHead(number, body.kind)
+        var left: EventLoopPromise<Void>?
+        if body.kind == .none, exchange.isFollowed { left = context.eventLoop.makePromise() }
+        write(.headers(.init(headers: fields, endStream: body.kind == .none)), on: number, left)
+        exchange.events?.record(.requestHeadSent)
+        guard isActive(exchange, number) else { return }  // a sink has ended it
+        switch body.kind {
+        case .none: requestLeaves(exchange, left)
+        case .present: startUpload(body, of: exchange, number, on: connection)
+        case .afterContinue: active[number]?.continueDue = .now() + .seconds(1)
+        }
+    }
+
+    func isActive(_ exchange: Exchange, _ number: Int32) -> Bool { numbers[ObjectIdentifier(exchange)] == number }
+
+    /// Takes an exchange out, which is over.
+    func remove(_ number: Int32) -> ActiveExchange? {
+        guard let done = active.removeValue(forKey: number) else { return nil }
+        numbers[ObjectIdentifier(done.exchange)] = nil
+        connection?.countEnd()
+        return done
+    }
+
+    // MARK: - The place in the pool
+
+    /// An exchange is over. The next one begins, if one waits for this connection.
+    func release(_ connection: Connection) {
+        perform(pool.release(connection, idleTime: pool.settings.idleTimeout), on: connection)
+    }
+
+    func perform(_ first: Pool.Machine.Release, on connection: Connection) {
+        var release = first
+        // A loop: each of many exchanges may end before it starts.
+        while true {
+            switch release {
+            case .begin(let exchange):
+                if starts(exchange, on: connection) { return }
+                release = pool.release(connection, idleTime: pool.settings.idleTimeout)
+            case .idle(let time): return becomeIdle(for: time)
+            case .inUse: return
+            case .close: return close()
+            }
+        }
+    }
+
+    // MARK: - Other protocols
+
+    // An exchange that asks for another protocol uses a connection of HTTP/1.1: see `Route.needsHTTP1`.
+    func writeUpgraded(_ exchange: Exchange) {}
+    func closeUpgraded(_ exchange: Exchange) {}
+}
+
+/// Keeps the code of the GOAWAY that is sent, which `NIOHTTP2Handler` chooses where the server breaks the rules of frames.
+final class SentGoAway: NIOHTTP2FrameDelegate {
+    private(set) var code: HTTP2Code?
+
+    func wroteFrame(_ frame: HTTP2Frame) {
+        if case .goAway(_, let code, _) = frame.payload, self.code == nil { self.code = HTTP2Code(code) }
+    }
+}
+
+extension HTTP2Code {
+    init(_ code: NIOHTTP2.HTTP2ErrorCode) { self.init(number: UInt32(code.networkCode)) }
+    var frameCode: NIOHTTP2.HTTP2ErrorCode { .init(networkCode: Int(number)) }
+}
+#endif

@@ -1,0 +1,51 @@
+#if NIO
+internal import NIOCore
+internal import NIOHTTP2
+
+/// The bounds of an HTTP/2 connection.
+enum HTTP2Limits {
+    /// How much a server may send on one stream before the response is read: 1 MiB. A reader that keeps up receives without a pause.
+    static let streamWindowBytes = 1024 * 1024
+    /// How much a server may send on all streams before this side has received it: 16 MiB.
+    static let connectionWindowBytes = 16 * 1024 * 1024
+    /// The window of a new connection ([RFC 9113, section 6.9.2](https://www.rfc-editor.org/rfc/rfc9113#section-6.9.2)).
+    static let initialConnectionWindowBytes = 65_535
+    /// How many streams are begun before the server says how many it allows.
+    static let firstStreams = 100
+    /// The most streams of one connection, also where the server allows more.
+    static let mostStreams = 4096
+    /// How many malformed responses a connection survives: each costs a stream that is reset.
+    static let malformedResponses = 100
+    /// How much of a body in memory may be ahead of the network, on one stream: 256 KiB. One more write may come.
+    static let unsentBytes = 256 * 1024
+    /// The longest wait for the response to a ping.
+    static let pongTimeout = Duration.seconds(10)
+}
+
+extension NIOHTTP2Handler {
+    /// The frames of a client's connection. This module checks the messages itself, to say in words what is wrong with them.
+    ///
+    /// - Parameter delegate: is notified of each frame that is written.
+    static func client(limits: ResponseLimits, reportingTo delegate: any NIOHTTP2FrameDelegate) -> NIOHTTP2Handler {
+        var connection = ConnectionConfiguration()
+        connection.initialSettings = [
+            HTTP2Setting(parameter: .enablePush, value: 0),
+            HTTP2Setting(parameter: .initialWindowSize, value: HTTP2Limits.streamWindowBytes),
+            HTTP2Setting(parameter: .maxHeaderListSize, value: min(limits.headBytes, Int(UInt32.max))),
+        ]
+        connection.headerBlockValidation = .disabled
+        connection.contentLengthValidation = .disabled
+        // A frame holds 16 KiB.
+        connection.maximumSequentialContinuationFrames = max(5, limits.headBytes / (16 * 1024) + 2)
+        // Frames that a server has sent before it knew of a reset must not end the connection.
+        connection.maximumRecentlyResetStreams = 2048
+        connection.maximumSequentialEmptyDataFrames = 100
+        // Some servers send a ping with each batch of data.
+        connection.controlFrameRateLimit.maximumCount = 2000
+        var stream = StreamConfiguration()
+        stream.streamResetFrameRateLimit.maximumCount = 1000
+        return NIOHTTP2Handler(
+            mode: .client, frameDelegate: delegate, connectionConfiguration: connection, streamConfiguration: stream)
+    }
+}
+#endif

@@ -1,0 +1,293 @@
+#if NIO
+internal import ErrandCore
+
+/// Decides what one HTTP/2 connection does: a value without channels, tasks and timers.
+///
+/// Each event is a method that returns what to do about it. The connection's handler calls it on its event loop, and does that. An
+/// exchange is a stream with two halves, which end on their own: the upload and the response
+/// ([RFC 9113, section 5.1](https://www.rfc-editor.org/rfc/rfc9113#section-5.1)). A stream leaves the table when its exchange ends.
+struct HTTP2Machine: Sendable {
+    enum Upload: Sendable, Equatable {
+        /// The head was not written.
+        case waiting
+        case awaitingContinue
+        case sending
+        case sent
+        /// The server has responded, or the exchange has ended, before the request was whole: its rest is never sent.
+        case stopped
+    }
+
+    enum Download: Sendable, Equatable {
+        /// Nothing of the response was received.
+        case nothing
+        /// An interim response was received.
+        case head
+        case body
+        /// The whole response was received, and the rest of the request is still sent.
+        case ended
+    }
+
+    struct Stream: Sendable {
+        var upload = Upload.waiting
+        var download = Download.nothing
+        /// How many interim responses were received.
+        var interims = 0
+        /// How much of the body the server still has to send; `nil` if it did not say.
+        var missingBytes: Int64?
+        /// How much the server may send before this side allows more.
+        var windowBytes = HTTP2Limits.streamWindowBytes
+        /// Whether the reader of the response has enough for now.
+        var isHeldBack = false
+        /// Whether the head has left. It waits while the network takes nothing, and the body must not come before it.
+        var isOpen = false
+        /// Whether the body waits for that.
+        var isUploadWaiting = false
+        /// How much of a body in memory was written, and has not left.
+        var unsentBytes = 0
+        /// ``HTTP2Machine/framesReceived`` when the exchange began.
+        fileprivate let framesBefore: Int
+        fileprivate let isFirst: Bool
+    }
+
+    private(set) var streams: [Int32: Stream] = [:]
+    /// How many streams the server allows at a time.
+    private(set) var streamLimit = HTTP2Limits.firstStreams
+    /// How many exchanges have begun.
+    private(set) var exchangesStarted = 0
+    /// How many frames the server has sent.
+    private(set) var framesReceived = 0
+    /// Whether no further exchange may begin.
+    private(set) var isDraining = false
+    private(set) var isClosed = false
+    /// How much the server may send on all streams together.
+    private(set) var windowBytes = HTTP2Limits.initialConnectionWindowBytes
+    /// The code of the server's last GOAWAY; `nil` if it has sent none.
+    private(set) var goAwayCode: HTTP2Code?
+    /// 64 bits, because the last identifier is the largest number of 31 bits.
+    private var nextStream: Int64
+    private var malformedResponses = 0
+
+    /// - Parameter firstStream: the first identifier, which is odd.
+    init(firstStream: Int32 = 1) { nextStream = Int64(firstStream) }
+
+    // MARK: - The request
+
+    var canBegin: Bool { !isClosed && !isDraining && streams.count < streamLimit }
+
+    /// Begins an exchange. Returns the identifier of its stream; `nil` if the connection can't take one.
+    mutating func begin() -> Int32? {
+        guard canBegin, let number = Int32(exactly: nextStream) else { return nil }
+        streams[number] = Stream(framesBefore: framesReceived, isFirst: exchangesStarted == 0)
+        exchangesStarted += 1
+        nextStream += 2
+        // Identifiers are not used again (RFC 9113, section 5.1.1).
+        if nextStream > Int64(Int32.max) { isDraining = true }
+        return number
+    }
+
+    /// The head is handed to the channel.
+    mutating func writeHead(_ number: Int32, _ body: OutgoingBody.Kind) {
+        switch body {
+        case .none: streams[number]?.upload = .sent
+        case .present: streams[number]?.upload = .sending
+        case .afterContinue: streams[number]?.upload = .awaitingContinue
+        }
+    }
+
+    /// The head has left. Returns whether the body waits for that.
+    mutating func open(_ number: Int32) -> Bool {
+        guard let stream = streams[number] else { return false }
+        streams[number]?.isOpen = true
+        streams[number]?.isUploadWaiting = false
+        return stream.isUploadWaiting
+    }
+
+    /// The body is to be sent. Returns false if it has to wait until the head has left.
+    mutating func startUpload(_ number: Int32) -> Bool {
+        guard let stream = streams[number] else { return false }
+        if !stream.isOpen { streams[number]?.isUploadWaiting = true }
+        return stream.isOpen
+    }
+
+    /// The server sent 100 (Continue), or the wait for it is over. Returns true if the body follows now.
+    mutating func continueUpload(_ number: Int32) -> Bool {
+        guard streams[number]?.upload == .awaitingContinue else { return false }
+        streams[number]?.upload = .sending
+        return true
+    }
+
+    func isUploading(_ number: Int32) -> Bool {
+        switch streams[number]?.upload {
+        case .sending?, .awaitingContinue?: true
+        default: false
+        }
+    }
+
+    /// A part of a body in memory is written, or has left.
+    mutating func countUnsent(_ number: Int32, _ count: Int) { streams[number]?.unsentBytes += count }
+
+    /// The last byte of the request is handed to the channel. Returns whether the exchange is over, because the whole response had come.
+    mutating func finishUpload(_ number: Int32) -> Bool {
+        guard streams[number]?.upload == .sending else { return false }
+        streams[number]?.upload = .sent
+        guard streams[number]?.download == .ended else { return false }
+        streams[number] = nil
+        return true
+    }
+
+    // MARK: - The response
+
+    mutating func countFrame() { framesReceived += 1 }
+
+    /// An interim response (1xx) was received.
+    mutating func receiveInterim(_ number: Int32, status: Int, ends: Bool) throws(HTTP2ResponseError) {
+        guard status != 101 else { throw .switchingProtocols }
+        guard !ends else { throw .interimEnds(status) }
+        let count = (streams[number]?.interims ?? 0) + 1
+        guard count <= ResponseParser.interimResponses else { throw .tooManyInterimResponses(limit: ResponseParser.interimResponses) }
+        streams[number]?.interims = count
+        streams[number]?.download = .head
+    }
+
+    /// The head of the final response was received.
+    ///
+    /// - Parameters:
+    ///   - length: how many bytes of the body the server has declared; 0 if there is no body; `nil` if it did not say.
+    /// - Returns: whether the upload stops: the server has refused the request, or did not ask for its body.
+    mutating func receiveHead(_ number: Int32, status: Int, length: Int64?) -> Bool {
+        guard let upload = streams[number]?.upload else { return false }
+        let stops = upload == .awaitingContinue || (upload == .sending && status >= 300)
+        if stops { streams[number]?.upload = .stopped }
+        streams[number]?.download = .body
+        streams[number]?.missingBytes = length
+        return stops
+    }
+
+    mutating func receiveData(_ number: Int32, _ count: Int) throws(HTTP2ResponseError) {
+        guard let stream = streams[number] else { return }
+        guard stream.download == .body else { throw .dataBeforeHead }
+        guard count > 0, let missing = stream.missingBytes else { return }
+        guard Int64(count) <= missing else { throw .bodyTooLong }
+        streams[number]?.missingBytes = missing - Int64(count)
+    }
+
+    /// What follows when the whole response was received.
+    enum End: Sendable, Equatable {
+        /// The exchange is over.
+        ///
+        /// - Parameter resets: whether the stream must be reset, because the rest of the request does not come.
+        case complete(resets: Bool)
+        /// The server accepted the request before it was whole: its rest is sent, and then the exchange is over.
+        case uploadGoesOn
+    }
+
+    /// The last frame of the response was received.
+    mutating func receiveEnd(_ number: Int32) throws(HTTP2ResponseError) -> End {
+        guard let stream = streams[number] else { return .complete(resets: false) }
+        guard stream.download == .body else { throw .dataBeforeHead }
+        if let missing = stream.missingBytes, missing > 0 { throw .bodyTooShort(missingBytes: missing) }
+        guard stream.upload != .sending else {
+            streams[number]?.download = .ended
+            return .uploadGoesOn
+        }
+        streams[number] = nil
+        return .complete(resets: stream.upload != .sent)
+    }
+
+    /// A response breaks the rules of HTTP. Returns whether there were too many of them: then the connection ends.
+    mutating func countMalformedResponse() -> Bool {
+        malformedResponses += 1
+        return malformedResponses > HTTP2Limits.malformedResponses
+    }
+
+    // MARK: - Windows
+
+    /// What the server may still send has changed, because it has sent something.
+    ///
+    /// - Parameter number: 0 for the connection.
+    mutating func receiveWindow(_ number: Int32, bytes: Int) {
+        if number == 0 { windowBytes = bytes } else { streams[number]?.windowBytes = bytes }
+    }
+
+    /// The reader of a response has enough, or wants more.
+    mutating func holdBack(_ number: Int32, _ isHeldBack: Bool) { streams[number]?.isHeldBack = isHeldBack }
+
+    /// Returns by how much the window of a stream grows now; `nil` if it does not: the reader has not used enough of it.
+    mutating func windowUpdate(_ number: Int32) -> Int? {
+        guard let stream = streams[number], !stream.isHeldBack, stream.download != .ended else { return nil }
+        guard stream.windowBytes <= HTTP2Limits.streamWindowBytes / 2 else { return nil }
+        streams[number]?.windowBytes = HTTP2Limits.streamWindowBytes
+        return HTTP2Limits.streamWindowBytes - stream.windowBytes
+    }
+
+    /// Returns by how much the window of the connection grows now. It does not wait for readers: a reader that waits must not hold back
+    /// other streams.
+    mutating func connectionWindowUpdate() -> Int? {
+        guard windowBytes <= HTTP2Limits.connectionWindowBytes / 2 else { return nil }
+        defer { windowBytes = HTTP2Limits.connectionWindowBytes }
+        return HTTP2Limits.connectionWindowBytes - windowBytes
+    }
+
+    // MARK: - The server's wishes
+
+    /// The server allows another number of streams at a time. Returns how many the connection takes; `nil` if nothing has changed.
+    mutating func receiveStreamLimit(_ count: Int) -> Int? {
+        let limit = min(max(0, count), HTTP2Limits.mostStreams)
+        guard limit != streamLimit else { return nil }
+        streamLimit = limit
+        return limit
+    }
+
+    /// The server has sent GOAWAY ([RFC 9113, section 6.8](https://www.rfc-editor.org/rfc/rfc9113#section-6.8)).
+    ///
+    /// - Returns: the streams that it has not processed, in their order. The others go on.
+    mutating func receiveGoAway(last: Int32, _ code: HTTP2Code) -> [Int32] {
+        (isDraining, goAwayCode) = (true, code)
+        return streams.keys.filter { $0 > last }.sorted()
+    }
+
+    /// What a RST_STREAM of the server means.
+    enum Reset: Sendable, Equatable {
+        /// The whole response was received: only the upload stops.
+        case complete
+        /// The request was not processed ([RFC 9113, section 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)).
+        case unprocessed
+        case failed
+    }
+
+    /// The server has reset a stream. The exchange is over.
+    func reset(of number: Int32, _ code: HTTP2Code) -> Reset? {
+        guard let stream = streams[number] else { return nil }
+        if stream.download == .ended { return .complete }
+        return code == .refusedStream && stream.download == .nothing ? .unprocessed : .failed
+    }
+
+    // MARK: - The end
+
+    /// An exchange ends before its response is complete. Returns whether its stream must be reset.
+    mutating func end(_ number: Int32) -> Bool {
+        guard let stream = streams.removeValue(forKey: number) else { return false }
+        return stream.upload != .waiting && !isClosed
+    }
+
+    /// Whether the server has sent nothing since an exchange began.
+    func isSilent(since number: Int32) -> Bool { streams[number]?.framesBefore == framesReceived }
+
+    /// No further exchange begins.
+    mutating func drain() { isDraining = true }
+
+    /// The connection ends, whatever the reason.
+    mutating func close() { (isClosed, isDraining) = (true, true) }
+
+    func position(of number: Int32) -> ExchangePosition? {
+        guard let stream = streams[number] else { return nil }
+        let mayBeStale = !stream.isFirst && stream.framesBefore == framesReceived
+        return switch (stream.upload, stream.download) {
+        case (.waiting, _): ExchangePosition(phase: .send, delivery: .notSent, mayBeStale: mayBeStale)
+        case (_, .body), (_, .ended): ExchangePosition(phase: .body, delivery: .sent, mayBeStale: false)
+        case (.awaitingContinue, .nothing), (.sending, .nothing): ExchangePosition(phase: .send, delivery: .unknown, mayBeStale: mayBeStale)
+        case (_, _): ExchangePosition(phase: .response, delivery: .unknown, mayBeStale: mayBeStale)
+        }
+    }
+}
+#endif

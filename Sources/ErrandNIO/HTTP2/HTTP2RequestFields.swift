@@ -1,0 +1,154 @@
+#if NIO
+internal import ErrandCore
+internal import NIOHPACK
+
+/// Writes the head of a request, or its trailers, as a section of fields
+/// ([RFC 9113, section 8.3.1](https://www.rfc-editor.org/rfc/rfc9113#section-8.3.1)).
+///
+/// A value of each connection: it remembers which names are secret.
+struct HTTP2RequestFields {
+    /// By name: whether fields of it are secret, also where a request names no others.
+    private var known: [HTTPField.Name: Bool] = [:]
+    private static let knownNames = 128
+
+    /// Returns the head of a request.
+    ///
+    /// - `:authority` is the request's own `Host` if it has one, else its authority.
+    /// - The fields of HTTP/1.1's connections are not written, nor those that `Connection` names. `TE` is written only as `trailers`
+    ///   ([RFC 9113, section 8.2.2](https://www.rfc-editor.org/rfc/rfc9113#section-8.2.2)).
+    /// - The request's own `Content-Length` is not written: `framing` decides, as in HTTP/1.1.
+    /// - `Proxy-Authorization` is not written to an origin behind a tunnel, as in HTTP/1.1.
+    /// - A priority other than the normal one is written as `priority: u=…`, unless the request has that field
+    ///   ([RFC 9218, section 5](https://www.rfc-editor.org/rfc/rfc9218#section-5)).
+    /// - Secret fields are marked as such, and never enter the table of a proxy
+    ///   ([RFC 7541, section 7.1.3](https://www.rfc-editor.org/rfc/rfc7541#section-7.1.3)).
+    ///
+    /// - Parameter inTunnel: whether the connection goes through a tunnel of a proxy.
+    mutating func head(
+        of request: Request, framing: RequestEncoder.BodyFraming, inTunnel: Bool = false
+    ) throws(RequestEncodeError) -> HPACKHeaders {
+        let (head, fields) = (request.head, request.headers)
+        var host: HTTPField?
+        for field in fields where field.name.canonicalName.utf8.count == 4 && field.name.canonicalName == "host" {
+            guard host == nil else { throw .severalHosts }
+            host = field
+        }
+        var method = head.method.rawValue
+        guard !method.isEmpty, method.withUTF8({ $0.allSatisfy(\.isTokenByte) }) else { throw .invalidMethod }
+        var section = HPACKHeaders()
+        section.reserveCapacity(fields.count + 6)
+        section.add(name: ":method", value: method)
+        section.add(name: ":scheme", value: head.scheme ?? "https")
+        section.add(name: ":authority", value: try Self.authority(host?.value ?? head.authority ?? ""))
+        // Each path would take the place of another field in the table.
+        section.add(name: ":path", value: try Self.path(head.path ?? "", of: head.method), indexing: .nonIndexable)
+        let dropped = Self.connectionOptions(fields)
+        var hasPriority = false
+        for field in fields {
+            let name = field.name.canonicalName
+            switch name {
+            case "host", "content-length", "connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade", "http2-settings":
+                continue
+            case "proxy-authorization" where inTunnel: continue
+            case "te":
+                if Self.acceptsTrailers(field) { section.add(name: name, value: "trailers") }
+                continue
+            case "priority": hasPriority = true
+            default: break
+            }
+            if !dropped.isEmpty, dropped.contains(name) { continue }
+            try add(field, to: &section, request.options.sensitivity)
+        }
+        switch framing {
+        case .none where head.method == .post || head.method == .put || head.method == .patch:
+            section.add(name: "content-length", value: "0")
+        case .none, .chunked: break
+        case .length(let length): section.add(name: "content-length", value: String(length), indexing: .nonIndexable)
+        }
+        if !hasPriority, request.options.priority != .normal {
+            section.add(name: "priority", value: request.options.priority.description)
+        }
+        return section
+    }
+
+    /// Returns trailers, without the fields about the framing of the message and about the connection; `nil` if none are left.
+    mutating func trailers(_ fields: HTTPFields?, of request: Request) throws(RequestEncodeError) -> HPACKHeaders? {
+        guard let fields else { return nil }
+        var section = HPACKHeaders()
+        for field in fields where UsualFieldNames.Role(field.name) == .none {
+            try add(field, to: &section, request.options.sensitivity)
+        }
+        return section.isEmpty ? nil : section
+    }
+
+    private mutating func add(
+        _ field: HTTPField, to section: inout HPACKHeaders, _ sensitivity: Sensitivity
+    ) throws(RequestEncodeError) {
+        let isSafe = field.withUnsafeBytesOfValue { ByteScan.firstControl(in: $0).control == nil }
+        guard isSafe else {
+            var name = field.name.rawName
+            throw .unsafeField(name: name.withUTF8 { ResponseParseError.shown($0) })
+        }
+        section.add(name: field.name.canonicalName, value: field.value, indexing: indexing(of: field, sensitivity))
+    }
+
+    private mutating func indexing(of field: HTTPField, _ sensitivity: Sensitivity) -> HPACKIndexing {
+        switch field.indexingStrategy {
+        case .disallow: return .neverIndexed
+        case .avoid: return .nonIndexable
+        default: break
+        }
+        guard sensitivity == .standard else { return sensitivity.isSensitive(field.name) ? .neverIndexed : .indexable }
+        if let isSecret = known[field.name] { return isSecret ? .neverIndexed : .indexable }
+        if known.count >= Self.knownNames { known.removeAll(keepingCapacity: true) }
+        let isSecret = sensitivity.isSensitive(field.name)
+        known[field.name] = isSecret
+        return isSecret ? .neverIndexed : .indexable
+    }
+
+    // MARK: - The target
+
+    private static func authority(_ authority: String) throws(RequestEncodeError) -> String {
+        guard !authority.isEmpty else { throw .missingAuthority }
+        for byte in authority.utf8 {
+            switch byte {
+            case UInt8(ascii: "@"), UInt8(ascii: "/"), UInt8(ascii: "?"), UInt8(ascii: "#"), 0...0x20, 0x7F...: throw .invalidAuthority
+            default: break
+            }
+        }
+        return authority
+    }
+
+    private static func path(_ path: String, of method: HTTPRequest.Method) throws(RequestEncodeError) -> String {
+        for byte in path.utf8 where byte <= 0x20 || byte >= 0x7F { throw .invalidTarget }
+        switch path.utf8.first {
+        case UInt8(ascii: "/"): return path
+        case nil: return "/"
+        case UInt8(ascii: "?"): return "/" + path
+        case UInt8(ascii: "*") where path == "*" && method == .options: return path
+        default: throw .invalidTarget
+        }
+    }
+
+    // MARK: - The connection's fields
+
+    /// The names of fields that `Connection` lists, in lower case.
+    private static func connectionOptions(_ fields: HTTPFields) -> [String] {
+        var names: [String] = []
+        for field in fields where field.name.canonicalName.utf8.count == 10 && field.name == .connection {
+            field.withUnsafeBytesOfValue { value in
+                value.forEachListElement { names.append(String(decoding: $0, as: UTF8.self).lowercased()) }
+            }
+        }
+        return names
+    }
+
+    private static func acceptsTrailers(_ field: HTTPField) -> Bool {
+        var accepts = false
+        field.withUnsafeBytesOfValue { value in
+            value.forEachListElement { if $0.isText("trailers") { accepts = true } }
+        }
+        return accepts
+    }
+}
+#endif

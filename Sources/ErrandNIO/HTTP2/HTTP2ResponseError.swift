@@ -1,0 +1,78 @@
+#if NIO
+internal import ErrandCore
+
+/// The reason why frames are not an HTTP/2 response, in words ([RFC 9113, section 8](https://www.rfc-editor.org/rfc/rfc9113#section-8)).
+///
+/// The value of a field is never shown: it may be a secret.
+enum HTTP2ResponseError: SafelyDescribedError, Equatable {
+    case missingStatus
+    case invalidStatus
+    case pseudoField(String)
+    case fieldInUpperCase(String)
+    case invalidFieldName(String)
+    case invalidFieldValue(name: String)
+    case connectionField(String)
+    case invalidContentLength
+    case differentContentLengths
+    case tooManyFields(limit: Int)
+    case headTooLong(limitBytes: Int)
+    case switchingProtocols
+    case interimEnds(Int)
+    case tooManyInterimResponses(limit: Int)
+    case dataBeforeHead
+    case fieldsInBody
+    case bodyTooLong
+    case bodyTooShort(missingBytes: Int64)
+    case streamError(String)
+
+    var description: String {
+        switch self {
+        case .missingStatus: "the response has no ':status'"
+        case .invalidStatus: "the response's ':status' is not a number of three digits from 100"
+        case .pseudoField(let name): "the response has the pseudo-field '\(name)' where only ':status' before all fields is allowed"
+        case .fieldInUpperCase(let name): "the field name '\(name)' is not in lower case (RFC 9113, section 8.2.1)"
+        case .invalidFieldName(let name): "the field name '\(name)' is not a token: letters, digits and !#$%&'*+-.^_`|~"
+        case .invalidFieldValue(let name):
+            "the value of the field '\(name)' contains a control character, or begins or ends with a space (RFC 9113, section 8.2.1)"
+        case .connectionField(let name): "the response has the field '\(name)', which HTTP/2 does not allow (RFC 9113, section 8.2.2)"
+        case .invalidContentLength: "the response's Content-Length is not a number of digits below 2^63"
+        case .differentContentLengths: "the response has several values of Content-Length, which differ"
+        case .tooManyFields(let limit): "the response has more than \(limit) fields in one section"
+        case .headTooLong(let limit): "the fields of the response are longer than \(limit) bytes"
+        case .switchingProtocols: "the server changed the protocol (101), which HTTP/2 does not have (RFC 9113, section 8.6)"
+        case .interimEnds(let status): "the interim response \(status) ends the stream: there is no final one"
+        case .tooManyInterimResponses(let limit): "the server sent more than \(limit) interim responses (1xx)"
+        case .dataBeforeHead: "the stream has a body, or its end, before the head of the response"
+        case .fieldsInBody: "the response has fields after its head that do not end it"
+        case .bodyTooLong: "the body is longer than the response's head allows"
+        case .bodyTooShort(let missing): "the stream ended \(missing) bytes before the end of the body that Content-Length declares"
+        case .streamError(let text): text
+        }
+    }
+}
+
+/// The server has broken the rules of HTTP/2, or has ended a stream or the connection.
+enum HTTP2ConnectionError: SafelyDescribedError, Equatable {
+    /// The connection was closed by this side.
+    case closed(HTTP2Code, text: String)
+    case push
+    case tooManyMalformedResponses(limit: Int)
+    case noPong(after: Duration)
+    case goAway(HTTP2Code)
+    case notProcessed(HTTP2Code)
+    case reset(HTTP2Code)
+
+    var description: String {
+        switch self {
+        case .closed(let code, let text): "\(text); the connection was closed with \(code)"
+        case .push: "the server pushed a response, which the client does not allow; the connection was closed with PROTOCOL_ERROR"
+        case .tooManyMalformedResponses(let limit):
+            "more than \(limit) responses on one connection were malformed; it was closed with ENHANCE_YOUR_CALM"
+        case .noPong(let time): "the server did not respond to a ping within \(time.inWords)"
+        case .goAway(let code): "connection closed by the server, after GOAWAY with \(code)"
+        case .notProcessed(let code): "the server did not process the request: GOAWAY with \(code)"
+        case .reset(let code): "the server reset the stream with \(code)"
+        }
+    }
+}
+#endif

@@ -1,0 +1,63 @@
+#if NIO
+internal import ErrandCore
+
+/// The way of an exchange to its origin: the key of the pool. An exchange uses only connections of its own route.
+///
+/// Through an HTTP proxy, too, each origin has connections of its own, although one could carry requests without TLS to all of them
+/// ([RFC 9112, section 9.3](https://www.rfc-editor.org/rfc/rfc9112#section-9.3)): a response that is out of step can't reach another origin,
+/// and limits and gauges mean the same with a proxy and without.
+struct Route: Sendable, Hashable {
+    let origin: Origin
+    /// `nil`: the connection is direct.
+    let proxy: ProxyServer?
+    /// Whether the proxy passes bytes on, and knows nothing of requests: after CONNECT, and by SOCKS.
+    let isTunnel: Bool
+    /// Whether the connection must have HTTP/1.1, where others to the origin may have HTTP/2: for an exchange that asks for another protocol.
+    /// A change of the protocol is a feature of HTTP/1.1 ([RFC 9113, section 8.6](https://www.rfc-editor.org/rfc/rfc9113#section-8.6)).
+    let needsHTTP1: Bool
+
+    /// A direct route.
+    init(_ origin: Origin, needsHTTP1: Bool = false) {
+        (self.origin, proxy, isTunnel, self.needsHTTP1) = (origin, nil, false, needsHTTP1)
+    }
+
+    /// - Parameter needsTunnel: whether a tunnel is needed although the origin has no TLS: for an upgrade, which a proxy would not pass on.
+    init(_ origin: Origin, through proxy: ProxyServer, needsTunnel: Bool, needsHTTP1: Bool = false) {
+        (self.origin, self.proxy, self.needsHTTP1) = (origin, proxy, needsHTTP1)
+        isTunnel = needsTunnel || origin.scheme == "https" || proxy.settings.kind == .socks5
+    }
+
+    /// Whether the proxy reads the requests, which have a target in absolute form
+    /// ([RFC 9112, section 3.2.2](https://www.rfc-editor.org/rfc/rfc9112#section-3.2.2)).
+    var isForwarded: Bool { proxy != nil && !isTunnel }
+    var form: RequestEncoder.TargetForm { isForwarded ? .absolute : .origin }
+    /// Where the connection goes.
+    var peer: Origin { proxy?.address ?? origin }
+    /// Whether what the exchanges write is encrypted on the connection.
+    var isSecure: Bool { isForwarded ? peer.scheme == "https" : origin.scheme == "https" }
+    /// Host and port of the origin, always with the port: what a tunnel goes to.
+    var target: String { "\(origin.host):\(origin.effectivePort)" }
+}
+
+extension Pool {
+    /// Returns the way to an origin.
+    ///
+    /// - Parameter isForUpgrade: whether the exchange asks for another protocol.
+    /// - Throws: ``ErrandCore/ProxySettingsError`` for a proxy that a closure has chosen, whose settings can't be used.
+    func route(to origin: Origin, isForUpgrade: Bool = false) throws(ProxySettingsError) -> Route {
+        let needsHTTP1 = isForUpgrade && settings.mayUseHTTP2(for: origin)
+        guard !settings.proxy.isNone, let proxy = settings.proxy.proxy(for: origin) else { return Route(origin, needsHTTP1: needsHTTP1) }
+        return Route(origin, through: try proxies.server(proxy), needsTunnel: isForUpgrade, needsHTTP1: needsHTTP1)
+    }
+}
+
+extension NIOTransport.Configuration {
+    /// Whether a connection to an origin, direct or through a tunnel, may have HTTP/2.
+    fileprivate func mayUseHTTP2(for origin: Origin) -> Bool { origin.scheme == "https" ? allowsHTTP2 : usesHTTP2WithoutTLS }
+
+    /// Whether a connection will have HTTP/2: without TLS, nobody chooses. A proxy that reads requests gets them by HTTP/1.1.
+    func isKnownToUseHTTP2(for route: Route) -> Bool {
+        usesHTTP2WithoutTLS && route.origin.scheme != "https" && !route.needsHTTP1 && !route.isForwarded
+    }
+}
+#endif

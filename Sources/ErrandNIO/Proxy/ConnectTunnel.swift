@@ -1,0 +1,103 @@
+#if NIO
+internal import ErrandCore
+internal import NIOCore
+
+/// Asks an HTTP proxy for a tunnel by CONNECT ([RFC 9110, section 9.3.6](https://www.rfc-editor.org/rfc/rfc9110#section-9.3.6)).
+///
+/// The request carries the host, and the credentials for the proxy, and nothing else. The body of a refusal is not read; that of a challenge
+/// is, up to ``bodyLimitBytes``, so that the connection can be used for the next request.
+struct ConnectTunnel: Tunnel {
+    /// The most bytes of the body of a challenge that are read: 64 KiB. Reading more costs more than a new connection.
+    static let bodyLimitBytes = 64 * 1024
+
+    private enum State {
+        case head
+        /// The body of a challenge is read. The number: the bytes so far.
+        case body(Int)
+        case over
+    }
+
+    private let proxy: ProxyServer
+    private let target: String
+    private let name: String
+    private var dialog: ProxyDialog
+    private var parser: ResponseParser
+    private var state = State.head
+
+    init(through proxy: ProxyServer, to route: Route, _ dialog: ProxyDialog, limits: ResponseLimits) {
+        (self.proxy, target, self.dialog) = (proxy, route.target, dialog)
+        name = "the proxy \(proxy.settings)"
+        parser = ResponseParser(limits: limits)
+    }
+
+    mutating func begin() throws -> ByteBuffer {
+        var head = HTTPRequest(method: .connect, scheme: nil, authority: target, path: nil)
+        if let value = dialog.authorization(for: proxy, .connect, target) { head.headerFields[.proxyAuthorization] = value }
+        var buffer = ByteBuffer()
+        try RequestEncoder.write(head, framing: .none, form: .authority, into: &buffer)
+        parser.begin(.connect)
+        state = .head
+        return buffer
+    }
+
+    mutating func receive(_ bytes: inout ByteBuffer) -> TunnelStep {
+        do {
+            while true {
+                let (event, consumed) = try bytes.withUnsafeReadableBytes { bytes in try parser.next(in: bytes) }
+                bytes.moveReaderIndex(forwardBy: consumed)
+                switch (event, state) {
+                case (.needsMore, _): return .wait
+                case (.interim, _): continue
+                case (.head(let head), _):
+                    if let step = receive(head) { return step }
+                case (.body(let range), .body(let count)):
+                    guard count + range.count <= Self.bodyLimitBytes else { return again() }
+                    state = .body(count + range.count)
+                case (.end, .head):
+                    state = .over
+                    return .open
+                case (.end, .body):
+                    // What follows is the response to no request.
+                    guard bytes.readableBytes == 0 else { return again() }
+                    return .write(try begin())
+                case (.body, _), (.end, .over): return .wait
+                }
+            }
+        } catch {
+            return refuse("\(name) did not open the tunnel to \(target): \(FailureText.of(error))", underlying: error)
+        }
+    }
+
+    /// - Returns: `nil` if the rest of the response is read.
+    private mutating func receive(_ head: ResponseHead) -> TunnelStep? {
+        let status = head.response.status
+        if status.kind == .successful { return nil }
+        if status.code == 407, dialog.answer(head.response.headerFields, of: proxy, .connect, target) {
+            guard head.isPersistent, head.framing != .untilClose else { return again() }
+            state = .body(0)
+            return nil
+        }
+        return refuse("\(name) refused the tunnel to \(target): \(status.shown)")
+    }
+
+    private mutating func again() -> TunnelStep {
+        state = .over
+        return .connectAgain(dialog)
+    }
+
+    private mutating func refuse(_ message: String, underlying: (any Error)? = nil) -> TunnelStep {
+        state = .over
+        return .refuse(ProxyFailure(message, underlying: underlying))
+    }
+
+    mutating func end() -> TunnelStep {
+        if case .body = state { return again() }
+        return refuse("\(name) closed the connection before the tunnel to \(target) was open")
+    }
+}
+
+extension HTTPResponse.Status {
+    /// The code, and the reason phrase of the other side on one line: `403 Forbidden`.
+    var shown: String { reasonPhrase.isEmpty ? "\(code)" : "\(code) \(reasonPhrase.shownSafely(limit: 80))" }
+}
+#endif

@@ -1,0 +1,59 @@
+#if NIO
+internal import ErrandCore
+internal import NIOCore
+
+/// A proxy that reads the requests asks for credentials (407).
+extension HTTP1Handler {
+    /// The head of a response with the status 407 was received from a proxy. The request is sent again with credentials, or fails: the proxy
+    /// has not passed it on.
+    ///
+    /// The connection is used again if the rest of the response is short; otherwise another one is.
+    func challenged(_ head: ResponseHead) {
+        guard let exchange = current?.exchange else { return }
+        // First, so that the task that sends the body can't open it for this connection any more.
+        if machine.isUploading { stopUpload() }
+        let isAnswered = exchange.answer(head.response)
+        guard current?.exchange === exchange else { return }  // the authenticator has ended it
+        guard isAnswered else { return end(exchange, because: exchange.proxyFailure(head.response)) }
+        challengeBytes = 0
+        let isKept = head.isPersistent && head.framing != .untilClose
+        _ = machine.receiveHead(status: head.response.status.code, isPersistent: isKept)
+        guard isKept else { return sendAgain(.close) }
+        current?.enter("idleRead", exchange.limits?.idleRead)
+        setLimitAlarm()
+    }
+
+    /// A part of the body of a challenge was received, which nobody reads.
+    func dropChallenge(_ count: Int) {
+        challengeBytes = (challengeBytes ?? 0) + count
+        if challengeBytes ?? 0 > ConnectTunnel.bodyLimitBytes { sendAgain(.close) }
+    }
+
+    /// The rest of a challenge was received, or is not wanted.
+    ///
+    /// - Parameter end: whether this connection can be used again.
+    func sendAgain(_ end: HTTP1Machine.End) {
+        challengeBytes = nil
+        guard let exchange = current?.exchange, let connection else { return }
+        stopUpload()
+        current = nil
+        readOn()
+        connection.countEnd()
+        exchange.leaveConnection()
+        if end != .reuse {
+            _ = machine.close()
+            pool.spent(connection)
+            close()
+        }
+        exchange.events?.beginAgain(after: exchange.challengeFailure)
+        if end == .reuse { begin(exchange, on: connection) } else { pool.send(exchange, isFresh: true) }
+    }
+}
+
+extension Exchange {
+    /// What the events say of the exchange that has ended so.
+    fileprivate var challengeFailure: TransportError {
+        failure(.proxy, phase: .response, message: "the proxy asks for credentials", delivery: .notSent)
+    }
+}
+#endif

@@ -1,0 +1,48 @@
+#if NIO
+internal import ErrandCore
+internal import Synchronization
+
+/// A proxy, and the challenges that it sent last.
+final class ProxyServer: Sendable, Hashable {
+    let settings: ProxySettings
+    /// Where connections to it go.
+    let address: Origin
+    /// Empty before the first one that was answered.
+    private let challenges = Mutex<[AuthenticationChallenge]>([])
+
+    /// - Throws: ``ErrandCore/ProxySettingsError``.
+    init(_ settings: ProxySettings) throws(ProxySettingsError) {
+        address = try settings.address()
+        self.settings = settings
+    }
+
+    var knownChallenges: [AuthenticationChallenge] { settings.authenticator == nil ? [] : challenges.withLock { $0 } }
+    func note(_ challenges: [AuthenticationChallenge]) { self.challenges.withLock { $0 = challenges } }
+
+    static func == (first: ProxyServer, second: ProxyServer) -> Bool { first === second || first.settings == second.settings }
+
+    func hash(into hasher: inout Hasher) {
+        hasher.combine(settings.host)
+        hasher.combine(settings.port)
+    }
+}
+
+/// The proxies of a transport, one value for equal settings: so what is known of a proxy is known once.
+final class ProxyTable: Sendable {
+    /// A closure that chooses by origin may name many.
+    private static let limit = 64
+    private let servers = Mutex(BoundedTable<ProxySettings, ProxyServer?>(limit: ProxyTable.limit))
+
+    /// - Throws: ``ErrandCore/ProxySettingsError``.
+    func server(_ settings: ProxySettings) throws(ProxySettingsError) -> ProxyServer {
+        if let known = servers.withLock({ $0.update(settings, default: nil) { $0 } }) { return known }
+        let made = try ProxyServer(settings)
+        return servers.withLock { servers in
+            servers.update(settings, default: nil) { server in
+                if server == nil { server = made }
+                return server ?? made
+            }
+        }
+    }
+}
+#endif

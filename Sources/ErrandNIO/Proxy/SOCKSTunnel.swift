@@ -1,0 +1,126 @@
+#if NIO
+internal import ErrandCore
+internal import NIOCore
+
+/// Asks a SOCKS 5 proxy for a connection ([RFC 1928](https://www.rfc-editor.org/rfc/rfc1928)), with a user and a password if there are some
+/// ([RFC 1929](https://www.rfc-editor.org/rfc/rfc1929)).
+///
+/// A host that is a name is sent as a name: the proxy resolves it.
+struct SOCKSTunnel: Tunnel {
+    private enum State {
+        case method
+        case authentication
+        case reply
+        case over
+    }
+
+    private let name: String
+    private let target: String
+    private let credentials: ProxySettings.Credentials?
+    private let host: String
+    private let port: Int
+    private var state = State.method
+
+    /// - Parameter proxy: its credentials have at most 255 bytes each: ``ErrandCore/ProxySettings/address()`` has checked them.
+    init(through proxy: ProxyServer, to origin: Origin) {
+        (name, credentials) = ("the proxy \(proxy.settings)", proxy.settings.credentials)
+        (host, port) = (origin.bareHost, origin.effectivePort)
+        target = "\(origin.host):\(origin.effectivePort)"
+    }
+
+    mutating func begin() -> ByteBuffer { ByteBuffer(bytes: credentials == nil ? [5, 1, 0] : [5, 2, 0, 2]) }
+
+    mutating func receive(_ bytes: inout ByteBuffer) -> TunnelStep {
+        switch state {
+        case .method:
+            guard let version = bytes.getInteger(at: bytes.readerIndex, as: UInt8.self) else { return .wait }
+            guard version == 5 else { return refuse("did not speak SOCKS 5") }
+            guard bytes.readableBytes >= 2, let method = bytes.readBytes(length: 2)?.last else { return .wait }
+            return choose(method)
+        case .authentication:
+            guard bytes.readableBytes >= 2, let reply = bytes.readBytes(length: 2) else { return .wait }
+            guard reply == [1, 0] else { return refuse("refused the user and the password") }
+            return request()
+        case .reply: return reply(&bytes)
+        case .over: return .wait
+        }
+    }
+
+    private mutating func choose(_ method: UInt8) -> TunnelStep {
+        switch (method, credentials) {
+        case (0, _): return request()
+        case (2, let credentials?):
+            state = .authentication
+            let (user, password) = (credentials.user.utf8, credentials.password.utf8)
+            var buffer = ByteBuffer(bytes: [1, UInt8(truncatingIfNeeded: user.count)])
+            buffer.writeBytes(user)
+            buffer.writeInteger(UInt8(truncatingIfNeeded: password.count))
+            buffer.writeBytes(password)
+            return .write(buffer)
+        case (0xFF, nil): return refuse("requires a user and a password, or another way to authenticate")
+        case (0xFF, _): return refuse("accepts no user and password")
+        default: return refuse("chose a way to authenticate that was not offered (\(method))")
+        }
+    }
+
+    private mutating func request() -> TunnelStep {
+        state = .reply
+        var buffer = ByteBuffer(bytes: [5, 1, 0])
+        if let address = try? IPAddress(host) {
+            buffer.writeInteger(UInt8(address.isIPv4 ? 1 : 4))
+            buffer.writeBytes(address.octets)
+        } else {
+            // A host has at most 253 octets, and perhaps a dot at the end.
+            buffer.writeInteger(UInt8(3))
+            buffer.writeInteger(UInt8(truncatingIfNeeded: host.utf8.count))
+            buffer.writeString(host)
+        }
+        buffer.writeInteger(UInt16(truncatingIfNeeded: port))
+        return .write(buffer)
+    }
+
+    private mutating func reply(_ bytes: inout ByteBuffer) -> TunnelStep {
+        let view = Array(bytes.readableBytesView.prefix(5))
+        if let version = view.first, version != 5 { return refuse("did not speak SOCKS 5") }
+        guard view.count >= 2 else { return .wait }
+        guard view[1] == 0 else { return refuse("did not connect to \(target): \(Self.reason(view[1]))") }
+        guard view.count == 5 else { return .wait }
+        // The address that the proxy connects from, which nobody needs.
+        let addressBytes: Int
+        switch view[3] {
+        case 1: addressBytes = 4
+        case 3: addressBytes = 1 + Int(view[4])
+        case 4: addressBytes = 16
+        default: return refuse("did not speak SOCKS 5")
+        }
+        guard bytes.readableBytes >= 4 + addressBytes + 2 else { return .wait }
+        bytes.moveReaderIndex(forwardBy: 4 + addressBytes + 2)
+        state = .over
+        return .open
+    }
+
+    /// RFC 1928, section 6
+    static func reason(_ code: UInt8) -> String {
+        let text =
+            switch code {
+            case 1: "general failure"
+            case 2: "not allowed by its rules"
+            case 3: "network unreachable"
+            case 4: "host unreachable"
+            case 5: "connection refused"
+            case 6: "TTL expired"
+            case 7: "command not supported"
+            case 8: "kind of address not supported"
+            default: "unknown reason"
+            }
+        return "\(text) (SOCKS reply \(code))"
+    }
+
+    private mutating func refuse(_ what: String) -> TunnelStep {
+        state = .over
+        return .refuse(ProxyFailure("\(name) \(what)"))
+    }
+
+    mutating func end() -> TunnelStep { refuse("closed the connection before the tunnel to \(target) was open") }
+}
+#endif

@@ -1,0 +1,168 @@
+#if NIO
+internal import ErrandCore
+internal import NIOCore
+internal import NIOTLS
+
+/// Opens a tunnel through a proxy, before TLS and the handler of HTTP see the channel: to them, the channel becomes active when the tunnel is
+/// open. Then it leaves the pipeline.
+final class TunnelHandler: ChannelInboundHandler, RemovableChannelHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private enum State {
+        /// The channel is not active, or the TLS handshake with the proxy is in progress.
+        case waiting
+        case talking
+        /// The tunnel is open; TLS is added.
+        case open
+        case failed
+    }
+
+    private var tunnel: any Tunnel
+    private let route: Route
+    private let tls: TLSIdentity
+    private let attempt: ConnectAttempt
+    private var state = State.waiting
+    private var received = ByteBuffer()
+
+    init(_ tunnel: any Tunnel, on route: Route, _ tls: TLSIdentity, _ attempt: ConnectAttempt) {
+        (self.tunnel, self.route, self.tls, self.attempt) = (tunnel, route, tls, attempt)
+    }
+
+    // MARK: - The channel
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        // The handlers after this one ask for nothing before the tunnel is open.
+        if context.channel.isActive { channelActive(context: context) }
+    }
+
+    func channelActive(context: ChannelHandlerContext) {
+        if route.peer.scheme != "https" { begin(context) }
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        guard case .waiting = state, case .handshakeCompleted? = event as? TLSUserEvent else {
+            return context.fireUserInboundEventTriggered(event)
+        }
+        begin(context)
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        var bytes = unwrapInboundIn(data)
+        // What was read must not grow with what was not.
+        received.discardReadBytes()
+        received.writeBuffer(&bytes)
+        switch state {
+        case .talking: goOn(context)
+        case .open: failEarlyBytes(context)
+        case .waiting, .failed: break
+        }
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        switch state {
+        case .waiting, .talking: context.read()
+        case .open, .failed: break
+        }
+        context.fireChannelReadComplete()
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        switch state {
+        case .waiting: fail(ProxyFailure("\(shown) closed the connection"), context)
+        case .talking: perform(tunnel.end(), context)
+        case .open, .failed: break
+        }
+        context.fireChannelInactive()
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        switch state {
+        case .waiting, .talking:
+            let isOfTLS = FailureText.isOfTLS(error)
+            fail(
+                ProxyFailure(
+                    "\(shown): \(FailureText.of(error))", isOfTLS ? .tls : .cannotConnect,
+                    underlying: (error as? HandshakeFailure)?.underlying ?? error), context)
+        case .open: context.fireErrorCaught(error)
+        case .failed: break
+        }
+    }
+
+    private var shown: String { route.proxy.map { "the proxy \($0.settings)" } ?? "the proxy" }
+
+    // MARK: - The tunnel
+
+    private func begin(_ context: ChannelHandlerContext) {
+        guard case .waiting = state else { return }
+        state = .talking
+        attempt.enterTunnel(through: shown)
+        // An authenticator may cancel the attempt from within, which closes the channel.
+        var tunnel = self.tunnel
+        do {
+            let first = try tunnel.begin()
+            self.tunnel = tunnel
+            guard case .talking = state else { return }
+            write(first, context)
+        } catch {
+            return fail(ProxyFailure("\(shown): \(FailureText.of(error))", underlying: error), context)
+        }
+        context.read()
+    }
+
+    private func write(_ buffer: ByteBuffer, _ context: ChannelHandlerContext) {
+        // A failed write closes the channel.
+        context.writeAndFlush(wrapOutboundOut(buffer), promise: nil)
+    }
+
+    private func goOn(_ context: ChannelHandlerContext) {
+        while case .talking = state {
+            var (tunnel, received) = (self.tunnel, self.received)
+            let step = tunnel.receive(&received)
+            guard case .talking = state else { return }
+            (self.tunnel, self.received) = (tunnel, received)
+            if case .wait = step { return }
+            perform(step, context)
+        }
+    }
+
+    private func perform(_ step: TunnelStep, _ context: ChannelHandlerContext) {
+        switch step {
+        case .wait: break
+        case .write(let buffer): write(buffer, context)
+        case .open: open(context)
+        case .connectAgain(let dialog): fail(TunnelChallenged(dialog: dialog), context)
+        case .refuse(let failure): fail(failure, context)
+        }
+    }
+
+    /// The server of the origin speaks second, in HTTP and in TLS.
+    private func failEarlyBytes(_ context: ChannelHandlerContext) {
+        fail(ProxyFailure("\(shown) sent bytes before the tunnel to \(route.target) was used"), context)
+    }
+
+    private func open(_ context: ChannelHandlerContext) {
+        guard received.readableBytes == 0 else { return failEarlyBytes(context) }
+        state = .open
+        let isSecure = route.isSecure
+        attempt.leaveTunnel(isSecure ? .tls : nil)
+        guard isSecure else {
+            context.fireChannelActive()
+            context.pipeline.syncOperations.removeHandler(context: context, promise: nil)
+            return
+        }
+        tls.prepareTunnel(context.channel, for: route).assumeIsolated().whenComplete { result in
+            guard case .open = self.state else { return }
+            if case .failure(let error) = result { context.fireErrorCaught(error) }
+            context.pipeline.syncOperations.removeHandler(context: context, promise: nil)
+        }
+    }
+
+    private func fail(_ error: any Error, _ context: ChannelHandlerContext) {
+        if case .failed = state { return }
+        state = .failed
+        context.fireErrorCaught(error)
+        context.close(promise: nil)
+    }
+}
+#endif

@@ -1,0 +1,225 @@
+#if NIO
+@testable import ErrandNIO
+import ErrandCore
+import Testing
+
+@Suite(.timeLimit(.minutes(5))) struct HTTP2MachineTests {
+    /// A machine whose exchanges have sent their heads.
+    private func begun(_ bodies: OutgoingBody.Kind...) throws -> HTTP2Machine {
+        var machine = HTTP2Machine()
+        for body in bodies {
+            let number = try require(machine.begin())
+            machine.writeHead(number, body)
+        }
+        return machine
+    }
+
+    private func error(_ body: () throws(HTTP2ResponseError) -> Void) -> HTTP2ResponseError? {
+        do {
+            try body()
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    // MARK: - Streams
+
+    @Test func streamsHaveOddIdentifiersAndEndOnTheirOwn() throws {
+        var machine = try begun(.none, .none, .none)
+        #expect(machine.streams.keys.sorted() == [1, 3, 5])
+        expect(!machine.receiveHead(3, status: 200, length: nil))
+        #expect(try machine.receiveEnd(3) == .complete(resets: false))
+        #expect(machine.streams.keys.sorted() == [1, 5])
+        expect(machine.begin() == 7)
+        #expect(machine.exchangesStarted == 4)
+    }
+
+    @Test func noMoreStreamsBeginThanTheServerAllows() throws {
+        var machine = try begun(.none, .none)
+        expect(machine.receiveStreamLimit(2) == 2)
+        #expect(!machine.canBegin)
+        expect(machine.begin() == nil)
+        _ = machine.end(1)
+        expect(machine.begin() == 5)
+        expect(machine.receiveStreamLimit(2) == nil)
+        expect(machine.receiveStreamLimit(0) == 0)
+        expect(machine.begin() == nil)
+        expect(machine.receiveStreamLimit(.max) == HTTP2Limits.mostStreams)
+        #expect(machine.canBegin)
+    }
+
+    @Test func theConnectionDrainsWhenItsIdentifiersAreUsedUp() {
+        var machine = HTTP2Machine(firstStream: .max - 2)
+        expect(machine.begin() == .max - 2)
+        #expect(machine.canBegin)
+        expect(machine.begin() == .max)
+        #expect(machine.isDraining)
+        expect(machine.begin() == nil)
+    }
+
+    // MARK: - The upload
+
+    @Test(arguments: [(199, false), (200, false), (299, false), (300, true), (413, true), (500, true)])
+    func aRefusalStopsTheUpload(status: Int, stops: Bool) throws {
+        var machine = try begun(.present)
+        expect(machine.receiveHead(1, status: status, length: nil) == stops)
+        #expect(machine.isUploading(1) == !stops)
+        #expect(try machine.receiveEnd(1) == (stops ? .complete(resets: true) : .uploadGoesOn))
+        guard !stops else { return }
+        expect(machine.finishUpload(1))
+        #expect(machine.streams.isEmpty)
+    }
+
+    @Test func aBodyThatTheServerDoesNotAskForIsNotSent() throws {
+        var machine = try begun(.afterContinue)
+        expect(machine.receiveHead(1, status: 200, length: nil))
+        expect(!machine.continueUpload(1))
+        #expect(try machine.receiveEnd(1) == .complete(resets: true))
+    }
+
+    /// `NIOHTTP2Handler` drops DATA of a stream whose HEADERS it holds back.
+    @Test func theBodyWaitsUntilTheHeadHasLeft() throws {
+        var machine = try begun(.present, .present)
+        expect(!machine.open(1))
+        expect(machine.startUpload(1))
+        expect(!machine.startUpload(3))
+        expect(machine.open(3))
+        expect(!machine.open(3))
+        expect(machine.startUpload(3))
+        expect(!machine.open(99))
+    }
+
+    @Test func theBodyFollowsContinue() throws {
+        var machine = try begun(.afterContinue)
+        try machine.receiveInterim(1, status: 100, ends: false)
+        expect(machine.continueUpload(1))
+        expect(!machine.continueUpload(1))
+        expect(!machine.finishUpload(1))
+        expect(!machine.receiveHead(1, status: 200, length: nil))
+        #expect(try machine.receiveEnd(1) == .complete(resets: false))
+    }
+
+    // MARK: - Malformed responses
+
+    @Test func interimResponsesAreChecked() throws {
+        var machine = try begun(.none)
+        let switching = error { () throws(HTTP2ResponseError) in try machine.receiveInterim(1, status: 101, ends: false) }
+        #expect(switching == .switchingProtocols)
+        let ending = error { () throws(HTTP2ResponseError) in try machine.receiveInterim(1, status: 103, ends: true) }
+        #expect(ending == .interimEnds(103))
+        for _ in 0..<32 { try machine.receiveInterim(1, status: 103, ends: false) }
+        let last = error { () throws(HTTP2ResponseError) in try machine.receiveInterim(1, status: 103, ends: false) }
+        #expect(last == .tooManyInterimResponses(limit: 32))
+    }
+
+    @Test func theBodyHasTheDeclaredLength() throws {
+        var machine = try begun(.none, .none, .none, .none)
+        _ = machine.receiveHead(1, status: 200, length: 5)
+        try machine.receiveData(1, 3)
+        let short = error { () throws(HTTP2ResponseError) in _ = try machine.receiveEnd(1) }
+        #expect(short == .bodyTooShort(missingBytes: 2))
+        _ = machine.receiveHead(3, status: 200, length: 5)
+        let long = error { () throws(HTTP2ResponseError) in try machine.receiveData(3, 6) }
+        #expect(long == .bodyTooLong)
+        let early = error { () throws(HTTP2ResponseError) in try machine.receiveData(5, 1) }
+        #expect(early == .dataBeforeHead)
+        let ended = error { () throws(HTTP2ResponseError) in _ = try machine.receiveEnd(5) }
+        #expect(ended == .dataBeforeHead)
+        _ = machine.receiveHead(7, status: 200, length: 5)
+        try machine.receiveData(7, 5)
+        #expect(try machine.receiveEnd(7) == .complete(resets: false))
+    }
+
+    @Test func aConnectionSurvivesAHundredMalformedResponses() {
+        var machine = HTTP2Machine()
+        for _ in 0..<100 { expect(!machine.countMalformedResponse()) }
+        expect(machine.countMalformedResponse())
+    }
+
+    // MARK: - Windows
+
+    @Test func aWindowGrowsWhenHalfOfItIsUsedAndTheReaderWantsMore() throws {
+        var machine = try begun(.none)
+        let all = HTTP2Limits.streamWindowBytes
+        machine.receiveWindow(1, bytes: all / 2 + 1)
+        expect(machine.windowUpdate(1) == nil)
+        machine.receiveWindow(1, bytes: all / 2)
+        machine.holdBack(1, true)
+        expect(machine.windowUpdate(1) == nil)
+        machine.holdBack(1, false)
+        expect(machine.windowUpdate(1) == all / 2)
+        expect(machine.windowUpdate(1) == nil)
+    }
+
+    @Test func theWindowOfTheConnectionDoesNotWaitForReaders() throws {
+        var machine = try begun(.none)
+        expect(machine.connectionWindowUpdate() == HTTP2Limits.connectionWindowBytes - 65_535)
+        machine.holdBack(1, true)
+        machine.receiveWindow(0, bytes: 1000)
+        expect(machine.connectionWindowUpdate() == HTTP2Limits.connectionWindowBytes - 1000)
+        expect(machine.connectionWindowUpdate() == nil)
+    }
+
+    // MARK: - The server's wishes
+
+    @Test func goAwayReturnsTheStreamsThatWereNotProcessed() throws {
+        var machine = try begun(.none, .none, .none)
+        expect(machine.receiveGoAway(last: 1, .noError) == [3, 5])
+        expect(machine.begin() == nil)
+        #expect(machine.goAwayCode == .noError)
+        var graceful = try begun(.none)
+        expect(graceful.receiveGoAway(last: .max, .noError) == [])
+        expect(graceful.begin() == nil)
+    }
+
+    @Test(arguments: [
+        (HTTP2Code.refusedStream, HTTP2Machine.Reset.unprocessed, HTTP2Machine.Reset.failed),
+        (.noError, .failed, .failed), (.cancel, .failed, .failed), (HTTP2Code(number: 2), .failed, .failed),
+    ])
+    func aResetIsUnprocessedOnlyBeforeTheHead(code: HTTP2Code, before: HTTP2Machine.Reset, after: HTTP2Machine.Reset) throws {
+        var machine = try begun(.present)
+        #expect(machine.reset(of: 1, code) == before)
+        _ = machine.receiveHead(1, status: 200, length: nil)
+        #expect(machine.reset(of: 1, code) == after)
+        #expect(try machine.receiveEnd(1) == .uploadGoesOn)
+        #expect(machine.reset(of: 1, code) == .complete)
+        #expect(machine.reset(of: 99, code) == nil)
+    }
+
+    // MARK: - The end
+
+    @Test func onlyAStreamThatTheServerKnowsIsReset() throws {
+        var machine = HTTP2Machine()
+        let unsent = try require(machine.begin())
+        expect(!machine.end(unsent))
+        let sent = try require(machine.begin())
+        machine.writeHead(sent, .none)
+        expect(machine.end(sent))
+        expect(!machine.end(sent))
+    }
+
+    @Test func anExchangeMayBeStaleUntilSomethingIsReceived() throws {
+        var machine = try begun(.none)
+        #expect(machine.position(of: 1) == ExchangePosition(phase: .response, delivery: .unknown, mayBeStale: false))
+        machine.countFrame()
+        _ = machine.end(1)
+        let number = try require(machine.begin())
+        #expect(machine.position(of: number) == ExchangePosition(phase: .send, delivery: .notSent, mayBeStale: true))
+        machine.writeHead(number, .present)
+        #expect(machine.position(of: number) == ExchangePosition(phase: .send, delivery: .unknown, mayBeStale: true))
+        #expect(machine.isSilent(since: number))
+        machine.countFrame()
+        #expect(machine.position(of: number) == ExchangePosition(phase: .send, delivery: .unknown, mayBeStale: false))
+        #expect(!machine.isSilent(since: number))
+        _ = machine.receiveHead(number, status: 200, length: nil)
+        #expect(machine.position(of: number) == ExchangePosition(phase: .body, delivery: .sent, mayBeStale: false))
+    }
+
+    @Test(arguments: [
+        (UInt32(0), "NO_ERROR"), (1, "PROTOCOL_ERROR"), (7, "REFUSED_STREAM"), (11, "ENHANCE_YOUR_CALM"), (13, "HTTP_1_1_REQUIRED"),
+        (14, "0xe"), (.max, "0xffffffff"),
+    ])
+    func codesHaveTheirNames(number: UInt32, name: String) { #expect(HTTP2Code(number: number).description == name) }
+}
+#endif
