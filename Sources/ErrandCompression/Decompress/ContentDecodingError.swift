@@ -28,6 +28,7 @@ public struct ContentDecodingError: RequestFailure {
     /// What is wrong.
     public let reason: Reason
     public var request: Request?
+    /// The head of the response, as the server sent it.
     public let response: HTTPResponse?
     public var attempts: [AttemptRecord] = []
     public var retryStop: RetryStop?
