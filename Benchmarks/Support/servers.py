@@ -39,6 +39,9 @@ http {{
     server {{
         listen 127.0.0.1:{port};
     }}
+    server {{
+        listen 127.0.0.1:{http2_port} http2;
+    }}
     {secure}
 }}
 """
@@ -98,7 +101,7 @@ def end(process):
 class Nginx:
     """`with Nginx() as server: …`. /small.json, /large.bin (64 MiB) and /huge.bin (4 GiB, which takes no room) are there.
 
-    `base` is its URL, and `secure` the one with TLS (None without openssl), whose authority is in the file `authority`.
+    `base` is its URL, `http2` the one with HTTP/2 and without TLS, and `secure` the one with TLS (None without openssl), whose authority is in the file `authority`.
     """
 
     def __enter__(self):
@@ -126,7 +129,8 @@ class Nginx:
                 large.write(block)
         with open(self.file("huge.bin"), "wb") as huge:
             huge.truncate(HUGE_BYTES)
-        port, secure_port = free_port(), free_port()
+        port, http2_port, secure_port = free_port(), free_port(), free_port()
+        self.http2 = f"http://127.0.0.1:{http2_port}"
         self.base, self.secure, self.authority = f"http://127.0.0.1:{port}", None, None
         secure = ""
         if shutil.which("openssl"):
@@ -135,7 +139,7 @@ class Nginx:
             self.secure, self.authority = f"https://localhost:{secure_port}", self.folder / "authority.pem"
             secure = SECURE.format(folder=self.folder, port=secure_port)
         configuration = self.folder / "nginx.conf"
-        configuration.write_text(CONFIGURATION.format(folder=self.folder, port=port, secure=secure))
+        configuration.write_text(CONFIGURATION.format(folder=self.folder, port=port, http2_port=http2_port, secure=secure))
         with open(self.folder / "output.log", "wb") as output:
             self.process = subprocess.Popen([program(), "-p", str(self.folder), "-c", str(configuration)], stdout=output, stderr=output)
         for _ in range(200):
