@@ -67,11 +67,12 @@ extension NIOTransportTests {
                     $0.tls.trustsAnyCertificateForTesting = .loopback
                 } _: { transport in
                     let url = server.url()
-                    let first = Task { try await transport.send(Request(.get, url: url).within(.milliseconds(400))) }
+                    let first = Task { try await transport.send(Request(.get, url: url).within(.seconds(1))) }
                     try await poll("the first attempt", value: { transport.waitingExchanges.count }) { $0 == 1 }
-                    let failure = try await transportError { try await transport.send(Request(.get, url: url).within(.milliseconds(200))) }
+                    let failure = try await transportError { try await transport.send(Request(.get, url: url).within(.milliseconds(300))) }
                     #expect(failure.code == .timedOut && failure.delivery == .notSent)
-                    #expect(failure.message.contains("TLS handshake"), "\(failure)")
+                    // On a slow machine, the certificates are still read.
+                    #expect(failure.message.contains("TLS handshake") || failure.message.contains(", while the "), "\(failure)")
                     let result = await first.result
                     #expect((try? result.get()) == nil)
                 }
