@@ -43,6 +43,7 @@ struct ResponseOutput {
             return 0
         }
         let count = try await writeBody()
+        try writeTrailers(isShown: isHeadShown)
         let isFile = file != nil && file != "-"
         if Terminal.errorIsTerminal, shown.showsMessages, !isHeadShown, !shown.verbose,
             StatusLine.isRedirect(response) || (isFile ? isError : count == 0)
@@ -50,6 +51,27 @@ struct ResponseOutput {
             Terminal.say(StatusLine.text(for: response))
         }
         return count
+    }
+
+    /// Where the head is, after the body, as curl does. The trailer section has no end of its own there.
+    private func writeTrailers(isShown: Bool) throws {
+        guard let trailers = response.body.trailers, !trailers.isEmpty else { return }
+        if isShown { try Terminal.write(Data(text(of: trailers, isColored: isColored).utf8)) }
+        if shown.verbose {
+            let fields = response.request.options.sensitivity.shown(trailers)
+            Terminal.say(fields.map { "< \($0): \($1.shownSafely(limit: 4000))" }.joined(separator: "\n"))
+        }
+        guard let path = shown.dumpHeader else { return }
+        let data = Data(text(of: trailers, isColored: false).utf8)
+        if path == "-" { return try Terminal.write(data) }
+        do {
+            let file = try FileHandle(forWritingTo: URL(fileURLWithPath: path))
+            defer { try? file.close() }
+            try file.seekToEnd()
+            try file.write(contentsOf: data)
+        } catch {
+            throw WriteError(path: path, error)
+        }
     }
 
     private var isColored: Bool { shown.color.isColored(isTerminal: Terminal.outputIsTerminal) }
@@ -96,13 +118,19 @@ struct ResponseOutput {
             || ["application/zip", "application/gzip", "application/pdf"].contains { contentType.hasPrefix($0) }
     }
 
+    private func colored(_ text: String, _ color: Int, _ isColored: Bool) -> String {
+        isColored ? "\u{1b}[\(color)m\(text)\u{1b}[0m" : text
+    }
+
+    private func text(of fields: HTTPFields, isColored: Bool) -> String {
+        fields.map { "\(colored($0.name.rawName, 94, isColored)): \($0.value)\r\n" }.joined()
+    }
+
     private func headText(isColored: Bool) -> Data {
-        func colored(_ text: String, _ color: Int) -> String { isColored ? "\u{1b}[\(color)m\(text)\u{1b}[0m" : text }
         let status = "\(response.status.code) \(response.status.reasonPhrase)"
         let color = response.status.code >= 400 ? 91 : 92
-        var text = "HTTP/\(response.metadata.httpVersion ?? "1.1") \(colored(status, color))\r\n"
-        for field in response.headers { text += "\(colored(field.name.rawName, 94)): \(field.value)\r\n" }
-        return Data((text + "\r\n").utf8)
+        let line = "HTTP/\(response.metadata.httpVersion ?? "1.1") \(colored(status, color, isColored))\r\n"
+        return Data((line + text(of: response.headers, isColored: isColored) + "\r\n").utf8)
     }
 
     /// Into a file that appears when the body is complete. What is no file, such as /dev/null, is written to directly.
