@@ -24,9 +24,10 @@ extension RequestArguments {
         add("--max-time", connection.maxTime?.shortText)
         add("--connect-timeout", connection.connectTimeout?.shortText)
         if let text = connection.proxy {
-            add("--proxy", try text.isEmpty ? "" : Self.curlText(Self.proxy(text)))
+            let proxy = text.isEmpty ? nil : try Self.proxy(text)
+            add("--proxy", proxy.map(Self.curlText) ?? "")
             // Curl trusts other authorities for a proxy.
-            if try !text.isEmpty, Self.proxy(text).kind == .https { add("--proxy-cacert", connection.cacert.map(Self.curlPath)) }
+            if proxy?.kind == .https { add("--proxy-cacert", connection.cacert.map(Self.curlPath)) }
         }
         add("--noproxy", connection.noProxy)
         if connection.proxyUser != nil { add("--proxy-user", "REDACTED:REDACTED") }

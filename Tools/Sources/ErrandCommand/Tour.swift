@@ -52,6 +52,7 @@ enum Tour {
             try await control("http://127.0.0.1:\(port)/v1")
             try await serve("http://127.0.0.1:\(port)/v1/notes")
         }
+        try await TourOfConnections.walk()
         try await rehearse()
         print("\nThe tour is over: every step did what it should.")
     }
