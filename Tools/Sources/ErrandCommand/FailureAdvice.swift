@@ -35,7 +35,7 @@ struct FailureAdvice {
             } else {
                 nil
             }
-        case .proxy: "Are the address and the credentials in --proxy right?"
+        case .proxy: "Are the address and the credentials of the proxy right (--proxy, --proxy-user, or the environment)?"
         default: nil
         }
     }

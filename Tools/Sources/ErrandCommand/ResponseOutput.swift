@@ -42,8 +42,8 @@ struct ResponseOutput {
             if shown.showsMessages { Terminal.say("errand: \(response.request): \(StatusLine.text(for: response))") }
             return 0
         }
-        let count = try await writeBody()
-        try writeTrailers(isShown: isHeadShown)
+        let (count, trailers) = try await writeBody()
+        if let trailers, !trailers.isEmpty { try writeTrailers(trailers, isShown: isHeadShown) }
         let isFile = file != nil && file != "-"
         if Terminal.errorIsTerminal, shown.showsMessages, !isHeadShown, !shown.verbose,
             StatusLine.isRedirect(response) || (isFile ? isError : count == 0)
@@ -54,8 +54,7 @@ struct ResponseOutput {
     }
 
     /// Where the head is, after the body, as curl does. The trailer section has no end of its own there.
-    private func writeTrailers(isShown: Bool) throws {
-        guard let trailers = response.body.trailers, !trailers.isEmpty else { return }
+    private func writeTrailers(_ trailers: HTTPFields, isShown: Bool) throws {
         if isShown { try Terminal.write(Data(text(of: trailers, isColored: isColored).utf8)) }
         if shown.verbose {
             let fields = response.request.options.sensitivity.shown(trailers)
@@ -76,12 +75,13 @@ struct ResponseOutput {
 
     private var isColored: Bool { shown.color.isColored(isTerminal: Terminal.outputIsTerminal) }
 
-    private func writeBody() async throws -> Int {
+    /// Returns how many bytes the body had, and its trailer fields.
+    private func writeBody() async throws -> (Int, HTTPFields?) {
         if let file, file != "-" { return try await writeToFile(file) }
         let isJSON = response.headers[.contentType].flatMap { MediaType($0) }?.isJSON == true
         let refusesBinary = Terminal.outputIsTerminal && file == nil
         if refusesBinary, Self.isBinary(response.headers[.contentType]), response.body.expectedLength != 0 {
-            return try await writeBinary()
+            return (try await writeBinary(), nil)
         }
         var count = 0
         // JSON is held back until it is complete.
@@ -101,7 +101,7 @@ struct ResponseOutput {
             }
         }
         if isHeld, !held.isEmpty { try Terminal.write(Data(JSONColoring.text(of: held, isColored: isColored).utf8)) }
-        return count
+        return (count, response.body.trailers)
     }
 
     /// - Throws: ``BinaryBody``, unless there is no body.
@@ -134,13 +134,14 @@ struct ResponseOutput {
     }
 
     /// Into a file that appears when the body is complete. What is no file, such as /dev/null, is written to directly.
-    private func writeToFile(_ path: String) async throws -> Int {
+    private func writeToFile(_ path: String) async throws -> (Int, HTTPFields?) {
         let progress = ProgressBar(isShown: Terminal.errorIsTerminal && !Terminal.isDumb && !shown.silent)
         defer { progress.end() }
         let body = response.body.reportingProgress { progress.show($0) }
         var status = stat()
         guard stat(path, &status) == 0, ![S_IFREG, S_IFDIR].contains(status.st_mode & S_IFMT) else {
-            return Int(try await body.write(toFile: path, options: FileWriteOptions(permissions: Self.permissions)))
+            let count = Int(try await body.write(toFile: path, options: FileWriteOptions(permissions: Self.permissions)))
+            return (count, body.trailers)
         }
         let descriptor = open(path, O_WRONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw FileWriteError(path: path, operation: "write", code: errno) }
@@ -150,7 +151,7 @@ struct ResponseOutput {
             try Terminal.write(chunk, to: descriptor, named: path)
             count += chunk.count
         }
-        return count
+        return (count, body.trailers)
     }
 
     /// Those of a new file, without what the process's umask takes away.

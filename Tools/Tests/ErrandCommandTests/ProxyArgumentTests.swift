@@ -1,5 +1,6 @@
 import ArgumentParser
 import Errand
+import Foundation
 import Testing
 
 @testable import ErrandCommand
@@ -66,5 +67,37 @@ struct ProxyArgumentTests {
         let arguments = try RequestArguments.parse(words + ["a.example"])
         let error = #expect(throws: ValidationError.self) { try arguments.proxyPolicy(environment: environment) }
         #expect(error?.message.contains(expected) == true, "\(error?.message ?? "")")
+    }
+}
+
+/// What a server sends after the body.
+@Suite(.timeLimit(.minutes(1))) struct TrailerTests {
+    private static let response = """
+        HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n4\r\nfine\r\n0\r\nX-Sum: 7\r\n\r\n
+        """
+
+    @Test func trailersFollowTheBodyWhereTheHeadIsShown() async throws {
+        try await withRawServer(response: Self.response) { (server: RawServer) async throws in
+            let included = try await CommandProcess.run("get", "-i", server.url)
+            #expect(included.text.hasSuffix("\r\n\r\nfineX-Sum: 7\r\n"), "\(included.text)")
+            let dumped = try await CommandProcess.run("get", "-D", "-", "-o", "/dev/null", server.url)
+            #expect(dumped.text.hasSuffix("\r\n\r\nX-Sum: 7\r\n"), "\(dumped.text)")
+            let shown = try await CommandProcess.run("get", "-v", server.url)
+            #expect(shown.text == "fine" && shown.errors.hasSuffix("<\n< X-Sum: 7\n"), "\(shown.errors)")
+            #expect(try await CommandProcess.run("get", server.url).text == "fine")
+        }
+    }
+
+    @Test func trailersAreInTheFilesOfTheHead() async throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("errand-trailers-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        try await withRawServer(response: Self.response) { (server: RawServer) async throws in
+            let outcome = try await CommandProcess.run("get", "-D", "head", "-o", "body", server.url, in: folder)
+            #expect(outcome.status == 0, "\(outcome.errors)")
+        }
+        let head = try String(contentsOf: folder.appendingPathComponent("head"), encoding: .utf8)
+        let body = try String(contentsOf: folder.appendingPathComponent("body"), encoding: .utf8)
+        #expect(head.hasSuffix("\r\n\r\nX-Sum: 7\r\n") && body == "fine")
     }
 }
