@@ -2,17 +2,24 @@
 """Runs the command against a stand of real servers, one row a check, and prints a Markdown table.
 
     scripts/setup --checks
-    stand.py --bin .build/checks-venv/bin SERVER... -- Tools/checks.py PATH-OF-ERRAND [--write Tools/CHECKS.md]
+    stand.py --bin .build/checks-venv/bin httpbin nginx apache squid socks nghttpd caddy haproxy tus moto oidc hypercorn badtls \\
+        multipart mitm -- Tools/checks.py PATH-OF-ERRAND [--write Tools/CHECKS.md]
 
 The stand puts the servers' addresses into the environment (HTTPBIN, NGINX, …) and names of certificates' files beside $CA. A
 server that is not up leaves its rows out. A row without arguments is not possible yet, with the reason. Ends with status 1 when a
 possible check fails.
+
+The rows `h2-rules-…` need no server of the stand but its certificate: Tools/h2rules.py is a server that breaks the rules of HTTP/2,
+another one each time. `errand get --http2 --cacert FILE URL` must end within 3 s, and tell the server the right code.
 """
 import os
 import re
 import subprocess
 import sys
 import tempfile
+import time
+
+import h2rules
 
 LATER = "later: "
 
@@ -29,6 +36,7 @@ def rows(scratch):
         return env.get(name, "") + path
 
     code = ["-o", "/dev/null", "-w", "%{http_version} %{http_code}"]
+    prior = ["--http2-prior-knowledge"]
     client = ["--cert", f"{certs}/client.pem", "--key", f"{certs}/client.key"]
     bad_client = ["--cert", f"{certs}/badclient.pem", "--key", f"{certs}/badclient.key"]
     b = "HTTPBIN"
@@ -74,13 +82,14 @@ def rows(scratch):
     yield "unix-socket", n, code + ["--unix-socket", env.get("NGINX_SOCK", ""), "http://nowhere.invalid/a.txt"], r"1\.1 200"
     yield "pause-in-body", n, [at(n, "/sleep")], "end"
     yield "slow-body", n, ["--max-time", "1", "-o", "/dev/null", at(n, "/slow/1m.bin")], "status 6 .*timed out while reading the body"
-    yield "one-per-connection", n, None, "%{num_connects} is not shown; the command sends one request"
+    yield "one-per-connection", n, ["-L", "-o", "/dev/null", "-w", "connects %{num_connects}", at("NGINX_ONCE", "/a.txt")], "connects 1"
     a = "APACHE"
     yield "digest-qop", a, None, LATER + "digest authentication"
     yield "digest-wrong", a, None, LATER + "digest authentication"
     yield "apache-basic", a, code + ["-u", "joe:pw", at(a, "/basic")], "200"
     yield "apache-h2", "APACHE_TLS", code + [at("APACHE_TLS", "/index.html")], r"\b2 200"
-    yield "h2c-upgrade", a, None, "HTTP/2 without TLS is not offered by this transport"
+    # RFC 9113, section 3.1, withdrew the upgrade from HTTP/1.1: this is prior knowledge.
+    yield "apache-h2c-prior-knowledge", a, prior + code + [at(a, "/index.html")], r"\b2 200"
     yield "dav-put", a, code + ["-T", "/etc/hostname", at(a, "/dav/x")], "20[14]"
     yield "dav-propfind", a, code + ["-X", "PROPFIND", "-H", "Depth: 1", at(a, "/dav/")], "207"
     yield "dav-mkcol", a, code + ["-X", "MKCOL", at(a, "/dav/d")], "201"
@@ -88,20 +97,39 @@ def rows(scratch):
     s = "SQUID"
     yield "proxy-http", s, ["-x", at(s), at(b, "/get?a=1")], r'"a": "1"'
     yield "proxy-connect", s, code + ["-x", at(s), at("NGINX_TLS", "/a.txt")], "200"
-    yield "https-proxy", s, None, LATER + "proxies over TLS"
+    tls_page = at("NGINX_TLS", "/a.txt")
+    used = ["-o", "/dev/null", "-w", "%{http_version} %{http_code} proxy %{proxy_used}"]
+    yield "https-proxy", s, used + ["-x", at("SQUID_TLS"), "--http1.1", tls_page], r"1\.1 200 proxy 1"
+    yield "https-proxy-http", s, ["-x", at("SQUID_TLS"), at(b, "/get?a=1")], r'"a": "1"'
+    yield "https-proxy-h2", s, used + ["-x", at("SQUID_TLS"), tls_page], r"\b2 200 proxy 1"
+    yield "proxy-connect-h2", s, used + ["-x", at(s), tls_page], r"\b2 200 proxy 1"
+    yield "proxy-environment", s, used + [at(b, "/get")], r"200 proxy 1", {"http_proxy": at(s)}
+    yield "proxy-environment-tls", s, used + [tls_page], r"200 proxy 1", {"HTTPS_PROXY": at(s)}
+    yield "proxy-HTTP_PROXY", s, used + [at(b, "/get")], r"200 proxy 0", {"HTTP_PROXY": "http://127.0.0.1:9"}
+    yield "no-proxy", s, used + [at(b, "/get")], r"200 proxy 0", {"http_proxy": "http://127.0.0.1:9", "NO_PROXY": "127.0.0.0/8"}
+    yield "noproxy-option", s, used + ["-x", "http://127.0.0.1:9", "--noproxy", "*", at(b, "/get")], r"200 proxy 0"
     yield "proxy-basic", s, code + ["-x", at("SQUID_BASIC"), at(b, "/get")], "200"
     yield "proxy-basic-connect", s, code + ["-x", at("SQUID_BASIC"), at("NGINX_TLS", "/a.txt")], "200"
+    yield "proxy-user", s, code + ["-x", at("SQUID_LOCKED"), "-U", "joe:pw", at(b, "/get")], "200"
+    yield "proxy-anyauth", s, code + ["-x", at("SQUID_BASIC"), "--proxy-anyauth", at(b, "/get")], "200"
     yield "proxy-407", s, ["-x", at("SQUID_LOCKED"), at(b, "/get")], "status 6 .*proxy failure"
-    yield "proxy-digest", s, None, LATER + "digest for proxies"
-    yield "proxy-digest-connect", s, None, LATER + "digest for proxies"
+    yield "proxy-407-connect", s, ["-x", at("SQUID_LOCKED"), tls_page], "status 6 .*proxy failure.*407"
+    digest = ["-x", at("SQUID_DIGEST"), "--proxy-digest"]
+    yield "proxy-digest", s, digest + code + [at(b, "/get")], "200"
+    yield "proxy-digest-connect", s, digest + code + [tls_page], "200"
+    wrong = ["-x", at("SQUID_DIGEST"), "-U", "joe:no", "--proxy-digest"]
+    yield "proxy-digest-wrong", s, wrong + [at(b, "/get")], "status 6 .*proxy failure"
     yield "connect-refused", s, ["-x", at(s), "https://127.0.0.1:9/"], "status 6 .*proxy failure"
     yield "socks5", "SOCKS", ["-x", at("SOCKS"), at(b, "/get?a=1")], r'"a": "1"'
-    yield "socks5-auth", "SOCKS", None, LATER + "SOCKS with a password"
+    yield "socks5-auth", "SOCKS", ["-x", at("SOCKS_AUTH"), at(b, "/get?a=1")], r'"a": "1"'
     yield "socks5-refused", "SOCKS", ["-x", at("SOCKS_LOCKED"), at(b, "/get")], "status 6 "
     yield "socks5-tls", "SOCKS", code + ["-x", at("SOCKS"), at("NGINX_TLS", "/a.txt")], "200"
-    yield "h2-trailers", "NGHTTPD", None, "this transport does not see trailers"
-    yield "h2c-prior-knowledge", "NGHTTPD", None, "HTTP/2 without TLS is not offered by this transport"
+    yield "socks5-h2", "SOCKS", used + ["-x", at("SOCKS"), tls_page], r"\b2 200 proxy 1"
+    yield "h2-trailers", "NGHTTPD", ["-o", "/dev/null", "-D", "-", at("NGHTTPD", "/a.txt")], "x-trail: yes"
+    yield "h2c-prior-knowledge", "NGHTTPD", prior + ["-i", at("NGHTTPD_H2C", "/a.txt")], "^status 0 HTTP/2 200 .*nghttpd"
     yield "h2-upload-echo", "NGHTTPD", ["-d", "hello", at("NGHTTPD", "/x")], "hello"
+    yield "h2-unix-socket", n, code + ["--unix-socket", env.get("NGINX_SOCK", ""), "--http2", "http://nowhere.invalid/a.txt"], r"1\.1 200"
+    yield "alt-svc", "CADDY", ["-o", "/dev/null", "-D", "-", at("CADDY")], "(?i)alt-svc: h3"
     yield "caddy-h2", "CADDY", [at("CADDY")], "HTTP/2"
     h = "HAPROXY"
     yield "silent-drop", h, ["--max-time", "1", at(h, "/drop")], "status 6 .*timed out"
@@ -142,39 +170,75 @@ def rows(scratch):
     yield "mitm-untrusted", m, ["-x", at(m), "-o", "/dev/null", at("NGINX_TLS", "/a.txt")], "TLS failure"
 
 
-def run(errand, arguments):
+def run(errand, arguments, variables={}):
     words = [errand]
     if "--cacert" not in arguments and os.environ.get("CA"):
         words += ["--cacert", os.environ["CA"]]
     if "--max-time" not in arguments:
         words += ["--max-time", "8"]
-    ended = subprocess.run(words + arguments, capture_output=True, timeout=30, stdin=subprocess.DEVNULL)
+    ended = subprocess.run(words + arguments, capture_output=True, timeout=30, stdin=subprocess.DEVNULL,
+                           env={k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy")} | variables)
     text = (ended.stdout + b" " + ended.stderr).decode("utf-8", "replace").replace("\n", " ").replace("\0", "")
     return f"status {ended.returncode} {text}"
+
+
+def broken_rules(errand):
+    """(name, verdict, line of the table of rules) for each rule that a server breaks."""
+    ca = os.environ["CA"]
+    folder = os.path.dirname(ca)
+    for name, (want, _) in h2rules.CASES.items():
+        with h2rules.Server(name, f"{folder}/good.pem", f"{folder}/good.key") as server:
+            start = time.monotonic()
+            words = [errand, "get", "--http2", "--cacert", ca, f"https://localhost:{server.port}/"]
+            ended = subprocess.run(words, capture_output=True, timeout=30, stdin=subprocess.DEVNULL)
+            seconds = time.monotonic() - start
+            seen = server.seen()
+        text = ended.stderr.decode("utf-8", "replace").strip().replace(f"localhost:{server.port}", "localhost")
+        text = re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1", text)
+        text = re.sub(r" after [\d.]+ m?s", "", text)
+        passes = ended.returncode == 6 and seconds < 3 and text.startswith("errand: ") and seen == want
+        if not passes:
+            print(f"h2-rules-{name}: status {ended.returncode}, {seconds:.1f} s, wanted {want}, seen {seen}: {text}", file=sys.stderr)
+        line = f"| {name} | {text.removeprefix('errand: ')} | {seen} | {'under 1' if seconds < 1 else f'{seconds:.0f}'} |"
+        yield name, "passes" if passes else "fails", line
+
+
+def rules_table(lines):
+    if not lines:
+        return []
+    return ["", "## Servers that break the rules of HTTP/2", "",
+            "`errand get --http2 --cacert FILE https://localhost/`, against `Tools/h2rules.py`; each must end within 3 s.", "",
+            "| What the server does | What the command says | What the server is told | Seconds |", "|---|---|---|---|"] + lines
 
 
 def main(scratch):
     errand = sys.argv[1]
     lines, counts = [], {"passes": 0, "fails": 0, "not yet": 0, "server not here": 0}
-    for name, server, arguments, want in rows(scratch):
+    for name, server, arguments, want, *variables in rows(scratch):
         shown = ""
         if arguments is None:
             verdict, shown = "not yet", want.removeprefix(LATER)
         elif not os.environ.get(server):
             verdict = "server not here"
         else:
-            got = run(errand, arguments)
+            got = run(errand, arguments, *variables)
             verdict = "passes" if re.search(want, got) else "fails"
             if verdict == "fails":
                 shown = "see the run"
                 print(f"{name}: wanted {want!r}, got {got[:300]!r}", file=sys.stderr)
         counts[verdict] += 1
         lines.append(f"| {name} | {verdict} | {shown} |")
+    broken = []
+    if os.environ.get("CA"):
+        for name, verdict, got in broken_rules(errand):
+            counts[verdict] += 1
+            broken.append(got)
+            lines.append(f"| h2-rules-{name} | {verdict} |  |")
     summary = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
     table = "\n".join(
         ["# The command against real servers", "",
          f"{sum(counts.values())} checks: {summary}. Made by `Tools/checks.py`, which says how to run it again.", "",
-         "| Check | Today | |", "|---|---|---|"] + lines) + "\n"
+         "| Check | Today | |", "|---|---|---|"] + lines + rules_table(broken)) + "\n"
     if "--write" in sys.argv:
         with open(sys.argv[sys.argv.index("--write") + 1], "w") as f:
             f.write(table)

@@ -1,13 +1,14 @@
 import ArgumentParser
 import Crypto
 import Errand
+import ErrandNIO
 import Foundation
 
 /// Fetches raw responses, some of them broken on purpose, and writes what became of each.
 struct ReplayCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "replay", abstract: "Fetches BASE/0, BASE/1, … one after the other, and writes what became of each.",
-        usage: "conformance replay --base <url> --count <count> --output <file> [--transport <transport>]",
+        usage: "conformance replay --base <url> --count <count> --output <file>",
         discussion: """
             The file is a JSON array with one object for each URL: 'index'; 'status', if the head of a response arrived; 'bytes' and \
             'sha256' (hexadecimal) of the body as far as it arrived; 'milliseconds'; and 'error' with 'code', 'phase' and 'message', if \
@@ -17,14 +18,13 @@ struct ReplayCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The URL to which '/0', '/1', … are added.", valueName: "url")) var base: String
     @Option(help: ArgumentHelp("The number of URLs.", valueName: "count")) var count: Int
     @Option(help: ArgumentHelp("The JSON file to write.", valueName: "file")) var output: String
-    @Option(help: ArgumentHelp("The transport to use.", valueName: "transport")) var transport = TransportChoice.nio
 
     func validate() throws {
         guard count >= 0 else { throw ValidationError("--count must be at least 0 (is \(count))") }
     }
 
     func run() async throws {
-        let outcomes = try await Replay(base: base, transport: transport).outcomes(count: count)
+        let outcomes = try await Replay(base: base).outcomes(count: count)
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
         try encoder.encode(outcomes).write(to: URL(fileURLWithPath: output), options: .atomic)
@@ -62,12 +62,11 @@ struct Replay {
     }
 
     let base: String
-    let transport: TransportChoice
 
     func outcomes(count: Int) async throws -> [Outcome] {
         var outcomes: [Outcome] = []
         for index in 0..<count {
-            let transport = transport.make()
+            let transport = NIOTransport()
             outcomes.append(await outcome(index, by: transport))
             try await transport.shutdown()
         }

@@ -35,7 +35,7 @@ struct FailureAdvice {
             } else {
                 nil
             }
-        case .proxy: "Are the address and the credentials in --proxy right?"
+        case .proxy: "Are the address and the credentials of the proxy right (--proxy, --proxy-user, or the environment)?"
         default: nil
         }
     }
@@ -62,7 +62,7 @@ struct FailureAdvice {
         if cause.contains("WRONG_VERSION_NUMBER") { return "Use http:// in place of https:// for this port" }
         if cause.contains("failedToValidateHostname") { return "Use the name that the certificate is for" }
         if cause.contains("CERTIFICATE_VERIFY_FAILED") {
-            return LoopbackGuard.isLoopback(host)
+            return Loopback.contains(host)
                 ? "Name the authority's certificate with --cacert FILE, or trust any certificate of this machine with -k"
                 : "If you trust the server, name the authority's certificate with --cacert FILE"
         }

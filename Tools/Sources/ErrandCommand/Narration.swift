@@ -1,55 +1,56 @@
 import Errand
 import Synchronization
 
-/// Shows on standard error what is sent and received, without secrets: connections, requests and responses as they are on the wire.
+/// Listens to the events of the exchanges, and shows on standard error, if it is asked to, what is sent and received, without secrets:
+/// connections, requests and responses as they are on the wire.
 final class Narration: EventSink, Sendable {
     private struct State {
         /// The request that waits for its connection.
         var pending: (@Sendable (_ version: String) -> String)?
-        /// By the connection's number.
-        var versions: [Int: String] = [:]
-        /// That of the connection which was opened last.
-        var lastVersion = "1.1"
+        var openedConnections = 0
     }
 
     private let state = Mutex(State())
+    private let isShown: Bool
+    private let versionOfConnection: @Sendable (_ number: Int) -> String?
 
-    /// A connection was opened that speaks this version of HTTP.
-    func opened(_ version: String) { state.withLock { $0.lastVersion = version } }
+    /// - Parameters:
+    ///   - isShown: whether it writes anything.
+    ///   - versionOfConnection: the version of HTTP that a connection speaks, by the connection's number.
+    init(isShown: Bool, versionOfConnection: @escaping @Sendable (_ number: Int) -> String?) {
+        (self.isShown, self.versionOfConnection) = (isShown, versionOfConnection)
+    }
+
+    /// The number of connections that were opened for the request, its redirects and its retries.
+    var openedConnections: Int { state.withLock { $0.openedConnections } }
 
     /// The request is shown when there is a connection for it, with the version that is spoken there.
     func announce(_ text: @escaping @Sendable (_ version: String) -> String) { state.withLock { $0.pending = text } }
 
     func record(_ event: ExchangeEvent) {
-        guard event.kind == .connectionAcquired || event.kind == .requestHeadSent else { return }
-        let lines = state.withLock { state -> [String] in
-            var lines: [String] = []
-            var version = state.lastVersion
-            if let connection = event.connection {
-                version = state.versions[connection.number] ?? version
-                state.versions[connection.number] = version
-                if let address = connection.peerAddress, let port = connection.peerPort {
-                    lines.append("* \(connection.isReused ? "reused the connection" : "connected") to \(address) port \(port)")
-                }
-            }
-            if let pending = state.pending { lines.append(pending(version)) }
-            state.pending = nil
-            return lines
+        guard event.kind == .connectionAcquired, let connection = event.connection else { return }
+        let pending = state.withLock { state in
+            if !connection.isReused { state.openedConnections += 1 }
+            defer { state.pending = nil }
+            return state.pending
         }
-        for line in lines { Terminal.say(line) }
+        guard isShown else { return }
+        let version = versionOfConnection(connection.number) ?? "1.1"
+        if let address = connection.peerAddress, let port = connection.peerPort {
+            Terminal.say("* \(connection.isReused ? "reused the connection" : "connected") to \(address) port \(port)")
+        }
+        if let pending { Terminal.say(pending(version)) }
     }
 }
 
 /// Shows each exchange. Innermost, so that it sees each attempt and each hop.
 struct ExchangeNarrator: HTTPMiddleware {
     let narration: Narration
-    /// Whether requests for http URLs go through a proxy, which is sent the whole URL.
-    let hasProxy: Bool
-    let decompresses: Bool
+    let proxy: ProxyPolicy
 
     func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
-        let (hasProxy, decompresses) = (hasProxy, decompresses)
-        narration.announce { version in Self.text(of: request, version: version, hasProxy: hasProxy, decompresses: decompresses) }
+        let isForProxy = Self.isReadByProxy(request, proxy)
+        narration.announce { version in Self.text(of: request, version: version, isForProxy: isForProxy) }
         let response = try await next.send(request)
         var text = "< HTTP/\(response.metadata.httpVersion ?? "?") \(response.status.code) \(response.status.reasonPhrase.shownSafely())\n"
         for (name, value) in request.options.sensitivity.shown(response.headers) {
@@ -59,17 +60,22 @@ struct ExchangeNarrator: HTTPMiddleware {
         return response
     }
 
+    /// Whether the request goes to an HTTP proxy with its whole URL. Where there is a tunnel, the proxy does not read it.
+    private static func isReadByProxy(_ request: Request, _ policy: ProxyPolicy) -> Bool {
+        guard let origin = request.origin, origin.scheme == "http", let proxy = policy.proxy(for: origin) else { return false }
+        return proxy.kind != .socks5
+    }
+
     /// The head as the transport sends it, with the fields that it adds.
-    static func text(of request: Request, version: String, hasProxy: Bool, decompresses: Bool) -> String {
+    static func text(of request: Request, version: String, isForProxy: Bool) -> String {
         let sensitivity = request.options.sensitivity
-        let target = hasProxy && request.head.scheme == "http" ? request.redactedURL : sensitivity.redactedURL(request.head.path ?? "/")
+        let target = isForProxy ? request.redactedURL : sensitivity.redactedURL(request.head.path ?? "/")
         var text = "> \(request.method.rawValue) \(target) HTTP/\(version)\n"
         let fields = request.headers
         if !fields.contains(where: { $0.name.canonicalName == "host" }) { text += "> Host: \(request.url?.authority ?? "")\n" }
         for (name, value) in sensitivity.shown(fields) where !["content-length", "transfer-encoding"].contains(name.lowercased()) {
             text += "> \(name): \(value.shownSafely(limit: 4000))\n"
         }
-        if decompresses, fields[.acceptEncoding] == nil, fields[.range] == nil { text += "> Accept-Encoding: gzip, deflate\n" }
         if request.body.isEmpty {
             // For the other methods, even an empty body has a meaning (RFC 9110, section 8.6).
             if !["GET", "HEAD", "DELETE", "CONNECT", "TRACE"].contains(request.method.rawValue) { text += "> Content-Length: 0\n" }

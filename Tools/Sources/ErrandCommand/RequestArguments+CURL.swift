@@ -11,7 +11,8 @@ extension RequestArguments {
     /// - Throws: `ValidationError` for settings that can't be understood.
     func curlArguments(for request: Request) throws -> [String] {
         let url = try httpURL()
-        _ = try resolvedAddresses(for: url)
+        _ = try hostOverrides()
+        _ = try proxyPolicy(environment: [:])
         var arguments: [String] = []
         func add(_ name: String, _ value: String?) {
             if let value { arguments += [name, value] }
@@ -23,10 +24,17 @@ extension RequestArguments {
         add("--max-time", connection.maxTime?.shortText)
         add("--connect-timeout", connection.connectTimeout?.shortText)
         if let text = connection.proxy {
-            let proxy = try Self.proxy(text)
-            add("--proxy", Self.curlText(proxy))
-            // Over TLS, curl does so in any case.
-            if proxy.kind == .http, url.scheme == "http" { arguments.append("--proxytunnel") }
+            let proxy = text.isEmpty ? nil : try Self.proxy(text)
+            add("--proxy", proxy.map(Self.curlText) ?? "")
+            // Curl trusts other authorities for a proxy.
+            if proxy?.kind == .https { add("--proxy-cacert", connection.cacert.map(Self.curlPath)) }
+        }
+        add("--noproxy", connection.noProxy)
+        if connection.proxyUser != nil { add("--proxy-user", "REDACTED:REDACTED") }
+        if connection.proxyAnyAuth {
+            arguments.append("--proxy-anyauth")
+        } else if connection.proxyDigest {
+            arguments.append("--proxy-digest")
         }
         for entry in connection.resolve { add("--resolve", entry) }
         add("--unix-socket", connection.unixSocket.map(Self.curlPath))
@@ -34,8 +42,10 @@ extension RequestArguments {
         add("--cert", connection.cert.map(Self.curlPath).map(Self.curlCertificate))
         add("--key", connection.key.map(Self.curlPath))
         if connection.insecure { arguments.append("--insecure") }
-        if connection.http1 || connection.unixSocket != nil {
+        if connection.http1 {
             arguments.append("--http1.1")
+        } else if connection.http2PriorKnowledge {
+            arguments.append("--http2-prior-knowledge")
         } else if connection.http2, url.scheme == "https" {
             // Without TLS, curl would ask the server to upgrade to it.
             arguments.append("--http2")
@@ -46,7 +56,7 @@ extension RequestArguments {
 
     private static func curlText(_ proxy: ProxySettings) -> String {
         // With `socks5h`, curl lets the proxy resolve the name of the host, as this command does.
-        let scheme = proxy.kind == .http ? "http" : "socks5h"
+        let scheme = proxy.kind == .http ? "http" : proxy.kind == .https ? "https" : "socks5h"
         let host = proxy.host.contains(":") && !proxy.host.hasPrefix("[") ? "[\(proxy.host)]" : proxy.host
         return "\(scheme)://\(proxy.credentials == nil ? "" : "REDACTED:REDACTED@")\(host):\(proxy.port)"
     }

@@ -12,10 +12,7 @@ struct RequestArguments: ParsableArguments {
         guard !connection.insecure || connection.proxy == nil else { throw ValidationError("--insecure and --proxy do not go together") }
         guard connection.unixSocket != nil else { return }
         guard connection.unixSocket?.isEmpty == false else { throw ValidationError("--unix-socket must be a path (is empty)") }
-        let others = [
-            ("--proxy", connection.proxy != nil), ("--resolve", !connection.resolve.isEmpty), ("--insecure", connection.insecure),
-            ("--http2", connection.http2), ("--compressed", content.compressed),
-        ].filter(\.1).map(\.0)
+        let others = [("--proxy", connection.proxy != nil), ("--resolve", !connection.resolve.isEmpty)].filter(\.1).map(\.0)
         guard others.isEmpty else { throw ValidationError("--unix-socket and \(others.joined(separator: ", ")) do not go together") }
     }
 }
@@ -101,24 +98,52 @@ struct ConnectionOptions: ParsableArguments {
     var connectTimeout: Double?
     @Option(
         name: [.customShort("x"), .customLong("proxy")],
-        help: ArgumentHelp("A proxy: http://[USER:PASSWORD@]HOST:PORT or socks5://HOST:PORT.", valueName: "url"))
+        help: ArgumentHelp(
+            """
+            A proxy: SCHEME://[USER:PASSWORD@]HOST:PORT; the scheme is http, https, socks5 or socks5h. A SOCKS proxy resolves the names of \
+            hosts in both cases. By default, the variables http_proxy, HTTPS_PROXY, ALL_PROXY and NO_PROXY name the proxies; '' is no proxy.
+            """, valueName: "url"))
     var proxy: String?
     @Option(
+        name: .customLong("noproxy"),
         help: ArgumentHelp(
-            "Connects to this IP address instead of looking the host up; of several, to the first. Can be repeated.",
-            valueName: "host:port:address"))
+            "Hosts that need no proxy, separated by commas: names, addresses, networks such as 10.0.0.0/8, or '*'. It replaces NO_PROXY.",
+            valueName: "list"))
+    var noProxy: String?
+    @Option(
+        name: [.customShort("U"), .customLong("proxy-user")],
+        help: ArgumentHelp(
+            "The user and the password for the proxy, with Basic authentication; percent-encoded where they have ':' or '%'.",
+            valueName: "user:password"))
+    var proxyUser: String?
+    @Flag(name: .customLong("proxy-digest"), help: "Uses Digest authentication with the proxy.") var proxyDigest = false
+    @Flag(
+        name: .customLong("proxy-anyauth"), help: "Uses the safest authentication that the proxy offers: Digest, or else Basic.")
+    var proxyAnyAuth = false
+    @Option(
+        help: ArgumentHelp(
+            "Connects to one of these IP addresses instead of looking the host up; the host may be '*'. Can be repeated.",
+            valueName: "host:port:address[,address]…"))
     var resolve: [String] = []
     @Option(
-        help: ArgumentHelp(
-            "Connects to this Unix domain socket instead of the URL's host and port, and speaks HTTP/1.1.", valueName: "path"))
+        help: ArgumentHelp("Connects to this Unix domain socket instead of the URL's host and port.", valueName: "path"))
     var unixSocket: String?
     @Option(
-        help: ArgumentHelp("A PEM file with certificate authorities to trust besides the system's.", valueName: "file")) var cacert: String?
+        help: ArgumentHelp(
+            "A PEM file with certificate authorities to trust besides the system's, for servers and for proxies.", valueName: "file"))
+    var cacert: String?
     @Option(help: ArgumentHelp("A PEM file with the client's certificate and its chain.", valueName: "file")) var cert: String?
     @Option(help: ArgumentHelp("A PEM file with the key of the client's certificate.", valueName: "file")) var key: String?
     @Flag(name: [.customShort("k"), .long], help: "Trusts any certificate, of localhost, 127.0.0.1 and [::1] only.") var insecure = false
     @Flag(name: .customLong("http1.1"), help: "Uses HTTP/1.1.") var http1 = false
-    @Flag(name: .customLong("http2"), help: "Uses HTTP/2 with servers that offer it over TLS. This is the default.") var http2 = false
+    @Flag(
+        name: .customLong("http2"),
+        help: "Uses HTTP/2 with servers that offer it over TLS, and HTTP/1.1 with the others. This is the default.")
+    var http2 = false
+    @Flag(
+        name: .customLong("http2-prior-knowledge"),
+        help: "Uses HTTP/2 for http URLs, too, without asking. For https URLs, it is the same as --http2.")
+    var http2PriorKnowledge = false
 
     func validate() throws {
         guard maxRedirects >= 0 else { throw ValidationError("--max-redirs must be at least 0 (is \(maxRedirects))") }
@@ -129,6 +154,8 @@ struct ConnectionOptions: ParsableArguments {
         if let connectTimeout, !(connectTimeout > 0 && connectTimeout < 1e6) {
             throw ValidationError("--connect-timeout must be more than 0 and less than 1000000 seconds (is \(connectTimeout.shortText))")
         }
+        let versions = [("--http1.1", http1), ("--http2", http2), ("--http2-prior-knowledge", http2PriorKnowledge)].filter(\.1).map(\.0)
+        guard versions.count <= 1 || !http1 else { throw ValidationError("\(versions.joined(separator: " and ")) do not go together") }
         guard (cert == nil) == (key == nil) else { throw ValidationError("--cert and --key go together") }
     }
 }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Errand
+import ErrandNIO
 import ErrandRecording
 import Foundation
 
@@ -36,8 +37,10 @@ struct RequestRun {
             Terminal.say("errand: warning: --write-out has no variable '\(name.shownSafely())'")
         }
         let file = shown.remoteName ? try arguments.remoteFileName() : shown.output
-        let narration = shown.verbose ? Narration() : nil
-        let transport = try arguments.transport(narration: narration)
+        let transport = try arguments.transport()
+        let narration = Narration(isShown: shown.verbose) { number in
+            transport.openConnections.first { $0.number == number }?.httpVersion
+        }
         let task = Task {
             try await run(request, by: transport, to: file, narration)
         }
@@ -57,13 +60,13 @@ struct RequestRun {
     }
 
     private func run(
-        _ request: Request, by transport: some HTTPTransport, to file: String?, _ narration: Narration?
+        _ request: Request, by transport: NIOTransport, to file: String?, _ narration: Narration
     ) async throws -> Int32 {
         try await withTransport(transport) { try await perform(request, by: $0, to: file, narration) }
     }
 
     private func perform(
-        _ request: Request, by transport: some HTTPTransport, to file: String?, _ narration: Narration?
+        _ request: Request, by transport: NIOTransport, to file: String?, _ narration: Narration
     ) async throws -> Int32 {
         guard let path = arguments.shown.har else { return try await perform(request, on: HTTPStack(transport), to: file, narration) }
         let recording = try Recording(path: path, mode: .all)
@@ -74,19 +77,16 @@ struct RequestRun {
         }
     }
 
-    private func perform(_ request: Request, on bottom: HTTPStack, to file: String?, _ narration: Narration?) async throws -> Int32 {
+    private func perform(_ request: Request, on bottom: HTTPStack, to file: String?, _ narration: Narration) async throws -> Int32 {
         let (connection, shown) = (arguments.connection, arguments.shown)
         var stack = bottom
         var request = request
-        if connection.insecure { stack = stack.wrapped(by: LoopbackGuard()) }
-        if let narration {
-            request.options.eventSink = narration
-            stack = stack.wrapped(
-                by: ExchangeNarrator(
-                    narration: narration, hasProxy: connection.proxy != nil, decompresses: arguments.content.compressed))
-        }
+        let proxy = try arguments.proxyPolicy()
+        request.options.eventSink = narration
+        if shown.verbose { stack = stack.wrapped(by: ExchangeNarrator(narration: narration, proxy: proxy)) }
+        if arguments.content.compressed { stack = stack.decompress() }
         if connection.followsRedirects { stack = stack.redirect(RedirectPolicy(maxHops: connection.maxRedirects)) }
-        if narration != nil { stack = stack.wrapped(by: AttemptNarrator()) }
+        if shown.verbose { stack = stack.wrapped(by: AttemptNarrator()) }
         if connection.retry > 0 { stack = stack.retry(RetryPolicy(maxAttempts: connection.retry + 1), budget: nil) }
         if let seconds = connection.maxTime { stack = stack.timeout(.seconds(seconds)) }
         let start = ContinuousClock.now
@@ -99,7 +99,10 @@ struct RequestRun {
         return try await stack.withResponse(to: request) { response in
             let count = try await ResponseOutput(arguments, file: file, response: response).write()
             if let format = shown.writeOut {
-                let values = WriteOut(response: response, bytes: count, elapsed: start.duration(to: .now), file: file == "-" ? nil : file)
+                let values = WriteOut(
+                    response: response, bytes: count, elapsed: start.duration(to: .now), file: file == "-" ? nil : file,
+                    openedConnections: narration.openedConnections,
+                    usesProxy: response.request.origin.flatMap(proxy.proxy(for:)) != nil)
                 try Terminal.write(Data(values.text(format).utf8))
             }
             switch response.status.code {

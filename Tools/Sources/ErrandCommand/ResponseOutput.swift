@@ -42,7 +42,8 @@ struct ResponseOutput {
             if shown.showsMessages { Terminal.say("errand: \(response.request): \(StatusLine.text(for: response))") }
             return 0
         }
-        let count = try await writeBody()
+        let (count, trailers) = try await writeBody()
+        if let trailers, !trailers.isEmpty { try writeTrailers(trailers, isShown: isHeadShown) }
         let isFile = file != nil && file != "-"
         if Terminal.errorIsTerminal, shown.showsMessages, !isHeadShown, !shown.verbose,
             StatusLine.isRedirect(response) || (isFile ? isError : count == 0)
@@ -52,14 +53,35 @@ struct ResponseOutput {
         return count
     }
 
+    /// Where the head is, after the body, as curl does. The trailer section has no end of its own there.
+    private func writeTrailers(_ trailers: HTTPFields, isShown: Bool) throws {
+        if isShown { try Terminal.write(Data(text(of: trailers, isColored: isColored).utf8)) }
+        if shown.verbose {
+            let fields = response.request.options.sensitivity.shown(trailers)
+            Terminal.say(fields.map { "< \($0): \($1.shownSafely(limit: 4000))" }.joined(separator: "\n"))
+        }
+        guard let path = shown.dumpHeader else { return }
+        let data = Data(text(of: trailers, isColored: false).utf8)
+        if path == "-" { return try Terminal.write(data) }
+        do {
+            let file = try FileHandle(forWritingTo: URL(fileURLWithPath: path))
+            defer { try? file.close() }
+            try file.seekToEnd()
+            try file.write(contentsOf: data)
+        } catch {
+            throw WriteError(path: path, error)
+        }
+    }
+
     private var isColored: Bool { shown.color.isColored(isTerminal: Terminal.outputIsTerminal) }
 
-    private func writeBody() async throws -> Int {
+    /// Returns how many bytes the body had, and its trailer fields.
+    private func writeBody() async throws -> (Int, HTTPFields?) {
         if let file, file != "-" { return try await writeToFile(file) }
         let isJSON = response.headers[.contentType].flatMap { MediaType($0) }?.isJSON == true
         let refusesBinary = Terminal.outputIsTerminal && file == nil
         if refusesBinary, Self.isBinary(response.headers[.contentType]), response.body.expectedLength != 0 {
-            return try await writeBinary()
+            return (try await writeBinary(), nil)
         }
         var count = 0
         // JSON is held back until it is complete.
@@ -79,7 +101,7 @@ struct ResponseOutput {
             }
         }
         if isHeld, !held.isEmpty { try Terminal.write(Data(JSONColoring.text(of: held, isColored: isColored).utf8)) }
-        return count
+        return (count, response.body.trailers)
     }
 
     /// - Throws: ``BinaryBody``, unless there is no body.
@@ -96,23 +118,30 @@ struct ResponseOutput {
             || ["application/zip", "application/gzip", "application/pdf"].contains { contentType.hasPrefix($0) }
     }
 
+    private func colored(_ text: String, _ color: Int, _ isColored: Bool) -> String {
+        isColored ? "\u{1b}[\(color)m\(text)\u{1b}[0m" : text
+    }
+
+    private func text(of fields: HTTPFields, isColored: Bool) -> String {
+        fields.map { "\(colored($0.name.rawName, 94, isColored)): \($0.value)\r\n" }.joined()
+    }
+
     private func headText(isColored: Bool) -> Data {
-        func colored(_ text: String, _ color: Int) -> String { isColored ? "\u{1b}[\(color)m\(text)\u{1b}[0m" : text }
         let status = "\(response.status.code) \(response.status.reasonPhrase)"
         let color = response.status.code >= 400 ? 91 : 92
-        var text = "HTTP/\(response.metadata.httpVersion ?? "1.1") \(colored(status, color))\r\n"
-        for field in response.headers { text += "\(colored(field.name.rawName, 94)): \(field.value)\r\n" }
-        return Data((text + "\r\n").utf8)
+        let line = "HTTP/\(response.metadata.httpVersion ?? "1.1") \(colored(status, color, isColored))\r\n"
+        return Data((line + text(of: response.headers, isColored: isColored) + "\r\n").utf8)
     }
 
     /// Into a file that appears when the body is complete. What is no file, such as /dev/null, is written to directly.
-    private func writeToFile(_ path: String) async throws -> Int {
+    private func writeToFile(_ path: String) async throws -> (Int, HTTPFields?) {
         let progress = ProgressBar(isShown: Terminal.errorIsTerminal && !Terminal.isDumb && !shown.silent)
         defer { progress.end() }
         let body = response.body.reportingProgress { progress.show($0) }
         var status = stat()
         guard stat(path, &status) == 0, ![S_IFREG, S_IFDIR].contains(status.st_mode & S_IFMT) else {
-            return Int(try await body.write(toFile: path, options: FileWriteOptions(permissions: Self.permissions)))
+            let count = Int(try await body.write(toFile: path, options: FileWriteOptions(permissions: Self.permissions)))
+            return (count, body.trailers)
         }
         let descriptor = open(path, O_WRONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw FileWriteError(path: path, operation: "write", code: errno) }
@@ -122,7 +151,7 @@ struct ResponseOutput {
             try Terminal.write(chunk, to: descriptor, named: path)
             count += chunk.count
         }
-        return count
+        return (count, body.trailers)
     }
 
     /// Those of a new file, without what the process's umask takes away.

@@ -44,7 +44,7 @@ struct TourCommand: AsyncParsableCommand {
 enum Tour {
     static func run() async throws {
         try await DemoServer.run { port in
-            try await withTransport(AsyncHTTPClientTransport.decompressing()) { transport in
+            try await withTransport(NIOTransport()) { transport in
                 try await walk(transport, port: port)
             }
             try await connect(port)
@@ -52,16 +52,18 @@ enum Tour {
             try await control("http://127.0.0.1:\(port)/v1")
             try await serve("http://127.0.0.1:\(port)/v1/notes")
         }
+        try await TourOfConnections.walk()
         try await rehearse()
         print("\nThe tour is over: every step did what it should.")
     }
 
-    private static func walk(_ transport: AsyncHTTPClientTransport, port: Int) async throws {
+    private static func walk(_ transport: NIOTransport, port: Int) async throws {
         var logger = Logger(label: "tour")
         logger.logLevel = .critical
         let client = APIClient(
             transport
                 .wrapped(by: Wire())
+                .decompress()
                 .redirect()
                 .retry()
                 .validateStatus()
@@ -159,7 +161,7 @@ enum Tour {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let recording = try Recording(path: path, secrets: ["tr0mbone"])
         let notes = try await recording.saving {
-            try await withTransport(AsyncHTTPClientTransport()) { transport in
+            try await withTransport(NIOTransport()) { transport in
                 try await APIClient(transport.record(on: recording).server(url, headers: [.authorization: "Bearer tr0mbone"])).value(
                     Notes.all)
             }
@@ -237,7 +239,7 @@ enum Tour {
     /// Limits that protect the client and the server.
     private static func control(_ url: String) async throws {
         step("At most two requests at once, the urgent one first", "transport.concurrencyLimit(2)")
-        try await withTransport(AsyncHTTPClientTransport()) { transport in
+        try await withTransport(NIOTransport()) { transport in
             let middleware = ConcurrencyLimitMiddleware(.fixed(2), per: .all)
             let stack = transport.wrapped(by: middleware).validateStatus()
             try await withThrowingTaskGroup(of: Void.self) { group in
@@ -274,7 +276,7 @@ enum Tour {
             "attempt \(hedged.metadata.hedge?.winner ?? 0) of \(hedged.metadata.hedge?.attempts ?? 0) was faster")
 
         step("Where the time went", "stack.profile()")
-        try await withTransport(AsyncHTTPClientTransport()) { transport in
+        try await withTransport(NIOTransport()) { transport in
             let response = try await transport.redirect().standardResilience().profile().send(Request(.get, url: "\(url)/redirect/1"))
             _ = try await response.body.collect()
             for line in (response.metadata.profile?.description ?? "").split(separator: "\n") { print("     \(line)") }
@@ -287,7 +289,7 @@ enum Tour {
     /// As in a server: the transport is a service, and a graceful shutdown ends it.
     private static func serve(_ url: String) async throws {
         step("A transport as a service", "ServiceGroup(services: [TransportService(transport)], logger: logger)")
-        let transport = AsyncHTTPClientTransport()
+        let transport = NIOTransport()
         var logger = Logger(label: "services")
         logger.logLevel = .critical
         let group = ServiceGroup(services: [TransportService(transport)], logger: logger)
@@ -321,11 +323,11 @@ enum Tour {
         }
     }
 
-    private static func step(_ title: String, _ code: String) { print("\n== \(title)\n   \(code)") }
+    static func step(_ title: String, _ code: String) { print("\n== \(title)\n   \(code)") }
 
-    private static func result(_ text: String) { print("   → \(text)") }
+    static func result(_ text: String) { print("   → \(text)") }
 
-    private static func expect(_ isRight: Bool, _ text: String) throws {
+    static func expect(_ isRight: Bool, _ text: String) throws {
         result(text)
         guard isRight else { throw StepFailed() }
     }

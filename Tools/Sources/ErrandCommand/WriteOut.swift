@@ -6,7 +6,7 @@ struct WriteOut {
     /// The variables, in curl's words.
     static let names = [
         "http_code", "http_version", "method", "scheme", "url_effective", "content_type", "size_download", "speed_download", "time_total",
-        "num_redirects", "num_retries", "redirect_url", "filename_effective",
+        "num_connects", "num_redirects", "num_retries", "proxy_used", "redirect_url", "filename_effective",
     ]
 
     let response: Response
@@ -14,6 +14,10 @@ struct WriteOut {
     let elapsed: Duration
     /// The file that the body was written to; `nil` for none.
     var file: String?
+    /// The number of connections that were opened.
+    var openedConnections = 0
+    /// Whether the last request went through a proxy.
+    var usesProxy = false
 
     private func value(of name: Substring) -> String? {
         let seconds = elapsed / .seconds(1)
@@ -27,6 +31,8 @@ struct WriteOut {
         case "size_download": "\(bytes)"
         case "speed_download": "\(Int(Double(bytes) / max(0.000_001, seconds)))"
         case "time_total": String(format: "%.6f", seconds)
+        case "num_connects": "\(openedConnections)"
+        case "proxy_used": usesProxy ? "1" : "0"
         case "num_redirects": "\(response.metadata.redirects.count)"
         case "num_retries": "\(response.metadata.attempts.count)"
         case "redirect_url": redirectURL

@@ -56,9 +56,6 @@ private enum HTTP1Suite {
 }
 
 @Suite(.serialized, .timeLimit(.minutes(2)), .enabled(if: HTTP1Suite.folder != nil, HTTP1Suite.missing)) struct ReplayTests {
-    /// What AsyncHTTPClient accepts though the suite refuses it: a 101 that nobody asked for, and RTSP and ICE in place of HTTP. The transport over SwiftNIO has no such list.
-    private static let knownOfAsyncHTTPClient: Set<Int> = [9, 10, 56, 57]
-
     private func verdict(_ vector: HTTP1Suite.Vector, _ outcome: Replay.Outcome) -> String? {
         if outcome.milliseconds >= 4000 { return "took \(outcome.milliseconds) ms" }
         switch vector.client {
@@ -76,22 +73,13 @@ private enum HTTP1Suite {
     @Test(arguments: [0, 40]) func theOwnTransportDoesWithEveryReplyWhatTheSuiteWants(chunkBytes: Int) async throws {
         let vectors = try HTTP1Suite.vectors()
         let outcomes = try await HTTP1Suite.withServer(chunkBytes: chunkBytes) { url in
-            try await Replay(base: url, transport: .nio).outcomes(count: vectors.count)
+            try await Replay(base: url).outcomes(count: vectors.count)
         }
         #expect(outcomes.count == vectors.count && vectors.count == 84)
         for (vector, outcome) in zip(vectors, outcomes) {
             let wrong = verdict(vector, outcome)
             #expect(wrong == nil, "\(outcome.index) \(vector.name)")
         }
-    }
-
-    @Test func asyncHTTPClientsTransportNeitherCrashesNorHangs() async throws {
-        let vectors = try HTTP1Suite.vectors()
-        let outcomes = try await HTTP1Suite.withServer(chunkBytes: 0) { url in
-            try await Replay(base: url, transport: .asyncHTTPClient).outcomes(count: vectors.count)
-        }
-        let wrong = zip(vectors, outcomes).filter { verdict($0, $1) != nil }.map(\.1.index)
-        #expect(Set(wrong) == Self.knownOfAsyncHTTPClient)
     }
 
     @Test func theFileHasOneObjectForEachURL() async throws {
@@ -109,8 +97,8 @@ private enum HTTP1Suite {
 
 /// Without the suite: how failures look.
 @Suite struct ReplayFailureTests {
-    @Test(arguments: TransportChoice.allCases) func aConnectionThatIsRefusedIsAnOutcome(transport: TransportChoice) async throws {
-        let outcomes = try await Replay(base: "http://127.0.0.1:1", transport: transport).outcomes(count: 1)
+    @Test func aConnectionThatIsRefusedIsAnOutcome() async throws {
+        let outcomes = try await Replay(base: "http://127.0.0.1:1").outcomes(count: 1)
         let outcome = try #require(outcomes.first)
         #expect(outcome.status == nil && outcome.bytes == 0 && outcome.sha256.hasPrefix("e3b0c44298fc1c14"))
         #expect(outcome.error?.code == "cannot connect" && outcome.error?.phase == "connect")

@@ -38,7 +38,7 @@ import Testing
         #expect(
             Array(lines.dropFirst().dropLast(2)) == [
                 "--location", "--max-redirs 3", "--retry 2", "--max-time 9", "--connect-timeout 1.5",
-                "--proxy http://REDACTED:REDACTED@proxy.example:3128", "--proxytunnel", "--resolve a.example:80:127.0.0.1",
+                "--proxy http://REDACTED:REDACTED@proxy.example:3128", "--resolve a.example:80:127.0.0.1",
                 "--resolve 'b.example:81:[::1]'", #"--cacert 'it'\''s ca.pem'"#, #"--cert 'a\:b\\c.pem'"#, "--key a:b.key", "--http1.1",
                 "--compressed",
             ])
@@ -51,10 +51,23 @@ import Testing
             (["-x", "socks5://[::1]:9050", "http://a.example/"], ["--proxy 'socks5h://[::1]:9050'"]),
             (["-x", "http://p.example", "https://a.example/"], ["--proxy http://p.example:1080"]),
             (["-k", "https://localhost/"], ["--insecure"]),
+            (["--http2-prior-knowledge", "http://a.example/"], ["--http2-prior-knowledge"]),
+            (
+                ["-x", "https://joe:s3cret@p.example", "--cacert", "ca.pem", "--noproxy", "b.example,10.0.0.0/8", "http://a.example/"],
+                [
+                    "--proxy https://REDACTED:REDACTED@p.example:443", "--proxy-cacert ca.pem", "--noproxy b.example,10.0.0.0/8",
+                    "--cacert ca.pem",
+                ]
+            ),
+            (
+                ["-x", "p.example:3128", "-U", "joe:s3cret", "--proxy-digest", "http://a.example/"],
+                ["--proxy http://p.example:3128", "--proxy-user REDACTED:REDACTED", "--proxy-digest"]
+            ),
+            (["-x", "", "http://a.example/"], ["--proxy ''"]),
             (["post", "-L", "--retry", "2", "http://a.example/", "-H", "Content-Type: a/b"], []),
             (["delete", "-L", "--retry", "2", "http://a.example/"], ["--retry 2"]),
-            (["--unix-socket", "/run/a.sock", "http://a.example/"], ["--unix-socket /run/a.sock", "--http1.1"]),
-            (["--unix-socket=-x.sock", "http://a.example/"], ["--unix-socket ./-x.sock", "--http1.1"]),
+            (["--unix-socket", "/run/a.sock", "http://a.example/"], ["--unix-socket /run/a.sock"]),
+            (["--unix-socket=-x.sock", "http://a.example/"], ["--unix-socket ./-x.sock"]),
         ] as [([String], [String])]) func onlyWhatWasAskedForIsThere(arguments: [String], expected: [String]) async throws
     {
         let lines = try await text(arguments).split(separator: "\n").map { $0.trimmingCharacters(in: .init(charactersIn: " \\")) }

@@ -56,7 +56,7 @@ import Testing
             #expect(outcome.status == 0 && !outcome.output.isEmpty)
             let lines = outcome.errors.split(separator: "\n").map(String.init)
             #expect(lines.first?.hasPrefix("retry(") == true && lines.dropFirst().first?.hasPrefix("  redirect(") == true, "\(lines)")
-            #expect(lines.count { $0.hasPrefix("    AsyncHTTPClientTransport") } == 2)
+            #expect(lines.count { $0.hasPrefix("    NIOTransport") } == 2)
             #expect(lines.contains { $0.hasSuffix(", HTTP/1.1, new connection 1") })
             #expect(lines.contains { $0.hasSuffix(", HTTP/1.1, kept connection 1") })
             #expect(lines.count { $0.hasPrefix("      receive ") } == 2)
@@ -68,7 +68,7 @@ import Testing
     @Test func aProfileTellsAlsoWhatFailed() async throws {
         let outcome = try await CommandProcess.run("get", "--profile", "http://127.0.0.1:1/")
         #expect(outcome.status == 6)
-        #expect(outcome.errors.contains("AsyncHTTPClientTransport") && outcome.errors.contains("cannot connect"))
+        #expect(outcome.errors.contains("NIOTransport") && outcome.errors.contains("cannot connect"))
     }
 
     @Test func anArchiveHoldsTheExchangeAndNoSecret() async throws {

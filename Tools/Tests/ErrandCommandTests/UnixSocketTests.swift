@@ -45,7 +45,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ["-x", "http://a.example"], ["--http2"], ["--compressed"], ["-k"], ["--resolve", "a.example:80:127.0.0.1"],
+        ["-x", "http://a.example"], ["--resolve", "a.example:80:127.0.0.1"],
     ]) func whatASocketCannotDoIsRefused(words: [String]) async throws {
         let outcome = try await CommandProcess(["--unix-socket", "/s"] + words + ["http://a.example/"]).outcome()
         #expect(outcome.status == 64)

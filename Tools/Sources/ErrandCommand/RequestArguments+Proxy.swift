@@ -1,0 +1,78 @@
+import ArgumentParser
+import Errand
+import Foundation
+
+extension RequestArguments {
+    /// The proxies of the options, or else those that the environment names; for a Unix domain socket, none. `--insecure` never sends a
+    /// request for this machine to a proxy of the environment.
+    ///
+    /// - Throws: `ValidationError` for a proxy, a list or a variable that can't be understood.
+    func proxyPolicy(environment: [String: String] = ProcessInfo.processInfo.environment) throws -> ProxyPolicy {
+        if connection.unixSocket != nil { return .none }
+        var variables = environment
+        if let url = connection.proxy {
+            if url.isEmpty { return .none }
+            _ = try Self.proxy(url)
+            for name in ["http_proxy", "https_proxy", "HTTPS_PROXY", "ALL_PROXY"] { variables[name] = nil }
+            variables["all_proxy"] = url
+        }
+        if let list = connection.noProxy {
+            variables["NO_PROXY"] = nil
+            variables["no_proxy"] = list
+        }
+        let policy: ProxyPolicy
+        do {
+            policy = try .environment(variables)
+        } catch {
+            let isOption = error.variable == "no_proxy" && connection.noProxy != nil
+            throw ValidationError(isOption ? "--noproxy can't be used: \(error.reason)" : "\(error)")
+        }
+        let (adjust, isDirectHere) = (try proxyAuthentication(), connection.insecure)
+        return .each { origin in
+            if isDirectHere, Loopback.contains(origin.host) { return nil }
+            return policy.proxy(for: origin).map(adjust)
+        }
+    }
+
+    /// - Throws: `ValidationError` for a proxy that is not supported.
+    static func proxy(_ text: String) throws -> ProxySettings {
+        do {
+            return try ProxySettings(text)
+        } catch {
+            throw ValidationError("--proxy can't be used: \(error.reason)")
+        }
+    }
+
+    /// Gives a proxy the user and the password of `--proxy-user`, and the scheme that was asked for.
+    private func proxyAuthentication() throws -> @Sendable (ProxySettings) -> ProxySettings {
+        let named = try connection.proxyUser.map { text -> (user: String, password: String) in
+            let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+            guard parts.count == 2 else { throw ValidationError("--proxy-user must be USER:PASSWORD") }
+            // As curl does, so that a user can have a colon.
+            return (parts[0].removingPercentEncoding ?? parts[0], parts[1].removingPercentEncoding ?? parts[1])
+        }
+        let (usesDigest, usesAny) = (connection.proxyDigest, connection.proxyAnyAuth)
+        guard named != nil || usesDigest || usesAny else { return { $0 } }
+        // Of one proxy, the same authenticator is to come out each time: connections are shared by equal settings.
+        let known = SharedSettings()
+        return { proxy in
+            known.value(for: proxy) {
+                let credentials = named ?? proxy.credentials.map { ($0.user, $0.password) }
+                guard usesDigest || usesAny, proxy.kind != .socks5, let credentials else {
+                    return Self.proxy(like: proxy, credentials: credentials)
+                }
+                // Without credentials in the settings: those would be sent by Basic before the proxy asks.
+                return Self.proxy(like: proxy, credentials: nil).authenticated(
+                    by: .digest(user: credentials.0, password: credentials.1, orBasic: usesAny))
+            }
+        }
+    }
+
+    private static func proxy(like proxy: ProxySettings, credentials: (user: String, password: String)?) -> ProxySettings {
+        switch proxy.kind {
+        case .https: .https(host: proxy.host, port: proxy.port, credentials: credentials)
+        case .socks5: .socks5(host: proxy.host, port: proxy.port, credentials: credentials)
+        default: .http(host: proxy.host, port: proxy.port, credentials: credentials)
+        }
+    }
+}
