@@ -1,8 +1,8 @@
 @_exported public import ErrandAPI
-@_exported public import ErrandAsyncHTTPClient
 @_exported public import ErrandCore
 @_exported public import ErrandFormats
 @_exported public import ErrandMiddleware
+@_exported public import ErrandNIO
 @_exported public import ErrandRedaction
 @_exported public import ErrandTelemetry
 
