@@ -11,6 +11,7 @@ let package = Package(
         .library(name: "ErrandCore", targets: ["ErrandCore"]),
         .library(name: "ErrandFormats", targets: ["ErrandFormats"]),
         .library(name: "ErrandMiddleware", targets: ["ErrandMiddleware"]),
+        .library(name: "ErrandCompression", targets: ["ErrandCompression"]),
         .library(name: "ErrandTelemetry", targets: ["ErrandTelemetry"]),
         .library(name: "ErrandAPI", targets: ["ErrandAPI"]),
         .library(name: "ErrandNIO", targets: ["ErrandNIO"]),
@@ -76,6 +77,9 @@ let package = Package(
 
         // MARK: Middleware and typed calls
         .target(name: "ErrandMiddleware", dependencies: ["ErrandCore", "ErrandFormats"]),
+        // The system's zlib.
+        .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"])]),
+        .target(name: "ErrandCompression", dependencies: ["CZlib", "ErrandCore", "ErrandFormats"]),
         .target(
             name: "ErrandTelemetry",
             dependencies: [
@@ -133,7 +137,7 @@ let package = Package(
         .target(
             name: "Errand",
             dependencies: [
-                "ErrandCore", "ErrandFormats", "ErrandRedaction", "ErrandMiddleware", "ErrandTelemetry", "ErrandAPI",
+                "ErrandCore", "ErrandFormats", "ErrandRedaction", "ErrandMiddleware", "ErrandCompression", "ErrandTelemetry", "ErrandAPI",
                 "ErrandNIO",
                 .product(
                     name: "ServiceLifecycle",
@@ -195,6 +199,10 @@ let package = Package(
             ]
         ),
         .testTarget(
+            name: "ErrandCompressionTests",
+            dependencies: ["ErrandCompression", "ErrandCore", "ErrandMiddleware", "ErrandTesting", "TestSupport"]
+        ),
+        .testTarget(
             name: "ErrandTelemetryTests",
             dependencies: [
                 "Errand", "ErrandConformance", "ErrandTesting", "TestSupport",
@@ -231,7 +239,8 @@ let package = Package(
         .testTarget(
             name: "ErrandNIOTests",
             dependencies: [
-                "ErrandConformance", "ErrandMiddleware", "ErrandMockServer", "ErrandNIO", "ErrandTesting", "TestSupport",
+                "ErrandCompression", "ErrandConformance", "ErrandMiddleware", "ErrandMockServer", "ErrandNIO", "ErrandTesting",
+                "TestSupport",
                 .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["NIO"])),
                 .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["NIO"])),
                 .product(name: "NIOHPACK", package: "swift-nio-http2", condition: .when(traits: ["NIO"])),
@@ -289,6 +298,6 @@ let upcomingFeatures = [
     "NonisolatedNonsendingByDefault",
     "InferIsolatedConformances",
 ]
-for target in package.targets {
+for target in package.targets where target.type != .system {
     target.swiftSettings = (target.swiftSettings ?? []) + upcomingFeatures.map { .enableUpcomingFeature($0) }
 }

@@ -1,4 +1,5 @@
 #if NIO && MockServer
+import ErrandCompression
 import ErrandConformance
 import ErrandCore
 import ErrandMiddleware
@@ -13,8 +14,11 @@ extension NIOTransportTests {
         static let notYet = "there is no such middleware yet"
 
         static let leftOut = [
-            "Brotli": "content codings are for a middleware", "Gzip": "content codings are for a middleware",
-            "Deflate": "content codings are for a middleware", "BasicCookieSetAndUse": notYet, "ETag": notYet,
+            "Brotli": notYet, "BasicCookieSetAndUse": notYet, "ETag": notYet,
+        ]
+
+        static let middleware: [MiddlewarePlace: @Sendable (HTTPStack) -> HTTPStack] = [
+            .redirect: { $0.redirect() }, .decompress: { $0.decompress() },
         ]
 
         static let leftOutOverHTTP2 = leftOut.merging(
@@ -32,7 +36,7 @@ extension NIOTransportTests {
             let check = behavior.prepared()
             try await withMockServer(serving: check.stubs) { server in
                 try await withNIO { transport in
-                    try await check(TransportUnderTest(transport, at: server.url(""), middleware: [.redirect: { $0.redirect() }]))
+                    try await check(TransportUnderTest(transport, at: server.url(""), middleware: Self.middleware))
                 }
             }
         }
@@ -47,7 +51,7 @@ extension NIOTransportTests {
                 try await withNIO {
                     $0.tls.extraRootsPEMFiles = [folder.file("authority.pem")]
                 } _: { transport in
-                    try await check(TransportUnderTest(transport, at: server.url(""), middleware: [.redirect: { $0.redirect() }]))
+                    try await check(TransportUnderTest(transport, at: server.url(""), middleware: Self.middleware))
                 }
             }
         }
@@ -61,7 +65,7 @@ extension NIOTransportTests {
                     // Reading the roots of the system takes 100 ms.
                     $0.tls.trustsAnyCertificateForTesting = .loopback
                 } _: { transport in
-                    try await check(TransportUnderTest(transport, at: server.url(""), middleware: [.redirect: { $0.redirect() }]))
+                    try await check(TransportUnderTest(transport, at: server.url(""), middleware: Self.middleware))
                     #expect(server.requests.allSatisfy { $0.httpVersion == "2" })
                 }
             }
@@ -74,7 +78,7 @@ extension NIOTransportTests {
                 try await withNIO {
                     $0.usesHTTP2WithoutTLS = true
                 } _: { transport in
-                    try await check(TransportUnderTest(transport, at: server.url(""), middleware: [.redirect: { $0.redirect() }]))
+                    try await check(TransportUnderTest(transport, at: server.url(""), middleware: Self.middleware))
                 }
             }
         }
@@ -95,7 +99,7 @@ extension NIOTransportTests {
                     $0.tls.trustsAnyCertificateForTesting = .loopback
                     $0.proxy = .all(.http(host: "127.0.0.1", port: port))
                 } _: { transport in
-                    try await check(TransportUnderTest(transport, at: server.url(""), middleware: [.redirect: { $0.redirect() }]))
+                    try await check(TransportUnderTest(transport, at: server.url(""), middleware: Self.middleware))
                 }
             }
         }
@@ -110,7 +114,7 @@ extension NIOTransportTests {
                 try await withNIO {
                     $0.proxy = .all(.socks5(host: "127.0.0.1", port: port, credentials: ("joe", "pw")))
                 } _: { transport in
-                    try await check(TransportUnderTest(transport, at: server.url(""), middleware: [.redirect: { $0.redirect() }]))
+                    try await check(TransportUnderTest(transport, at: server.url(""), middleware: Self.middleware))
                 }
             }
         }

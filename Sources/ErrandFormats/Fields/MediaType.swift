@@ -132,7 +132,7 @@ extension UInt8 {
 extension String {
     /// Returns the text without spaces and tabs at both ends (`OWS`,
     /// [RFC 9110, section 5.6.3](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.3)).
-    func trimmingOptionalWhitespace() -> String {
+    package func trimmingOptionalWhitespace() -> String {
         var bytes = Substring(self).utf8
         while let first = bytes.first, first == 0x20 || first == 0x09 { bytes.removeFirst() }
         while let last = bytes.last, last == 0x20 || last == 0x09 { bytes.removeLast() }

@@ -1,0 +1,64 @@
+internal import ErrandCore
+
+/// Decodes a body in one or more content codings, within limits. It makes at most 64 KiB at a time.
+struct ContentDecoder: BodyTransform {
+    /// One for each coding, in the order of decoding.
+    private var stages: [Stage]
+    private let limits: DecompressionLimits
+    private let request: Request
+    private let response: HTTPResponse
+    private var receivedBytes = 0
+
+    private struct Stage {
+        var inflater: Inflater
+        /// The bytes that the stage before has made and that are not used yet. The first stage takes those of the body.
+        var input = Data()
+
+        mutating func decode() throws(ContentDecodingError.Reason) -> Data? { try inflater.decode(&input) }
+    }
+
+    init(_ codings: [ContentCoding], _ limits: DecompressionLimits, request: Request, response: HTTPResponse) {
+        stages = codings.map { Stage(inflater: Inflater($0)) }
+        (self.limits, self.request, self.response) = (limits, request, response)
+    }
+
+    mutating func next(_ input: inout Data) throws -> Data? { try decoded(&input, isEnd: false) }
+
+    mutating func finish(_ input: inout Data) throws -> Data? {
+        if let output = try decoded(&input, isEnd: true) { return output }
+        // A body without any bytes is empty, whatever its coding.
+        guard receivedBytes > 0 || !input.isEmpty else { return nil }
+        for stage in stages where !stage.inflater.isAtEnd {
+            throw ContentDecodingError(.truncated(stage.inflater.coding), request: request, response: response)
+        }
+        return nil
+    }
+
+    private mutating func decoded(_ input: inout Data, isEnd: Bool) throws -> Data? {
+        do {
+            return try output(of: stages.count - 1, &input)
+        } catch {
+            throw ContentDecodingError(error, request: request, response: response)
+        }
+    }
+
+    /// Returns the next bytes of a stage; `nil` if it needs more input than there is.
+    private mutating func output(of index: Int, _ input: inout Data) throws(ContentDecodingError.Reason) -> Data? {
+        while true {
+            let output: Data?
+            if index == 0 {
+                let before = input.count
+                output = try stages[0].inflater.decode(&input)
+                receivedBytes += before - input.count
+            } else {
+                output = try stages[index].decode()
+            }
+            if let output {
+                if let reason = limits.exceeded(decoded: stages[index].inflater.decodedBytes, received: receivedBytes) { throw reason }
+                return output
+            }
+            guard index > 0, let more = try self.output(of: index - 1, &input) else { return nil }
+            if stages[index].input.isEmpty { stages[index].input = more } else { stages[index].input.append(more) }
+        }
+    }
+}

@@ -1,0 +1,51 @@
+public import ErrandCore
+
+/// The body of a response can't be decoded.
+///
+/// ```
+/// GET https://a.example/: status 200, the body can't be decoded: gzip: the body ends early
+/// ```
+public struct ContentDecodingError: RequestFailure {
+    /// What is wrong with the body. An open set: match the reasons that you handle.
+    public struct Reason: Error, Sendable, Hashable, CustomStringConvertible {
+        /// The reason in words, such as `gzip: the body ends early`.
+        public let description: String
+        /// Whether the body exceeds one of the ``DecompressionLimits``.
+        public let isLimit: Bool
+
+        private init(_ description: String, isLimit: Bool = false) { (self.description, self.isLimit) = (description, isLimit) }
+
+        static func truncated(_ coding: ContentCoding) -> Reason { Reason("\(coding.rawValue): the body ends early") }
+        static func corrupt(_ coding: ContentCoding, _ detail: String) -> Reason { Reason("\(coding.rawValue): \(detail)") }
+        static func trailing(_ coding: ContentCoding) -> Reason { Reason("\(coding.rawValue): there are bytes after the end") }
+        static func tooLarge(limitBytes: Int) -> Reason { Reason("it has more than \(limitBytes) bytes (maxBytes)", isLimit: true) }
+        static func expandsTooMuch(maxRatio: Int) -> Reason {
+            Reason("it has more than \(maxRatio) times the bytes that were received (maxRatio)", isLimit: true)
+        }
+        static func tooManyCodings(limit: Int) -> Reason { Reason("it has more than \(limit) content codings (maxCodings)", isLimit: true) }
+    }
+
+    /// What is wrong.
+    public let reason: Reason
+    public var request: Request?
+    /// The head of the response, as the server sent it.
+    public let response: HTTPResponse?
+    public var attempts: [AttemptRecord] = []
+    public var retryStop: RetryStop?
+
+    public var phase: ExchangePhase { .body }
+    public var delivery: Delivery { .sent }
+
+    init(_ reason: Reason, request: Request, response: HTTPResponse) {
+        (self.reason, self.request, self.response) = (reason, request, response)
+    }
+
+    public var description: String { "\(request.map { "\($0): " } ?? "")\(happened)\(shownAttempts)" }
+
+    private var happened: String { "\(response.map { "status \($0.status.code), " } ?? "")the body can't be decoded: \(reason)" }
+
+    /// A sentence for people.
+    public var errorDescription: String? { "The response of \(shownServer) can't be read." }
+    public var failureReason: String? { happened.asSentence }
+    public var recoverySuggestion: String? { nil }
+}

@@ -1,0 +1,90 @@
+public import ErrandCore
+
+/// Requests compressed content, and decodes it while the body is read.
+///
+/// ```swift
+/// let stack = HTTPStack(NIOTransport()).decompress().redirect()
+/// let response = try await stack.send(Request(.get, url: "https://a.example/report"))
+/// print(response.metadata)        // HTTP/2, body was gzip
+/// ```
+///
+/// It adds `Accept-Encoding: gzip, deflate`. A decoded response has no `Content-Encoding` and no `Content-Length`;
+/// ``/ErrandCore/ResponseMetadata/contentCoding`` is the coding that it had. Several codings are decoded in reverse order, the last one first
+/// ([RFC 9110, section 8.4](https://www.rfc-editor.org/rfc/rfc9110#section-8.4)).
+///
+/// A response is returned as it is if its request had an `Accept-Encoding` or a `Range` of its own, if one of its codings is another one,
+/// and if it has no body: in response to HEAD, with the status 204 or 304, or with a length of 0.
+///
+/// A body that can't be decoded, that ends early, or that exceeds the ``DecompressionLimits`` fails with ``ContentDecodingError``.
+///
+/// **Place:** outside `cache`, which stores bytes as they were sent; inside `redirect` and `validateStatus`. Observers of sizes on the wire,
+/// such as `metrics`, belong inside.
+///
+/// **Per request:** `request.options.decompress = .off` requests and decodes nothing; `.use(limits)` sets other limits.
+public struct DecompressMiddleware: HTTPMiddleware {
+    private let limits: DecompressionLimits
+
+    /// Creates the middleware.
+    ///
+    /// - Parameter limits: against decompression bombs; ``DecompressionLimits/standard`` by default.
+    public init(_ limits: DecompressionLimits = .standard) { self.limits = limits }
+
+    public var place: MiddlewarePlace? { .decompress }
+
+    public var neighbors: [MiddlewareNeighbor] {
+        [
+            .inside(.validateStatus, because: "the body of a refused response would be kept encoded"),
+            .outside(.cache, because: "the cache would store decoded bytes with the validators of encoded ones"),
+        ]
+    }
+
+    public var label: String { "decompress" }
+
+    public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+        let fields = request.head.headerFields
+        guard let limits = request.options.decompress.resolved(limits), fields[.acceptEncoding] == nil, fields[.range] == nil else {
+            return try await next.send(request)
+        }
+        var request = request
+        request.head.headerFields[.acceptEncoding] = "gzip, deflate"
+        var response = try await next.send(request)
+        guard response.headers.contains(.contentEncoding) else { return response }
+        let codings: [ContentCoding]
+        do {
+            codings = try ContentCoding.toDecode(response.head, to: request.method, atMost: limits.maxCodings)
+        } catch {
+            response.body.abandon()
+            throw ContentDecodingError(error, request: request, response: response.head)
+        }
+        guard !codings.isEmpty else { return response }
+        let decoder = ContentDecoder(codings.reversed(), limits, request: request, response: response.head)
+        response.metadata.contentCoding = codings.map(\.rawValue).joined(separator: ", ")
+        response.head.headerFields[.contentEncoding] = nil
+        response.head.headerFields[.contentLength] = nil
+        response.body = response.body.transformed(by: decoder)
+        return response
+    }
+}
+
+private enum DecompressOptionKey: OptionKey {
+    static var defaultValue: OptionOverride<DecompressionLimits> { .inherited }
+    static var crossesOrigins: Bool { true }
+    static var servedBy: MiddlewarePlace? { .decompress }
+}
+
+extension RequestOptions {
+    /// Other limits for this request, or `.off`: then the body is returned as it was sent.
+    public var decompress: OptionOverride<DecompressionLimits> {
+        get { self[DecompressOptionKey.self] }
+        set { self[DecompressOptionKey.self] = newValue }
+    }
+}
+
+extension HTTPSender {
+    /// Requests compressed content, and decodes it. See ``DecompressMiddleware``.
+    ///
+    /// ```swift
+    /// stack.decompress(DecompressionLimits(maxBytes: 100_000_000))
+    /// ```
+    public func decompress(_ limits: DecompressionLimits = .standard) -> HTTPStack { wrapped(by: DecompressMiddleware(limits)) }
+}

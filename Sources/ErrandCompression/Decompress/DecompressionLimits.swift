@@ -1,0 +1,42 @@
+/// Limits of decoding, against bodies that are small on the wire and huge when they are decoded (decompression bombs).
+public struct DecompressionLimits: Sendable, Hashable {
+    /// 100 decoded bytes for each received byte, after the first 1 MiB; no limit of the size; at most 5 codings.
+    public static let standard = DecompressionLimits()
+
+    /// The number of decoded bytes, for all codings of a body each: at least 0; `nil`, the default, is no limit.
+    public var maxBytes: Int?
+    /// The number of decoded bytes for each byte that was received: 100 by default, at least 1; `nil` is no limit.
+    public var maxRatio: Int?
+    /// The number of decoded bytes that ``maxRatio`` does not apply to, because small bodies may be very regular: 1 MiB by default, at
+    /// least 0.
+    public var ratioFreeBytes: Int
+    /// The number of content codings of one body: 5 by default, at least 1.
+    public var maxCodings: Int
+
+    /// Creates limits.
+    ///
+    /// - Parameters:
+    ///   - maxBytes: see ``maxBytes``.
+    ///   - maxRatio: see ``maxRatio``.
+    ///   - ratioFreeBytes: see ``ratioFreeBytes``.
+    ///   - maxCodings: see ``maxCodings``.
+    public init(maxBytes: Int? = nil, maxRatio: Int? = 100, ratioFreeBytes: Int = 1024 * 1024, maxCodings: Int = 5) {
+        precondition(maxBytes.map { $0 >= 0 } ?? true, "maxBytes must be at least 0 (is \(maxBytes ?? 0))")
+        precondition(maxRatio.map { $0 >= 1 } ?? true, "maxRatio must be at least 1 (is \(maxRatio ?? 0))")
+        precondition(ratioFreeBytes >= 0, "ratioFreeBytes must be at least 0 (is \(ratioFreeBytes))")
+        precondition(maxCodings >= 1, "maxCodings must be at least 1 (is \(maxCodings))")
+        (self.maxBytes, self.maxRatio, self.ratioFreeBytes, self.maxCodings) = (maxBytes, maxRatio, ratioFreeBytes, maxCodings)
+    }
+
+    /// Returns the limit that a body exceeds; `nil` if it exceeds none.
+    ///
+    /// - Parameters:
+    ///   - decoded: the number of bytes that one coding has produced so far.
+    ///   - received: the number of bytes of the body that were used so far.
+    func exceeded(decoded: Int, received: Int) -> ContentDecodingError.Reason? {
+        if let maxBytes, decoded > maxBytes { return .tooLarge(limitBytes: maxBytes) }
+        guard let maxRatio, decoded > ratioFreeBytes else { return nil }
+        let (allowed, overflow) = received.multipliedReportingOverflow(by: maxRatio)
+        return !overflow && decoded > allowed ? .expandsTooMuch(maxRatio: maxRatio) : nil
+    }
+}
