@@ -1,6 +1,6 @@
 #if NIO
 extension HTTPStack {
-    /// A stack of the platform's transport, which follows redirects (at most 20).
+    /// A stack of the platform's transport, which follows redirects (at most 20) and decodes gzip and deflate.
     ///
     /// There is one transport for the whole process, with one connection pool, which is never shut down. Make a `NIOTransport` for settings or a
     /// lifetime of your own. Today the platform's transport is `NIOTransport` on every platform.
@@ -9,7 +9,7 @@ extension HTTPStack {
     /// with ``decompressing`` for them.
     public static let `default` = decompressing.redirect()
 
-    /// A stack of the platform's transport, which follows no redirect: the start for observers of each exchange.
+    /// A stack of the platform's transport, which decodes gzip and deflate, and follows no redirect: the start for observers of each exchange.
     ///
     /// ```swift
     /// let stack = HTTPStack.decompressing.metrics().trace().redirect().retry().timeout(.seconds(30))
@@ -17,7 +17,7 @@ extension HTTPStack {
     /// ```
     ///
     /// It shares its connections with ``default`` and ``bare``.
-    public static let decompressing = bare
+    public static let decompressing = bare.decompress()
 
     /// A stack of the platform's transport alone: it follows no redirect and decodes no content.
     ///

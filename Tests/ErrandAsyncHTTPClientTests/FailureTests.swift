@@ -1,4 +1,4 @@
-#if AsyncHTTPClient && NIO
+#if AsyncHTTPClient && NIO && MockServer
 internal import Errand
 internal import ErrandTesting
 internal import Foundation
@@ -237,45 +237,8 @@ extension AsyncHTTPClientTransportTests {
             }
         }
 
-        @Test(arguments: TestedTransport.allCases) func afterShutdownNothingIsSent(by tested: TestedTransport) async throws {
-            let server = try RawServer.answering { connection, _, _ in try connection.respond() }
-            defer { server.stop() }
-            let transport = try tested.make()
-            #expect(try await transport.send(Request(.get, url: server.url())).status == .ok)
-            try await transport.shutdown()
-            let failure = try await transportError { try await transport.send(Request(.get, url: server.url())) }
-            #expect(failure.code == .shutDown)
-            #expect(failure.delivery == .notSent)
-            #expect(server.counts.value.requests == 1)
-        }
-
-        @Test(arguments: TestedTransport.allCases) func shutdownFailsWhatIsUnderWay(by tested: TestedTransport) async throws {
-            let server = try RawServer { connection in
-                let request = try connection.readHead()
-                if request.target == "/body" { try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nas far as here") }
-                connection.waitForEnd()
-            }
-            defer { server.stop() }
-            let transport = try tested.make()
-            let head = Task { try await transport.send(Request(.get, url: server.url("/head"))) }
-            let sink = RecordingEventSink()
-            let body = Task {
-                let response = try await transport.send(Request(.get, url: server.url("/body")).telling(sink))
-                return try await response.body.collect()
-            }
-            try await server.counts.wait { $0.requests == 2 }
-            try await sink.wait(for: .responseHead)
-            try await transport.shutdown()
-            let failures = [
-                try await transportError { try await head.value }, try await transportError { try await body.value },
-            ]
-            #expect(failures.map(\.code) == [.shutDown, .shutDown])
-            #expect(failures.map(\.delivery) == [.unknown, .sent])
-            try await server.counts.wait("the connections to be closed") { $0.open == 0 }
-        }
-
         @Test func whatThisTransportCannotDoIsRefused() async throws {
-            try await withAHC { transport in
+            try await TestedTransport.asyncHTTPClient.run { transport in
                 var request = try Request(.get, url: "http://127.0.0.1/")
                 request.options.upgrade = UpgradeRequest(protocolName: "websocket")
                 let failure = try await transportError { [request] in try await transport.send(request) }

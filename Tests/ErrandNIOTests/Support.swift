@@ -28,13 +28,4 @@ extension RawServer {
         }
     }
 }
-
-/// Calls `body` with a transport, and shuts it down.
-func withNIO<Result>(
-    _ configure: (inout NIOTransport.Configuration) throws -> Void = { _ in }, _ body: (NIOTransport) async throws -> Result
-) async throws -> Result {
-    var configuration = NIOTransport.Configuration()
-    try configure(&configuration)
-    return try await withTransport(try NIOTransport(configuration), body)
-}
 #endif

@@ -1,4 +1,4 @@
-#if MockServer && AsyncHTTPClient
+#if MockServer && NIO
 import Errand
 import ErrandConformance
 import ErrandMockServer
@@ -27,7 +27,7 @@ extension IntegrationTests {
             let configuration = MockServer.Configuration.tls(try files.authority.certificate(), protocols: [.http2])
             let faults = Fault.all + [.goAway(includesStream: true), .goAway(includesStream: false), .refusedStream, .resetStream(code: 2)]
             // One transport for all, since to read the system's authorities takes its time. Every row has a server of its own.
-            try await withAHC {
+            try await withNIO {
                 $0.tls.extraRootsPEMFiles = [files.path]
             } _: { transport in
                 await concurrently(FaultRow.all(faults)) { row in try await check(row, .http2(row), configuration, by: transport) }

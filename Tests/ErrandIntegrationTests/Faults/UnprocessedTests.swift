@@ -1,4 +1,4 @@
-#if MockServer && AsyncHTTPClient
+#if MockServer && NIO
 import Errand
 import ErrandMockServer
 import ErrandTesting
@@ -12,7 +12,7 @@ extension IntegrationTests {
             let files = try FileAuthority()
             try await withMockServer(.tls(try files.authority.certificate(), protocols: [.http2])) { server in
                 server.enqueue(.status(.ok).fault(.refusedStream, at: .requestStart), .status(.created))
-                try await withAHC {
+                try await withNIO {
                     $0.tls.extraRootsPEMFiles = [files.path]
                 } _: { transport in
                     let stack = transport.retry(RetryPolicy(maxAttempts: 1), budget: RetryBudget(reserve: 0))
@@ -33,7 +33,7 @@ extension IntegrationTests {
             let files = try FileAuthority()
             try await withMockServer(.tls(try files.authority.certificate(), protocols: [.http2])) { server in
                 server.dispatch { _ in .status(.ok).fault(.refusedStream, at: .requestStart) }
-                try await withAHC {
+                try await withNIO {
                     $0.tls.extraRootsPEMFiles = [files.path]
                 } _: { transport in
                     let stack = transport.retry(RetryPolicy(maxAttempts: 2, backoff: .immediate))

@@ -1,4 +1,4 @@
-#if AsyncHTTPClient
+#if NIO
 internal import Errand
 internal import TestSupport
 internal import Testing
@@ -14,10 +14,10 @@ struct SquidTests {
         port: Int, credentials: (user: String, password: String)? = nil, _ body: (HTTPStack, NginxServer) async throws -> Result
     ) async throws -> Result {
         let nginx = try await NginxServer.shared()
-        var configuration = AsyncHTTPClientTransport.Configuration()
+        var configuration = NIOTransport.Configuration()
         configuration.proxy = .http(host: "127.0.0.1", port: port, credentials: credentials)
         configuration.tls.extraRootsPEMFiles = [nginx.certificates.authority]
-        return try await withTransport(try AsyncHTTPClientTransport(configuration)) { transport in
+        return try await withTransport(try NIOTransport(configuration)) { transport in
             try await body(transport.timeout(.seconds(20)), nginx)
         }
     }

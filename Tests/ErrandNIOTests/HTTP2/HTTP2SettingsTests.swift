@@ -1,20 +1,18 @@
-#if AsyncHTTPClient && MockServer
-internal import AsyncHTTPClient
-internal import Errand
-internal import ErrandMockServer
-internal import ErrandTesting
-internal import Foundation
-internal import Synchronization
-internal import TestSupport
-internal import Testing
+#if NIO && MockServer
+import ErrandCore
+import ErrandNIO
+import ErrandMockServer
+import ErrandTesting
+import Foundation
+import TestSupport
+import Testing
 
-extension AsyncHTTPClientTransportTests {
+extension NIOTransportTests {
     /// Frames that a server of HTTP/2 sends, at times when it should and when it should not (RFC 9113).
-    @Suite
-    struct HTTP2FrameTests {
+    @Suite(.timeLimit(.minutes(5))) struct HTTP2SettingsTests {
         private static let hello = [H2Frame.settings(), .settingsAck]
 
-        private func send(by transport: AsyncHTTPClientTransport, to server: FrameServer) async throws -> Response {
+        private func send(by transport: NIOTransport, to server: FrameServer) async throws -> Response {
             try await transport.send(Request(.get, url: server.url).within(.seconds(10)))
         }
 
@@ -29,17 +27,6 @@ extension AsyncHTTPClientTransportTests {
                 }
                 #expect([.connectionLost, .cannotConnect, .timedOut].contains(failure.code), "\(failure)")
                 try await server.noConnectionIsOpen()
-            }
-        }
-
-        @Test func settingsThatChangeTheLimitTwiceAtOnceDoNoHarm() async throws {
-            let frames = Self.hello + [.maxStreams(5), .maxStreams(7), .maxStreams(0x7FFF_FFFF)]
-            try await FrameServer.with(opening: frames.together) { transport, server in
-                for _ in 0..<3 {
-                    let response = try await send(by: transport, to: server)
-                    #expect(response.status == .ok)
-                }
-                #expect(server.server.acceptedConnections == 1)
             }
         }
 
@@ -91,103 +78,9 @@ extension AsyncHTTPClientTransportTests {
             }
         }
 
-        /// A server that says goodbye to an unused connection may leave its end to the client.
-        @Test func aGoodbyeToAnUnusedConnectionEndsIt() async throws {
-            let answer: @Sendable (H2Frame) -> [ByteAction] = { frame in
-                FrameServer.ok(frame.stream) + [.pause(milliseconds: 20)] + [H2Frame.goAway(last: frame.stream)].together
-            }
-            try await FrameServer.with(opening: Self.hello.together, answering: answer) { transport, server in
-                for _ in 0..<2 {
-                    #expect(try await send(by: transport, to: server).status == .ok)
-                    try await server.noConnectionIsOpen()
-                }
-            }
-        }
-
-        /// What an app's own initializer is waited for must not meet a pool that does not know the connection.
-        @Test(arguments: [
-            [H2Frame.goAway()], [.maxStreams(4), .maxStreams(9)], [.maxStreams(0)], [.ping, .maxStreams(1), .goAway(last: 1)],
-        ])
-        func framesWaitForASlowInitializer(frames: [H2Frame]) async throws {
-            try await FrameServer.with(
-                opening: (Self.hello + frames).together,
-                configure: {
-                    $0.customize = { settings in settings.http2ConnectionDebugInitializer = ByteServer.slowInitializer(milliseconds: 50) }
-                }
-            ) { transport, server in
-                do {
-                    let response = try await transport.send(Request(.get, url: server.url).within(.milliseconds(800)))
-                    #expect(response.status == .ok)
-                } catch let failure as TransportError {
-                    #expect([.connectionLost, .timedOut].contains(failure.code), "\(failure)")
-                }
-            }
-        }
-
-        /// Frames without end, for a connection that nobody has asked anything yet, are not kept without end.
-        @Test func whatComesBeforeASlowInitializerHasEndedIsBounded() async throws {
-            // More than are held back (128), and fewer than SwiftNIO takes for an attack by itself (200).
-            let frames = Self.hello + Array(repeating: H2Frame.ping, count: 160)
-            try await FrameServer.with(
-                opening: frames.together,
-                configure: {
-                    $0.customize = { settings in settings.http2ConnectionDebugInitializer = ByteServer.slowInitializer(milliseconds: 200) }
-                }
-            ) { transport, server in
-                let failure = try await transportError { try await transport.send(Request(.get, url: server.url).within(.seconds(5))) }
-                #expect(failure.delivery == .notSent, "\(failure)")
-            }
-        }
-
         // MARK: Push
 
-        @Test func serverPushIsSwitchedOff() async throws {
-            let settings = Watched<[[UInt8]]>([])
-            let server = try await FrameServer.start {
-                FrameScript(opened: { Self.hello.together }) { frame in
-                    if frame.type == 4, frame.flags == 0 { settings.change { $0.append(frame.payload) } }
-                    return frame.type == 1 ? FrameServer.ok(frame.stream) : []
-                }
-            }
-            try await withAHC {
-                $0.tls.extraRootsPEMFiles = [server.authorityFile]
-            } _: { transport in
-                let response = try await send(by: transport, to: server)
-                #expect(response.status == .ok)
-            }
-            await server.server.stop()
-            let first = try #require(settings.value.first)
-            let values = stride(from: 0, to: first.count, by: 6).map { Array(first[$0..<$0 + 6]) }
-            #expect(values.contains([0, 2, 0, 0, 0, 0]))  // RFC 9113, 6.5.2: SETTINGS_ENABLE_PUSH
-        }
-
-        @Test func aPromiseOfAPushEndsTheConnection() async throws {
-            let answer: @Sendable (H2Frame) -> [ByteAction] = { frame in
-                [H2Frame.pushPromise(frame.stream, promised: 2), .headers(2, ends: true)].together + [.pause(milliseconds: 50)]
-                    + FrameServer.ok(frame.stream)
-            }
-            try await FrameServer.with(opening: Self.hello.together, answering: answer) { transport, server in
-                let failure = try await transportError { try await send(by: transport, to: server) }
-                #expect([.connectionLost, .invalidResponse].contains(failure.code), "\(failure)")
-                try await server.noConnectionIsOpen()
-            }
-        }
-
         // MARK: Errors of the connection
-
-        /// RFC 9113, 5.4.1, 6.9 and 6.9.1.
-        @Test(arguments: [
-            H2Frame(type: 6, payload: [1, 2, 3]), H2Frame(type: 6, stream: 1, payload: Array(repeating: 0, count: 8)),
-            .windowUpdate(0, by: 0), .windowUpdate(0, by: 0x7FFF_FFFF),
-        ])
-        func anErrorOfTheConnectionEndsIt(frame: H2Frame) async throws {
-            let answer: @Sendable (H2Frame) -> [ByteAction] = { _ in [frame].together }
-            try await FrameServer.with(opening: Self.hello.together, answering: answer) { transport, server in
-                let failure = try await transportError { try await send(by: transport, to: server) }
-                #expect([.connectionLost, .invalidResponse].contains(failure.code), "\(failure)")
-                try await server.noConnectionIsOpen()
-            }
-        }
 
         @Test func aWindowUpdateByNothingEndsTheConnection() async throws {
             let answer: @Sendable (H2Frame) -> [ByteAction] = { [H2Frame.windowUpdate($0.stream, by: 0)].together }
@@ -212,20 +105,6 @@ extension AsyncHTTPClientTransportTests {
         }
 
         // MARK: Responses out of order
-
-        /// A head with 101 means nothing on HTTP/2 (RFC 9113, 8.6), and there is one final head.
-        @Test(arguments: [
-            [H2Frame.headers(1, H2Frame.status("101")), .headers(1, ends: true)],
-            [.headers(1, H2Frame.status("099")), .headers(1, ends: true)],
-            [.headers(1), .headers(1), .headers(1, ends: true)], [.data(1, [1]), .headers(1, ends: true)],
-        ])
-        func aResponseOutOfOrderIsAFailure(frames: [H2Frame]) async throws {
-            let opening = Self.hello.together
-            try await FrameServer.with(opening: opening, answering: { $0.stream == 1 ? frames.together : FrameServer.ok($0.stream) }) {
-                transport, server in
-                _ = try await transportError { _ = try await send(by: transport, to: server).body.collect() }
-            }
-        }
     }
 }
 #endif
