@@ -1,5 +1,5 @@
 #if NIO
-public import ErrandCore
+internal import ErrandCore
 public import ErrandNIO
 
 /// Runs `body` with its own transport, which is shut down afterwards.
