@@ -15,6 +15,7 @@ extension AsyncHTTPClientTransportTests {
             "TrailerRead": "AsyncHTTPClient drops the trailers of a response",
             "TrailerWrite": "AsyncHTTPClient sends none",
             "Informational": "AsyncHTTPClient drops informational responses",
+            "ShutdownEndsExchanges": "the connections are those of the app's client",
         ]
 
         @Test(arguments: TransportBehavior.all(excluding: leftOut))
