@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""curl and wrk: the same measurements as ClientBenchmarks (`tools.py curl|wrk KIND AT_ONCE WARMUP COUNT URL`), with the same line of figures.
+"""curl, wrk and h2load: the same measurements as ClientBenchmarks (`tools.py curl|wrk|h2load KIND AT_ONCE WARMUP COUNT URL`), with the same line of figures.
 
 curl is one process for all requests, without a warm-up. What a run that sends nothing takes is taken off: it is curl's start.
 wrk makes as many requests as it can in two seconds, whatever COUNT is. It trusts every certificate, and does not count the bytes of bodies.
+h2load makes COUNT requests over one HTTP/2 connection. It checks no certificate, and connecting is in its figures.
 """
 
 import os
@@ -34,6 +35,8 @@ def curl(kind, at_once, count, url):
     command += ["--write-out", "%{time_total} %{size_" + kind.replace("get", "download") + "}\\n"]
     if at_once > 1:
         command += ["--parallel", "--parallel-max", str(at_once)]
+    if "BENCHMARK_HTTP2" in os.environ:
+        command += ["--http2"]
     if "BENCHMARK_CA" in os.environ:
         command += ["--cacert", os.environ["BENCHMARK_CA"]]
     if kind == "upload":
@@ -73,10 +76,23 @@ def measure_wrk(kind, at_once, _, count, url):
     return [float(seconds) * 1e9 / count, times[1] / count, times[2] / count] + percentiles, peak, None
 
 
+def measure_h2load(kind, at_once, _, count, url):
+    if kind != "get":
+        sys.exit(f"h2load has no {kind}")
+    # Enough requests that connecting does not count.
+    count *= 10
+    output, times, peak = measured(["h2load", "-t1", "-c1", f"-m{at_once}", f"-n{count}", url])
+    done = re.search(r"requests: \d+ total, \d+ started, \d+ done, (\d+) succeeded", output)
+    if not done or int(done.group(1)) != count:
+        sys.exit("h2load had errors: " + " ".join(output.split())[:200])
+    size = int(re.search(r"\((\d+)\) data", output).group(1))
+    return [each / count for each in times] + [None, None], peak, size / count
+
+
 def main():
     tool, kind, url = sys.argv[1], sys.argv[2], sys.argv[6]
     at_once, warmup, count = (int(text) for text in sys.argv[3:6])
-    figures, peak, size = {"curl": measure_curl, "wrk": measure_wrk}[tool](kind, at_once, warmup, count, url)
+    figures, peak, size = {"curl": measure_curl, "wrk": measure_wrk, "h2load": measure_h2load}[tool](kind, at_once, warmup, count, url)
     names = ("wall_ns", "user_ns", "system_ns", "p50_ns", "p99_ns", "peak_bytes", "bytes")
     print(" ".join(f"{name}={value}" for name, value in zip(names, figures + [peak, size]) if value is not None))
 

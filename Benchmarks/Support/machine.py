@@ -45,6 +45,7 @@ def versions():
         "httpx": required("httpx"), "aiohttp": required("aiohttp"),
         "Node": found(r"v(\S+)", ["node", "--version"]),
         "curl": found(r"curl (\S+)", ["curl", "--version"]),
+        "h2load": found(r"nghttp2/(\S+)", ["h2load", "--version"]),
         "wrk": found(r"wrk (?:debian/)?(\S+)", ["wrk", "-v"]),
     }
 

@@ -17,7 +17,7 @@ class Case(NamedTuple):
     kind: str
     # Requests in progress at a time.
     at_once: int
-    # plain, secure or uploads.
+    # plain, secure, http2 or uploads.
     server: str
     # What is fetched, or sent.
     file: str
@@ -36,6 +36,9 @@ CASES = {
     "get16": Case("small GET, 16 at once", "get", 16, "plain", "small.json", (1600, 4800)),
     "get256": Case("small GET, 256 at once", "get", 256, "plain", "small.json", (2560, 7680)),
     "get16-tls": Case("small GET over TLS, 16 at once", "get", 16, "secure", "small.json", (1600, 4800)),
+    "h2-16": Case("small GET over HTTP/2, 16 at once", "get", 16, "http2", "small.json", (1600, 4800)),
+    "h2-256": Case("small GET over HTTP/2, 256 at once", "get", 256, "http2", "small.json", (2560, 7680)),
+    "h2-download": Case("64 MiB down over HTTP/2, chunk by chunk", "download", 1, "http2", "large.bin", (2, 6)),
     "typed": Case("small GET, JSON decoded, one after the other", "typed", 1, "plain", "small.json", (500, 2000)),
     "stack8": Case("small GET through eight middleware, 16 at once", "get", 16, "plain", "small.json", (1600, 4800)),
     "download": Case("64 MiB down, chunk by chunk", "download", 1, "plain", "large.bin", (2, 6)),
@@ -46,6 +49,8 @@ CASES = {
 
 SMALL = ("get", "get16", "get256", "get16-tls")
 DOWN, UP = ("download", "download4g"), ("upload", "upload4g")
+HTTP2_SMALL = ("h2-16", "h2-256")
+HTTP2 = HTTP2_SMALL + ("h2-download",)
 ALL = SMALL + ("typed",) + DOWN + UP
 STACK = SMALL + DOWN + UP
 
@@ -64,29 +69,30 @@ class Peer(NamedTuple):
 # The first two are what the others are compared with.
 PEERS = [
     Peer("bare", "bare SwiftNIO handler", SMALL + ("typed",) + DOWN, "SwiftNIO"),
-    Peer("ahc", "AsyncHTTPClient", ALL + ("stack8",), "AsyncHTTPClient"),
+    Peer("ahc", "AsyncHTTPClient", ALL + ("stack8",) + HTTP2, "AsyncHTTPClient"),
     Peer("awaited", "bare handler, awaited by a task", ("get",)),
     Peer("awaited-loop", "bare handler, awaited on its event loop", ("get",)),
-    Peer("ahc-loop", "AsyncHTTPClient, on its event loop", ("get",)),
-    Peer("nio-stack", "Errand, stack over SwiftNIO", STACK + ("stack8",)),
-    Peer("nio-stack-loop", "Errand, stack over SwiftNIO, on its event loop", STACK + ("stack8",)),
+    Peer("ahc-loop", "AsyncHTTPClient, on its event loop", ("get",) + HTTP2_SMALL),
+    Peer("nio-stack", "Errand, stack over SwiftNIO", STACK + ("stack8",) + HTTP2),
+    Peer("nio-stack-loop", "Errand, stack over SwiftNIO, on its event loop", STACK + ("stack8",) + HTTP2),
     Peer("nio-stack8", "Errand, stack of eight over SwiftNIO", ("stack8",)),
     Peer("nio-stack8-loop", "Errand, stack of eight over SwiftNIO, on its event loop", ("stack8",)),
     Peer("nio-client", "Errand, APIClient over SwiftNIO", ("get", "get16", "typed")),
     Peer("nio-client-loop", "Errand, APIClient over SwiftNIO, on its event loop", ("get", "get16", "typed")),
-    Peer("nio-transport-loop", "Errand, the transport over SwiftNIO alone, on its event loop", ("get", "get16")),
+    Peer("nio-transport-loop", "Errand, the transport over SwiftNIO alone, on its event loop", ("get", "get16") + HTTP2_SMALL),
     Peer("errand-stack", "Errand, stack over AsyncHTTPClient", STACK),
     Peer("errand-stack8", "Errand, stack of eight over AsyncHTTPClient", ("stack8",)),
     Peer("errand-stack-loop", "Errand, stack over AsyncHTTPClient (borrowed), on its event loop", ("get",)),
     Peer("errand-client", "Errand, APIClient over AsyncHTTPClient", ("get", "get16", "typed")),
     Peer("urlsession", "URLSession", ALL, "Swift", 0.25),
-    Peer("go", "Go, net/http", ALL, "Go"),
+    Peer("go", "Go, net/http", ALL + HTTP2, "Go"),
     Peer("hyper", "hyper", ALL, "hyper"),
     Peer("httpx", "Python, httpx", ALL, "httpx", 0.05),
     Peer("aiohttp", "Python, aiohttp", ALL, "aiohttp"),
     Peer("node", "Node, fetch", ALL, "Node"),
-    Peer("curl", "curl, one process", STACK, "curl"),
+    Peer("curl", "curl, one process", STACK + HTTP2, "curl"),
     Peer("wrk", "wrk, the ceiling", SMALL, "wrk"),
+    Peer("h2load", "h2load, the ceiling of HTTP/2", HTTP2_SMALL, "h2load"),
     Peer("memory-prepared", "Errand, stack over a transport in memory, request made beforehand", ("get",), share=10),
     Peer("memory-stack", "Errand, stack over a transport in memory", ("get",), share=10),
     Peer("memory-client", "Errand, APIClient over a transport in memory", ("get", "typed"), share=10),
@@ -132,7 +138,7 @@ class Builds:
 
     def command(self, peer):
         """The start of the peer's command line; the kind, the number at once, the warm-up, the count and the URL follow."""
-        kind = peer if hasattr(self, peer) else {"httpx": "python", "aiohttp": "python", "curl": "tool", "wrk": "tool"}.get(peer, "swift")
+        kind = peer if hasattr(self, peer) else {"httpx": "python", "aiohttp": "python", "curl": "tool", "wrk": "tool", "h2load": "tool"}.get(peer, "swift")
         if kind == "tool":
             need(peer)
             return [sys.executable, str(BENCHMARKS / "Peers" / "tools.py"), peer]

@@ -50,6 +50,10 @@ SECURE = """
     server {{
         listen 127.0.0.1:{port} ssl;
     }}
+    server {{
+        listen 127.0.0.1:{http2_port} ssl http2;
+        http2_max_concurrent_streams 512;
+    }}
 """
 
 # Of an authority, and of a server that it vouches for.
@@ -98,7 +102,8 @@ def end(process):
 class Nginx:
     """`with Nginx() as server: …`. /small.json, /large.bin (64 MiB) and /huge.bin (4 GiB, which takes no room) are there.
 
-    `base` is its URL, and `secure` the one with TLS (None without openssl), whose authority is in the file `authority`.
+    `base` is its URL, `secure` the one with TLS, and `http2` the one with TLS that offers HTTP/2 (both None without openssl). Their authority is in
+    the file `authority`.
     """
 
     def __enter__(self):
@@ -126,14 +131,15 @@ class Nginx:
                 large.write(block)
         with open(self.file("huge.bin"), "wb") as huge:
             huge.truncate(HUGE_BYTES)
-        port, secure_port = free_port(), free_port()
-        self.base, self.secure, self.authority = f"http://127.0.0.1:{port}", None, None
+        port, secure_port, http2_port = free_port(), free_port(), free_port()
+        self.base, self.secure, self.http2, self.authority = f"http://127.0.0.1:{port}", None, None, None
         secure = ""
         if shutil.which("openssl"):
             self.make_certificates()
             # By name: the TLS of hyper does not take an address.
             self.secure, self.authority = f"https://localhost:{secure_port}", self.folder / "authority.pem"
-            secure = SECURE.format(folder=self.folder, port=secure_port)
+            self.http2 = f"https://localhost:{http2_port}"
+            secure = SECURE.format(folder=self.folder, port=secure_port, http2_port=http2_port)
         configuration = self.folder / "nginx.conf"
         configuration.write_text(CONFIGURATION.format(folder=self.folder, port=port, secure=secure))
         with open(self.folder / "output.log", "wb") as output:
@@ -207,10 +213,13 @@ class Servers:
         """The URL of a case, and the environment of its clients. Throws peers.Unavailable."""
         environment = dict(os.environ, SWIFT_BACKTRACE="enable=no")
         base = self.nginx.base
-        if case.server == "secure":
+        if case.server in ("secure", "http2"):
             if not self.nginx.secure:
                 raise peers.Unavailable("there is no openssl on the PATH")
             base = self.nginx.secure
+            if case.server == "http2":
+                base = self.nginx.http2
+                environment["BENCHMARK_HTTP2"] = "1"
             for name in ("BENCHMARK_CA", "NODE_EXTRA_CA_CERTS"):
                 environment[name] = str(self.nginx.authority)
         elif case.server == "uploads":

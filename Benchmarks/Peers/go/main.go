@@ -56,6 +56,7 @@ func main() {
 		roots := x509.NewCertPool()
 		roots.AppendCertsFromPEM(text)
 		transport.TLSClientConfig = &tls.Config{RootCAs: roots}
+		transport.ForceAttemptHTTP2 = os.Getenv("BENCHMARK_HTTP2") != ""
 	}
 	client := &http.Client{Transport: transport}
 

@@ -9,7 +9,8 @@ internal import NIOHTTP1
 internal import NIOPosix
 internal import NIOSSL
 
-/// AsyncHTTPClient's own calls. Its settings are the defaults, except for HTTP/1.1 only and the number of connections.
+/// AsyncHTTPClient's own calls. Its settings are the defaults, except for the number of connections, and HTTP/1.1 only where a case is
+/// not of HTTP/2.
 struct AsyncHTTPClientPeer: CallPeer {
     private let client: HTTPClient
     private let setting: Setting
@@ -27,7 +28,7 @@ struct AsyncHTTPClientPeer: CallPeer {
 
     static func client(_ setting: Setting, on group: MultiThreadedEventLoopGroup?) throws -> HTTPClient {
         var configuration = HTTPClient.Configuration()
-        configuration.httpVersion = .http1Only
+        configuration.httpVersion = setting.usesHTTP2 ? .automatic : .http1Only
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = max(16, setting.atOnce)
         configuration.tlsConfiguration = try setting.tls
         return HTTPClient(eventLoopGroup: group ?? HTTPClient.defaultEventLoopGroup, configuration: configuration)

@@ -9,7 +9,7 @@ internal import Darwin
 ///     PROGRAM PEER KIND AT_ONCE WARMUP COUNT URL
 ///
 /// Makes WARMUP requests, then COUNT requests, and prints what one of the latter took. `BENCHMARK_CA` names the PEM file of the authority to
-/// trust, `BENCHMARK_FILE` the file to upload.
+/// trust, `BENCHMARK_FILE` the file to upload; `BENCHMARK_HTTP2` asks for HTTP/2.
 public enum Harness {
     /// Measures the peer that the arguments name, and ends the process.
     ///
@@ -32,7 +32,8 @@ public enum Harness {
             let warmup = Int(arguments[4]), warmup >= 0, let count = Int(arguments[5]), count > 0
         else { throw usage }
         let setting = Setting(
-            url: arguments[6], atOnce: atOnce, authorityFile: variable("BENCHMARK_CA"), uploadFile: variable("BENCHMARK_FILE"))
+            url: arguments[6], atOnce: atOnce, authorityFile: variable("BENCHMARK_CA"),
+            usesHTTP2: variable("BENCHMARK_HTTP2") != nil, uploadFile: variable("BENCHMARK_FILE"))
         guard let peer = try makePeer(arguments[1], setting) else { throw usage }
         try await withTaskExecutorPreference(peer.executor) {
             _ = try await run(warmup, of: kind, by: peer, atOnce: atOnce)

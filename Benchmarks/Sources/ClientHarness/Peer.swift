@@ -17,6 +17,8 @@ public struct Setting: Sendable {
     public let atOnce: Int
     /// The PEM file of the authority to trust.
     public let authorityFile: String?
+    /// Whether the server offers HTTP/2, and the client uses it.
+    public let usesHTTP2: Bool
     /// The file to upload.
     public let uploadFile: String?
 }
