@@ -120,50 +120,6 @@ extension AsyncHTTPClientTransportTests {
             try await server.counts.wait("every connection to be closed") { $0.open == 0 }
             try await poll("no descriptor to be left", value: { try ClientSockets.count(to: rawPort) }) { $0 == 0 }
         }
-
-        /// Streams of HTTP/2 that are given up by the dozen. The client can lose a connection over that, and with it requests that were not
-        /// given up; but none of them hangs, and the next are served.
-        @Test(
-            .enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)), arguments: [UInt64(4), 5, 6],
-            TestedTransport.allCases)
-        func streamsOfHTTP2OfWhichHalfAreCancelled(seed: UInt64, by tested: TestedTransport) async throws {
-            let nginx = try await NginxServer.shared()
-            try await tested.run {
-                $0.tls.extraRootsPEMFiles = [nginx.certificates.authority]
-            } _: { transport in
-                var generator = SeededGenerator(seed: seed)
-                let outcomes = Watched((open: 100, whole: 0, cancelled: 0, lost: 0, other: [String]()))
-                for _ in 0..<100 {
-                    let request = try Request(.get, url: nginx.url("/300k", .tls))
-                    let exchange = Task { try await transport.send(request).body.collect() }
-                    if Bool.random(using: &generator) {
-                        let delay = Duration.microseconds(Int.random(in: 0..<100_000, using: &generator))
-                        Task {
-                            try await Task.sleep(for: delay)
-                            exchange.cancel()
-                        }
-                    }
-                    Task {
-                        let result = await exchange.result
-                        outcomes.change { outcomes in
-                            outcomes.open -= 1
-                            switch result {
-                            case .success(NginxServer.middle): outcomes.whole += 1
-                            case .failure(is CancellationError): outcomes.cancelled += 1
-                            case .failure(let failure as TransportError) where failure.code == .connectionLost: outcomes.lost += 1
-                            default: outcomes.other.append("\(result)")
-                            }
-                        }
-                    }
-                }
-                let end = try await outcomes.wait("all of them to end") { $0.open == 0 }
-                #expect(end.other.isEmpty, "\(end.other.prefix(3))")
-                for _ in 0..<5 {
-                    let response = try await sendUntilSent(Request(.get, url: nginx.url("/300k", .tls)).within(.seconds(10)), by: transport)
-                    #expect(try await response.body.collect() == NginxServer.middle)
-                }
-            }
-        }
     }
 }
 #endif

@@ -19,8 +19,9 @@ internal import Synchronization
 /// redirects or decodes content, as `HTTPClient.shared` does, the transport doesn't see it: give it a client that does neither.
 ///
 /// AsyncHTTPClient 1.37 has defects that only the client itself could prevent. A response that is complete before its request, a status
-/// below 100, and an HTTP/2 connection that breaks the rules can make requests hang until their deadline, or end the process. Bytes after the
-/// end of an HTTP/1.1 response can be taken for the beginning of the next one. Therefore use it only for servers that you trust.
+/// below 100, and an HTTP/2 connection that breaks the rules can make requests hang until their deadline, or end the process. Over HTTP/2,
+/// requests can also hang until their deadline when others are cancelled while the connection is opened. Bytes after the end of an HTTP/1.1
+/// response can be taken for the beginning of the next one. Therefore use it only for servers that you trust, and always with a deadline.
 public struct AsyncHTTPClientTransport: HTTPTransport, CustomStringConvertible, CustomReflectable {
     private let loan: ClientLoan
 
