@@ -39,6 +39,9 @@ http {{
     server {{
         listen 127.0.0.1:{port};
     }}
+    server {{
+        listen 127.0.0.1:{h2c_port} http2;
+    }}
     {secure}
 }}
 """
@@ -102,8 +105,8 @@ def end(process):
 class Nginx:
     """`with Nginx() as server: …`. /small.json, /large.bin (64 MiB) and /huge.bin (4 GiB, which takes no room) are there.
 
-    `base` is its URL, `secure` the one with TLS, and `http2` the one with TLS that offers HTTP/2 (both None without openssl). Their authority is in
-    the file `authority`.
+    `base` is its URL, and `h2c` the one with HTTP/2 without TLS. `secure` is the one with TLS, and `http2` the one with TLS that offers HTTP/2 (both None
+    without openssl). Their authority is in the file `authority`.
     """
 
     def __enter__(self):
@@ -131,8 +134,9 @@ class Nginx:
                 large.write(block)
         with open(self.file("huge.bin"), "wb") as huge:
             huge.truncate(HUGE_BYTES)
-        port, secure_port, http2_port = free_port(), free_port(), free_port()
-        self.base, self.secure, self.http2, self.authority = f"http://127.0.0.1:{port}", None, None, None
+        port, h2c_port, secure_port, http2_port = free_port(), free_port(), free_port(), free_port()
+        self.base, self.h2c = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{h2c_port}"
+        self.secure, self.http2, self.authority = None, None, None
         secure = ""
         if shutil.which("openssl"):
             self.make_certificates()
@@ -141,7 +145,7 @@ class Nginx:
             self.http2 = f"https://localhost:{http2_port}"
             secure = SECURE.format(folder=self.folder, port=secure_port, http2_port=http2_port)
         configuration = self.folder / "nginx.conf"
-        configuration.write_text(CONFIGURATION.format(folder=self.folder, port=port, secure=secure))
+        configuration.write_text(CONFIGURATION.format(folder=self.folder, port=port, h2c_port=h2c_port, secure=secure))
         with open(self.folder / "output.log", "wb") as output:
             self.process = subprocess.Popen([program(), "-p", str(self.folder), "-c", str(configuration)], stdout=output, stderr=output)
         for _ in range(200):

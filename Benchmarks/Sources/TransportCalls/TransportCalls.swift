@@ -6,8 +6,8 @@ internal import NIOCore
 internal import NIOPosix
 
 /// Makes a number of GETs over the transport with SwiftNIO, on its event loop, and nothing else, for a program that counts instructions:
-/// `TransportCalls 1000 http://127.0.0.1:80/small.json`. Prints the numbers of allocations and of
-/// chunks.
+/// `TransportCalls 1000 http://127.0.0.1:80/small.json`, or with `h2c` at the end, for HTTP/2 without TLS. Prints the numbers of allocations and
+/// of chunks.
 ///
 /// It reads each body chunk by chunk. One thread makes the requests and runs the connection.
 @main
@@ -15,11 +15,14 @@ struct TransportCalls {
     /// Not async: callgrind 3.19 fails when an async main thread waits.
     static func main() {
         let arguments = CommandLine.arguments
-        guard arguments.count == 3, let count = Int(arguments[1]) else { fatalError("usage: TransportCalls COUNT URL") }
+        let usesHTTP2 = arguments.last == "h2c"
+        guard arguments.count == (usesHTTP2 ? 4 : 3), let count = Int(arguments[1]) else {
+            fatalError("usage: TransportCalls COUNT URL [h2c]")
+        }
         let isOver = DispatchSemaphore(value: 0)
         Task { @concurrent in
             do {
-                try await run(count, arguments[2])
+                try await run(count, arguments[2], usesHTTP2: usesHTTP2)
             } catch {
                 fatalError("\(error)")
             }
@@ -28,10 +31,11 @@ struct TransportCalls {
         isOver.wait()
     }
 
-    private static func run(_ count: Int, _ url: String) async throws {
+    private static func run(_ count: Int, _ url: String, usesHTTP2: Bool) async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         var configuration = NIOTransport.Configuration()
         configuration.eventLoopGroup = group
+        configuration.usesHTTP2WithoutTLS = usesHTTP2
         let transport = try NIOTransport(configuration)
         let request = try Request(.get, url: url)
         let before = errand_allocation_count()

@@ -48,22 +48,15 @@ public struct AuthenticationChallenge: Sendable, Hashable, CustomStringConvertib
     public static func parse(_ values: some Sequence<String>) -> [AuthenticationChallenge] {
         values.flatMap { value -> [AuthenticationChallenge] in
             guard value.utf8.count <= FieldLimits.valueBytes else { return [] }
-            var reader = Reader(Array(value.utf8))
+            var reader = FieldReader(value)
             return reader.challenges()
         }
     }
 }
 
-/// Reads one value. It examines every byte at most three times.
-private struct Reader {
-    private let bytes: [UInt8]
-    private var position = 0
-
-    init(_ bytes: [UInt8]) { self.bytes = bytes }
-
-    private var next: UInt8? { position < bytes.count ? bytes[position] : nil }
-
-    mutating func challenges() -> [AuthenticationChallenge] {
+/// It examines every byte at most three times.
+extension FieldReader {
+    fileprivate mutating func challenges() -> [AuthenticationChallenge] {
         var challenges: [AuthenticationChallenge] = []
         while challenges.count < AuthenticationChallenge.countLimit {
             skip { $0.isOptionalSpace || $0 == UInt8(ascii: ",") }
@@ -131,35 +124,4 @@ private struct Reader {
         position = start
         return nil
     }
-
-    private mutating func quoted() -> String? {
-        position += 1
-        var value: [UInt8] = []
-        while let byte = next {
-            position += 1
-            switch byte {
-            case UInt8(ascii: "\""): return String(decoding: value, as: UTF8.self)
-            case UInt8(ascii: "\\"):
-                guard let escaped = next else { return nil }
-                value.append(escaped)
-                position += 1
-            default: value.append(byte)
-            }
-        }
-        return nil
-    }
-
-    private mutating func token() -> String? {
-        let start = position
-        skip(\.isTokenOctet)
-        return position > start ? text(start..<position) : nil
-    }
-
-    private mutating func skip(_ isSkipped: (UInt8) -> Bool) { while let byte = next, isSkipped(byte) { position += 1 } }
-
-    private func text(_ range: Range<Int>) -> String { String(decoding: bytes[range], as: UTF8.self) }
-}
-
-extension UInt8 {
-    fileprivate var isOptionalSpace: Bool { self == 0x20 || self == 0x09 }
 }

@@ -31,6 +31,7 @@ final class Exchange: Sendable {
         let rawValue: UInt8
         static let lostConnection = Repetitions(rawValue: 1)
         static let misdirected = Repetitions(rawValue: 2)
+        static let needsHTTP1 = Repetitions(rawValue: 4)
     }
 
     private struct State: Sendable {
@@ -47,7 +48,9 @@ final class Exchange: Sendable {
     }
 
     let request: Request
-    let route: Route
+    private let firstRoute: Route
+    /// Whether the server wants HTTP/1.1 where HTTP/2 was possible.
+    private let needsHTTP1 = Atomic(false)
     /// Of the transport, which lives as long as its exchanges.
     let owner: TransportOwner
     let events: ExchangeEventLog?
@@ -59,7 +62,7 @@ final class Exchange: Sendable {
     private let state = Mutex(State())
 
     init(_ request: Request, to route: Route, owner: TransportOwner) {
-        (self.request, self.route, self.owner) = (request, route, owner)
+        (self.request, firstRoute, self.owner) = (request, route, owner)
         upgrade = request.options.upgrade
         events = request.options.eventSink.map { ExchangeEventLog($0, request: request.id) }
         // The boundary has put the limits of the stack, if there are any, into the request's own options.
@@ -70,7 +73,9 @@ final class Exchange: Sendable {
         }
     }
 
-    var origin: Origin { route.origin }
+    var origin: Origin { firstRoute.origin }
+    var route: Route { isMovedToHTTP1 ? firstRoute.overHTTP1 : firstRoute }
+    var isMovedToHTTP1: Bool { needsHTTP1.load(ordering: .relaxed) }
 
     /// Whether it matters when the request has left: to a sink, or for the limit that begins then.
     var isFollowed: Bool { events != nil || limits?.firstByte != nil }
@@ -134,6 +139,17 @@ final class Exchange: Sendable {
     /// The server has refused the request as misdirected. Returns true once: then the request may be sent over another connection, whatever
     /// its method ([RFC 9110, section 15.5.20](https://www.rfc-editor.org/rfc/rfc9110#section-15.5.20)).
     func moveOnAsMisdirected() -> Bool { moveOn(for: .misdirected) }
+
+    /// The server has refused the request because it wants HTTP/1.1. Returns true once: then the request may be sent over such a connection,
+    /// whatever its method: it was not processed.
+    func moveOnToHTTP1() -> Bool {
+        guard moveOn(for: .needsHTTP1) else { return false }
+        useHTTP1()
+        return true
+    }
+
+    /// From now on, the exchange uses connections of HTTP/1.1 alone.
+    func useHTTP1() { needsHTTP1.store(true, ordering: .relaxed) }
 
     private func moveOn(for reason: Repetitions) -> Bool {
         let canRestart = request.body.replay.canRestart

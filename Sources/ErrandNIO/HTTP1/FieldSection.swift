@@ -29,6 +29,8 @@ struct FieldSection {
     /// Whether `Connection` has the option `keep-alive`.
     private(set) var hasKeepAlive = false
     private(set) var keepAliveSeconds: Int?
+    /// Whether there is a field `Alt-Svc`.
+    private(set) var hasAlternatives = false
 
     /// Reads a line without its line end ([RFC 9112, section 5](https://www.rfc-editor.org/rfc/rfc9112#section-5)).
     ///
@@ -94,6 +96,7 @@ struct FieldSection {
                 guard keepAliveSeconds == nil, element.count > 8, element.part(0..<8).isText("timeout=") else { return }
                 keepAliveSeconds = element.part(8..<element.count).decimal.flatMap { Int(exactly: $0) }
             }
+        case .alternatives: hasAlternatives = true
         case .none, .notInTrailers: break
         }
     }

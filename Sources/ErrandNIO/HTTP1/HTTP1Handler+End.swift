@@ -11,14 +11,13 @@ extension HTTP1Handler {
     }
 
     func setAlarm() {
-        guard let context else { return }
+        guard let context, let ringAlarm else { return }
         var due = idleDue ?? .distantFuture
         if let current {
             due = min(due, current.due)
         }
         guard due < .distantFuture else { return }
-        let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
-        alarm.set(due, on: context.eventLoop) { bound.value.alarmRang() }
+        alarm.set(due, on: context.eventLoop, ringAlarm)
     }
 
     /// A limit of a phase may have begun.

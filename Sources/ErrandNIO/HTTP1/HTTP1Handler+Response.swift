@@ -77,6 +77,7 @@ extension HTTP1Handler {
         exchange.events?.record(.responseHead, response: head.response)
         if head.response.status.code == 421, moveOnAsMisdirected() { return }
         if head.response.status.code == 407, exchange.route.isForwarded { return challenged(head) }
+        if head.hasAlternatives { pool.alternatives.receive(head.response, from: exchange.origin, at: Pool.now()) }
         current?.head = .init(head, to: exchange.request.method)
         current?.endLimit()
         (endsWithConnection, keepAliveSeconds) = (head.framing == .untilClose, head.keepAliveSeconds)

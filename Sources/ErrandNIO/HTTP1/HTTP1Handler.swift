@@ -30,6 +30,8 @@ final class HTTP1Handler: ChannelDuplexHandler, ExchangeHandler {
     /// How much the kernel takes in one piece from a connection that has nothing else to send: 4 KiB.
     static let smallWriteBytes = 4096
     var alarm = Alarm()
+    /// Kept, because a closure would be allocated for each exchange.
+    private(set) var ringAlarm: (@Sendable () -> Void)?
     var idleDue: NIODeadline?
     /// Whether nothing is read until the reader of a response has room.
     var isHeldBack = false
@@ -50,10 +52,14 @@ final class HTTP1Handler: ChannelDuplexHandler, ExchangeHandler {
 
     // MARK: - The channel
 
-    func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+        let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+        ringAlarm = { bound.value.alarmRang() }
+    }
 
     func handlerRemoved(context: ChannelHandlerContext) {
-        self.context = nil
+        (self.context, ringAlarm) = (nil, nil)
         lose(failure)
         if let connection { pool.forget(connection) }
         connection = nil

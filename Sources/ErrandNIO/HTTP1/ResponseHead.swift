@@ -24,5 +24,7 @@ struct ResponseHead {
     var isPersistent: Bool
     /// How long the server keeps an idle connection, in seconds: `timeout` in the field `Keep-Alive`. `nil` if the server does not say it.
     var keepAliveSeconds: Int?
+    /// Whether there is a field `Alt-Svc`.
+    var hasAlternatives = false
 }
 #endif

@@ -298,7 +298,7 @@ struct ResponseParser {
         let isPersistent = framing != .untilClose && !section.hasClose && (minorVersion > 0 || section.hasKeepAlive)
         let head = ResponseHead(
             response: response, minorVersion: minorVersion, framing: framing, isPersistent: isPersistent,
-            keepAliveSeconds: section.keepAliveSeconds)
+            keepAliveSeconds: section.keepAliveSeconds, hasAlternatives: section.hasAlternatives)
         section = FieldSection()
         switch framing {
         case .none, .length(0): state = .complete

@@ -10,6 +10,8 @@ struct UsualFieldNames {
         case transferEncoding
         case connection
         case keepAlive
+        /// `Alt-Svc`
+        case alternatives
         /// A field that has no meaning in trailers, and could do harm there.
         case notInTrailers
 
@@ -21,6 +23,7 @@ struct UsualFieldNames {
                 case "transfer-encoding": .transferEncoding
                 case "connection": .connection
                 case "keep-alive": .keepAlive
+                case "alt-svc": .alternatives
                 case "host", "te", "trailer", "upgrade", "proxy-connection": .notInTrailers
                 default: .none
                 }

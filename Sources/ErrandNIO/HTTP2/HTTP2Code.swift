@@ -5,10 +5,12 @@ struct HTTP2Code: Sendable, Hashable, CustomStringConvertible {
 
     static let noError = HTTP2Code(number: 0)
     static let protocolError = HTTP2Code(number: 1)
+    static let frameSizeError = HTTP2Code(number: 6)
     static let refusedStream = HTTP2Code(number: 7)
     static let cancel = HTTP2Code(number: 8)
     static let compressionError = HTTP2Code(number: 9)
     static let enhanceYourCalm = HTTP2Code(number: 11)
+    static let http11Required = HTTP2Code(number: 13)
 
     private static let names = [
         "NO_ERROR", "PROTOCOL_ERROR", "INTERNAL_ERROR", "FLOW_CONTROL_ERROR", "SETTINGS_TIMEOUT", "STREAM_CLOSED", "FRAME_SIZE_ERROR",

@@ -13,13 +13,6 @@ extension HTTP2Handler {
 
     // MARK: - The alarm
 
-    /// Makes sure that the alarm rings at `due`, or before. It is set for the whole connection: each exchange costs no timer of its own.
-    func setAlarm(at due: NIODeadline?) {
-        guard let context, let due, due < .distantFuture else { return }
-        let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
-        alarm.set(due, on: context.eventLoop) { bound.value.alarmRang() }
-    }
-
     func setAlarm(of number: Int32) { setAlarm(at: active[number]?.due) }
 
     /// A limit of a phase may have begun.
@@ -29,7 +22,9 @@ extension HTTP2Handler {
         alarm.rang()
         let now = NIODeadline.now()
         var next = NIODeadline.distantFuture
-        for (number, current) in active where current.due <= now { timePassed(number, current.exchange, now) }
+        for number in active.keys {
+            if let current = active[number], current.due <= now { timePassed(number, current.exchange, now) }
+        }
         if let action = pings?.check(machine.framesReceived, at: now) {
             switch action {
             case .none: break
@@ -38,14 +33,14 @@ extension HTTP2Handler {
             }
         }
         if let due = idleDue, due <= now, active.isEmpty, let connection, pool.retire(connection) { return close() }
-        for current in active.values { next = min(next, current.due) }
+        for number in active.keys { next = min(next, active[number]?.due ?? .distantFuture) }
         setAlarm(at: min(next, idleDue ?? .distantFuture, pings?.due ?? .distantFuture))
     }
 
     private func timePassed(_ number: Int32, _ exchange: Exchange, _ now: NIODeadline) {
         guard isActive(exchange, number) else { return }
         let position = machine.position(of: number)
-        if let failure = active[number]?.timeout(at: now, position) {
+        if let failure = active.change(number, { $0.timeout(at: now, position) }) ?? nil {
             // The connection may be lost: the next exchange must not wait for it as well.
             if machine.isSilent(since: number), let connection {
                 machine.drain()
@@ -76,7 +71,7 @@ extension HTTP2Handler {
         release(connection)
     }
 
-    /// The server has not processed a request: it is sent again, once.
+    /// The server has not processed a request: it is sent again, once for each reason.
     func moveOn(_ number: Int32, _ error: HTTP2ConnectionError) {
         guard let connection, var done = remove(number) else { return }
         let phase = machine.position(of: number)?.phase ?? .response
@@ -89,7 +84,7 @@ extension HTTP2Handler {
         // First, so that the task that sends the body can't open it for this connection any more.
         let rest = done.takeUpload()
         rest.stop()
-        if done.head == nil, done.exchange.moveOn(after: .notSent) {
+        if done.head == nil, error.needsHTTP1 ? done.exchange.moveOnToHTTP1() : done.exchange.moveOn(after: .notSent) {
             done.exchange.events?.beginAgain(after: failure)
             release(connection)
             pool.send(done.exchange)
@@ -169,7 +164,7 @@ extension HTTP2Handler {
     func lose(_ error: (any Error)?) {
         guard let connection, !machine.isClosed || !active.isEmpty else { return close() }
         let error = error.map { reason(of: $0) }
-        let ended = active.keys.sorted().map { ($0, machine.position(of: $0)) }
+        let ended = active.keys.map { ($0, machine.position(of: $0)) }
         machine.close()
         if ended.isEmpty {
             _ = pool.retire(connection)
@@ -195,7 +190,7 @@ extension HTTP2Handler {
     /// The server has broken the rules, in words, if it has.
     private func reason(of error: any Error) -> any Error {
         guard let code = sentGoAway.code, !(error is HTTP2ConnectionError) else { return error }
-        var text = HTTP2ErrorText.of(error)
+        var text = HTTP2ErrorText.of(error, code)
         if code == .compressionError || error is NIOHTTP2Errors.ExcessivelyLargeHeaderBlock {
             text = "the fields of a response can't be read, or are longer than \(pool.settings.responseLimits.headBytes) bytes"
         }
@@ -222,7 +217,7 @@ extension HTTP2Handler {
     }
 
     func shutDown() {
-        for number in active.keys.sorted() {
+        for number in active.keys {
             guard let current = active[number] else { continue }
             settle(number, current.failure(.shutDown, at: machine.position(of: number)), code: .cancel)
         }
@@ -236,30 +231,6 @@ extension HTTP2Handler {
         isClosing = true
         goAway(.noError)
         context?.close(promise: nil)
-    }
-}
-
-/// What `NIOHTTP2Handler` says of frames, in words.
-enum HTTP2ErrorText {
-    static func of(_ error: any Error) -> String {
-        switch error {
-        case is NIOHTTP2Errors.UnableToParseFrame: "a frame of the server can't be read"
-        case is NIOHTTP2Errors.ExcessivelyLargeHeaderBlock: "the fields of a response are longer than allowed"
-        case is NIOHTTP2Errors.ExcessiveContinuationFrames: "the fields of a response come in too many frames"
-        case is NIOHTTP2Errors.ExcessiveRSTFrames: "the server reset too many streams"
-        case is NIOHTTP2Errors.ExcessiveControlFrames: "the server sent too many control frames"
-        case is NIOHTTP2Errors.ExcessiveEmptyDataFrames: "the server sent too many empty frames"
-        case is NIOHTTP2Errors.PushInViolationOfSetting: "the server pushed a response, which the client does not allow"
-        case is NIOHTTP2Errors.FlowControlViolation: "the server sent more than the window allows"
-        case is NIOHTTP2Errors.InvalidFlowControlWindowSize, is NIOHTTP2Errors.InvalidWindowIncrementSize:
-            "the server changed a window in an invalid way"
-        case is NIOHTTP2Errors.NoSuchStream: "the server sent a frame of a stream that is not open"
-        case is NIOHTTP2Errors.BadStreamStateTransition: "the server sent a frame that the state of its stream does not allow"
-        case is NIOHTTP2Errors.MissingPreface: "the server did not begin with SETTINGS"
-        case is NIOHTTP2Errors.TrailersWithoutEndStream: "the response has fields after its head that do not end it"
-        case let error as any NIOHTTP2Error: "the server broke a rule (\(type(of: error)))"
-        default: FailureText.of(error)
-        }
     }
 }
 #endif

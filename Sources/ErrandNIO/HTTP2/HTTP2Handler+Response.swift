@@ -77,9 +77,13 @@ extension HTTP2Handler {
             exchange.events?.record(.responseHead, response: response)
             guard isActive(exchange, number) else { return }  // a sink has ended it
             if status == 421, moveOnAsMisdirected(number) { return }
-            active[number]?.head = .init(
+            if head.hasAlternatives { pool.alternatives.receive(response, from: exchange.origin, at: Pool.now()) }
+            let known = ActiveExchange.Head(
                 response: response, version: "2", expectedLength: head.expectedLength(to: method, ends: headers.endStream))
-            active[number]?.endLimit()
+            active.change(number) {
+                $0.head = known
+                $0.endLimit()
+            }
             if stopsUpload { stopUpload(number) }
             if headers.endStream { try finish(number, nil) } else { touch(number) }
         } catch {
@@ -95,7 +99,7 @@ extension HTTP2Handler {
         do throws(HTTP2ResponseError) {
             try machine.receiveData(number, count)
             if count > 0, let chunk = buffer.received(at: buffer.readerIndex, count) {
-                active[number]?.receive(chunk)
+                active.change(number) { $0.receive(chunk) }
                 if exchange.events != nil {
                     active[number]?.reportReceived()
                     guard isActive(exchange, number) else { return }  // a sink has ended it
@@ -110,7 +114,7 @@ extension HTTP2Handler {
     /// Delivers the head, if it was not, and what was received of the body.
     private func deliver(_ number: Int32) {
         guard let connection, let exchange = active[number]?.exchange else { return }
-        guard let (response, mustWait) = active[number]?.deliver(on: connection) else { return }
+        guard let (response, mustWait) = active.change(number, { $0.deliver(on: connection) }) else { return }
         if mustWait { machine.holdBack(number, true) }
         setLimitAlarm(of: number)
         if let response { exchange.resume(returning: response) }
@@ -138,7 +142,7 @@ extension HTTP2Handler {
             // The reader has everything; the exchange goes on.
             deliver(number)
             active[number]?.stream?.complete(trailers)
-            active[number]?.endLimit()
+            active.change(number) { $0.endLimit() }
         case .complete(let resets):
             if resets { reset(number, .cancel) }
             complete(number, trailers)
@@ -159,6 +163,10 @@ extension HTTP2Handler {
     // MARK: - The connection
 
     private func receive(_ values: HTTP2Settings) {
+        // RFC 9113, section 6.5.2: a server must not send another value.
+        if values.contains(where: { $0.parameter == .enablePush && $0.value != 0 }) {
+            return breakConnection(.protocolError, .pushSetting)
+        }
         // Values are taken in their order, so the last one counts (RFC 9113, section 6.5.3).
         guard let limit = values.last(where: { $0.parameter == .maxConcurrentStreams })?.value else { return }
         if let count = machine.receiveStreamLimit(limit), let connection { pool.setStreams(of: connection, to: count) }
@@ -177,7 +185,7 @@ extension HTTP2Handler {
         case .complete?:
             _ = machine.end(number)
             complete(number)
-        case .unprocessed?: moveOn(number, .reset(code))
+        case .unprocessed?, .needsHTTP1?: moveOn(number, .reset(code))
         case .failed?:
             guard let current = active[number] else { return }
             let failure = current.failure(

@@ -12,9 +12,12 @@ extension HTTP2Handler {
         switch body.content {
         case .none: break
         case .memory(let data):
-            active[number]?.upload = .memory(data, offset: 0)
+            active.change(number) { $0.upload = .memory(data, offset: 0) }
             writeMemory(of: exchange)
-        case .stream: active[number]?.upload = .pump(exchange, on: connection)
+        case .stream:
+            // First, because the task may begin at once.
+            let pump = UploadSource.pump(exchange, on: connection)
+            active.change(number) { $0.upload = pump }
         }
     }
 
@@ -36,7 +39,7 @@ extension HTTP2Handler {
             let count = min(data.count - offset, UploadPump.pieceBytes(of: exchange))
             let start = data.startIndex + offset
             let isLast = offset + count == data.count
-            active[number]?.upload = isLast ? .none : .memory(data, offset: offset + count)
+            active.change(number) { $0.upload = isLast ? .none : .memory(data, offset: offset + count) }
             var promise = progress(of: exchange, number, context)
             if isLast {
                 if promise == nil, exchange.isFollowed { promise = context.eventLoop.makePromise() }
@@ -126,7 +129,7 @@ extension HTTP2Handler {
     private func finishUpload(of exchange: Exchange, _ left: EventLoopPromise<Void>?) {
         guard let number = numbers[ObjectIdentifier(exchange)] else { return }
         let isOver = machine.finishUpload(number)
-        active[number]?.upload = .none
+        active.change(number) { $0.upload = .none }
         requestLeaves(exchange, left)
         if isOver { complete(number) }
     }
@@ -140,7 +143,7 @@ extension HTTP2Handler {
             guard let number = self.numbers[ObjectIdentifier(exchange)] else { return }
             exchange.events?.record(.requestSent)
             guard self.isActive(exchange, number), self.active[number]?.head == nil else { return }
-            self.active[number]?.enter("firstByte", exchange.limits?.firstByte)
+            self.active.change(number) { $0.enter("firstByte", exchange.limits?.firstByte) }
             self.setLimitAlarm(of: number)
         }
     }
@@ -149,18 +152,18 @@ extension HTTP2Handler {
     private func progress(of exchange: Exchange, _ number: Int32, _ context: ChannelHandlerContext) -> EventLoopPromise<Void>? {
         guard let limit = exchange.limits?.idleWrite else { return nil }
         let promise = context.eventLoop.makePromise(of: Void.self)
-        active[number]?.writeBegins(limit: limit)
+        active.change(number) { $0.writeBegins(limit: limit) }
         setAlarm(of: number)
         promise.futureResult.assumeIsolated().whenComplete { _ in
             guard self.isActive(exchange, number) else { return }
-            self.active[number]?.writeEnds(limit: limit)
+            self.active.change(number) { $0.writeEnds(limit: limit) }
             self.setAlarm(of: number)
         }
         return promise
     }
 
     func continueUpload(_ number: Int32) {
-        active[number]?.continueDue = nil
+        active.change(number) { $0.continueDue = nil }
         guard machine.continueUpload(number), let exchange = active[number]?.exchange, let connection else { return }
         startUpload(OutgoingBody(exchange.request), of: exchange, number, on: connection)
     }
@@ -172,12 +175,12 @@ extension HTTP2Handler {
     }
 
     private func sent(_ count: Int, of exchange: Exchange, _ number: Int32) {
-        active[number]?.countSent(count)
+        active.change(number) { $0.countSent(count) }
         if exchange.events != nil { active[number]?.reportSent() }
     }
 
     func stopUpload(_ number: Int32) {
-        let rest = active[number]?.takeUpload()
+        let rest = active.change(number) { $0.takeUpload() }
         rest?.stop()
     }
 }

@@ -19,7 +19,7 @@ final class HTTP2Handler: ChannelInboundHandler, ExchangeHandler {
     var machine: HTTP2Machine
     var requestFields = HTTP2RequestFields()
     /// The exchanges in progress, by the identifiers of their streams.
-    var active: [Int32: ActiveExchange] = [:]
+    var active = StreamTable<ActiveExchange>()
     /// The identifiers of their streams.
     var numbers: [ObjectIdentifier: Int32] = [:]
     var context: ChannelHandlerContext?
@@ -39,6 +39,7 @@ final class HTTP2Handler: ChannelInboundHandler, ExchangeHandler {
     var needsFlush = false
     var isFlushScheduled = false
     private var flushTurn: (@Sendable () -> Void)?
+    private var ringAlarm: (@Sendable () -> Void)?
     var isClosing = false
     /// Why the channel closes.
     var failure: (any Error)?
@@ -53,6 +54,7 @@ final class HTTP2Handler: ChannelInboundHandler, ExchangeHandler {
         self.context = context
         let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
         flushTurn = { bound.value.endTurn() }
+        ringAlarm = { bound.value.alarmRang() }
         if let interval = pool.settings.pingInterval {
             pings = PingWatch(every: interval, from: .now())
             setAlarm(at: pings?.due)
@@ -62,7 +64,7 @@ final class HTTP2Handler: ChannelInboundHandler, ExchangeHandler {
 
     func handlerRemoved(context: ChannelHandlerContext) {
         self.context = nil
-        flushTurn = nil
+        (flushTurn, ringAlarm) = (nil, nil)
         lose(failure)
         if let connection { pool.forget(connection) }
         connection = nil
@@ -100,6 +102,14 @@ final class HTTP2Handler: ChannelInboundHandler, ExchangeHandler {
     }
 
     func reset(_ number: Int32, _ code: HTTP2Code) { write(.rstStream(code.frameCode), on: number) }
+
+    // MARK: - The alarm
+
+    /// Makes sure that the alarm rings at `due`, or before. It is set for the whole connection: each exchange costs no timer of its own.
+    func setAlarm(at due: NIODeadline?) {
+        guard let context, let ringAlarm, let due, due < .distantFuture else { return }
+        alarm.set(due, on: context.eventLoop, ringAlarm)
+    }
 
     // MARK: - An exchange begins
 
@@ -168,7 +178,7 @@ final class HTTP2Handler: ChannelInboundHandler, ExchangeHandler {
         switch body.kind {
         case .none: requestLeaves(exchange, left)
         case .present: startUpload(body, of: exchange, number, on: connection)
-        case .afterContinue: active[number]?.continueDue = .now() + .seconds(1)
+        case .afterContinue: active.change(number) { $0.continueDue = .now() + .seconds(1) }
         }
     }
 

@@ -49,7 +49,7 @@ struct HTTP2Machine: Sendable {
         fileprivate let isFirst: Bool
     }
 
-    private(set) var streams: [Int32: Stream] = [:]
+    private(set) var streams = StreamTable<Stream>()
     /// How many streams the server allows at a time.
     private(set) var streamLimit = HTTP2Limits.firstStreams
     /// How many exchanges have begun.
@@ -88,31 +88,30 @@ struct HTTP2Machine: Sendable {
     /// The head is handed to the channel.
     mutating func writeHead(_ number: Int32, _ body: OutgoingBody.Kind) {
         switch body {
-        case .none: streams[number]?.upload = .sent
-        case .present: streams[number]?.upload = .sending
-        case .afterContinue: streams[number]?.upload = .awaitingContinue
+        case .none: streams.change(number) { $0.upload = .sent }
+        case .present: streams.change(number) { $0.upload = .sending }
+        case .afterContinue: streams.change(number) { $0.upload = .awaitingContinue }
         }
     }
 
     /// The head has left. Returns whether the body waits for that.
     mutating func open(_ number: Int32) -> Bool {
         guard let stream = streams[number] else { return false }
-        streams[number]?.isOpen = true
-        streams[number]?.isUploadWaiting = false
+        streams.change(number) { ($0.isOpen, $0.isUploadWaiting) = (true, false) }
         return stream.isUploadWaiting
     }
 
     /// The body is to be sent. Returns false if it has to wait until the head has left.
     mutating func startUpload(_ number: Int32) -> Bool {
         guard let stream = streams[number] else { return false }
-        if !stream.isOpen { streams[number]?.isUploadWaiting = true }
+        if !stream.isOpen { streams.change(number) { $0.isUploadWaiting = true } }
         return stream.isOpen
     }
 
     /// The server sent 100 (Continue), or the wait for it is over. Returns true if the body follows now.
     mutating func continueUpload(_ number: Int32) -> Bool {
         guard streams[number]?.upload == .awaitingContinue else { return false }
-        streams[number]?.upload = .sending
+        streams.change(number) { $0.upload = .sending }
         return true
     }
 
@@ -124,12 +123,12 @@ struct HTTP2Machine: Sendable {
     }
 
     /// A part of a body in memory is written, or has left.
-    mutating func countUnsent(_ number: Int32, _ count: Int) { streams[number]?.unsentBytes += count }
+    mutating func countUnsent(_ number: Int32, _ count: Int) { streams.change(number) { $0.unsentBytes += count } }
 
     /// The last byte of the request is handed to the channel. Returns whether the exchange is over, because the whole response had come.
     mutating func finishUpload(_ number: Int32) -> Bool {
         guard streams[number]?.upload == .sending else { return false }
-        streams[number]?.upload = .sent
+        streams.change(number) { $0.upload = .sent }
         guard streams[number]?.download == .ended else { return false }
         streams[number] = nil
         return true
@@ -145,8 +144,7 @@ struct HTTP2Machine: Sendable {
         guard !ends else { throw .interimEnds(status) }
         let count = (streams[number]?.interims ?? 0) + 1
         guard count <= ResponseParser.interimResponses else { throw .tooManyInterimResponses(limit: ResponseParser.interimResponses) }
-        streams[number]?.interims = count
-        streams[number]?.download = .head
+        streams.change(number) { ($0.interims, $0.download) = (count, .head) }
     }
 
     /// The head of the final response was received.
@@ -157,9 +155,10 @@ struct HTTP2Machine: Sendable {
     mutating func receiveHead(_ number: Int32, status: Int, length: Int64?) -> Bool {
         guard let upload = streams[number]?.upload else { return false }
         let stops = upload == .awaitingContinue || (upload == .sending && status >= 300)
-        if stops { streams[number]?.upload = .stopped }
-        streams[number]?.download = .body
-        streams[number]?.missingBytes = length
+        streams.change(number) {
+            if stops { $0.upload = .stopped }
+            ($0.download, $0.missingBytes) = (.body, length)
+        }
         return stops
     }
 
@@ -168,7 +167,7 @@ struct HTTP2Machine: Sendable {
         guard stream.download == .body else { throw .dataBeforeHead }
         guard count > 0, let missing = stream.missingBytes else { return }
         guard Int64(count) <= missing else { throw .bodyTooLong }
-        streams[number]?.missingBytes = missing - Int64(count)
+        streams.change(number) { $0.missingBytes = missing - Int64(count) }
     }
 
     /// What follows when the whole response was received.
@@ -187,7 +186,7 @@ struct HTTP2Machine: Sendable {
         guard stream.download == .body else { throw .dataBeforeHead }
         if let missing = stream.missingBytes, missing > 0 { throw .bodyTooShort(missingBytes: missing) }
         guard stream.upload != .sending else {
-            streams[number]?.download = .ended
+            streams.change(number) { $0.download = .ended }
             return .uploadGoesOn
         }
         streams[number] = nil
@@ -206,17 +205,17 @@ struct HTTP2Machine: Sendable {
     ///
     /// - Parameter number: 0 for the connection.
     mutating func receiveWindow(_ number: Int32, bytes: Int) {
-        if number == 0 { windowBytes = bytes } else { streams[number]?.windowBytes = bytes }
+        if number == 0 { windowBytes = bytes } else { streams.change(number) { $0.windowBytes = bytes } }
     }
 
     /// The reader of a response has enough, or wants more.
-    mutating func holdBack(_ number: Int32, _ isHeldBack: Bool) { streams[number]?.isHeldBack = isHeldBack }
+    mutating func holdBack(_ number: Int32, _ isHeldBack: Bool) { streams.change(number) { $0.isHeldBack = isHeldBack } }
 
     /// Returns by how much the window of a stream grows now; `nil` if it does not: the reader has not used enough of it.
     mutating func windowUpdate(_ number: Int32) -> Int? {
         guard let stream = streams[number], !stream.isHeldBack, stream.download != .ended else { return nil }
         guard stream.windowBytes <= HTTP2Limits.streamWindowBytes / 2 else { return nil }
-        streams[number]?.windowBytes = HTTP2Limits.streamWindowBytes
+        streams.change(number) { $0.windowBytes = HTTP2Limits.streamWindowBytes }
         return HTTP2Limits.streamWindowBytes - stream.windowBytes
     }
 
@@ -243,7 +242,7 @@ struct HTTP2Machine: Sendable {
     /// - Returns: the streams that it has not processed, in their order. The others go on.
     mutating func receiveGoAway(last: Int32, _ code: HTTP2Code) -> [Int32] {
         (isDraining, goAwayCode) = (true, code)
-        return streams.keys.filter { $0 > last }.sorted()
+        return streams.keys.filter { $0 > last }
     }
 
     /// What a RST_STREAM of the server means.
@@ -252,6 +251,8 @@ struct HTTP2Machine: Sendable {
         case complete
         /// The request was not processed ([RFC 9113, section 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)).
         case unprocessed
+        /// The request was not processed, and is to be sent over HTTP/1.1 ([RFC 9113, section 7](https://www.rfc-editor.org/rfc/rfc9113#section-7)).
+        case needsHTTP1
         case failed
     }
 
@@ -259,7 +260,12 @@ struct HTTP2Machine: Sendable {
     func reset(of number: Int32, _ code: HTTP2Code) -> Reset? {
         guard let stream = streams[number] else { return nil }
         if stream.download == .ended { return .complete }
-        return code == .refusedStream && stream.download == .nothing ? .unprocessed : .failed
+        guard stream.download == .nothing else { return .failed }
+        switch code {
+        case .refusedStream: return .unprocessed
+        case .http11Required: return .needsHTTP1
+        default: return .failed
+        }
     }
 
     // MARK: - The end

@@ -56,16 +56,23 @@ enum HTTP2ConnectionError: SafelyDescribedError, Equatable {
     /// The connection was closed by this side.
     case closed(HTTP2Code, text: String)
     case push
+    case pushSetting
     case tooManyMalformedResponses(limit: Int)
     case noPong(after: Duration)
     case goAway(HTTP2Code)
     case notProcessed(HTTP2Code)
     case reset(HTTP2Code)
 
+    /// Whether the server refuses the request because it wants HTTP/1.1.
+    var needsHTTP1: Bool { self == .reset(.http11Required) || self == .notProcessed(.http11Required) }
+
     var description: String {
         switch self {
         case .closed(let code, let text): "\(text); the connection was closed with \(code)"
         case .push: "the server pushed a response, which the client does not allow; the connection was closed with PROTOCOL_ERROR"
+        case .pushSetting:
+            "the server sent SETTINGS_ENABLE_PUSH, which only a client may set (RFC 9113, section 6.5.2); the connection was closed with "
+                + "PROTOCOL_ERROR"
         case .tooManyMalformedResponses(let limit):
             "more than \(limit) responses on one connection were malformed; it was closed with ENHANCE_YOUR_CALM"
         case .noPong(let time): "the server did not respond to a ping within \(time.inWords)"

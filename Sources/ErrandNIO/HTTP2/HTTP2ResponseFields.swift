@@ -8,6 +8,8 @@ struct HTTP2ResponseFields {
     private(set) var status: Int?
     private(set) var fields = HTTPFields()
     private var contentLength: Int64?
+    /// Whether there is a field `Alt-Svc`.
+    private(set) var hasAlternatives = false
 
     /// The head of a response.
     static func head(_ section: HPACKHeaders, _ limits: ResponseLimits) throws(HTTP2ResponseError) -> HTTP2ResponseFields {
@@ -47,7 +49,8 @@ struct HTTP2ResponseFields {
         case .connection, .keepAlive, .transferEncoding: throw .connectionField(name.rawName)
         case .notInTrailers where name.rawName == "upgrade" || name.rawName == "proxy-connection": throw .connectionField(name.rawName)
         case .contentLength where !areTrailers: try noteLength(value)
-        case .contentLength, .notInTrailers: if areTrailers { return }
+        case .alternatives where !areTrailers: hasAlternatives = true
+        case .contentLength, .alternatives, .notInTrailers: if areTrailers { return }
         case .none: break
         }
         var value = value

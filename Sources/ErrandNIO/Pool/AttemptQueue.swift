@@ -24,22 +24,31 @@ struct AttemptQueue<Waiter: Sendable>: Sendable {
     private(set) var attempts: [Int: Int] = [:]
     /// How many attempts have no ticket.
     private var preconnects = 0
-    /// How many exchanges the next connection is expected to take at a time: as many as the last one; at least 1.
-    private(set) var streamsPerLink: Int
+    /// How many exchanges the next connection is expected to take at a time: as many as the last one; at least 1. `nil` before the first
+    /// one, if that can't be known: then one attempt is made, and its connection shows how many more are needed.
+    private(set) var streamsPerLink: Int?
+    /// How many exchanges the last connection took at a time; `nil` if there was none.
+    private(set) var learnedStreams: Int?
 
-    init(streamsPerLink: Int = 1) { self.streamsPerLink = streamsPerLink }
+    init(streamsPerLink: Int? = 1) { self.streamsPerLink = streamsPerLink }
 
     var count: Int { waiters.count }
     var isEmpty: Bool { waiters.isEmpty }
     /// How many attempts the waiters need.
-    private var needed: Int { streamsPerLink == 1 ? count : (count + streamsPerLink - 1) / streamsPerLink }
+    private var needed: Int {
+        guard let streamsPerLink else { return min(count, 1) }
+        return streamsPerLink == 1 ? count : (count + streamsPerLink - 1) / streamsPerLink
+    }
     var needsAttempt: Bool { attempts.count < needed }
     var hasSurplusAttempt: Bool { attempts.count - preconnects > needed }
     /// How many attempts will give a connection that nobody waits for.
     var spareCount: Int { max(0, attempts.count - needed) }
 
     /// - Parameter streams: of the connection that was opened last. Zero changes nothing: it is meant for a short time.
-    mutating func expect(streamsPerLink streams: Int) { if streams > 0 { streamsPerLink = streams } }
+    mutating func expect(streamsPerLink streams: Int) { if streams > 0 { (streamsPerLink, learnedStreams) = (streams, streams) } }
+
+    /// Each waiter needs an attempt of its own, because one has failed: nothing is known of the next connection.
+    mutating func expectSingleExchanges() { streamsPerLink = 1 }
 
     // MARK: - Waiters
 

@@ -9,7 +9,7 @@ extension Pool {
     func explained(_ error: TransportError, _ reason: WaitReason) -> TransportError {
         var failure = error
         switch reason.wait {
-        case .attempt?: failure.message += reason.attempt?.progress ?? ""
+        case .attempt?, .otherAttempt?: failure.message += reason.attempt?.progress ?? ""
         case .origin(let places)?:
             let origin = failure.request?.origin.map { " to \($0)" } ?? ""
             failure.message += ": \(places)\(origin) (maxConnectionsPerOrigin is \(settings.maxConnectionsPerOrigin))"
@@ -17,7 +17,7 @@ extension Pool {
         case .all(let places)?:
             failure.message += ": \(places) to all origins (maxConnections is \(settings.maxConnections))"
             failure.message += reason.attempt?.progress ?? ""
-        case .otherAttempt?, nil: break
+        case nil: break
         }
         return failure
     }

@@ -31,6 +31,7 @@ final class Pool: Sendable {
 
     let settings: NIOTransport.Configuration
     let proxies = ProxyTable()
+    let alternatives = AlternativeServiceTable()
     private let connector: Connector
     private let group: any EventLoopGroup
     /// Of the group.
@@ -49,7 +50,7 @@ final class Pool: Sendable {
                     .init(
                         connectionsPerOrigin: settings.maxConnectionsPerOrigin, connections: settings.maxConnections,
                         idleTime: settings.idleTimeout, age: settings.maxConnectionAge,
-                        firstStreams: { settings.isKnownToUseHTTP2(for: $0) ? HTTP2Limits.firstStreams : 1 }))))
+                        firstStreams: { settings.firstStreams(of: $0) }))))
     }
 
     /// The event loop that the caller runs on, if it is one of the group's. Others may be shut down before the transport.
@@ -72,8 +73,10 @@ final class Pool: Sendable {
         let lane = exchange.request.options.priority.urgency
         let now = Self.now()
         let lease = state.withLock { state in
+            let route = state.route(of: exchange)
             let lease = state.machine.lease(
-                exchange, for: exchange.route, lane: lane, on: loop.map { ObjectIdentifier($0) }, isFresh: isFresh, at: now)
+                exchange, for: route, lane: lane, on: loop.map { ObjectIdentifier($0) }, isFresh: isFresh, at: now)
+            if exchange.isMovedToHTTP1 { state.machine.prefer(route) }
             if case .wait(let ticket, let work) = lease, let end = exchange.waitEnd(ticket, isConnecting: !work.connect.isEmpty) {
                 limitWait(end.wait, until: end.due, &state)
             }
@@ -361,6 +364,14 @@ extension Pool.State {
     fileprivate func reason(of ticket: Pool.Ticket) -> Pool.WaitReason {
         let wait = machine.wait(of: ticket)
         return (wait, wait?.knownAttempt.flatMap { attempts[$0] })
+    }
+
+    /// The way of an exchange: over HTTP/1.1 while there are connections to a server that wants it.
+    fileprivate func route(of exchange: Exchange) -> Route {
+        let route = exchange.route
+        guard machine.hasPreferences, !route.needsHTTP1, machine.isPreferred(route.overHTTP1) else { return route }
+        exchange.useHTTP1()
+        return exchange.route
     }
 
     fileprivate mutating func takeClosed() -> [EventLoopPromise<Void>] {

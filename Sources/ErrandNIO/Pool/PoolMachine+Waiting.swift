@@ -8,15 +8,15 @@ extension PoolMachine {
         case origin(Occupancy)
         /// One of all connections, of which there are as many as allowed.
         case all(Occupancy)
-        /// An attempt that was made for another.
-        case otherAttempt
+        /// An attempt that was made for another: this one, if it is known.
+        case otherAttempt(Attempt?)
 
         /// An attempt that it waits for, or that has a place.
         var knownAttempt: Attempt? {
             switch self {
             case .attempt(let attempt): attempt
             case .origin(let places), .all(let places): places.attempt
-            case .otherAttempt: nil
+            case .otherAttempt(let attempt): attempt
             }
         }
     }
@@ -42,7 +42,7 @@ extension PoolMachine {
             let attempt = group.open == 0 ? firstAttempt(ticket.key) : nil
             return .origin(Occupancy(open: group.open, connecting: group.queue.attempts.count, attempt: attempt))
         }
-        guard total >= limits.connections else { return .otherAttempt }
+        guard total >= limits.connections else { return .otherAttempt(firstAttempt(ticket.key)) }
         let open = table.count
         let attempt = open == 0 ? groups.keys.lazy.compactMap(firstAttempt).first : nil
         return .all(Occupancy(open: open, connecting: total - open, attempt: attempt))

@@ -13,8 +13,8 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         var idleTime: Duration
         /// The age at which a connection takes no further exchange; `nil` if there is none.
         var age: Duration?
-        /// How many exchanges the first connection for a key is expected to take at a time; at least 1.
-        var firstStreams: @Sendable (Key) -> Int = { _ in 1 }
+        /// How many exchanges the first connection for a key is expected to take at a time, at least 1; `nil` if that is not known.
+        var firstStreams: @Sendable (Key) -> Int? = { _ in 1 }
     }
 
     /// A waiter's place in the queue.
@@ -53,6 +53,8 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         var queue = AttemptQueue<Waiter>()
         /// The place among the starved origins.
         var starvedPlace: Int?
+        /// See ``PoolMachine/prefer(_:)``.
+        var isPreferred = false
 
         var isEmpty: Bool { open == 0 && queue.attempts.isEmpty && queue.isEmpty }
         /// Connections and attempts.
@@ -62,6 +64,8 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
     /// How many exchanges a connection takes before it may make room for another origin although exchanges of its own wait: they share
     /// the cost of opening it.
     static var turns: Int { 8 }
+    /// Of how many keys without connections it is remembered how many exchanges their connections took.
+    static var rememberedKeys: Int { 1024 }
 
     let limits: Limits
     var groups: [Key: Group] = [:]
@@ -72,6 +76,10 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
     var starved = WaitQueue<Key>(lanes: 1)
     private var lastNumber = 0
     private(set) var isShutDown = false
+    /// How many exchanges the last connection for a key took at a time, once none is left.
+    private var remembered = BoundedTable<Key, Int>(limit: Self.rememberedKeys)
+    /// How many groups are preferred.
+    var preferredCount = 0
 
     init(_ limits: Limits) { self.limits = limits }
 
@@ -108,12 +116,17 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         }
         lastNumber += 1
         let number = lastNumber
-        if groups[key] == nil { groups[key] = Group(queue: AttemptQueue(streamsPerLink: limits.firstStreams(key))) }
-        groups[key, default: Group()].queue.enqueue(waiter, number, lane: lane)
+        addGroup(key)
+        groups[key]?.queue.enqueue(waiter, number, lane: lane)
         var work = Work()
         work.close = closing
         connectIfNeeded(key, for: number, &work)
         return .wait(Ticket(key: key, number: number), work)
+    }
+
+    private mutating func addGroup(_ key: Key) {
+        guard groups[key] == nil else { return }
+        groups[key] = Group(queue: AttemptQueue(streamsPerLink: remembered[key] ?? limits.firstStreams(key)))
     }
 
     /// Finds the connection that was used last, of those on `loop`. One of another event loop is taken if none is to be opened.
@@ -219,9 +232,10 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         let missing = min(max(0, count) - spare, room)
         guard missing > 0 else { return [] }
         total += missing
+        addGroup(key)
         return (0..<missing).map { _ in
             lastNumber += 1
-            groups[key, default: Group()].queue.addPreconnect(lastNumber)
+            groups[key]?.queue.addPreconnect(lastNumber)
             return Attempt(key: key, number: lastNumber)
         }
     }
@@ -332,14 +346,16 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         guard let number = groups[attempt.key]?.queue.removeAttempt(attempt.number) else { return (nil, work) }
         total -= 1
         let waiter = groups[attempt.key]?.queue.dequeue(number)?.waiter
-        groups[attempt.key]?.queue.expect(streamsPerLink: 1)
+        groups[attempt.key]?.queue.expectSingleExchanges()
         refill(attempt.key, &work)
         return (waiter, work)
     }
 
     mutating func forgetIfEmpty(_ key: Key) {
-        guard groups[key]?.isEmpty == true else { return }
-        if let place = groups[key]?.starvedPlace { _ = starved.remove(place) }
+        guard let group = groups[key], group.isEmpty else { return }
+        if let place = group.starvedPlace { _ = starved.remove(place) }
+        if group.isPreferred { preferredCount -= 1 }
+        if let streams = group.queue.learnedStreams { remembered.update(key, default: streams) { $0 = streams } }
         groups[key] = nil
     }
 

@@ -12,9 +12,9 @@ struct Route: Sendable, Hashable {
     let proxy: ProxyServer?
     /// Whether the proxy passes bytes on, and knows nothing of requests: after CONNECT, and by SOCKS.
     let isTunnel: Bool
-    /// Whether the connection must have HTTP/1.1, where others to the origin may have HTTP/2: for an exchange that asks for another protocol.
-    /// A change of the protocol is a feature of HTTP/1.1 ([RFC 9113, section 8.6](https://www.rfc-editor.org/rfc/rfc9113#section-8.6)).
-    let needsHTTP1: Bool
+    /// Whether the connection must have HTTP/1.1, where others to the origin may have HTTP/2: for an exchange that asks for another protocol,
+    /// or that the server has refused over HTTP/2. A change of the protocol is a feature of HTTP/1.1 ([RFC 9113, section 8.6](https://www.rfc-editor.org/rfc/rfc9113#section-8.6)).
+    private(set) var needsHTTP1: Bool
 
     /// A direct route.
     init(_ origin: Origin, needsHTTP1: Bool = false) {
@@ -25,6 +25,13 @@ struct Route: Sendable, Hashable {
     init(_ origin: Origin, through proxy: ProxyServer, needsTunnel: Bool, needsHTTP1: Bool = false) {
         (self.origin, self.proxy, self.needsHTTP1) = (origin, proxy, needsHTTP1)
         isTunnel = needsTunnel || origin.scheme == "https" || proxy.settings.kind == .socks5
+    }
+
+    /// The same way over a connection of HTTP/1.1.
+    var overHTTP1: Route {
+        var route = self
+        route.needsHTTP1 = true
+        return route
     }
 
     /// Whether the proxy reads the requests, which have a target in absolute form
@@ -54,6 +61,13 @@ extension Pool {
 extension NIOTransport.Configuration {
     /// Whether a connection to an origin, direct or through a tunnel, may have HTTP/2.
     fileprivate func mayUseHTTP2(for origin: Origin) -> Bool { origin.scheme == "https" ? allowsHTTP2 : usesHTTP2WithoutTLS }
+
+    /// How many exchanges the first connection takes at a time, until its server says otherwise; `nil` if the server chooses the version of
+    /// HTTP during the TLS handshake.
+    func firstStreams(of route: Route) -> Int? {
+        if isKnownToUseHTTP2(for: route) { return HTTP2Limits.firstStreams }
+        return route.origin.scheme == "https" && allowsHTTP2 && !route.needsHTTP1 ? nil : 1
+    }
 
     /// Whether a connection will have HTTP/2: without TLS, nobody chooses. A proxy that reads requests gets them by HTTP/1.1.
     func isKnownToUseHTTP2(for route: Route) -> Bool {

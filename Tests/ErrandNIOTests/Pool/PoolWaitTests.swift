@@ -48,11 +48,12 @@ import Testing
 
     @Test func aWaiterMayWaitForAConnectionThatNobodyHasAskedFor() throws {
         var machine = Machine(.init(connectionsPerOrigin: 2, connections: 2, idleTime: .zero))
-        _ = machine.preconnect(1, for: "a", at: .zero)
+        let attempt = try require(machine.preconnect(1, for: "a", at: .zero).first)
         let waiting = try lease(&machine, "a")
         #expect(waiting.work.connect.isEmpty)
         let wait = machine.wait(of: waiting.ticket)
-        #expect(wait == .otherAttempt)
+        #expect(wait == .otherAttempt(attempt))
+        #expect(wait?.knownAttempt == attempt)
     }
 }
 #endif

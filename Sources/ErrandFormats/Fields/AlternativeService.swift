@@ -1,0 +1,132 @@
+/// Where else an origin is served, and by which protocol: a part of `Alt-Svc` ([RFC 7838](https://www.rfc-editor.org/rfc/rfc7838)).
+///
+/// ```swift
+/// let services = AlternativeService.parse(#"h3=":443"; ma=3600, h2="b.example:8443""#)
+/// services[0].protocolID    // h3
+/// services[0].port          // 443
+/// services[1].host          // b.example
+/// ```
+///
+/// The description is a value of the field: `h3=":443"; ma=3600`.
+public struct AlternativeService: Sendable, Hashable, CustomStringConvertible {
+    /// The default of ``maxAge``: 24 hours.
+    public static let defaultMaxAge = Duration.seconds(86_400)
+    /// The most services of one value.
+    static let countLimit = 32
+    /// The longest ``maxAge``. A longer one is endless in practice.
+    private static let longestAgeSeconds: Int64 = 1 << 31
+
+    /// The ALPN identifier of the protocol: `h3` for HTTP/3, `h2` for HTTP/2 over TLS, `http/1.1`.
+    public let protocolID: String
+    /// The host, as written; an IPv6 address has brackets. `nil`: the host of the origin.
+    public let host: String?
+    /// The port, from 1 to 65535.
+    public let port: Int
+    /// For how long the service may be used after the response was made, in whole seconds: 24 hours where the field does not say it.
+    public var maxAge: Duration
+    /// Whether the service may still be used after the network has changed.
+    public let isPersistent: Bool
+
+    /// Creates a service.
+    ///
+    /// - Parameters:
+    ///   - protocolID: see ``protocolID``.
+    ///   - host: `nil` (the default): the host of the origin.
+    ///   - port: from 1 to 65535.
+    ///   - maxAge: in whole seconds; ``defaultMaxAge`` by default.
+    ///   - isPersistent: see ``isPersistent``; false by default.
+    public init(_ protocolID: String, host: String? = nil, port: Int, maxAge: Duration = defaultMaxAge, isPersistent: Bool = false) {
+        (self.protocolID, self.host, self.port) = (protocolID, host, port)
+        (self.maxAge, self.isPersistent) = (maxAge, isPersistent)
+    }
+
+    /// Reads a value of `Alt-Svc` ([RFC 7838, section 3](https://www.rfc-editor.org/rfc/rfc7838#section-3)).
+    ///
+    /// - Returns: the services in their order, which is that of the server's preference. Empty for `clear`, by which a server takes back
+    ///   what it has said before, and for a value of more than 8 KiB. A service that is not valid is left out. At most 32 are read.
+    public static func parse(_ value: String) -> [AlternativeService] {
+        guard value.utf8.count <= FieldLimits.valueBytes, value.trimmingOptionalWhitespace() != "clear" else { return [] }
+        var reader = FieldReader(value)
+        return reader.services()
+    }
+
+    /// A value of the field.
+    public var description: String {
+        var text = PercentEncoding.encode(protocolID, allowing: .protocolID) + "=\"\(host ?? ""):\(port)\""
+        if maxAge != Self.defaultMaxAge { text += "; ma=\(maxAge.components.seconds)" }
+        return isPersistent ? text + "; persist=1" : text
+    }
+
+    fileprivate static func age(_ text: String) -> Duration? {
+        guard !text.isEmpty, text.utf8.allSatisfy(\.isASCIIDigit) else { return nil }
+        return .seconds(min(Int64(text) ?? longestAgeSeconds, longestAgeSeconds))
+    }
+
+    /// Reads `host:port`, both parts of which may be missing, but not the colon.
+    fileprivate static func authority(_ text: String) -> (host: String?, port: Int)? {
+        guard let colon = text.utf8.lastIndex(of: UInt8(ascii: ":")) else { return nil }
+        let (host, digits) = (text[..<colon], text[colon...].dropFirst())
+        guard digits.utf8.count <= 5, digits.utf8.allSatisfy(\.isASCIIDigit), let port = Int(digits), (1...65_535).contains(port) else {
+            return nil
+        }
+        if host.isEmpty { return (nil, port) }
+        let isAddress = host.utf8.first == UInt8(ascii: "[") && host.utf8.last == UInt8(ascii: "]")
+        let name = isAddress ? host.dropFirst().dropLast() : host
+        let allowed = isAddress ? URLCharacterSet.addressInBrackets : .host
+        guard !name.isEmpty, PercentEncoding.firstInvalidByte(in: name, allowing: allowed) == nil else { return nil }
+        return (String(host), port)
+    }
+}
+
+extension URLCharacterSet {
+    /// What an identifier of a protocol contains as it is: the octets of a token without `%`
+    /// ([RFC 7838, section 3](https://www.rfc-editor.org/rfc/rfc7838#section-3)).
+    fileprivate static let protocolID = URLCharacterSet("!#$&'*+-.^_`|~")
+    /// The octets of an IPv6 address.
+    fileprivate static let addressInBrackets = URLCharacterSet(":.")
+}
+
+extension FieldReader {
+    fileprivate mutating func services() -> [AlternativeService] {
+        var services: [AlternativeService] = []
+        while services.count < AlternativeService.countLimit {
+            skip { $0.isOptionalSpace || $0 == UInt8(ascii: ",") }
+            guard next != nil else { break }
+            if let service = service() { services.append(service) } else { skipMember() }
+        }
+        return services
+    }
+
+    /// `nil` if it is not valid: then the position is anywhere within it, but not within a quoted string.
+    private mutating func service() -> AlternativeService? {
+        guard let name = token(), take("="), next == UInt8(ascii: "\"") else { return nil }
+        let text = quoted()
+        guard let protocolID = PercentEncoding.decode(name), let (host, port) = text.flatMap(AlternativeService.authority) else {
+            return nil
+        }
+        var (age, isPersistent) = (AlternativeService.defaultMaxAge, false)
+        while true {
+            skip(\.isOptionalSpace)
+            guard take(";") else { break }
+            skip(\.isOptionalSpace)
+            guard let parameter = token(), take("="), let value = next == UInt8(ascii: "\"") ? quoted() : token() else { return nil }
+            // Names of parameters don't depend on case, and those that are not known are ignored.
+            switch parameter.lowercased() {
+            case "ma":
+                guard let seconds = AlternativeService.age(value) else { return nil }
+                age = seconds
+            case "persist": isPersistent = value == "1"
+            default: break
+            }
+        }
+        guard next == nil || next == UInt8(ascii: ",") else { return nil }
+        return AlternativeService(protocolID, host: host, port: port, maxAge: age, isPersistent: isPersistent)
+    }
+
+    /// Goes on to the next comma that is not within a quoted string.
+    private mutating func skipMember() {
+        while let byte = next, byte != UInt8(ascii: ",") {
+            if byte == UInt8(ascii: "\"") { _ = quoted() } else { position += 1 }
+        }
+    }
+}

@@ -1,0 +1,52 @@
+/// Reads the value of a field from its first byte to its last: tokens, quoted strings and what is between them
+/// ([RFC 9110, section 5.6](https://www.rfc-editor.org/rfc/rfc9110#section-5.6)).
+struct FieldReader {
+    private let bytes: [UInt8]
+    var position = 0
+
+    init(_ value: some StringProtocol) { bytes = Array(value.utf8) }
+
+    /// The byte at the position; `nil` at the end.
+    var next: UInt8? { position < bytes.count ? bytes[position] : nil }
+
+    /// Reads a token; `nil`, and reads nothing, if there is none.
+    mutating func token() -> String? {
+        let start = position
+        skip(\.isTokenOctet)
+        return position > start ? text(start..<position) : nil
+    }
+
+    /// Reads a quoted string, which begins at the position. Returns it without the quotation marks; `nil` if it does not end.
+    mutating func quoted() -> String? {
+        position += 1
+        var value: [UInt8] = []
+        while let byte = next {
+            position += 1
+            switch byte {
+            case UInt8(ascii: "\""): return String(decoding: value, as: UTF8.self)
+            case UInt8(ascii: "\\"):
+                guard let escaped = next else { return nil }
+                value.append(escaped)
+                position += 1
+            default: value.append(byte)
+            }
+        }
+        return nil
+    }
+
+    /// Reads this byte, if it is the next.
+    mutating func take(_ byte: Character) -> Bool {
+        guard next == byte.asciiValue else { return false }
+        position += 1
+        return true
+    }
+
+    mutating func skip(_ isSkipped: (UInt8) -> Bool) { while let byte = next, isSkipped(byte) { position += 1 } }
+
+    func text(_ range: Range<Int>) -> String { String(decoding: bytes[range], as: UTF8.self) }
+}
+
+extension UInt8 {
+    /// Optional white space of a field: a space or a tab.
+    var isOptionalSpace: Bool { self == 0x20 || self == 0x09 }
+}
