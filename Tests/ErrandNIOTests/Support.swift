@@ -1,4 +1,4 @@
-#if NIO && MockServer
+#if NIO
 import ErrandConformance
 import ErrandCore
 import ErrandNIO
