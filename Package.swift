@@ -22,19 +22,19 @@ let package = Package(
         .library(name: "ErrandConformance", targets: ["ErrandConformance"]),
     ],
     traits: [
-        .default(enabledTraits: ["Telemetry", "NIO", "AsyncHTTPClient", "MockServer"]),
+        .default(enabledTraits: ["Telemetry", "NIO"]),
         .trait(name: "Telemetry", description: "Logs, metrics and traces, over swift-log, swift-metrics and swift-distributed-tracing."),
         .trait(
             name: "NIO",
-            description: "The transport over SwiftNIO. It needs one package that AsyncHTTPClient does not need: swift-crypto, for pins."
+            description: "The transport over SwiftNIO, which is the default on Linux. It needs SwiftNIO, and swift-crypto for pins."
         ),
         .trait(
             name: "AsyncHTTPClient",
-            description: "The transport over AsyncHTTPClient. On by default until the SwiftNIO transport stands."
+            description: "A transport over a client of AsyncHTTPClient that the app has already."
         ),
         .trait(
             name: "MockServer",
-            description: "The mock server, for tests. It needs no package that the transport over AsyncHTTPClient has not brought already."
+            description: "The mock server, for tests. It needs SwiftNIO, and swift-certificates for certificates of its own."
         ),
         .trait(
             name: "ServiceLifecycle",
@@ -138,7 +138,7 @@ let package = Package(
             name: "Errand",
             dependencies: [
                 "ErrandCore", "ErrandFormats", "ErrandRedaction", "ErrandMiddleware", "ErrandCompression", "ErrandTelemetry", "ErrandAPI",
-                "ErrandAsyncHTTPClient",
+                "ErrandNIO",
                 .product(
                     name: "ServiceLifecycle",
                     package: "swift-service-lifecycle",
@@ -182,6 +182,8 @@ let package = Package(
                 .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["MockServer"])),
                 .product(name: "NIOTLS", package: "swift-nio", condition: .when(traits: ["MockServer"])),
                 .product(name: "NIOSSL", package: "swift-nio-ssl", condition: .when(traits: ["MockServer"])),
+                .product(
+                    name: "AsyncHTTPClient", package: "async-http-client", condition: .when(traits: ["AsyncHTTPClient"])),
             ],
             path: "Tests/TestSupport"
         ),
@@ -232,7 +234,7 @@ let package = Package(
         ),
         .testTarget(
             name: "ErrandMockServerTests",
-            dependencies: ["ErrandAsyncHTTPClient", "ErrandCore", "ErrandMockServer", "ErrandTesting", "TestSupport"]
+            dependencies: ["ErrandCore", "ErrandMockServer", "ErrandNIO", "ErrandTesting", "TestSupport"]
         ),
         .testTarget(
             name: "ErrandNIOTests",
@@ -247,7 +249,7 @@ let package = Package(
         .testTarget(
             name: "ErrandAsyncHTTPClientTests",
             dependencies: [
-                "Errand", "ErrandConformance", "ErrandMockServer", "ErrandTesting", "TestSupport",
+                "Errand", "ErrandAsyncHTTPClient", "ErrandConformance", "ErrandMockServer", "ErrandTesting", "TestSupport",
                 .product(
                     name: "AsyncHTTPClient", package: "async-http-client", condition: .when(traits: ["AsyncHTTPClient"])),
                 .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
@@ -273,7 +275,7 @@ let package = Package(
         .testTarget(
             name: "MainActorSamplesTests",
             dependencies: [
-                "Errand", "ErrandNIO", "ErrandConformance", "ErrandMockServer", "ErrandTesting",
+                "Errand", "ErrandConformance", "ErrandMockServer", "ErrandTesting",
                 .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Telemetry"])),
             ],
             swiftSettings: [.defaultIsolation(MainActor.self)]
@@ -281,7 +283,7 @@ let package = Package(
         .testTarget(
             name: "ReadmeTests",
             dependencies: [
-                "Errand", "ErrandNIO", "ErrandConformance", "ErrandMockServer", "ErrandTesting", "TestSupport",
+                "Errand", "ErrandConformance", "ErrandMockServer", "ErrandTesting", "TestSupport",
                 .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Telemetry"])),
             ]
         ),

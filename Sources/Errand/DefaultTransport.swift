@@ -1,9 +1,9 @@
-#if AsyncHTTPClient
+#if NIO
 extension HTTPStack {
     /// A stack of the platform's transport, which follows redirects (at most 20) and decodes gzip and deflate.
     ///
-    /// There is one transport for the whole process, with one connection pool, which is never shut down. Make an `AsyncHTTPClientTransport` for
-    /// settings or a lifetime of your own. Today the transport is that of AsyncHTTPClient on every platform.
+    /// There is one transport for the whole process, with one connection pool, which is never shut down. Make a `NIOTransport` for settings or a
+    /// lifetime of your own. Today the platform's transport is `NIOTransport` on every platform.
     ///
     /// Every modifier of this stack stands outside `redirect`. Observers of each exchange, such as `metrics` and `trace`, belong inside: begin
     /// with ``decompressing`` for them.
@@ -16,12 +16,12 @@ extension HTTPStack {
     /// print(stack.orderProblems)      // []: metrics and trace see each hop of a redirect and each attempt
     /// ```
     ///
-    /// It shares its connections with ``default``.
-    public static let decompressing = HTTPStack(AsyncHTTPClientTransport.decompressing())
+    /// It shares its connections with ``default`` and ``bare``.
+    public static let decompressing = bare.decompress()
 
-    /// A stack of the platform's transport alone: it follows no redirect and decodes no content. It has a connection pool of its own.
+    /// A stack of the platform's transport alone: it follows no redirect and decodes no content.
     ///
-    /// See ``default`` and ``decompressing``.
-    public static let bare = HTTPStack(AsyncHTTPClientTransport())
+    /// See ``default`` and ``decompressing``, with which it shares its connections.
+    public static let bare = HTTPStack(NIOTransport())
 }
 #endif

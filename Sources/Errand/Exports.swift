@@ -1,9 +1,9 @@
 @_exported public import ErrandAPI
-@_exported public import ErrandAsyncHTTPClient
 @_exported public import ErrandCompression
 @_exported public import ErrandCore
 @_exported public import ErrandFormats
 @_exported public import ErrandMiddleware
+@_exported public import ErrandNIO
 @_exported public import ErrandRedaction
 @_exported public import ErrandTelemetry
 

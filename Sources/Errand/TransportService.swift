@@ -5,7 +5,7 @@ public import ServiceLifecycle
 /// A transport as a service of a server: it runs until the graceful shutdown of the server, which shuts it down.
 ///
 /// ```swift
-/// let transport = AsyncHTTPClientTransport()
+/// let transport = NIOTransport()
 /// let group = ServiceGroup(services: [TransportService(transport), server], logger: logger)
 /// try await group.run()
 /// ```

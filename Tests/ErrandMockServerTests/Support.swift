@@ -1,5 +1,5 @@
-#if MockServer && AsyncHTTPClient
-import ErrandAsyncHTTPClient
+#if MockServer && NIO
+import ErrandNIO
 import ErrandCore
 import ErrandMockServer
 import Foundation

@@ -1,5 +1,5 @@
-#if MockServer && AsyncHTTPClient
-import ErrandAsyncHTTPClient
+#if MockServer && NIO
+import ErrandNIO
 import ErrandCore
 import ErrandMockServer
 import ErrandTesting
@@ -125,7 +125,7 @@ extension MockServerTests {
                 var client: RawClient? = try RawClient(port: server.port)
                 client?.send(octets)
                 client = nil
-                try await withAHC { transport async throws in #expect(try await transport.text(server.url()) == "fine") }
+                try await withNIO { transport async throws in #expect(try await transport.text(server.url()) == "fine") }
                 try await server.waitUntil { $0.openConnections == 0 }
                 #expect(server.requests.filter { $0.failure == nil }.count == 1)
             }
@@ -139,7 +139,7 @@ extension MockServerTests {
                     client.send(Data.seeded(2_000, seed: UInt64(seed)))
                 }
                 try await server.waitUntil { $0.acceptedConnections == 20 && $0.openConnections == 0 }
-                try await withAHC { transport async throws in #expect(try await transport.text(server.url()) == "fine") }
+                try await withNIO { transport async throws in #expect(try await transport.text(server.url()) == "fine") }
             }
         }
 
@@ -209,7 +209,7 @@ extension MockServerTests {
             try await withMockServer { server in
                 server.enqueue(.data(Data(count: 20_000)).with { $0.bytesPerSecond = 100_000 })
                 let start = ContinuousClock.now
-                try await withAHC { transport async throws in
+                try await withNIO { transport async throws in
                     #expect(try await transport.whole(Request(.get, url: server.url())).body.count == 20_000)
                 }
                 #expect(ContinuousClock.now - start >= .milliseconds(190))

@@ -1,4 +1,4 @@
-#if NIO && MockServer
+#if NIO
 import ErrandConformance
 import ErrandCore
 import ErrandNIO
@@ -27,14 +27,5 @@ extension RawServer {
             try connection.respond(body: Data("ok".utf8))
         }
     }
-}
-
-/// Calls `body` with a transport, and shuts it down.
-func withNIO<Result>(
-    _ configure: (inout NIOTransport.Configuration) throws -> Void = { _ in }, _ body: (NIOTransport) async throws -> Result
-) async throws -> Result {
-    var configuration = NIOTransport.Configuration()
-    try configure(&configuration)
-    return try await withTransport(try NIOTransport(configuration), body)
 }
 #endif

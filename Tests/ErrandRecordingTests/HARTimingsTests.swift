@@ -126,7 +126,7 @@ import Testing
         #expect(taken == .milliseconds(63))
     }
 
-    #if AsyncHTTPClient && NIO
+    #if AsyncHTTPClient && NIO && MockServer
     /// The transport over SwiftNIO reports the steps of connecting, that over AsyncHTTPClient only that there is a connection.
     @Test(.enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)), arguments: TestedTransport.allCases)
     func aNewConnectionHasItsTimesAndAReusedOneHasNone(over tested: TestedTransport) async throws {

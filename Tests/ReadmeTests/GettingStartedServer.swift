@@ -5,12 +5,11 @@ import Logging
 
 // The samples of the article "Getting started on a server", to the letter: `ReadmeTests` holds each block of it against this file.
 
-func makeTransport() throws -> AsyncHTTPClientTransport {
-    var configuration = AsyncHTTPClientTransport.Configuration()
+func makeTransport() throws -> NIOTransport {
+    var configuration = NIOTransport.Configuration()
     configuration.connectTimeout = .seconds(2)
-    configuration.maxConnectionsPerHost = 32
-    configuration.decompresses = true
-    return try AsyncHTTPClientTransport(configuration)
+    configuration.maxConnectionsPerOrigin = 32
+    return try NIOTransport(configuration)
 }
 
 // swift-format-ignore
@@ -21,6 +20,7 @@ func makeInventory(over transport: some HTTPTransport, logger: Logger) -> APICli
             .trace()
             .concurrencyLimit(64)
             .circuitBreaker()
+            .decompress()
             .redirect()
             .retry()
             .timeout(.seconds(5))

@@ -1,5 +1,4 @@
 import Errand
-import ErrandNIO
 import Foundation
 
 // The samples of the article "The transport over SwiftNIO", to the letter: `ReadmeTests` holds each block of it against this file.

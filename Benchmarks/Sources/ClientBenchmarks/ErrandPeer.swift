@@ -51,19 +51,11 @@ struct ErrandPeer: CallPeer {
     }
 
     static func overAsyncHTTPClient(_ entry: Entry, _ setting: Setting, onLoop: Bool) throws -> ErrandPeer {
-        if onLoop {
-            // Only a borrowed client can use a given event loop.
-            let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-            let client = try AsyncHTTPClientPeer.client(setting, on: group)
-            return try ErrandPeer(
-                entry, setting, over: AsyncHTTPClientTransport(borrowing: client), executor: EventLoopExecutor(group.next()), group: group,
-                borrowing: client)
-        }
-        var configuration = AsyncHTTPClientTransport.Configuration()
-        configuration.allowsHTTP2 = false
-        configuration.maxConnectionsPerHost = max(16, setting.atOnce)
-        configuration.tls = setting.errandTLS
-        return try ErrandPeer(entry, setting, over: AsyncHTTPClientTransport(configuration))
+        let group = onLoop ? MultiThreadedEventLoopGroup(numberOfThreads: 1) : nil
+        let client = try AsyncHTTPClientPeer.client(setting, on: group)
+        return try ErrandPeer(
+            entry, setting, over: AsyncHTTPClientTransport(borrowing: client), executor: group.map { EventLoopExecutor($0.next()) },
+            group: group, borrowing: client)
     }
 
     static func overNIO(_ entry: Entry, _ setting: Setting, onLoop: Bool) throws -> ErrandPeer {

@@ -16,9 +16,6 @@ extension Exchange: HTTPClientResponseDelegate {
         events?.record(.requestHeadSent)
     }
 
-    /// The connection is about to write the head. On its event loop.
-    func acquired(_ connection: ConnectionInfo) { events?.record(.connectionAcquired, connection: connection) }
-
     func didSendRequestPart(task: HTTPClient.Task<Void>, _ part: IOData) {
         guard let sent = machine.withLock({ $0.sent(part.readableBytes) }) else { return }
         events?.record(.requestBytesSent, bytes: sent)
@@ -30,16 +27,15 @@ extension Exchange: HTTPClientResponseDelegate {
     }
 
     func didReceiveHead(task: HTTPClient.Task<Void>, _ head: HTTPResponseHead) -> EventLoopFuture<Void> {
-        guard var received = HTTPResponse(head) else {
+        guard let received = HTTPResponse(head) else {
             let error = TransportError(
                 .invalidResponse, phase: .response, message: "status \(head.status.code)", request: request, delivery: .sent)
             end(by: error)
             return task.eventLoop.makeFailedFuture(error)
         }
-        let coding = isDecompressing ? received.removeDecodedCoding(of: request.method) : nil
         let lengths = received.bodyLengths(answering: request.method)
-        let (delivery, upload) = machine.withLock { [received] machine in
-            (machine.received(received, bodyLength: lengths.onTheWire, isDecoded: coding != nil), machine.held?.upload)
+        let (delivery, upload) = machine.withLock { machine in
+            (machine.received(received, bodyLength: lengths.onTheWire), machine.held?.upload)
         }
         guard let delivery else { return task.eventLoop.makeSucceededVoidFuture() }
         // The client sends no more of it either, and closes the connection after the response.
@@ -50,7 +46,6 @@ extension Exchange: HTTPClientResponseDelegate {
         let version = head.version
         response.metadata.httpVersion =
             version == .http1_1 ? "1.1" : version.major == 2 ? "2" : "\(version.major).\(version.minor)"
-        response.metadata.contentCoding = coding
         delivery.waiter.continuation.resume(returning: response)
         return task.eventLoop.makeSucceededVoidFuture()
     }

@@ -25,8 +25,8 @@ final class Exchange: ReadyBodySource {
         typealias Demand = EventLoopPromise<Void>
 
         struct Held: Sendable {
-            /// Of the client, which is not shut down for want of use before the exchange ends.
-            let owner: ClientOwner
+            /// Of the client: it has ended once the transport is shut down.
+            let loan: ClientLoan
             var task: (HTTPClient.Task<Void>, of: any EventLoopGroup)?
             var deadline: Scheduled<Void>?
             var upload: Task<Void, Never>?
@@ -40,7 +40,6 @@ final class Exchange: ReadyBodySource {
     typealias Machine = ExchangeMachine<Handles>
 
     let request: Request
-    let isDecompressing: Bool
     let events: ExchangeEventLog?
     let lifetime = ExchangeLifetime()
     let machine: Mutex<Machine>
@@ -50,43 +49,27 @@ final class Exchange: ReadyBodySource {
     private let started: Duration
     private static let base = ContinuousClock.now
 
-    /// - Parameter isDecompressing: whether the client decodes the body.
-    init(_ request: Request, isDecompressing: Bool = false, owner: ClientOwner) {
+    init(_ request: Request, loan: ClientLoan) {
         self.request = request
-        self.isDecompressing = isDecompressing
         events = request.options.eventSink.map { ExchangeEventLog($0, request: request.id) }
         started = Self.base.duration(to: .now)
-        machine = Mutex(Machine(holding: Handles.Held(owner: owner)))
+        machine = Mutex(Machine(holding: Handles.Held(loan: loan)))
     }
 
     // MARK: - Sending
 
     /// Returns when the head of the response is there.
-    ///
-    /// - Parameters:
-    ///   - unchecked: the hosts whose certificates are not checked; `nil` if there are none.
-    ///   - eventLoop: where the client is to report its events: that of the connection which it will use, as far as that is known.
-    ///     On another one, each event would wake two threads.
-    func run(
-        on client: HTTPClient, unchecked: Clients.Unchecked? = nil, preferring eventLoop: (any EventLoop)?
-    ) async throws -> ErrandCore.Response {
-        var message = try HTTPClient.Request(request, body: clientBody(on: client.eventLoopGroup))
-        if let unchecked { message.tlsConfiguration = unchecked.configuration(for: request) }
+    func run(on client: HTTPClient) async throws -> ErrandCore.Response {
+        let message = try HTTPClient.Request(request, body: clientBody(on: client.eventLoopGroup))
         if request.deadline?.hasPassed == true {
             throw TransportError.timedOut(.queue, after: .zero, request: request, delivery: .notSent)
         }
         events?.record(.start)
-        if events != nil, let watch = machine.withLock({ $0.held?.owner.watch }), let number = watch.expect(self) {
-            message.headers.replaceOrAdd(name: watch.fieldName, value: "\(number)")
-            lifetime.onEnd { _ in watch.forget(number) }
-        }
-        let complete = message
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 let waiter = Handles.HeadWaiter(continuation)
                 guard machine.withLock({ $0.begin(waiter) }) else { return continuation.resume(throwing: CancellationError()) }
-                let task = client.execute(
-                    request: complete, delegate: self, eventLoop: eventLoop.map { .delegate(on: $0) } ?? .indifferent)
+                let task = client.execute(request: message, delegate: self)
                 attach(task, of: client.eventLoopGroup)
             }
         } onCancel: {
@@ -207,11 +190,11 @@ final class Exchange: ReadyBodySource {
         _ error: any Error, _ event: (inout Machine, (Machine.Position) -> any Error) -> Decision
     ) -> Decision {
         machine.withLock { machine in
-            let owner = machine.held?.owner
+            let loan = machine.held?.loan
             return event(&machine) { position in
                 FailureMapping(
                     request: request, phase: position.phase, delivery: position.delivery, head: position.head,
-                    elapsed: Self.base.duration(to: .now) - started, isShutDown: owner?.clients == nil
+                    elapsed: Self.base.duration(to: .now) - started, isShutDown: loan?.client == nil
                 ).failure(for: error)
             }
         }
@@ -242,6 +225,14 @@ final class Exchange: ReadyBodySource {
         } else {
             ending.chunkWaiter?.continuation.resume(returning: nil)
         }
+    }
+}
+
+extension Duration {
+    /// The duration in nanoseconds. It is limited to 100 years in either direction, so that it can be added to a clock's reading.
+    var wholeNanoseconds: Int64 {
+        let (seconds, attoseconds) = bounded.components
+        return seconds * 1_000_000_000 + attoseconds / 1_000_000_000
     }
 }
 #endif

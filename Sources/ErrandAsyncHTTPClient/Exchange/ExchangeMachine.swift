@@ -32,8 +32,6 @@ struct ExchangeMachine<Handles: ExchangeHandles>: Sendable {
     private var chunks = ChunkQueue<Data>()
     private var sentBytes: Int64 = 0
     private var receivedBytes: Int64 = 0
-    /// Whether what is received is not what was on the wire.
-    private var isDecoded = false
 
     init(holding held: Handles.Held) { self.held = held }
 
@@ -102,15 +100,12 @@ struct ExchangeMachine<Handles: ExchangeHandles>: Sendable {
         let stopsUpload: Bool
     }
 
-    /// - Parameters:
-    ///   - bodyLength: how many bytes of a body follow; nil where only its end tells.
-    ///   - isDecoded: whether the chunks to come are not as they were on the wire.
+    /// - Parameter bodyLength: how many bytes of a body follow; nil where only its end tells.
     /// - Returns: nil where nobody waits for a head.
-    mutating func received(_ head: HTTPResponse, bodyLength: Int64?, isDecoded: Bool) -> HeadDelivery? {
+    mutating func received(_ head: HTTPResponse, bodyLength: Int64?) -> HeadDelivery? {
         switch progress {
         case .connecting(let waiter)?, .sending(let waiter)?, .awaitingResponse(let waiter)?:
             self.head = head
-            self.isDecoded = isDecoded
             progress = .receiving(Receiving(missingBytes: bodyLength))
             return HeadDelivery(waiter: waiter, stopsUpload: head.status.code >= 300)
         case .receiving?, nil:
@@ -336,7 +331,7 @@ struct ExchangeMachine<Handles: ExchangeHandles>: Sendable {
         defer { held = nil }
         return Ending(
             end: end,
-            sizes: ExchangeLifetime.BodySizes(requestBytes: sentBytes, responseBytes: isDecoded ? nil : receivedBytes),
+            sizes: ExchangeLifetime.BodySizes(requestBytes: sentBytes, responseBytes: receivedBytes),
             held: held, headWaiter: headWaiter, chunkWaiter: chunkWaiter, demand: demand)
     }
 }

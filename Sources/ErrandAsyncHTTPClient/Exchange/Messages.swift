@@ -83,20 +83,6 @@ enum UsualNames {
 }
 
 extension HTTPResponse {
-    /// Drops the fields that describe the coded body, as [RFC 9110, section 8.4](https://www.rfc-editor.org/rfc/rfc9110#section-8.4)
-    /// requires of a recipient that decodes. Returns the name of the coding; `nil`, and nothing is dropped, if the client decodes nothing.
-    mutating func removeDecodedCoding(of method: HTTPRequest.Method) -> String? {
-        let coding = ContentCoding.decoded(
-            headerFields[values: .contentEncoding], status: status.code, contentLength: headerFields[values: .contentLength].first,
-            answersHead: method == .head)
-        guard let coding else { return nil }
-        headerFields[.contentEncoding] = nil
-        headerFields[.contentLength] = nil
-        return coding
-    }
-}
-
-extension HTTPResponse {
     /// The length of the body behind this head, in bytes.
     ///
     /// - Returns: `onTheWire` is nil where only its end tells, or where the client may decode it (RFC 9112, 6.3). `expected` is how many a reader

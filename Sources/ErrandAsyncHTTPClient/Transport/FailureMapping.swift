@@ -52,8 +52,6 @@ struct FailureMapping {
             // What comes after the compressed body may be a second member of gzip (RFC 1952, 2.2), which the decompressor does not know.
             let message = error == .truncatedData ? "the compressed body ends too early" : "bytes follow the compressed body"
             return made(.invalidResponse, message: message, underlying: error)
-        case is NoStreamsAllowed:
-            return made(.cannotConnect, phase: .connect, message: Self.text(of: error), underlying: error)
         case let error as NIOHTTP2Errors.StreamClosed where error.errorCode == .refusedStream:
             // RFC 9113, 8.7: it was not processed. A GOAWAY that excludes the stream can't be told from a cancellation here.
             var failure = made(.connectionLost, message: "the server refused the stream", underlying: error)

@@ -7,7 +7,7 @@ public import Testing
 /// @Suite(.serialized, .leavesNothingBehind)
 /// struct DownloadTests {
 ///     @Test func aDownloadIsWhole() async throws {
-///         try await withTransport(AsyncHTTPClientTransport()) { transport in … }
+///         try await withTransport(NIOTransport()) { transport in … }
 ///     }
 /// }
 /// ```

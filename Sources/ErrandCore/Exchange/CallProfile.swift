@@ -11,7 +11,7 @@ internal import Synchronization
 /// ```
 /// timeout(30 s)                                                          22 ms  own    0.012 ms  200
 ///   retry(3 attempts, 100 ms to 20 s, budget 5 + 20 % of successes)      21 ms  own    0.031 ms  200
-///     AsyncHTTPClientTransport                                           21 ms  200
+///     NIOTransport                                                       21 ms  200
 ///       GET https://api.example/notes, HTTP/1.1, new connection 1
 ///       connect                                                        8.12 ms
 ///       send                                                          0.214 ms

@@ -14,7 +14,7 @@ public protocol HTTPTransport: HTTPSender {
 /// Calls `body` with a transport, and shuts the transport down when `body` returns or throws.
 ///
 /// ```swift
-/// try await withTransport(AsyncHTTPClientTransport()) { transport in
+/// try await withTransport(NIOTransport()) { transport in
 ///     let api = APIClient(transport.server("https://api.example"))
 ///     …
 /// }

@@ -66,9 +66,8 @@ public struct ProxySettings: Sendable, Hashable, CustomStringConvertible, Custom
     /// Returns an HTTP proxy, with Basic credentials if it requires them.
     ///
     /// Requests with TLS go through a tunnel (CONNECT, [RFC 9110, section 9.3.6](https://www.rfc-editor.org/rfc/rfc9110#section-9.3.6)).
-    /// Without TLS, `NIOTransport` sends the whole URL to the proxy
-    /// ([RFC 9112, section 3.2.2](https://www.rfc-editor.org/rfc/rfc9112#section-3.2.2)), and `AsyncHTTPClientTransport` opens a tunnel, too.
-    /// A proxy that allows tunnels only to port 443 refuses the latter.
+    /// Without TLS, the whole URL is sent to the proxy
+    /// ([RFC 9112, section 3.2.2](https://www.rfc-editor.org/rfc/rfc9112#section-3.2.2)).
     ///
     /// - Parameters:
     ///   - host: the name or the address of the proxy.
@@ -81,7 +80,7 @@ public struct ProxySettings: Sendable, Hashable, CustomStringConvertible, Custom
     /// Returns an HTTP proxy to which connections are encrypted by TLS. Otherwise it works as ``http(host:port:credentials:)``.
     ///
     /// The proxy's certificate is checked as that of a server is: by the system's authorities and ``TLSSettings/extraRootsPEMFiles``, and
-    /// for the proxy's host. `AsyncHTTPClientTransport` does not support such proxies.
+    /// for the proxy's host.
     ///
     /// - Parameters:
     ///   - host: the name or the address of the proxy.
@@ -97,8 +96,7 @@ public struct ProxySettings: Sendable, Hashable, CustomStringConvertible, Custom
     ///   - host: the name or the address of the proxy.
     ///   - port: the port of the proxy; 1080 by default.
     ///   - credentials: a user and a password of 1 to 255 bytes each, which are sent readable for everybody on the way to the proxy
-    ///     ([RFC 1929](https://www.rfc-editor.org/rfc/rfc1929)); `nil`, the default, if the proxy requires none. `AsyncHTTPClientTransport`
-    ///     does not support them.
+    ///     ([RFC 1929](https://www.rfc-editor.org/rfc/rfc1929)); `nil`, the default, if the proxy requires none.
     public static func socks5(
         host: String, port: Int = 1080, credentials: (user: String, password: String)? = nil
     ) -> ProxySettings { ProxySettings(.socks5, host, port, credentials) }

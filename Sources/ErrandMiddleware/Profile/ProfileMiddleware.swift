@@ -8,7 +8,7 @@ public import ErrandCore
 /// _ = try await response.body.collect()
 /// print(response.metadata.profile!)
 /// // timeout(30 s)                   84 ms  own    0.013 ms  200
-/// //   AsyncHTTPClientTransport      84 ms  200
+/// //   NIOTransport                  84 ms  200
 /// //     GET https://a.example/, HTTP/2, new connection 1
 /// //     connect                     52 ms
 /// //     send                     0.041 ms

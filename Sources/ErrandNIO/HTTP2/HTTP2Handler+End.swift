@@ -75,8 +75,10 @@ extension HTTP2Handler {
     func moveOn(_ number: Int32, _ error: HTTP2ConnectionError) {
         guard let connection, var done = remove(number) else { return }
         let phase = machine.position(of: number)?.phase ?? .response
+        // A server that has sent a part of its response has processed the request, whatever it says.
+        let delivery: Delivery = done.head == nil ? .notSent : .sent
         let failure = done.failure(
-            .connectionLost, at: ExchangePosition(phase: phase, delivery: .notSent, mayBeStale: false), message: "\(error)",
+            .connectionLost, at: ExchangePosition(phase: phase, delivery: delivery, mayBeStale: false), message: "\(error)",
             underlying: error)
         _ = machine.end(number)
         // First, so that the task that sends the body can't open it for this connection any more.

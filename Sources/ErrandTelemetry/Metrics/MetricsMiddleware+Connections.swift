@@ -19,7 +19,7 @@ extension HTTPSender where Self: ConnectionSource {
     /// attempts.
     ///
     /// ```swift
-    /// let stack = AsyncHTTPClientTransport().metrics().redirect().retry()
+    /// let stack = NIOTransport().metrics().redirect().retry()
     /// ```
     ///
     /// - Parameters:

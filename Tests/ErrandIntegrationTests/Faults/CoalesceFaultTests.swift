@@ -1,4 +1,4 @@
-#if AsyncHTTPClient && MockServer
+#if MockServer && NIO
 import Errand
 import ErrandConformance
 import ErrandMockServer
@@ -17,7 +17,7 @@ import Testing
         let coalesce: CoalesceMiddleware
         let limit: ConcurrencyLimitMiddleware
 
-        init(_ transport: AsyncHTTPClientTransport, viewLimitBytes: Int = CoalesceMiddleware.defaultViewLimitBytes) {
+        init(_ transport: NIOTransport, viewLimitBytes: Int = CoalesceMiddleware.defaultViewLimitBytes) {
             coalesce = CoalesceMiddleware(viewLimitBytes: viewLimitBytes)
             limit = ConcurrencyLimitMiddleware(.fixed(1), per: .all)
             stack = transport.wrapped(by: limit).wrapped(by: coalesce)
@@ -35,9 +35,9 @@ import Testing
         }
     }
 
-    private func with(_ body: (MockServer, AsyncHTTPClientTransport) async throws -> Void) async throws {
+    private func with(_ body: (MockServer, NIOTransport) async throws -> Void) async throws {
         try await withMockServer { server in
-            try await withTransport(AsyncHTTPClientTransport()) { try await body(server, $0) }
+            try await withTransport(NIOTransport()) { try await body(server, $0) }
         }
     }
 

@@ -1,4 +1,4 @@
-#if MockServer && AsyncHTTPClient
+#if MockServer && NIO
 import Errand
 import ErrandMockServer
 import Foundation

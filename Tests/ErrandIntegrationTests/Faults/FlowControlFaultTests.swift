@@ -1,4 +1,4 @@
-#if MockServer && AsyncHTTPClient
+#if MockServer && NIO
 import Errand
 import ErrandConformance
 import ErrandMockServer
@@ -13,9 +13,9 @@ extension IntegrationTests {
     struct FlowControlFaultTests {
         struct Flow: Sendable, CustomTestStringConvertible {
             let testDescription: String
-            let wrap: @Sendable (AsyncHTTPClientTransport) -> HTTPStack
+            let wrap: @Sendable (NIOTransport) -> HTTPStack
 
-            init(_ name: String, _ wrap: @escaping @Sendable (AsyncHTTPClientTransport) -> HTTPStack) {
+            init(_ name: String, _ wrap: @escaping @Sendable (NIOTransport) -> HTTPStack) {
                 (testDescription, self.wrap) = (name, wrap)
             }
         }
@@ -35,7 +35,7 @@ extension IntegrationTests {
         ]
 
         @Test(arguments: flows) func endsAsTheTransportAloneUnderEveryFault(_ flow: Flow) async throws {
-            try await withAHC { transport in
+            try await withNIO { transport in
                 await concurrently(FaultRow.all(Fault.all)) { row in
                     let expected = FaultExpectation.http1(row)
                     try await withMockServer { server in
@@ -75,7 +75,7 @@ extension IntegrationTests {
             let body = Data.seeded(150_000, seed: 3)
             try await withMockServer { server in
                 server.dispatch { _ in .data(body) }
-                try await withAHC { transport in
+                try await withNIO { transport in
                     let ticks = Ticks()
                     let stack = flow.wrap(transport)
                     let url = server.url("/x")

@@ -1,4 +1,4 @@
-#if AsyncHTTPClient && MockServer
+#if MockServer && NIO
 import Errand
 import ErrandMockServer
 import ErrandTesting
@@ -29,7 +29,7 @@ import Testing
                 try await Task.sleep(for: .milliseconds(2))
                 return .text("fine")
             }
-            try await withTransport(AsyncHTTPClientTransport()) { transport async throws in
+            try await withTransport(NIOTransport()) { transport async throws in
                 let stack = transport.concurrencyLimit(3)
                 try await withThrowingTaskGroup(of: Bool.self) { group in
                     for number in 0..<60 {
@@ -50,7 +50,7 @@ import Testing
         try await withMockServer { server in
             server.enqueue(.data(Data(count: 200_000)).fault(fault, at: point))
             server.dispatch { _ in .text("fine") }
-            try await withTransport(AsyncHTTPClientTransport()) { transport async throws in
+            try await withTransport(NIOTransport()) { transport async throws in
                 let middleware = ConcurrencyLimitMiddleware(.fixed(1), per: .all)
                 let stack = transport.wrapped(by: middleware)
                 var broken = try Request(.post, url: server.url("/broken"), body: .data(Data(count: 100_000)))
@@ -83,7 +83,7 @@ import Testing
         try await withMockServer { server in
             let isBroken = Mutex(true)
             server.dispatch { _ in isBroken.withLock { $0 } ? .text("x").fault(fault, at: .responseStart) : .text("fine") }
-            try await withTransport(AsyncHTTPClientTransport()) { transport async throws in
+            try await withTransport(NIOTransport()) { transport async throws in
                 let clock = ManualClock()
                 let stack = transport.circuitBreaker(CircuitBreaker(CircuitBreakerPolicy(minimumCalls: 5, probes: 1), clock: clock))
                 for _ in 0..<5 {

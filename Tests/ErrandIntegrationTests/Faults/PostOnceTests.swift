@@ -1,4 +1,4 @@
-#if AsyncHTTPClient && MockServer
+#if MockServer && NIO
 import Errand
 import ErrandMockServer
 import ErrandTesting
@@ -42,7 +42,7 @@ import Testing
                 guard let number = Int(request.path.dropFirst()), scripts.indices.contains(number) else { return nil }
                 return scripts[number].response
             }
-            return try await withTransport(AsyncHTTPClientTransport()) { transport in
+            return try await withTransport(NIOTransport()) { transport in
                 let random = SeededRandom(seed: 7)
                 let policy = RetryPolicy(maxAttempts: 4, backoff: .constant(.milliseconds(2)))
                 var answered = 0

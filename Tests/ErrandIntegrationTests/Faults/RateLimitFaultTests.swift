@@ -1,4 +1,4 @@
-#if AsyncHTTPClient && MockServer
+#if MockServer && NIO
 import Errand
 import ErrandMockServer
 import ErrandTesting
@@ -12,7 +12,7 @@ import Testing
     @Test func theServerNeverSeesMoreThanTheLimit() async throws {
         try await withMockServer { server in
             server.dispatch { _ in .text("fine") }
-            try await withTransport(AsyncHTTPClientTransport()) { transport async throws in
+            try await withTransport(NIOTransport()) { transport async throws in
                 let middleware = RateLimitMiddleware(.perSecond(5), per: .all, clock: clock)
                 let stack = transport.wrapped(by: middleware)
                 try await withThrowingTaskGroup(of: Bool.self) { group in
@@ -43,7 +43,7 @@ import Testing
             let refusal = MockResponse.data(Data(count: 200_000), status: .tooManyRequests, headers: [.retryAfter: "30"])
             server.enqueue(refusal.fault(fault, at: point))
             server.dispatch { _ in .text("fine") }
-            try await withTransport(AsyncHTTPClientTransport()) { transport async throws in
+            try await withTransport(NIOTransport()) { transport async throws in
                 let middleware = RateLimitMiddleware(.perSecond(100), per: .all, clock: clock)
                 let stack = transport.phaseTimeouts(attempt: .milliseconds(500)).wrapped(by: middleware)
                 var broken = try Request(.post, url: server.url("/broken"), body: .data(Data(count: 100_000)))

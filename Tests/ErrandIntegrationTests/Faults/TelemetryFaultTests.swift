@@ -1,4 +1,4 @@
-#if AsyncHTTPClient && MockServer
+#if MockServer && NIO
 import Errand
 import ErrandMockServer
 import ErrandTesting
@@ -11,7 +11,7 @@ import Tracing
     private let metrics = RecordingMetrics()
     private let tracer = RecordingTracer()
 
-    private func observed(_ transport: AsyncHTTPClientTransport) -> HTTPStack {
+    private func observed(_ transport: NIOTransport) -> HTTPStack {
         transport.metrics(factory: metrics).trace(tracer: tracer, options: TraceOptions(bodySizes: true))
     }
 
@@ -30,7 +30,7 @@ import Tracing
         let files = try FileAuthority()
         try await withMockServer(.tls(try files.authority.certificate(), protocols: [isHTTP2 ? .http2 : .http1])) { server in
             server.enqueue(.chunks([Data(count: 100_000), Data(count: 1)]), .text("no", status: .notFound))
-            try await withAHC {
+            try await withNIO {
                 $0.tls.extraRootsPEMFiles = [files.path]
             } _: { transport in
                 let chunks = AsyncStream<Data> { continuation in
@@ -63,7 +63,7 @@ import Tracing
             request.deadline = Deadline(after: .milliseconds(400))
             var failure: TransportError?
             var status: Int?
-            try await withAHC { transport in
+            try await withNIO { transport in
                 do {
                     let response = try await observed(transport).send(request)
                     status = response.status.code
@@ -88,7 +88,7 @@ import Tracing
 
     @Test func aRefusedConnectionIsTold() async throws {
         let port = try LoopbackPorts.refused()
-        try await withAHC { transport async throws -> Void in
+        try await withNIO { transport async throws -> Void in
             await #expect(throws: TransportError.self) { () async throws -> Void in
                 _ = try await observed(transport).send(Request(.get, url: "http://127.0.0.1:\(port)/"))
             }
@@ -100,7 +100,7 @@ import Tracing
     @Test(arguments: [false, true]) func aTimeoutOfABodyIsNoCancellation(isIdle: Bool) async throws {
         try await withMockServer { server in
             server.enqueue(.chunks([Data("one".utf8), Data("two".utf8)]).fault(.stall, at: .responseBody))
-            try await withAHC { transport async throws in
+            try await withNIO { transport async throws in
                 let stack =
                     isIdle ? observed(transport).phaseTimeouts(idleRead: .milliseconds(300)) : observed(transport).timeout(.seconds(1))
                 await #expect(throws: TransportError.self) { () async throws -> Void in
@@ -115,7 +115,7 @@ import Tracing
     @Test func aCallerWhoLeavesIsNoError() async throws {
         try await withMockServer { server in
             server.enqueue(.text("x").fault(.stall, at: .responseStart))
-            try await withAHC { transport async throws in
+            try await withNIO { transport async throws in
                 let stack = observed(transport)
                 let task = Task { try await stack.send(Request(.get, url: server.url("/x"))) }
                 _ = try await server.nextRequest()
@@ -132,7 +132,7 @@ import Tracing
         try await withMockServer { server in
             server.enqueue(.text("x"))
             try await withTracer(tracer) {
-                try await withAHC { transport in
+                try await withNIO { transport in
                     _ = try await transport.trace().send(Request(.get, url: server.url("/x"))).body.collect()
                 }
             }

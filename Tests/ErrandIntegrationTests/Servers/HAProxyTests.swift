@@ -1,4 +1,4 @@
-#if AsyncHTTPClient
+#if NIO
 internal import Errand
 internal import TestSupport
 internal import Testing

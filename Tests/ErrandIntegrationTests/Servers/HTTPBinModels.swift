@@ -1,4 +1,4 @@
-#if AsyncHTTPClient
+#if NIO
 internal import Errand
 
 /// What httpbin tells of a request.

@@ -1,4 +1,4 @@
-#if AsyncHTTPClient
+#if NIO
 internal import Errand
 internal import ErrandTesting
 internal import Foundation
@@ -47,9 +47,9 @@ struct HTTPBinRecordingTests {
     @Test func whatIsRecordedIsValidAndReplayedByteForByte() async throws {
         let folder = try TestFolder("recording")
         let recording = try Recording(path: folder.file("a.har"))
-        let live = try await withTransport(AsyncHTTPClientTransport.decompressing()) { transport in
+        let live = try await withTransport(NIOTransport()) { transport in
             var answers: [Answer] = []
-            for request in try requests() { answers.append(try await answer(transport.record(on: recording), request)) }
+            for request in try requests() { answers.append(try await answer(transport.decompress().record(on: recording), request)) }
             return answers
         }
         try recording.save()
@@ -72,7 +72,7 @@ struct HTTPBinRecordingTests {
         let request = try Request(
             .post, url: Stand.httpbin.url("/anything"), query: ["token": secrets[1], "page": 1],
             headers: [.authorization: "Bearer \(secrets[0])", .contentType: "application/json"], body: .data(body))
-        let echo = try await withTransport(AsyncHTTPClientTransport()) { try await answer($0.record(on: recording), request) }
+        let echo = try await withTransport(NIOTransport()) { try await answer($0.record(on: recording), request) }
         #expect(String(decoding: echo.body, as: UTF8.self).contains(secrets[0]), "the server has told it")
         try recording.save()
         let file = String(decoding: try folder.read("a.har"), as: UTF8.self)

@@ -1,4 +1,4 @@
-#if AsyncHTTPClient
+#if NIO
 internal import Errand
 internal import Foundation
 internal import TestSupport
@@ -11,10 +11,10 @@ func withClient<Result>(
     of stand: Stand, decompressing: Bool = false, layers: (HTTPStack) -> HTTPStack = { $0 },
     _ body: (APIClient) async throws -> Result
 ) async throws -> Result {
-    let transport = decompressing ? AsyncHTTPClientTransport.decompressing() : AsyncHTTPClientTransport()
     let url = try stand.url()
-    return try await withTransport(transport) { transport in
-        try await body(APIClient(layers(HTTPStack(transport)).server(url)))
+    return try await withTransport(NIOTransport()) { transport in
+        let bytes = decompressing ? transport.decompress() : HTTPStack(transport)
+        return try await body(APIClient(layers(bytes).server(url)))
     }
 }
 

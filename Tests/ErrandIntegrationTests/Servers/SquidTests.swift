@@ -1,4 +1,4 @@
-#if AsyncHTTPClient
+#if NIO
 internal import Errand
 internal import TestSupport
 internal import Testing
@@ -14,19 +14,19 @@ struct SquidTests {
         port: Int, credentials: (user: String, password: String)? = nil, _ body: (HTTPStack, NginxServer) async throws -> Result
     ) async throws -> Result {
         let nginx = try await NginxServer.shared()
-        var configuration = AsyncHTTPClientTransport.Configuration()
-        configuration.proxy = .http(host: "127.0.0.1", port: port, credentials: credentials)
+        var configuration = NIOTransport.Configuration()
+        configuration.proxy = .all(.http(host: "127.0.0.1", port: port, credentials: credentials))
         configuration.tls.extraRootsPEMFiles = [nginx.certificates.authority]
-        return try await withTransport(try AsyncHTTPClientTransport(configuration)) { transport in
+        return try await withTransport(try NIOTransport(configuration)) { transport in
             try await body(transport.timeout(.seconds(20)), nginx)
         }
     }
 
-    /// What goes with TLS, and what without: each through a tunnel.
+    /// What goes with TLS, through a tunnel, and what without, which the proxy reads.
     static let listeners = [NginxServer.Listener.plain, .tls]
 
     @Test(arguments: listeners)
-    func requestsGoThroughATunnel(listener: NginxServer.Listener) async throws {
+    func requestsGoThroughTheProxy(listener: NginxServer.Listener) async throws {
         try await withProxy(port: try Stand.squid.port()) { stack, nginx in
             for _ in 0..<2 {
                 let response = try await stack.send(Request(.get, url: nginx.url("/300k", listener, host: "localhost")))
@@ -73,27 +73,37 @@ struct SquidTests {
 
     /// Of somebody else than joe: squid mixes up two passwords for one name that come at the same moment.
     @Test(arguments: listeners, [nil, "wrong"])
-    func withoutThePasswordThereIsNoTunnel(listener: NginxServer.Listener, password: String?) async throws {
+    func withoutThePasswordNothingGoesThrough(listener: NginxServer.Listener, password: String?) async throws {
         try await withProxy(port: try Stand.squid.lockedPort(), credentials: password.map { ("jim", $0) }) { stack, nginx in
             let error = try await failure(TransportError.self) {
                 try await stack.send(Request(.get, url: nginx.url("/echo", listener, host: "localhost")))
             }
             #expect(error.code == .proxy)
-            #expect(error.phase == .connect)
+            // A request without TLS is read, and refused, by the proxy itself.
+            #expect(error.phase == (listener == .tls ? .connect : .response))
             #expect(error.delivery == .notSent)
-            #expect(error.response == nil)
+            #expect(error.response?.status == (listener == .tls ? nil : .proxyAuthenticationRequired))
         }
     }
 
-    @Test(arguments: ["http", "https"])
-    func anOriginThatIsNotThereIsAFailureOfTheProxy(scheme: String) async throws {
+    @Test func anOriginThatIsNotThereIsAFailureOfTheTunnel() async throws {
         let port = try LoopbackPorts.refused()
         try await withProxy(port: try Stand.squid.port()) { stack, _ in
             let error = try await failure(TransportError.self) {
-                try await stack.send(Request(.get, url: "\(scheme)://127.0.0.1:\(port)/"))
+                try await stack.send(Request(.get, url: "https://127.0.0.1:\(port)/"))
             }
             #expect(error.code == .proxy)
             #expect(error.delivery == .notSent)
+        }
+    }
+
+    /// A proxy that reads a request responds in place of its origin.
+    @Test func anOriginThatIsNotThereHasTheResponseOfTheProxy() async throws {
+        let port = try LoopbackPorts.refused()
+        try await withProxy(port: try Stand.squid.port()) { stack, _ in
+            let response = try await stack.send(Request(.get, url: "http://127.0.0.1:\(port)/"))
+            #expect(response.status == .serviceUnavailable)
+            response.body.abandon()
         }
     }
 

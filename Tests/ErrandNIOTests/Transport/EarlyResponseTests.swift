@@ -1,18 +1,18 @@
-#if AsyncHTTPClient && NIO
-internal import Errand
-internal import Foundation
-internal import TestSupport
-internal import Testing
+#if NIO && MockServer
+import ErrandCore
+import ErrandNIO
+import Foundation
+import TestSupport
+import Testing
 
-extension AsyncHTTPClientTransportTests {
+extension NIOTransportTests {
     /// A server may answer before it has read the request (RFC 9112, 9.5; RFC 9110, 15.5.14).
-    @Suite
-    struct EarlyResponseTests {
+    @Suite(.timeLimit(.minutes(5))) struct EarlyResponseTests {
         /// Large enough to fill every buffer on the way.
         private static let uploadBytes = 64 * 1024 * 1024
 
-        @Test(arguments: pairs(["413 Content Too Large", "403 Forbidden", "503 Service Unavailable"], [0, 20]), TestedTransport.allCases)
-        func aRefusalBeforeTheBodyWasReadIsAResponse(_ example: (String, Int), by tested: TestedTransport) async throws {
+        @Test(arguments: pairs(["413 Content Too Large", "403 Forbidden", "503 Service Unavailable"], [0, 20]))
+        func aRefusalBeforeTheBodyWasReadIsAResponse(_ example: (String, Int)) async throws {
             let (status, bodyBytes) = example
             let mayEnd = Watched(false)
             let server = try RawServer(receiveBufferBytes: 64 * 1024) { connection in
@@ -22,7 +22,7 @@ extension AsyncHTTPClientTransportTests {
                 try mayEnd.waitBlocking { $0 }
             }
             defer { server.stop() }
-            try await tested.run { transport in
+            try await withNIO { transport in
                 let source = CountingBodySource(totalBytes: Self.uploadBytes)
                 let body = RequestBody.stream(length: Int64(Self.uploadBytes)) { _ in source }
                 let response = try await transport.send(Request(.put, url: server.url(), body: body))
@@ -37,7 +37,7 @@ extension AsyncHTTPClientTransportTests {
         }
 
         /// The upload stands still, since nobody reads it, when the refusal comes.
-        @Test(arguments: TestedTransport.allCases) func aRefusalWhileTheUploadWaitsIsAResponse(by tested: TestedTransport) async throws {
+        @Test func aRefusalWhileTheUploadWaitsIsAResponse() async throws {
             let mayAnswer = Watched(false)
             let server = try RawServer(receiveBufferBytes: 64 * 1024) { connection in
                 try connection.readHead()
@@ -47,7 +47,7 @@ extension AsyncHTTPClientTransportTests {
                 connection.waitForEnd()
             }
             defer { server.stop() }
-            try await tested.run { transport in
+            try await withNIO { transport in
                 let source = CountingBodySource(totalBytes: Self.uploadBytes)
                 let body = RequestBody.stream(length: Int64(Self.uploadBytes)) { _ in source }
                 async let sent = transport.send(Request(.put, url: server.url(), body: body))
@@ -63,8 +63,8 @@ extension AsyncHTTPClientTransportTests {
         }
 
         /// The end of the refusal comes by itself, behind its last bytes.
-        @Test(arguments: pairs(["413 Content Too Large", "307 Temporary Redirect"], ["", "4\r\nlate\r\n"]), TestedTransport.allCases)
-        func aRefusalInChunksIsAResponse(_ example: (String, String), by tested: TestedTransport) async throws {
+        @Test(arguments: pairs(["413 Content Too Large", "307 Temporary Redirect"], ["", "4\r\nlate\r\n"]))
+        func aRefusalInChunksIsAResponse(_ example: (String, String)) async throws {
             let (status, chunks) = example
             let isRead = Watched(false)
             let server = try RawServer(receiveBufferBytes: 64 * 1024) { connection in
@@ -75,7 +75,7 @@ extension AsyncHTTPClientTransportTests {
                 connection.waitForEnd()
             }
             defer { server.stop() }
-            try await tested.run { transport in
+            try await withNIO { transport in
                 let source = CountingBodySource(totalBytes: Self.uploadBytes)
                 let body = RequestBody.stream(length: Int64(Self.uploadBytes)) { _ in source }
                 let response = try await transport.send(Request(.put, url: server.url(), body: body).within(.seconds(10)))
@@ -91,11 +91,10 @@ extension AsyncHTTPClientTransportTests {
         }
 
         @Test(
-            .enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)), arguments: [NginxServer.Listener.plain, .tls],
-            TestedTransport.allCases)
-        func nginxRefusesWhatIsTooLarge(listener: NginxServer.Listener, by tested: TestedTransport) async throws {
+            .enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)), arguments: [NginxServer.Listener.plain, .tls])
+        func nginxRefusesWhatIsTooLarge(listener: NginxServer.Listener) async throws {
             let nginx = try await NginxServer.shared()
-            try await tested.run {
+            try await withNIO {
                 $0.tls.extraRootsPEMFiles = [nginx.certificates.authority]
             } _: { transport in
                 for _ in 0..<5 {
@@ -116,13 +115,12 @@ extension AsyncHTTPClientTransportTests {
         /// nginx answers at once what it answers by `return`, and drops the body; on HTTP/2 it resets the stream behind the response, and
         /// SwiftNIO drops a response that comes together with the reset.
         @Test(
-            .enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)), arguments: [NginxServer.Listener.plain, .tls],
-            TestedTransport.allCases)
-        func nginxAcceptsWhatItDoesNotRead(listener: NginxServer.Listener, by tested: TestedTransport) async throws {
+            .enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)), arguments: [NginxServer.Listener.plain, .tls])
+        func nginxAcceptsWhatItDoesNotRead(listener: NginxServer.Listener) async throws {
             let nginx = try await NginxServer.shared()
-            try await tested.run {
+            try await withNIO {
                 $0.tls.extraRootsPEMFiles = [nginx.certificates.authority]
-                $0.maxConnections = 1
+                $0.maxConnectionsPerOrigin = 1
             } _: { transport in
                 for _ in 0..<5 {
                     let request = try Request(.post, url: nginx.url("/echo", listener), body: .data(Data(count: 8 * 1024 * 1024)))
@@ -142,8 +140,8 @@ extension AsyncHTTPClientTransportTests {
         @Test(
             arguments: [
                 "Content-Length: 0\r\n\r\n", "Content-Length: 4\r\n\r\ndone", "Transfer-Encoding: chunked\r\n\r\n4\r\ndone\r\n0\r\n\r\n",
-            ], TestedTransport.allCases)
-        func aSuccessBeforeTheBodyWasReadDoesNotEndTheUpload(answer: String, by tested: TestedTransport) async throws {
+            ])
+        func aSuccessBeforeTheBodyWasReadDoesNotEndTheUpload(answer: String) async throws {
             let received = Watched(0)
             let server = try RawServer(receiveBufferBytes: 64 * 1024) { connection in
                 while true {
@@ -154,8 +152,8 @@ extension AsyncHTTPClientTransportTests {
                 }
             }
             defer { server.stop() }
-            try await tested.run {
-                $0.maxConnections = 1
+            try await withNIO {
+                $0.maxConnectionsPerOrigin = 1
             } _: { transport in
                 let source = CountingBodySource(totalBytes: Self.uploadBytes)
                 let body = RequestBody.stream(length: Int64(Self.uploadBytes)) { _ in source }
@@ -171,7 +169,7 @@ extension AsyncHTTPClientTransportTests {
         }
 
         /// Both ways at once: what is sent comes back before all of it was sent.
-        @Test(arguments: TestedTransport.allCases) func aServerMayAnswerWhileItReads(by tested: TestedTransport) async throws {
+        @Test func aServerMayAnswerWhileItReads() async throws {
             let server = try RawServer { connection in
                 _ = try connection.readHead()
                 try connection.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
@@ -184,7 +182,7 @@ extension AsyncHTTPClientTransportTests {
                 connection.waitForEnd()
             }
             defer { server.stop() }
-            try await tested.run { transport in
+            try await withNIO { transport in
                 let (stream, continuation) = AsyncThrowingStream<Data, any Error>.makeStream()
                 let response = try await transport.send(Request(.post, url: server.url(), body: .stream(stream)).within(.seconds(10)))
                 var iterator = response.body.makeAsyncIterator()
@@ -199,8 +197,8 @@ extension AsyncHTTPClientTransportTests {
         }
 
         /// A success, and a connection that ends with the upload unread: nothing hangs, whatever is made of it.
-        @Test(arguments: [false, true], TestedTransport.allCases)
-        func aSuccessWithAnEndBehindItDoesNotHang(isUploadAtRest: Bool, by tested: TestedTransport) async throws {
+        @Test(arguments: [false, true])
+        func aSuccessWithAnEndBehindItDoesNotHang(isUploadAtRest: Bool) async throws {
             let mayAnswer = Watched(!isUploadAtRest)
             let server = try RawServer(receiveBufferBytes: 64 * 1024) { connection in
                 try connection.readHead()
@@ -208,7 +206,7 @@ extension AsyncHTTPClientTransportTests {
                 try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ndone")
             }
             defer { server.stop() }
-            try await tested.run { transport in
+            try await withNIO { transport in
                 let source = CountingBodySource(totalBytes: Self.uploadBytes)
                 let body = RequestBody.stream(length: Int64(Self.uploadBytes)) { _ in source }
                 async let sent = transport.send(Request(.put, url: server.url(), body: body))

@@ -1,14 +1,14 @@
-#if AsyncHTTPClient && NIO && MockServer
-internal import Errand
-internal import ErrandMockServer
-internal import Foundation
-internal import TestSupport
-internal import Testing
+#if NIO && MockServer
+import ErrandCore
+import ErrandNIO
+import ErrandMockServer
+import Foundation
+import TestSupport
+import Testing
 
-extension AsyncHTTPClientTransportTests {
+extension NIOTransportTests {
     /// What follows a response on a connection of HTTP/1.1 is nobody's response: it must not become the head of the next one.
-    @Suite
-    struct ResponseMixUpTests {
+    @Suite(.timeLimit(.minutes(5))) struct ResponseMixUpTests {
         /// The beginning of a head that would swallow that of the next response.
         static let poison = "HTTP/1.1 307 X\r\nLocation: http://127.0.0.1:1/steal\r\nX-S: "
 
@@ -65,24 +65,20 @@ extension AsyncHTTPClientTransportTests {
             #expect(try await response.body.collect() == Data("paid".utf8))
         }
 
-        @Test(arguments: pairs(cases, [poison, "H", "\r\n", "HTTP/1.1 100 Continue\r\n\r\n"]), TestedTransport.allCases)
-        func bytesAfterAResponseAreNotTheNextOne(_ example: (Case, String), by tested: TestedTransport) async throws {
+        @Test(arguments: pairs(cases, [poison, "H", "\r\n", "HTTP/1.1 100 Continue\r\n\r\n"]))
+        func bytesAfterAResponseAreNotTheNextOne(_ example: (Case, String)) async throws {
             let (shown, poison) = example
-            // The transport over SwiftNIO leaves content codings to a middleware.
-            for decompresses in tested == .nio ? [false] : [false, true] {
-                try await serving(shown.response, poison: poison) { server, asked in
-                    try await tested.run {
-                        $0.maxConnections = 1
-                        $0.decompresses = decompresses
-                    } _: { transport in
-                        let image = try Request(shown.method, url: server.url("/image")).within(.seconds(5))
-                        let response = try await transport.send(image)
-                        #expect(response.headers[.connection] == nil)
-                        #expect(String(decoding: try await response.body.collect(), as: UTF8.self) == shown.body)
-                        #expect(try await response.end().isComplete)
-                        try await pay(server, by: transport)
-                        #expect(asked.value == ["1 \(shown.method) /image", "2 POST /pay"])
-                    }
+            try await serving(shown.response, poison: poison) { server, asked in
+                try await withNIO {
+                    $0.maxConnectionsPerOrigin = 1
+                } _: { transport in
+                    let image = try Request(shown.method, url: server.url("/image")).within(.seconds(5))
+                    let response = try await transport.send(image)
+                    #expect(response.headers[.connection] == nil)
+                    #expect(String(decoding: try await response.body.collect(), as: UTF8.self) == shown.body)
+                    #expect(try await response.end().isComplete)
+                    try await pay(server, by: transport)
+                    #expect(asked.value == ["1 \(shown.method) /image", "2 POST /pay"])
                 }
             }
         }
@@ -91,12 +87,11 @@ extension AsyncHTTPClientTransportTests {
         /// for a while.
         @Test(
             arguments: pairs(
-                [poison, "H", "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil", "HTTP/1.1 408 Request Timeout\r\n\r\n"], [0, 2]),
-            TestedTransport.allCases)
-        func bytesOnAnUnusedConnectionEndIt(_ example: (String, Int), by tested: TestedTransport) async throws {
+                [poison, "H", "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil", "HTTP/1.1 408 Request Timeout\r\n\r\n"], [0, 2]))
+        func bytesOnAnUnusedConnectionEndIt(_ example: (String, Int)) async throws {
             let (poison, exchangesBefore) = example
             try await serving(Self.cases[0].response, after: 30, poison: poison) { server, asked in
-                try await tested.run { transport in
+                try await withNIO { transport in
                     for _ in 0..<exchangesBefore { try await pay(server, by: transport) }
                     let response = try await transport.send(Request(.get, url: server.url("/image")).within(.seconds(5)))
                     #expect(try await response.body.collect() == Data("ok".utf8))
@@ -108,10 +103,10 @@ extension AsyncHTTPClientTransportTests {
         }
 
         /// A request that waits for the only connection gets another one.
-        @Test(arguments: TestedTransport.allCases) func aRequestInTheQueueIsNotGivenTheConnection(by tested: TestedTransport) async throws {
+        @Test func aRequestInTheQueueIsNotGivenTheConnection() async throws {
             try await serving(Self.cases[5].response, poison: Self.poison) { server, asked in
-                try await tested.run {
-                    $0.maxConnections = 1
+                try await withNIO {
+                    $0.maxConnectionsPerOrigin = 1
                 } _: { transport in
                     for _ in 0..<20 {
                         async let image = transport.send(Request(.get, url: server.url("/image")).within(.seconds(5))).body.collect()
@@ -127,11 +122,11 @@ extension AsyncHTTPClientTransportTests {
         }
 
         /// The response, and what follows it, come before the request is whole.
-        @Test(arguments: pairs([cases[0], cases[5]], [0, 30]), TestedTransport.allCases)
-        func bytesAfterAnEarlyResponseAreNotTheNextOne(_ example: (Case, Int), by tested: TestedTransport) async throws {
+        @Test(arguments: pairs([cases[0], cases[5]], [0, 30]))
+        func bytesAfterAnEarlyResponseAreNotTheNextOne(_ example: (Case, Int)) async throws {
             let (shown, pause) = example
             try await serving(shown.response, after: pause, poison: Self.poison) { server, asked in
-                try await tested.run { transport in
+                try await withNIO { transport in
                     let source = CountingBodySource(totalBytes: 16 * 1024 * 1024)
                     let body = RequestBody.stream(length: 16 * 1024 * 1024) { _ in source }
                     let response = try await transport.send(Request(.put, url: server.url("/image"), body: body).within(.seconds(10)))
@@ -146,31 +141,31 @@ extension AsyncHTTPClientTransportTests {
         @Test(arguments: [cases[0], cases[2], cases[5]])
         func bytesAfterAResponseOverTLSAreNotTheNextOne(_ shown: Case) async throws {
             let asked = Watched<[String]>([])
-            let server = try await FrameServer.start(protocols: ["http/1.1"]) {
+            let server = try await ByteServer(certificate: try TestAuthority().certificate(), protocols: ["http/1.1"]) {
                 LineScript { line in
                     asked.change { $0.append(line) }
                     return line.contains("/image") ? shown.response + Self.poison : "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\npaid"
                 }
             }
-            try await withAHC {
-                $0.tls.extraRootsPEMFiles = [server.authorityFile]
+            try await withNIO {
+                $0.tls.trustsAnyCertificateForTesting = .loopback
             } _: { transport in
                 for round in 1...3 {
-                    let image = try await transport.send(Request(.get, url: "\(server.url)image").within(.seconds(5)))
+                    let image = try await transport.send(Request(.get, url: "https://127.0.0.1:\(server.port)/image").within(.seconds(5)))
                     #expect(String(decoding: try await image.body.collect(), as: UTF8.self) == shown.body)
-                    let paid = try await transport.send(Request(.post, url: "\(server.url)pay").within(.seconds(5)))
+                    let paid = try await transport.send(Request(.post, url: "https://127.0.0.1:\(server.port)/pay").within(.seconds(5)))
                     #expect(try await paid.body.collect() == Data("paid".utf8))
                     #expect(asked.value.count == 2 * round)
                 }
             }
-            await server.server.stop()
+            await server.stop()
         }
 
         /// Honest responses leave the connection as it is.
-        @Test(arguments: cases.filter { $0.method == .get }, TestedTransport.allCases)
-        func whatIsWholeKeepsTheConnection(_ shown: Case, by tested: TestedTransport) async throws {
+        @Test(arguments: cases.filter { $0.method == .get })
+        func whatIsWholeKeepsTheConnection(_ shown: Case) async throws {
             try await serving(shown.response, poison: "") { server, asked in
-                try await tested.run { transport in
+                try await withNIO { transport in
                     for _ in 0..<3 {
                         let response = try await transport.send(Request(.get, url: server.url("/image")).within(.seconds(5)))
                         #expect(String(decoding: try await response.body.collect(), as: UTF8.self) == shown.body)

@@ -1,15 +1,19 @@
-#if AsyncHTTPClient && MockServer
-internal import Errand
-internal import ErrandMockServer
-internal import ErrandTesting
-internal import Foundation
-internal import Synchronization
-internal import TestSupport
-internal import Testing
+#if NIO && MockServer
+import ErrandCore
+import ErrandNIO
+import ErrandMockServer
+import ErrandTesting
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
 
 /// A random run of frames, before requests, during them and after them, from a seed: the process lives, and each call ends within its time
 /// with a response or a typed error.
 private enum FrameSequences {
+    /// Of all servers: keys are made once.
+    private static let certificate = Result { try TestAuthority().certificate() }
+
     static func run(_ total: Int, seed: UInt64) async throws {
         let (workers, size) = (16, 40)
         let next = Counter()
@@ -38,23 +42,24 @@ private enum FrameSequences {
     /// Calls, one after the other, over one transport to one server.
     private static func batch(_ count: Int, seed: UInt64, _ outcomes: Watched<[String: Int]>) async throws {
         let connections = Counter()
-        let server = try await FrameServer.start { HostileScript(seed: seed &+ UInt64(connections.take(1)) &* 7_919) }
-        var configuration = AsyncHTTPClientTransport.Configuration()
-        configuration.tls.extraRootsPEMFiles = [server.authorityFile]
-        configuration.decompresses = seed % 2 == 0
-        let transport = try AsyncHTTPClientTransport(configuration)
+        let server = try await ByteServer(certificate: try certificate.get()) {
+            HostileScript(seed: seed &+ UInt64(connections.take(1)) &* 7_919)
+        }
+        var configuration = NIOTransport.Configuration()
+        configuration.tls.trustsAnyCertificateForTesting = .loopback
+        let transport = try NIOTransport(configuration)
         var generator = SeededGenerator(seed: seed)
         for _ in 0..<count {
-            let outcome = try await call(transport, server.url, &generator)
+            let outcome = try await call(transport, "https://127.0.0.1:\(server.port)/", &generator)
             outcomes.change { $0[outcome, default: 0] += 1 }
         }
         // The server's first: a client waits for the end of a connection that is still being set up.
-        await server.server.stop()
+        await server.stop()
         try await transport.shutdown()
     }
 
     private static func call(
-        _ transport: AsyncHTTPClientTransport, _ url: String, _ generator: inout SeededGenerator
+        _ transport: NIOTransport, _ url: String, _ generator: inout SeededGenerator
     ) async throws -> String {
         let bodies: [RequestBody] = [.empty, .empty, .data(Data("small".utf8)), .data(Data(count: 200_000))]
         let body = bodies.randomElement(using: &generator) ?? .empty
@@ -89,9 +94,8 @@ private enum FrameSequences {
     }
 }
 
-extension AsyncHTTPClientTransportTests {
-    @Suite
-    struct HTTP2FrameSequenceTests {
+extension NIOTransportTests {
+    @Suite(.timeLimit(.minutes(5))) struct HTTP2FrameSequenceTests {
         @Test func noSequenceOfFramesDoesHarm() async throws { try await FrameSequences.run(320, seed: 20_261_122) }
     }
 }
