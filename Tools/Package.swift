@@ -11,7 +11,7 @@ let package = Package(
         .executable(name: "conformance", targets: ["ConformanceCommand"]),
     ],
     dependencies: [
-        .package(name: "Errand", path: "..", traits: ["AsyncHTTPClient", "NIO", "ServiceLifecycle", "Telemetry"]),
+        .package(name: "Errand", path: "..", traits: ["NIO", "ServiceLifecycle", "Telemetry"]),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         .package(url: "https://github.com/apple/swift-crypto", "3.12.3"..<"5.0.0"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),

@@ -1,0 +1,1 @@
+../ReadmeTests/HTTP2.swift

@@ -1,0 +1,27 @@
+import Errand
+import Foundation
+
+// The samples of the article "HTTP/2", to the letter: `ReadmeTests` holds each block of it against this file.
+
+func makeHTTP2Transport() throws -> NIOTransport {
+    var configuration = NIOTransport.Configuration()
+    configuration.pingInterval = .seconds(20)  // finds a connection that a firewall has forgotten
+    configuration.usesHTTP2WithoutTLS = true  // also for http URLs, where every server must know it
+    return try NIOTransport(configuration)
+}
+
+func readBesideADownload(over transport: NIOTransport) async throws {
+    let stack = transport.server("https://a.example")
+    async let export = stack.download(Request(.get, "/export"), to: URL(fileURLWithPath: "export.zip"))
+    var question = try Request(.get, "/status")
+    question.options.priority = .high
+    print(try await stack.send(question).text())  // a stream of its own, over the same connection
+    _ = try await export
+}
+
+func printAlternatives(over transport: NIOTransport) async throws {
+    _ = try await transport.send(Request(.get, url: "https://a.example/")).body.collect()
+    for service in transport.alternativeServices(for: try Origin("https://a.example")) {
+        print(service)
+    }
+}

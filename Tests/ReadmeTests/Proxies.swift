@@ -1,0 +1,32 @@
+import Errand
+
+// The samples of the article "Proxies", to the letter: `ReadmeTests` holds each block of it against this file.
+
+func makeProxiedTransport(password: String) throws -> NIOTransport {
+    var configuration = NIOTransport.Configuration()
+    configuration.proxy = .all(.http(host: "proxy.example", port: 3128, credentials: (user: "me", password: password)))
+    return try NIOTransport(configuration)
+}
+
+func makeTransportOfTheEnvironment() throws -> NIOTransport {
+    var configuration = NIOTransport.Configuration()
+    configuration.proxy = try .environment()  // http_proxy, https_proxy, all_proxy, no_proxy
+    return try NIOTransport(configuration)
+}
+
+func makeOfficeTransport() throws -> NIOTransport {
+    let office = try ProxySettings("http://proxy.example:3128")
+    var configuration = NIOTransport.Configuration()
+    configuration.proxy = .each { origin in origin.host.hasSuffix(".internal") ? nil : office }
+    return try NIOTransport(configuration)
+}
+
+func makeTokenTransport(token: @escaping @Sendable () -> String) throws -> NIOTransport {
+    let proxy = ProxySettings.http(host: "proxy.example", port: 3128).authenticated(
+        by: ProxyAuthenticator { challenge in
+            challenge.challenges.contains { $0.isScheme("Bearer") } && challenge.refusals == 0 ? "Bearer \(token())" : nil
+        })
+    var configuration = NIOTransport.Configuration()
+    configuration.proxy = .all(proxy)
+    return try NIOTransport(configuration)
+}
