@@ -207,7 +207,7 @@ import Testing
             #expect(try await Real.decodingResponse(server) == notes)
             let (text, hasNoAuthor) = try await Real.anyJSON(server)
             #expect(text == "Buy tea" && hasNoAuthor)
-            #expect(try await Real.metrics(server).contains("Transport"))
+            #expect(try await Real.metrics(server).contains("NIOTransport"))
             let maintenance = await failure { try await Real.echoStatus(418, from: server) }
             #expect(maintenance is Real.Maintenance)
             #expect(try await Real.echoStatus(203, from: server) == .ok)
