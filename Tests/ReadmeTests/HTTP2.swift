@@ -19,9 +19,8 @@ func readBesideADownload(over transport: NIOTransport) async throws {
     _ = try await export
 }
 
-func printAlternatives(over transport: NIOTransport) async throws {
-    _ = try await transport.send(Request(.get, url: "https://a.example/")).body.collect()
-    for service in transport.alternativeServices(for: try Origin("https://a.example")) {
-        print(service)
-    }
+func printAlternatives(of request: Request, over transport: NIOTransport) async throws {
+    _ = try await transport.send(request).body.collect()
+    guard let origin = request.origin else { return }
+    for service in transport.alternativeServices(for: origin) { print(service) }
 }
