@@ -77,6 +77,8 @@ extension OptionRow {
         OptionRow("DelayOptionKey", .value, servedBy: .delay) { $0.delay = .use(.seconds(3)) },
         OptionRow("DelayOptionKey", .value) { $0.delay = .off },
         OptionRow("EventsKey", outside, servedBy: .events) { $0.events = .use(Sink()) },
+        OptionRow("DecompressOptionKey", .value, servedBy: .decompress) { $0.decompress = .use(DecompressionLimits(maxBytes: 9)) },
+        OptionRow("DecompressOptionKey", .value) { $0.decompress = .off },
         OptionRow("FallbackOptionKey", .value) { $0.fallback = .off },
         OptionRow("FieldsOfServerKey", .none(because: "the fields are compared"), crossesOrigins: false) { $0.fieldsOfServer = [.accept] },
         OptionRow("HedgeOptionKey", .value, servedBy: .hedge) { $0.hedge = .use(HedgePolicy(.fixed(.seconds(9)))) },
