@@ -52,7 +52,7 @@ public struct ProxyChallenge: Sendable, Hashable {
 
     /// Creates a challenge, for tests of an authenticator.
     public init(
-        of proxy: ProxySettings, _ challenges: [AuthenticationChallenge], for method: HTTPRequest.Method, _ target: String,
+        from proxy: ProxySettings, challenges: [AuthenticationChallenge], method: HTTPRequest.Method, target: String,
         refusals: Int = 0
     ) { (self.proxy, self.challenges, self.method, self.target, self.refusals) = (proxy, challenges, method, target, refusals) }
 }

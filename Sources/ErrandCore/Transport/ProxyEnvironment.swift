@@ -12,11 +12,11 @@ struct ProxyEnvironment: Sendable, CustomStringConvertible {
             guard let found else { return nil }
             return try ProxySettings(found.value, variable: found.name)
         }
-        let all = try proxy(first("all_proxy", "ALL_PROXY"))
-        http = try proxy(first("http_proxy")) ?? all
-        https = try proxy(first("https_proxy", "HTTPS_PROXY")) ?? all
-        let exceptions = first("no_proxy", "NO_PROXY")
-        self.exceptions = try ProxyExceptions(exceptions?.value ?? "", variable: exceptions?.name)
+        let (own, ownOfTLS) = (try proxy(first("http_proxy")), try proxy(first("https_proxy", "HTTPS_PROXY")))
+        // It is read only where it is needed: desktops set it to a scheme that curl does not look at then.
+        let all = own == nil || ownOfTLS == nil ? try proxy(first("all_proxy", "ALL_PROXY")) : nil
+        (http, https) = (own ?? all, ownOfTLS ?? all)
+        exceptions = ProxyExceptions(first("no_proxy", "NO_PROXY")?.value ?? "")
     }
 
     func proxy(for origin: Origin) -> ProxySettings? {
@@ -26,7 +26,10 @@ struct ProxyEnvironment: Sendable, CustomStringConvertible {
 
     var description: String {
         let proxies = [http.map { "http through \($0)" }, https.map { "https through \($0)" }].compactMap(\.self)
-        return proxies.isEmpty ? "none" : "by the environment: " + proxies.joined(separator: ", ")
+        guard !proxies.isEmpty else { return "none" }
+        let ignored = exceptions.ignored.prefix(5).map { "'\($0.shownSafely(limit: 60))'" }.joined(separator: ", ")
+        return "by the environment: " + proxies.joined(separator: ", ")
+            + (ignored.isEmpty ? "" : "; parts of no_proxy that match nothing: \(ignored)")
     }
 }
 
@@ -40,16 +43,13 @@ struct ProxyExceptions: Sendable {
     }
 
     private var entries: [(hosts: Hosts, port: Int?)] = []
+    /// The parts that are neither a host, an address nor a network, and match nothing.
+    private(set) var ignored: [Substring] = []
 
-    /// - Parameters:
-    ///   - list: separated by commas or spaces.
-    ///   - variable: what an error names.
-    init(_ list: String, variable: String?) throws(ProxySettingsError) {
+    /// - Parameter list: separated by commas or spaces.
+    init(_ list: String) {
         for part in list.split(whereSeparator: { $0 == "," || $0.isWhitespace }) {
-            guard let entry = Self.entry(part) else {
-                throw ProxySettingsError("'\(part.shownSafely(limit: 60))' is neither a host, an address nor a network", variable: variable)
-            }
-            entries.append(entry)
+            if let entry = Self.entry(part) { entries.append(entry) } else { ignored.append(part) }
         }
     }
 

@@ -43,7 +43,9 @@ public struct ProxyPolicy: Sendable, CustomStringConvertible, CustomReflectable 
     /// | `192.0.2.0/24`, `2001:db8::/32` | the addresses with this prefix |
     /// | `a.example:8080`, `[2001:db8::1]:8080` | only for this port |
     ///
-    /// No name is looked up for it: a part that is an address means hosts that are written as addresses.
+    /// Names are not resolved. An address or a network matches only a host that the URL writes as an address. Any other part, such as
+    /// `<local>` or `192.168.*`, matches nothing, and is named by ``description``. The proxy of `all_proxy` is read only if there is no other
+    /// one for a scheme.
     ///
     /// - Parameter variables: the variables by name; those of the process by default. They are read once, here.
     /// - Throws: ``ProxySettingsError``, which names the variable.
@@ -54,7 +56,8 @@ public struct ProxyPolicy: Sendable, CustomStringConvertible, CustomReflectable 
     /// A closure chooses for each request by its origin.
     ///
     /// - Parameter choose: returns `nil` for a direct connection. It is called for each request, on the caller's thread, and must be quick.
-    ///   Equal settings share their connections.
+    ///   Equal settings share their connections: make a ``ProxyAuthenticator`` once, outside of the closure, because two of them are never
+    ///   equal.
     public static func each(_ choose: @escaping @Sendable (Origin) -> ProxySettings?) -> ProxyPolicy { ProxyPolicy(.each(choose)) }
 
     /// Returns the proxy for the requests to an origin; `nil` for direct connections.
@@ -72,7 +75,7 @@ public struct ProxyPolicy: Sendable, CustomStringConvertible, CustomReflectable 
     /// The proxy that all requests go through, if there is one.
     package var onlyProxy: ProxySettings? { if case .all(let proxy) = choice { proxy } else { nil } }
 
-    /// The choice, without credentials: `all through proxy.example:3128`.
+    /// The choice, without credentials: `all through proxy.example:3128`. Of the environment, also the parts of `no_proxy` that match nothing.
     public var description: String {
         switch choice {
         case .none: "none"

@@ -8,6 +8,7 @@ internal import NIOTLS
 /// the version of HTTP, and leaves the pipeline.
 final class ConnectionStart: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
+    typealias InboundOut = ByteBuffer
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
@@ -21,6 +22,9 @@ final class ConnectionStart: ChannelDuplexHandler, RemovableChannelHandler {
     /// Of the connection; `nil` before ``whenReady(_:)``, and when it is completed.
     private var ready: EventLoopPromise<Connection>?
     private var isReadWanted = false
+    /// What was received before there was a handler for it: the settings of an HTTP/2 server at the end of a tunnel, which may come with the
+    /// last bytes of the proxy.
+    private var early: ByteBuffer?
     /// Why the channel closes.
     private var failure: (any Error)?
 
@@ -46,6 +50,11 @@ final class ConnectionStart: ChannelDuplexHandler, RemovableChannelHandler {
     func channelActive(context: ChannelHandlerContext) {
         if !isSecure { becomeReady(isHTTP2: pool.settings.isKnownToUseHTTP2(for: route)) }
         context.fireChannelActive()
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        var bytes = unwrapInboundIn(data)
+        if early?.writeBuffer(&bytes) == nil { early = bytes }
     }
 
     func channelInactive(context: ChannelHandlerContext) {
@@ -91,6 +100,10 @@ final class ConnectionStart: ChannelDuplexHandler, RemovableChannelHandler {
             return fail(error)
         }
         ready = nil
+        if let early {
+            context.fireChannelRead(wrapInboundOut(early))
+            context.fireChannelReadComplete()
+        }
         pipeline.removeHandler(context: context, promise: nil)
         promise.succeed(connection)
         // The first exchange has begun, if one waited.

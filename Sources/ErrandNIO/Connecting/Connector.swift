@@ -87,6 +87,7 @@ struct Connector: Sendable {
             ready = loop.makePromise()
             ready.futureResult.whenComplete { result in
                 if case .failure(let error as TunnelChallenged) = result {
+                    attempt.beginAgain()
                     open(addresses, to: route, number: number, for: pool, attempt, on: loop, error.dialog)
                 } else {
                     attempt.ready.completeWith(result)
@@ -116,7 +117,8 @@ struct Connector: Sendable {
                     let pipeline = channel.pipeline.syncOperations
                     try pipeline.addHandler(AddressWatch(attempt))
                     if let tunnel = route.tunnel(dialog, limits: settings.responseLimits) {
-                        try pipeline.addHandler(TunnelHandler(tunnel, on: route, tls, attempt))
+                        let serverMaySendFirst = settings.isKnownToUseHTTP2(for: route)
+                        try pipeline.addHandler(TunnelHandler(tunnel, on: route, tls, attempt, serverMaySendFirst: serverMaySendFirst))
                     }
                     try pipeline.addHandler(ConnectionStart(number, to: route, of: pool, isSecure: route.isSecure))
                 }

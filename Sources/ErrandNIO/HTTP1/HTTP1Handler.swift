@@ -40,7 +40,7 @@ final class HTTP1Handler: ChannelDuplexHandler, ExchangeHandler {
     var endsWithConnection = false
     /// See ``ResponseHead/keepAliveSeconds``, of the response in progress.
     var keepAliveSeconds: Int?
-    /// How many bytes of a proxy's challenge were received; `nil` if the response in progress is none that is answered.
+    /// How many bytes of a proxy's challenge were received; `nil` unless a challenge is being answered.
     var challengeBytes: Int?
     /// Why the channel closes.
     var failure: (any Error)?

@@ -53,6 +53,7 @@ enum RequestEncoder {
     /// Writes the head of a request, up to the empty line.
     ///
     /// - `Host` comes first: the request's own field if it has one, else its authority.
+    /// - `Proxy-Authorization` is written to a proxy alone: not in the form `origin`, in which the origin reads the request.
     /// - The request's own `Content-Length` and `Transfer-Encoding` are not written: `framing` decides. A POST, PUT or PATCH without a body
     ///   has `Content-Length: 0` ([RFC 9110, section 8.6](https://www.rfc-editor.org/rfc/rfc9110#section-8.6)).
     static func write(
@@ -79,7 +80,7 @@ enum RequestEncoder {
                 try writer.writeAuthority(target.authority)
             }
             writer.write("\r\n")
-            for field in fields where !isHost(field.name) && !isFraming(field.name) {
+            for field in fields where !isHost(field.name) && !isFraming(field.name) && (form != .origin || !isForProxies(field.name)) {
                 guard writer.writeLine(field) else { throw .unsafeField(name: shownName(field)) }
             }
             switch framing {
@@ -144,6 +145,10 @@ enum RequestEncoder {
 
     private static func isHost(_ name: HTTPField.Name) -> Bool {
         name.canonicalName.utf8.count == 4 && name.canonicalName == "host"
+    }
+
+    private static func isForProxies(_ name: HTTPField.Name) -> Bool {
+        name.canonicalName.utf8.count == 19 && name == .proxyAuthorization
     }
 
     private static func isFraming(_ name: HTTPField.Name) -> Bool {

@@ -24,7 +24,7 @@ struct UsualFieldNames {
                 case "connection": .connection
                 case "keep-alive": .keepAlive
                 case "alt-svc": .alternatives
-                case "host", "te", "trailer", "upgrade", "proxy-connection": .notInTrailers
+                case "host", "te", "trailer", "upgrade", "proxy-connection", "proxy-authorization": .notInTrailers
                 default: .none
                 }
         }

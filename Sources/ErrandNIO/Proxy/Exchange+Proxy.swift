@@ -5,17 +5,15 @@ internal import ErrandCore
 extension Exchange {
     /// Returns the head as it is written; `nil` if that is the request's own.
     ///
-    /// The request's own `Proxy-Authorization` goes to a proxy that reads the request, and never through a tunnel. If the request has none,
-    /// the proxy gets what ``ProxyDialog`` says.
+    /// The request's own `Proxy-Authorization` goes to a proxy that reads the request, and to nobody else: ``RequestEncoder`` leaves it out. If
+    /// the request has none, the proxy gets what ``ProxyDialog`` says.
     func changedHead() -> HTTPRequest? {
-        if upgrade == nil, route.proxy == nil { return nil }
-        var head = upgrade?.added(to: request.head) ?? request.head
-        guard let proxy = route.proxy else { return head }
-        if route.isTunnel {
-            head.headerFields[.proxyAuthorization] = nil
-        } else if !head.headerFields.contains(.proxyAuthorization), let value = authorization(for: proxy) {
-            head.headerFields[.proxyAuthorization] = value
-        }
+        if let upgrade { return upgrade.added(to: request.head) }
+        guard let proxy = route.proxy, route.isForwarded, !request.headers.contains(.proxyAuthorization),
+            let value = authorization(for: proxy)
+        else { return nil }
+        var head = request.head
+        head.headerFields[.proxyAuthorization] = value
         return head
     }
 

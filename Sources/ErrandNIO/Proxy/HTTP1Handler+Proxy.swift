@@ -25,8 +25,12 @@ extension HTTP1Handler {
 
     /// A part of the body of a challenge was received, which nobody reads.
     func dropChallenge(_ count: Int) {
-        challengeBytes = (challengeBytes ?? 0) + count
-        if challengeBytes ?? 0 > ConnectTunnel.bodyLimitBytes { sendAgain(.close) }
+        let bytes = (challengeBytes ?? 0) + count
+        challengeBytes = bytes
+        guard bytes <= ConnectTunnel.bodyLimitBytes else { return sendAgain(.close) }
+        let limit = current?.exchange.limits?.idleRead
+        current?.enter("idleRead", limit)
+        setLimitAlarm()
     }
 
     /// The rest of a challenge was received, or is not wanted.

@@ -29,7 +29,8 @@ struct ProxyDialog: Sendable {
     private mutating func unasked(_ proxy: ProxyServer, _ method: HTTPRequest.Method, _ target: String) -> String? {
         let known = proxy.knownChallenges
         if !known.isEmpty, let authenticator = proxy.settings.authenticator,
-            let value = authenticator.respond(to: ProxyChallenge(of: proxy.settings, known, for: method, target, refusals: refusals))
+            let value = authenticator.respond(
+                to: ProxyChallenge(from: proxy.settings, challenges: known, method: method, target: target, refusals: refusals))
         {
             answered = known
             return value
@@ -45,7 +46,7 @@ struct ProxyDialog: Sendable {
         guard let authenticator = proxy.settings.authenticator, answers < Self.answerLimit else { return false }
         let challenges = AuthenticationChallenge.parse(fields[values: .proxyAuthenticate])
         guard !challenges.isEmpty, challenges != answered else { return false }
-        let challenge = ProxyChallenge(of: proxy.settings, challenges, for: method, target, refusals: refusals)
+        let challenge = ProxyChallenge(from: proxy.settings, challenges: challenges, method: method, target: target, refusals: refusals)
         guard let value = authenticator.respond(to: challenge), value != sent else { return false }
         (next, answered) = (value, challenges)
         answers += 1

@@ -22,10 +22,9 @@ struct SOCKSTunnel: Tunnel {
     private var state = State.method
 
     /// - Parameter proxy: its credentials have at most 255 bytes each: ``ErrandCore/ProxySettings/address()`` has checked them.
-    init(through proxy: ProxyServer, to origin: Origin) {
+    init(through proxy: ProxyServer, to route: Route) {
         (name, credentials) = ("the proxy \(proxy.settings)", proxy.settings.credentials)
-        (host, port) = (origin.bareHost, origin.effectivePort)
-        target = "\(origin.host):\(origin.effectivePort)"
+        (host, port, target) = (route.origin.bareHost, route.origin.effectivePort, route.target)
     }
 
     mutating func begin() -> ByteBuffer { ByteBuffer(bytes: credentials == nil ? [5, 1, 0] : [5, 2, 0, 2]) }
@@ -39,7 +38,8 @@ struct SOCKSTunnel: Tunnel {
             return choose(method)
         case .authentication:
             guard bytes.readableBytes >= 2, let reply = bytes.readBytes(length: 2) else { return .wait }
-            guard reply == [1, 0] else { return refuse("refused the user and the password") }
+            // Some proxies send another version than that of RFC 1929, which is 1.
+            guard reply[1] == 0 else { return refuse("refused the user and the password") }
             return request()
         case .reply: return reply(&bytes)
         case .over: return .wait

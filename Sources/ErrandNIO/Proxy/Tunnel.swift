@@ -14,7 +14,7 @@ protocol Tunnel {
     mutating func end() -> TunnelStep
 }
 
-/// What follows in a talk with a proxy.
+/// What follows in the dialog with a proxy.
 enum TunnelStep {
     /// More must be received.
     case wait
@@ -47,7 +47,7 @@ extension Route {
     /// How the tunnel is asked for; `nil` if there is none.
     func tunnel(_ dialog: ProxyDialog, limits: ResponseLimits) -> (any Tunnel)? {
         guard let proxy, isTunnel else { return nil }
-        if proxy.settings.kind == .socks5 { return SOCKSTunnel(through: proxy, to: origin) }
+        if proxy.settings.kind == .socks5 { return SOCKSTunnel(through: proxy, to: self) }
         return ConnectTunnel(through: proxy, to: self, dialog, limits: limits)
     }
 }

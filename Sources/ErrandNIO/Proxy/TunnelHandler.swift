@@ -7,12 +7,14 @@ internal import NIOTLS
 /// open. Then it leaves the pipeline.
 final class TunnelHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
+    typealias InboundOut = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
     private enum State {
         /// The channel is not active, or the TLS handshake with the proxy is in progress.
         case waiting
-        case talking
+        /// The proxy is asked for the tunnel.
+        case asking
         /// The tunnel is open; TLS is added.
         case open
         case failed
@@ -22,11 +24,15 @@ final class TunnelHandler: ChannelInboundHandler, RemovableChannelHandler {
     private let route: Route
     private let tls: TLSIdentity
     private let attempt: ConnectAttempt
+    /// Whether the server of the origin may send the first bytes: in HTTP/2 without TLS
+    /// ([RFC 9113, section 3.4](https://www.rfc-editor.org/rfc/rfc9113#section-3.4)).
+    private let serverMaySendFirst: Bool
     private var state = State.waiting
     private var received = ByteBuffer()
 
-    init(_ tunnel: any Tunnel, on route: Route, _ tls: TLSIdentity, _ attempt: ConnectAttempt) {
+    init(_ tunnel: any Tunnel, on route: Route, _ tls: TLSIdentity, _ attempt: ConnectAttempt, serverMaySendFirst: Bool) {
         (self.tunnel, self.route, self.tls, self.attempt) = (tunnel, route, tls, attempt)
+        self.serverMaySendFirst = serverMaySendFirst
     }
 
     // MARK: - The channel
@@ -53,7 +59,7 @@ final class TunnelHandler: ChannelInboundHandler, RemovableChannelHandler {
         received.discardReadBytes()
         received.writeBuffer(&bytes)
         switch state {
-        case .talking: goOn(context)
+        case .asking: goOn(context)
         case .open: failEarlyBytes(context)
         case .waiting, .failed: break
         }
@@ -61,7 +67,7 @@ final class TunnelHandler: ChannelInboundHandler, RemovableChannelHandler {
 
     func channelReadComplete(context: ChannelHandlerContext) {
         switch state {
-        case .waiting, .talking: context.read()
+        case .waiting, .asking: context.read()
         case .open, .failed: break
         }
         context.fireChannelReadComplete()
@@ -70,7 +76,7 @@ final class TunnelHandler: ChannelInboundHandler, RemovableChannelHandler {
     func channelInactive(context: ChannelHandlerContext) {
         switch state {
         case .waiting: fail(ProxyFailure("\(shown) closed the connection"), context)
-        case .talking: perform(tunnel.end(), context)
+        case .asking: perform(tunnel.end(), context)
         case .open, .failed: break
         }
         context.fireChannelInactive()
@@ -78,7 +84,7 @@ final class TunnelHandler: ChannelInboundHandler, RemovableChannelHandler {
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         switch state {
-        case .waiting, .talking:
+        case .waiting, .asking:
             let isOfTLS = FailureText.isOfTLS(error)
             fail(
                 ProxyFailure(
@@ -95,14 +101,14 @@ final class TunnelHandler: ChannelInboundHandler, RemovableChannelHandler {
 
     private func begin(_ context: ChannelHandlerContext) {
         guard case .waiting = state else { return }
-        state = .talking
+        state = .asking
         attempt.enterTunnel(through: shown)
         // An authenticator may cancel the attempt from within, which closes the channel.
         var tunnel = self.tunnel
         do {
             let first = try tunnel.begin()
             self.tunnel = tunnel
-            guard case .talking = state else { return }
+            guard case .asking = state else { return }
             write(first, context)
         } catch {
             return fail(ProxyFailure("\(shown): \(FailureText.of(error))", underlying: error), context)
@@ -116,10 +122,10 @@ final class TunnelHandler: ChannelInboundHandler, RemovableChannelHandler {
     }
 
     private func goOn(_ context: ChannelHandlerContext) {
-        while case .talking = state {
+        while case .asking = state {
             var (tunnel, received) = (self.tunnel, self.received)
             let step = tunnel.receive(&received)
-            guard case .talking = state else { return }
+            guard case .asking = state else { return }
             (self.tunnel, self.received) = (tunnel, received)
             if case .wait = step { return }
             perform(step, context)
@@ -136,18 +142,22 @@ final class TunnelHandler: ChannelInboundHandler, RemovableChannelHandler {
         }
     }
 
-    /// The server of the origin speaks second, in HTTP and in TLS.
+    /// The server of the origin sends nothing first, in HTTP/1.1 and in TLS.
     private func failEarlyBytes(_ context: ChannelHandlerContext) {
         fail(ProxyFailure("\(shown) sent bytes before the tunnel to \(route.target) was used"), context)
     }
 
     private func open(_ context: ChannelHandlerContext) {
-        guard received.readableBytes == 0 else { return failEarlyBytes(context) }
+        guard received.readableBytes == 0 || serverMaySendFirst else { return failEarlyBytes(context) }
         state = .open
         let isSecure = route.isSecure
         attempt.leaveTunnel(isSecure ? .tls : nil)
         guard isSecure else {
             context.fireChannelActive()
+            if received.readableBytes > 0 {
+                context.fireChannelRead(wrapInboundOut(received))
+                context.fireChannelReadComplete()
+            }
             context.pipeline.syncOperations.removeHandler(context: context, promise: nil)
             return
         }

@@ -84,7 +84,8 @@ import Testing
             Holder(
                 "ProxyChallenge",
                 ProxyChallenge(
-                    of: .http(host: "h", port: 1, credentials: (secret, secret)), [], for: .get, "http://joe:\(secret)@h/?token=\(secret)")),
+                    from: .http(host: "h", port: 1, credentials: (secret, secret)), challenges: [], method: .get,
+                    target: "http://joe:\(secret)@h/?token=\(secret)")),
             Holder("ProxySettings.Credentials", ProxySettings.Credentials(user: secret, password: secret)),
             Holder("AttemptRecord", record), Holder("AttemptRecord.Outcome", record.outcome),
             Holder("ExchangeLifetime", ended), Holder("ExchangeLifetime.Outcome", ExchangeLifetime.Outcome.failed(SecretError())),

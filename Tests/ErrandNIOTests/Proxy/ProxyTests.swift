@@ -290,6 +290,53 @@ extension NIOTransportTests {
             #expect(proxy.counts.value.accepted == (closes ? 2 : 1))
         }
 
+        /// A host that `no_proxy` names must not get what is for the proxy.
+        @Test func whatIsForAProxyDoesNotGoToAnOrigin() async throws {
+            let seen = Watched<[RawRequest]>([])
+            let server = try RawServer.answering { connection, request, _ in
+                seen.change { $0.append(request) }
+                try connection.respond(body: Data("ok".utf8))
+            }
+            defer { server.stop() }
+            try await withNIO {
+                $0.proxy = try .environment(["http_proxy": "p.invalid:1", "no_proxy": "127.0.0.1"])
+            } _: { transport in
+                var request = try Request(.post, url: server.url(), body: .text("x"))
+                request.headers[.proxyAuthorization] = "Own x"
+                _ = try await transport.send(request.within(.seconds(10))).body.collect()
+            }
+            #expect(seen.value.count == 1 && seen.value[0].value("proxy-authorization") == nil)
+        }
+
+        /// RFC 9113, section 3.4: an HTTP/2 server may send its settings at once, and they may come with the last bytes of the proxy.
+        @Test(arguments: [true, false]) func anHTTP2ServerMaySpeakFirstThroughATunnel(inOneWrite: Bool) async throws {
+            let proxy = try RawServer { connection in
+                _ = try connection.read(exactly: 3)
+                try connection.write([5, 0])
+                _ = try connection.read(exactly: 4 + 1 + 9 + 2)
+                let reply: [UInt8] = [5, 0, 0, 1, 127, 0, 0, 1, 0, 80]
+                let settings: [UInt8] = [0, 0, 0, 4, 0, 0, 0, 0, 0]
+                if inOneWrite {
+                    try connection.write(reply + settings)
+                } else {
+                    try connection.write(reply)
+                    try connection.write(settings)
+                }
+                // The preface, the settings and the request of stream 1; then the response: `:status: 204` with END_STREAM.
+                _ = try connection.read(exactly: 24 + 9)
+                try connection.write([0, 0, 1, 1, 5, 0, 0, 0, 1, 0x89])
+                _ = try? connection.read(exactly: 1 << 20)
+            }
+            defer { proxy.stop() }
+            try await withNIO {
+                $0.usesHTTP2WithoutTLS = true
+                $0.proxy = .all(.socks5(host: "127.0.0.1", port: proxy.port))
+            } _: { transport in
+                let response = try await transport.send(Request(.get, url: "http://a.invalid/").within(.seconds(10)))
+                #expect(response.status == .noContent && response.metadata.httpVersion == "2")
+            }
+        }
+
         /// The proxy resolves the names of origins.
         @Test(arguments: ["http", "https"]) func onlyTheNameOfTheProxyIsLookedUp(scheme: String) async throws {
             let socks = try RawServer { connection in

@@ -9,6 +9,11 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct TunnelTests {
     private static func proxy(_ settings: ProxySettings) throws -> ProxyServer { try ProxyServer(settings) }
 
+    private static func socksTunnel(_ settings: ProxySettings, to origin: Origin) throws -> SOCKSTunnel {
+        let proxy = try proxy(settings)
+        return SOCKSTunnel(through: proxy, to: Route(origin, through: proxy, needsTunnel: false))
+    }
+
     private static func shown(_ step: TunnelStep) -> String {
         switch step {
         case .wait: "wait"
@@ -126,6 +131,8 @@ import Testing
         ("http://a.example", false, [5, 0, 5, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], "open", 0),
         ("http://a.example", true, [5, 0, 5, 0, 0, 1, 127, 0, 0, 1, 0, 80], "open", 0),
         ("http://a.example", true, [5, 2, 1, 0, 5, 0, 0, 1, 127, 0, 0, 1, 0, 80], "open", 0),
+        // Not the version of RFC 1929.
+        ("http://a.example", true, [5, 2, 5, 0, 5, 0, 0, 1, 127, 0, 0, 1, 0, 80], "open", 0),
         ("http://a.example", true, [5, 2, 1, 1], "\(refused) refused the user and the password", 0),
         ("http://a.example", true, [5, 255], "\(refused) accepts no user and password", 0),
         ("http://a.example", false, [5, 255], "\(refused) requires a user and a password, or another way to authenticate", 0),
@@ -140,7 +147,7 @@ import Testing
     @Test(arguments: socks.indices, [false, true]) func aSOCKSProxyOpensOrRefusesATunnel(_ index: Int, oneByOne: Bool) throws {
         let row = Self.socks[index]
         let settings = ProxySettings.socks5(host: "p.example", credentials: row.hasCredentials ? ("joe", "pw") : nil)
-        var tunnel = SOCKSTunnel(through: try Self.proxy(settings), to: try Origin(row.origin))
+        var tunnel = try Self.socksTunnel(settings, to: try Origin(row.origin))
         let greeting = tunnel.begin()
         let expected: [UInt8] = row.hasCredentials ? [5, 2, 0, 2] : [5, 1, 0]
         #expect(Array(buffer: greeting) == expected)
@@ -156,7 +163,7 @@ import Testing
 
     @Test(arguments: requests.indices) func aNameIsSentAsANameAndAnAddressAsAnAddress(_ index: Int) throws {
         let (origin, expected) = Self.requests[index]
-        var tunnel = SOCKSTunnel(through: try Self.proxy(.socks5(host: "p.example")), to: try Origin(origin))
+        var tunnel = try Self.socksTunnel(.socks5(host: "p.example"), to: try Origin(origin))
         var buffer = ByteBuffer(bytes: [5, 0])
         guard case .write(let request) = tunnel.receive(&buffer) else {
             Issue.record("no request")
@@ -169,7 +176,7 @@ import Testing
 
     @Test func theUserAndThePasswordAreSentWhenTheProxyAsksForThem() throws {
         let settings = ProxySettings.socks5(host: "p.example", credentials: ("joe", "pw"))
-        var tunnel = SOCKSTunnel(through: try Self.proxy(settings), to: "http://a.example")
+        var tunnel = try Self.socksTunnel(settings, to: "http://a.example")
         var buffer = ByteBuffer(bytes: [5, 2])
         guard case .write(let request) = tunnel.receive(&buffer) else {
             Issue.record("no request")

@@ -69,7 +69,7 @@ struct DigestTests {
     private func ask(_ session: DigestSession, _ values: [String], refusals: Int = 0) throws -> String? {
         let proxy = try ProxySettings("http://p.example:3128")
         let challenge = ProxyChallenge(
-            of: proxy, AuthenticationChallenge.parse(values), for: .get, "http://a.example/", refusals: refusals)
+            from: proxy, challenges: AuthenticationChallenge.parse(values), method: .get, target: "http://a.example/", refusals: refusals)
         return session.respond(to: challenge, clientNonce: "c")
     }
 
