@@ -151,10 +151,9 @@ struct HTTP2Machine: Sendable {
 
     /// Returns whether a part of the body has left since the last call.
     mutating func takeProgress(_ number: Int32) -> Bool {
-        streams.change(number) {
-            defer { $0.hasProgress = false }
-            return $0.hasProgress
-        } ?? false
+        let hasProgress = streams[number]?.hasProgress ?? false
+        streams.change(number) { $0.hasProgress = false }
+        return hasProgress
     }
 
     // MARK: - The response

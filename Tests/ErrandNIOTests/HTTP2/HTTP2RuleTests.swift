@@ -127,7 +127,8 @@ extension NIOTransportTests {
 
         /// Fields of 1,170,000 bytes.
         @Test func aBombThatIsTooLargeEndsTheConnection() async throws {
-            try await FrameServer.with(answering: { [H2Frame.headers($0.stream, Self.bomb(300), ends: true)].together }) { transport, server in
+            try await FrameServer.with(answering: { [H2Frame.headers($0.stream, Self.bomb(300), ends: true)].together }) {
+                transport, server in
                 let failure = try await transportError { try await transport.send(server.request()) }
                 #expect(failure.code == .invalidResponse, "\(failure)")
                 #expect(failure.message.contains("longer than 262144 bytes"), "\(failure)")
