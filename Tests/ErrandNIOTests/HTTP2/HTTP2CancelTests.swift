@@ -81,10 +81,12 @@ extension NIOTransportTests {
             let heads = Watched(0)
             try await FrameServer.with(answering: { frame in
                 heads.change { $0 += 1 }
-                return heads.value == 1 ? [] : FrameServer.ok(frame.stream, "next")
+                return heads.value == 2 ? [] : FrameServer.ok(frame.stream, "next")
             }) { transport, server in
+                // The settings of the server have come before the request that is canceled.
+                _ = try await get(transport, server)
                 let task = Task { try await get(transport, server) }
-                try await heads.wait("the request") { $0 == 1 }
+                try await heads.wait("the request") { $0 == 2 }
                 task.cancel()
                 _ = await task.result
                 try await server.frames.wait("a ping") { frames in frames.contains { $0.type == 6 } }
