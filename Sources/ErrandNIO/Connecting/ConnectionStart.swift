@@ -121,7 +121,7 @@ final class ConnectionStart: ChannelDuplexHandler, RemovableChannelHandler {
     private func addHTTP2(to pipeline: ChannelPipeline.SynchronousOperations, of channel: any Channel) throws -> Connection {
         let handler = HTTP2Handler(of: pool)
         // The frames' handler writes the preface when it is added.
-        try pipeline.addHandler(NIOHTTP2Handler.client(limits: pool.settings.responseLimits, reportingTo: handler.sentGoAway))
+        try pipeline.addHandler(NIOHTTP2Handler.client(limits: pool.settings.responseLimits, reportingTo: handler))
         try pipeline.addHandler(handler)
         let connection = Connection(number, to: route, channel, version: "2", streams: HTTP2Limits.firstStreams, handler)
         handler.connection = connection

@@ -32,6 +32,7 @@ final class Exchange: Sendable {
         static let lostConnection = Repetitions(rawValue: 1)
         static let misdirected = Repetitions(rawValue: 2)
         static let needsHTTP1 = Repetitions(rawValue: 4)
+        static let unprocessed = Repetitions(rawValue: 8)
     }
 
     private struct State: Sendable {
@@ -135,6 +136,10 @@ final class Exchange: Sendable {
         guard delivery == .notSent || request.method.mayBeSentAgain(hasKey: request.headers.contains(.idempotencyKey)) else { return false }
         return moveOn(for: .lostConnection)
     }
+
+    /// The server has not processed the request, and says so. Returns true once: then the request may be sent over another connection,
+    /// whatever its method ([RFC 9113, section 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)).
+    func moveOnAsUnprocessed() -> Bool { moveOn(for: .unprocessed) }
 
     /// The server has refused the request as misdirected. Returns true once: then the request may be sent over another connection, whatever
     /// its method ([RFC 9110, section 15.5.20](https://www.rfc-editor.org/rfc/rfc9110#section-15.5.20)).

@@ -4,7 +4,8 @@ internal import ErrandFormats
 
 /// What was received of a body and not read, and whether the connection waits for its reader: a value without locks and continuations.
 struct ReadQueue: Sendable {
-    /// How much is received before the first read: 64 KiB.
+    /// How much is received before the first read: 64 KiB. In HTTP/2, the server may fill the window of the stream all the same, which is
+    /// 1 MiB.
     static let readAheadBytes = 64 * 1024
     /// How much may be queued after the first read: 512 KiB.
     static let windowBytes = 512 * 1024

@@ -1,13 +1,14 @@
 #if NIO
 /// Bounds of the head of a response.
 ///
-/// A response that exceeds one of them is refused, and its connection is closed. The trailers after a chunked body
+/// A response that exceeds one of them is refused, and in HTTP/1.1 its connection is closed. The trailers after a chunked body
 /// ([RFC 9112, section 7.1.2](https://www.rfc-editor.org/rfc/rfc9112#section-7.1.2)) and each interim response (1xx) have the same bounds,
 /// each on its own.
 ///
 /// HTTP/2 counts the names and the values, and 32 bytes for each field
-/// ([RFC 9113, section 6.5.2](https://www.rfc-editor.org/rfc/rfc9113#section-6.5.2)); `SETTINGS_MAX_HEADER_LIST_SIZE` says so to the server. Too many fields end
-/// the exchange alone; too many bytes end the connection, because the state of its compression is lost.
+/// ([RFC 9113, section 6.5.2](https://www.rfc-editor.org/rfc/rfc9113#section-6.5.2)). A response that exceeds a limit ends alone: its stream is
+/// reset. One with more than four times ``headBytes``, which is the value of `SETTINGS_MAX_HEADER_LIST_SIZE`, is not read to its end,
+/// and ends the connection.
 ///
 /// A transport is not created with a limit outside its bounds: ``UnusableSettingError``.
 public struct ResponseLimits: Sendable, Hashable {

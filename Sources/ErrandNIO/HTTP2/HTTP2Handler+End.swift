@@ -25,16 +25,18 @@ extension HTTP2Handler {
         for number in active.keys {
             if let current = active[number], current.due <= now { timePassed(number, current.exchange, now) }
         }
+        if let due = probeDue, due <= now { endProbe() }
+        guard !isClosing else { return }
         if let action = pings?.check(machine.framesReceived, at: now) {
             switch action {
             case .none: break
-            case .ping: write(.ping(HTTP2PingData(withInteger: UInt64(machine.framesReceived)), ack: false), on: 0)
+            case .ping: ping()
             case .lost(let time): return lose(HTTP2ConnectionError.noPong(after: time))
             }
         }
         if let due = idleDue, due <= now, active.isEmpty, let connection, pool.retire(connection) { return close() }
         for number in active.keys { next = min(next, active[number]?.due ?? .distantFuture) }
-        setAlarm(at: min(next, idleDue ?? .distantFuture, pings?.due ?? .distantFuture))
+        setAlarm(at: min(next, idleDue ?? .distantFuture, pings?.due ?? .distantFuture, probeDue ?? .distantFuture))
     }
 
     private func timePassed(_ number: Int32, _ exchange: Exchange, _ now: NIODeadline) {
@@ -49,26 +51,59 @@ extension HTTP2Handler {
             settle(number, failure, code: .cancel)
         } else if let due = active[number]?.continueDue, due <= now {
             continueUpload(number)
+        } else if let due = active[number]?.restDue, due <= now {
+            guard machine.takeProgress(number) else { return settle(number, nil, code: .cancel) }
+            active.change(number) { $0.restDue = now + HTTP2Limits.restTimeout.timeAmount }
         }
+    }
+
+    // MARK: - Pings
+
+    private func ping() { write(.ping(HTTP2PingData(withInteger: UInt64(machine.framesReceived)), ack: false), on: 0) }
+
+    /// The server has responded to a ping, or the time for that is over.
+    func endProbe() {
+        guard probeDue != nil, let connection else { return }
+        probeDue = nil
+        let (heldStreams, isSilent) = machine.endProbe()
+        if isSilent {
+            machine.drain()
+            pool.drain(connection)
+        }
+        for _ in 0..<heldStreams { release(connection) }
     }
 
     // MARK: - The end of an exchange
 
     func end(_ exchange: Exchange, because error: (any Error)?) {
         guard let number = numbers[ObjectIdentifier(exchange)] else { return }
-        settle(number, error, code: .cancel)
+        // A connection that is closed after its exchange needs no confirmation.
+        let probe = pool.settings.idleTimeout > .zero ? machine.cancel(number) : .none
+        settle(number, error, code: .cancel, probe)
     }
 
     /// An exchange ends before its response is complete. Its neighbors go on.
     ///
     /// - Parameter code: the code of the RST_STREAM; `nil`: none is sent.
-    func settle(_ number: Int32, _ error: (any Error)?, code: HTTP2Code?) {
+    func settle(_ number: Int32, _ error: (any Error)?, code: HTTP2Code?, _ probe: ResetProbe.Action = .none) {
         guard let connection, var done = remove(number) else { return }
         if machine.end(number), let code { reset(number, code) }
+        if probe == .ping {
+            ping()
+            probeDue = .now() + HTTP2Limits.probeTimeout.timeAmount
+            setAlarm(at: probeDue)
+        }
         let rest = done.takeUpload()
         rest.stop()
         done.settle(error, on: connection)
-        release(connection)
+        if probe == .none { release(connection) }
+    }
+
+    /// `NIOHTTP2Handler` has refused to write the head of a request.
+    func headHasNotLeft(_ number: Int32, _ error: any Error) {
+        guard let current = active[number] else { return }
+        let position = ExchangePosition(phase: .send, delivery: .notSent, mayBeStale: false)
+        settle(number, current.failure(.connectionLost, at: position, message: HTTP2ErrorText.of(error), underlying: error), code: nil)
     }
 
     /// The server has not processed a request: it is sent again, once for each reason.
@@ -84,7 +119,7 @@ extension HTTP2Handler {
         // First, so that the task that sends the body can't open it for this connection any more.
         let rest = done.takeUpload()
         rest.stop()
-        if done.head == nil, error.needsHTTP1 ? done.exchange.moveOnToHTTP1() : done.exchange.moveOn(after: .notSent) {
+        if done.head == nil, error.needsHTTP1 ? done.exchange.moveOnToHTTP1() : done.exchange.moveOnAsUnprocessed() {
             done.exchange.events?.beginAgain(after: failure)
             release(connection)
             pool.send(done.exchange)
@@ -137,14 +172,15 @@ extension HTTP2Handler {
     }
 
     private func goAway(_ code: HTTP2Code) {
-        guard sentGoAway.code == nil, context?.channel.isActive == true else { return }
+        guard sentGoAway == nil, context?.channel.isActive == true else { return }
         write(.goAway(lastStreamID: 0, errorCode: code.frameCode, opaqueData: nil), on: 0)
         flushNow()
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         // An error of the connection comes after a GOAWAY.
-        if sentGoAway.code == nil, !isClosing {
+        if sentGoAway == nil, !isClosing {
+            if keepHeadError(error) { return }
             let streamError = error as? NIOHTTP2Errors.StreamError
             if let number = broken.popLast() { return fail(number, .streamError(HTTP2ErrorText.of(streamError?.baseError ?? error))) }
             // An error of a stream whose exchange is over, or a write that comes after a reset.
@@ -167,7 +203,8 @@ extension HTTP2Handler {
         let ended = active.keys.map { ($0, machine.position(of: $0)) }
         machine.close()
         if ended.isEmpty {
-            _ = pool.retire(connection)
+            // The pool counts the streams that are held.
+            if machine.endProbe().heldStreams > 0 { pool.spent(connection) } else { _ = pool.retire(connection) }
             return close()
         }
         pool.spent(connection)
@@ -189,7 +226,7 @@ extension HTTP2Handler {
 
     /// The server has broken the rules, in words, if it has.
     private func reason(of error: any Error) -> any Error {
-        guard let code = sentGoAway.code, !(error is HTTP2ConnectionError) else { return error }
+        guard let code = sentGoAway, !(error is HTTP2ConnectionError) else { return error }
         var text = HTTP2ErrorText.of(error, code)
         if code == .compressionError || error is NIOHTTP2Errors.ExcessivelyLargeHeaderBlock {
             text = "the fields of a response can't be read, or are longer than \(pool.settings.responseLimits.headBytes) bytes"

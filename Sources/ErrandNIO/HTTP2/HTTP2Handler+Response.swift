@@ -12,8 +12,13 @@ extension HTTP2Handler {
         let frame = unwrapInboundIn(data)
         let number = Int32(frame.streamID)
         switch frame.payload {
-        case .headers(let headers): receive(headers, number)
-        case .data(let data): receive(data, number)
+        case .headers(let headers):
+            machine.countMessageFrame()
+            receive(headers, number)
+        case .data(let data):
+            machine.countMessageFrame()
+            receive(data, number)
+        case .ping(_, ack: true): endProbe()
         case .rstStream(let code): received(reset: HTTP2Code(code), number)
         case .goAway(let last, let code, _): received(goAway: HTTP2Code(code), last: Int32(last))
         case .settings(.settings(let values)): receive(values)
@@ -30,7 +35,11 @@ extension HTTP2Handler {
             guard machine.open(Int32(event.streamID)) else { return }
             opened.append(Int32(event.streamID))
             flushLater()
-        case let event as StreamClosedEvent where active[Int32(event.streamID)] != nil: broken.append(Int32(event.streamID))
+        case let event as StreamClosedEvent where active[Int32(event.streamID)] != nil:
+            guard machine.isReceived(Int32(event.streamID)) else { return broken.append(Int32(event.streamID)) }
+            finished.append(Int32(event.streamID))
+            flushLater()
+        case let event as NIOHTTP2BulkStreamWindowChangeEvent: machine.changeStreamWindows(by: event.delta)
         default: context.fireUserInboundEventTriggered(event)
         }
     }
@@ -46,6 +55,7 @@ extension HTTP2Handler {
         while let number = broken.popLast() { fail(number, .streamError("the server broke the rules of HTTP/2 on the stream")) }
         growConnectionWindow()
         startWaitingUploads()
+        completeFinished()
         isReading = false
         flushNow()
         context.fireChannelReadComplete()
@@ -142,10 +152,23 @@ extension HTTP2Handler {
             // The reader has everything; the exchange goes on.
             deliver(number)
             active[number]?.stream?.complete(trailers)
-            active.change(number) { $0.endLimit() }
+            active.change(number) {
+                $0.endLimit()
+                $0.restDue = .now() + HTTP2Limits.restTimeout.timeAmount
+            }
+            setAlarm(of: number)
         case .complete(let resets):
             if resets { reset(number, .cancel) }
             complete(number, trailers)
+        }
+    }
+
+    /// Completes exchanges whose requests have left after their whole responses.
+    func completeFinished() {
+        while let number = finished.popLast() {
+            guard machine.isReceived(number) else { continue }
+            _ = machine.end(number)
+            complete(number)
         }
     }
 
@@ -181,7 +204,7 @@ extension HTTP2Handler {
     }
 
     private func received(reset code: HTTP2Code, _ number: Int32) {
-        switch machine.reset(of: number, code) {
+        switch machine.meaning(ofReset: code, on: number) {
         case .complete?:
             _ = machine.end(number)
             complete(number)

@@ -128,10 +128,9 @@ extension HTTP2Handler {
     /// - Parameter left: see ``requestLeaves(_:_:)``.
     private func finishUpload(of exchange: Exchange, _ left: EventLoopPromise<Void>?) {
         guard let number = numbers[ObjectIdentifier(exchange)] else { return }
-        let isOver = machine.finishUpload(number)
+        machine.finishUpload(number)
         active.change(number) { $0.upload = .none }
         requestLeaves(exchange, left)
-        if isOver { complete(number) }
     }
 
     /// The last byte of the request was handed to the channel. When it has left, the wait for the response begins.

@@ -36,6 +36,13 @@ final class HTTP2Handler: ChannelInboundHandler, ExchangeHandler {
     var opened: [Int32] = []
     /// Streams that `NIOHTTP2Handler` has reset because of an error that it reports later.
     var broken: [Int32] = []
+    /// Streams whose requests have left in this turn, after their whole responses.
+    var finished: [Int32] = []
+    /// When the wait for the response to a ping ends that has gone with a reset.
+    var probeDue: NIODeadline?
+    /// Whether the head of a request is being written, and what `NIOHTTP2Handler` has against it.
+    private var isWritingHead = false
+    private var headError: (any Error)?
     var needsFlush = false
     var isFlushScheduled = false
     private var flushTurn: (@Sendable () -> Void)?
@@ -43,8 +50,8 @@ final class HTTP2Handler: ChannelInboundHandler, ExchangeHandler {
     var isClosing = false
     /// Why the channel closes.
     var failure: (any Error)?
-    /// The code of the GOAWAY that this side has sent.
-    let sentGoAway = SentGoAway()
+    /// The code of the GOAWAY that was sent, which `NIOHTTP2Handler` chooses where the server breaks the rules of frames.
+    var sentGoAway: HTTP2Code?
 
     init(of pool: Pool, machine: HTTP2Machine = HTTP2Machine()) { (self.pool, self.machine) = (pool, machine) }
 
@@ -92,6 +99,7 @@ final class HTTP2Handler: ChannelInboundHandler, ExchangeHandler {
     func endTurn() {
         isFlushScheduled = false
         startWaitingUploads()
+        completeFinished()
         flushNow()
     }
 
@@ -144,7 +152,7 @@ final class HTTP2Handler: ChannelInboundHandler, ExchangeHandler {
         let body = OutgoingBody(exchange.request)
         let fields: HPACKHeaders
         do {
-            fields = try requestFields.head(of: exchange.request, framing: body.framing, inTunnel: exchange.route.isTunnel)
+            fields = try requestFields.head(of: exchange.request, framing: body.framing)
         } catch {
             exchange.resume(throwing: exchange.unwritable(error))
             return false
@@ -172,7 +180,13 @@ final class HTTP2Handler: ChannelInboundHandler, ExchangeHandler {
         machine.writeHead(number, body.kind)
         var left: EventLoopPromise<Void>?
         if body.kind == .none, exchange.isFollowed { left = context.eventLoop.makePromise() }
+        isWritingHead = true
         write(.headers(.init(headers: fields, endStream: body.kind == .none)), on: number, left)
+        isWritingHead = false
+        if let error = headError {
+            headError = nil
+            return headHasNotLeft(number, error)
+        }
         exchange.events?.record(.requestHeadSent)
         guard isActive(exchange, number) else { return }  // a sink has ended it
         switch body.kind {
@@ -182,12 +196,19 @@ final class HTTP2Handler: ChannelInboundHandler, ExchangeHandler {
         }
     }
 
+    /// Keeps the error of the head that is being written. Returns false if none is.
+    func keepHeadError(_ error: any Error) -> Bool {
+        if isWritingHead { headError = error }
+        return isWritingHead
+    }
+
     func isActive(_ exchange: Exchange, _ number: Int32) -> Bool { numbers[ObjectIdentifier(exchange)] == number }
 
     /// Takes an exchange out, which is over.
     func remove(_ number: Int32) -> ActiveExchange? {
         guard let done = active.removeValue(forKey: number) else { return nil }
         numbers[ObjectIdentifier(done.exchange)] = nil
+        if !broken.isEmpty { broken.removeAll { $0 == number } }
         connection?.countEnd()
         return done
     }
@@ -221,12 +242,15 @@ final class HTTP2Handler: ChannelInboundHandler, ExchangeHandler {
     func closeUpgraded(_ exchange: Exchange) {}
 }
 
-/// Keeps the code of the GOAWAY that is sent, which `NIOHTTP2Handler` chooses where the server breaks the rules of frames.
-final class SentGoAway: NIOHTTP2FrameDelegate {
-    private(set) var code: HTTP2Code?
-
+extension HTTP2Handler: NIOHTTP2FrameDelegate {
+    /// A frame has left `NIOHTTP2Handler`, which may hold DATA back long after it was written.
     func wroteFrame(_ frame: HTTP2Frame) {
-        if case .goAway(_, let code, _) = frame.payload, self.code == nil { self.code = HTTP2Code(code) }
+        switch frame.payload {
+        case .data(let data): machine.leave(Int32(frame.streamID), ends: data.endStream)
+        case .headers(let headers) where headers.endStream: machine.leave(Int32(frame.streamID), ends: true)
+        case .goAway(_, let code, _) where sentGoAway == nil: sentGoAway = HTTP2Code(code)
+        default: break
+        }
     }
 }
 

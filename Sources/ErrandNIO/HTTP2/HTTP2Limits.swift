@@ -5,12 +5,16 @@ internal import NIOHTTP2
 /// The bounds of an HTTP/2 connection.
 enum HTTP2Limits {
     /// How much a server may send on one stream before the response is read: 1 MiB. A reader that keeps up receives without a pause.
+    ///
+    /// So a connection may keep as many MiB as it has streams, whose responses nobody reads: the window of the connection does not wait for
+    /// readers.
     static let streamWindowBytes = 1024 * 1024
     /// How much a server may send on all streams before this side has received it: 16 MiB.
     static let connectionWindowBytes = 16 * 1024 * 1024
-    /// The window of a new connection ([RFC 9113, section 6.9.2](https://www.rfc-editor.org/rfc/rfc9113#section-6.9.2)).
-    static let initialConnectionWindowBytes = 65_535
-    /// How many streams are begun before the server says how many it allows.
+    /// The window of a new connection, and that of a stream until the server knows the settings ([RFC 9113, section 6.9.2](https://www.rfc-editor.org/rfc/rfc9113#section-6.9.2)).
+    static let initialWindowBytes = 65_535
+    /// How many streams are begun until the server says how many it allows, and the limit if it never does: for the protocol, there is none
+    /// then. `NIOHTTP2Handler` has the same number, and would hold back more.
     static let firstStreams = 100
     /// The most streams of one connection, also where the server allows more.
     static let mostStreams = 4096
@@ -20,6 +24,12 @@ enum HTTP2Limits {
     static let unsentBytes = 256 * 1024
     /// The longest wait for the response to a ping.
     static let pongTimeout = Duration.seconds(10)
+    /// The longest wait for a frame after a ping that goes with a reset. Then no further exchange begins.
+    static let probeTimeout = Duration.seconds(1)
+    /// How long the rest of a request may make no progress when its whole response was received. Then the stream is reset.
+    static let restTimeout = Duration.seconds(5)
+    /// How much longer than the limit a head may be before it costs the connection. What is between costs its stream alone.
+    static let headFactor = 4
 }
 
 extension NIOHTTP2Handler {
@@ -28,15 +38,17 @@ extension NIOHTTP2Handler {
     /// - Parameter delegate: is notified of each frame that is written.
     static func client(limits: ResponseLimits, reportingTo delegate: any NIOHTTP2FrameDelegate) -> NIOHTTP2Handler {
         var connection = ConnectionConfiguration()
+        // What the handler refuses ends the connection. `HTTP2ResponseFields` has the limit itself.
+        let headBytes = min(limits.headBytes, Int(UInt32.max) / HTTP2Limits.headFactor) * HTTP2Limits.headFactor
         connection.initialSettings = [
             HTTP2Setting(parameter: .enablePush, value: 0),
             HTTP2Setting(parameter: .initialWindowSize, value: HTTP2Limits.streamWindowBytes),
-            HTTP2Setting(parameter: .maxHeaderListSize, value: min(limits.headBytes, Int(UInt32.max))),
+            HTTP2Setting(parameter: .maxHeaderListSize, value: headBytes),
         ]
         connection.headerBlockValidation = .disabled
         connection.contentLengthValidation = .disabled
         // A frame holds 16 KiB.
-        connection.maximumSequentialContinuationFrames = max(5, limits.headBytes / (16 * 1024) + 2)
+        connection.maximumSequentialContinuationFrames = max(5, headBytes / (16 * 1024) + 2)
         // Frames that a server has sent before it knew of a reset must not end the connection.
         connection.maximumRecentlyResetStreams = 2048
         connection.maximumSequentialEmptyDataFrames = 100

@@ -12,6 +12,9 @@ struct HTTP2Machine: Sendable {
         case waiting
         case awaitingContinue
         case sending
+        /// The last byte was handed to the layer of frames, which holds it back until the server's windows have room.
+        case written
+        /// The end of the request has left that layer.
         case sent
         /// The server has responded, or the exchange has ended, before the request was whole: its rest is never sent.
         case stopped
@@ -35,7 +38,7 @@ struct HTTP2Machine: Sendable {
         /// How much of the body the server still has to send; `nil` if it did not say.
         var missingBytes: Int64?
         /// How much the server may send before this side allows more.
-        var windowBytes = HTTP2Limits.streamWindowBytes
+        var windowBytes: Int
         /// Whether the reader of the response has enough for now.
         var isHeldBack = false
         /// Whether the head has left. It waits while the network takes nothing, and the body must not come before it.
@@ -44,6 +47,8 @@ struct HTTP2Machine: Sendable {
         var isUploadWaiting = false
         /// How much of a body in memory was written, and has not left.
         var unsentBytes = 0
+        /// Whether a part of the body has left since ``HTTP2Machine/takeProgress(_:)`` was called.
+        fileprivate var hasProgress = false
         /// ``HTTP2Machine/framesReceived`` when the exchange began.
         fileprivate let framesBefore: Int
         fileprivate let isFirst: Bool
@@ -60,24 +65,27 @@ struct HTTP2Machine: Sendable {
     private(set) var isDraining = false
     private(set) var isClosed = false
     /// How much the server may send on all streams together.
-    private(set) var windowBytes = HTTP2Limits.initialConnectionWindowBytes
+    private(set) var windowBytes = HTTP2Limits.initialWindowBytes
+    /// How much the server may send on a new stream. It grows when the server has acknowledged the settings.
+    private(set) var streamWindowBytes = HTTP2Limits.initialWindowBytes
     /// The code of the server's last GOAWAY; `nil` if it has sent none.
     private(set) var goAwayCode: HTTP2Code?
     /// 64 bits, because the last identifier is the largest number of 31 bits.
     private var nextStream: Int64
     private var malformedResponses = 0
+    private var probe = ResetProbe()
 
     /// - Parameter firstStream: the first identifier, which is odd.
     init(firstStream: Int32 = 1) { nextStream = Int64(firstStream) }
 
     // MARK: - The request
 
-    var canBegin: Bool { !isClosed && !isDraining && streams.count < streamLimit }
+    var canBegin: Bool { !isClosed && !isDraining && streams.count + probe.heldStreams < streamLimit }
 
     /// Begins an exchange. Returns the identifier of its stream; `nil` if the connection can't take one.
     mutating func begin() -> Int32? {
         guard canBegin, let number = Int32(exactly: nextStream) else { return nil }
-        streams[number] = Stream(framesBefore: framesReceived, isFirst: exchangesStarted == 0)
+        streams[number] = Stream(windowBytes: streamWindowBytes, framesBefore: framesReceived, isFirst: exchangesStarted == 0)
         exchangesStarted += 1
         nextStream += 2
         // Identifiers are not used again (RFC 9113, section 5.1.1).
@@ -125,18 +133,35 @@ struct HTTP2Machine: Sendable {
     /// A part of a body in memory is written, or has left.
     mutating func countUnsent(_ number: Int32, _ count: Int) { streams.change(number) { $0.unsentBytes += count } }
 
-    /// The last byte of the request is handed to the channel. Returns whether the exchange is over, because the whole response had come.
-    mutating func finishUpload(_ number: Int32) -> Bool {
-        guard streams[number]?.upload == .sending else { return false }
-        streams.change(number) { $0.upload = .sent }
-        guard streams[number]?.download == .ended else { return false }
-        streams[number] = nil
-        return true
+    /// The last byte of the request is handed to the channel.
+    mutating func finishUpload(_ number: Int32) {
+        streams.change(number) { if $0.upload == .sending { $0.upload = .written } }
+    }
+
+    /// A part of the body has left, or the end of the request.
+    mutating func leave(_ number: Int32, ends: Bool) {
+        streams.change(number) {
+            $0.hasProgress = true
+            if ends, $0.upload == .sending || $0.upload == .written { $0.upload = .sent }
+        }
+    }
+
+    /// Whether the whole response was received, and only the rest of the request is missing.
+    func isReceived(_ number: Int32) -> Bool { streams[number]?.download == .ended }
+
+    /// Returns whether a part of the body has left since the last call.
+    mutating func takeProgress(_ number: Int32) -> Bool {
+        let hasProgress = streams[number]?.hasProgress ?? false
+        streams.change(number) { $0.hasProgress = false }
+        return hasProgress
     }
 
     // MARK: - The response
 
     mutating func countFrame() { framesReceived += 1 }
+
+    /// HEADERS or DATA were received.
+    mutating func countMessageFrame() { probe.allow() }
 
     /// An interim response (1xx) was received.
     mutating func receiveInterim(_ number: Int32, status: Int, ends: Bool) throws(HTTP2ResponseError) {
@@ -154,7 +179,7 @@ struct HTTP2Machine: Sendable {
     /// - Returns: whether the upload stops: the server has refused the request, or did not ask for its body.
     mutating func receiveHead(_ number: Int32, status: Int, length: Int64?) -> Bool {
         guard let upload = streams[number]?.upload else { return false }
-        let stops = upload == .awaitingContinue || (upload == .sending && status >= 300)
+        let stops = upload == .awaitingContinue || ((upload == .sending || upload == .written) && status >= 300)
         streams.change(number) {
             if stops { $0.upload = .stopped }
             ($0.download, $0.missingBytes) = (.body, length)
@@ -185,7 +210,7 @@ struct HTTP2Machine: Sendable {
         guard let stream = streams[number] else { return .complete(resets: false) }
         guard stream.download == .body else { throw .dataBeforeHead }
         if let missing = stream.missingBytes, missing > 0 { throw .bodyTooShort(missingBytes: missing) }
-        guard stream.upload != .sending else {
+        guard stream.upload != .sending, stream.upload != .written else {
             streams.change(number) { $0.download = .ended }
             return .uploadGoesOn
         }
@@ -214,9 +239,16 @@ struct HTTP2Machine: Sendable {
     /// Returns by how much the window of a stream grows now; `nil` if it does not: the reader has not used enough of it.
     mutating func windowUpdate(_ number: Int32) -> Int? {
         guard let stream = streams[number], !stream.isHeldBack, stream.download != .ended else { return nil }
-        guard stream.windowBytes <= HTTP2Limits.streamWindowBytes / 2 else { return nil }
-        streams.change(number) { $0.windowBytes = HTTP2Limits.streamWindowBytes }
-        return HTTP2Limits.streamWindowBytes - stream.windowBytes
+        guard stream.windowBytes <= streamWindowBytes / 2 else { return nil }
+        streams.change(number) { [streamWindowBytes] in $0.windowBytes = streamWindowBytes }
+        return streamWindowBytes - stream.windowBytes
+    }
+
+    /// The server has acknowledged the settings, which changes the windows of all streams
+    /// ([RFC 9113, section 6.9.2](https://www.rfc-editor.org/rfc/rfc9113#section-6.9.2)).
+    mutating func changeStreamWindows(by bytes: Int) {
+        streamWindowBytes += bytes
+        for number in streams.keys { streams.change(number) { $0.windowBytes += bytes } }
     }
 
     /// Returns by how much the window of the connection grows now. It does not wait for readers: a reader that waits must not hold back
@@ -256,8 +288,8 @@ struct HTTP2Machine: Sendable {
         case failed
     }
 
-    /// The server has reset a stream. The exchange is over.
-    func reset(of number: Int32, _ code: HTTP2Code) -> Reset? {
+    /// Returns what it means that the server has reset a stream: the exchange is over.
+    func meaning(ofReset code: HTTP2Code, on number: Int32) -> Reset? {
         guard let stream = streams[number] else { return nil }
         if stream.download == .ended { return .complete }
         guard stream.download == .nothing else { return .failed }
@@ -276,6 +308,18 @@ struct HTTP2Machine: Sendable {
         return stream.upload != .waiting && !isClosed
     }
 
+    /// An exchange is canceled: it ends before its response is complete. If the server was silent since it began, the connection may be
+    /// lost, or the server may count resets: see ``ResetProbe``.
+    mutating func cancel(_ number: Int32) -> ResetProbe.Action {
+        guard !isDraining, let stream = streams[number], stream.upload != .waiting, isSilent(since: number) else { return .none }
+        return probe.reset(framesReceived)
+    }
+
+    /// The server has responded to a ping, or the time for that is over.
+    ///
+    /// - Returns: how many streams were held until now, and whether the server is silent since the ping was sent.
+    mutating func endProbe() -> (heldStreams: Int, isSilent: Bool) { probe.end(framesReceived) }
+
     /// Whether the server has sent nothing since an exchange began.
     func isSilent(since number: Int32) -> Bool { streams[number]?.framesBefore == framesReceived }
 
@@ -291,7 +335,8 @@ struct HTTP2Machine: Sendable {
         return switch (stream.upload, stream.download) {
         case (.waiting, _): ExchangePosition(phase: .send, delivery: .notSent, mayBeStale: mayBeStale)
         case (_, .body), (_, .ended): ExchangePosition(phase: .body, delivery: .sent, mayBeStale: false)
-        case (.awaitingContinue, .nothing), (.sending, .nothing): ExchangePosition(phase: .send, delivery: .unknown, mayBeStale: mayBeStale)
+        case (.awaitingContinue, .nothing), (.sending, .nothing), (.written, .nothing):
+            ExchangePosition(phase: .send, delivery: .unknown, mayBeStale: mayBeStale)
         case (_, _): ExchangePosition(phase: .response, delivery: .unknown, mayBeStale: mayBeStale)
         }
     }

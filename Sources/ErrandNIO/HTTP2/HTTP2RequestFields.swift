@@ -17,16 +17,12 @@ struct HTTP2RequestFields {
     /// - The fields of HTTP/1.1's connections are not written, nor those that `Connection` names. `TE` is written only as `trailers`
     ///   ([RFC 9113, section 8.2.2](https://www.rfc-editor.org/rfc/rfc9113#section-8.2.2)).
     /// - The request's own `Content-Length` is not written: `framing` decides, as in HTTP/1.1.
-    /// - `Proxy-Authorization` is not written to an origin behind a tunnel, as in HTTP/1.1.
+    /// - `Proxy-Authorization` is not written: no proxy reads the requests of HTTP/2, only those of HTTP/1.1.
     /// - A priority other than the normal one is written as `priority: u=…`, unless the request has that field
     ///   ([RFC 9218, section 5](https://www.rfc-editor.org/rfc/rfc9218#section-5)).
     /// - Secret fields are marked as such, and never enter the table of a proxy
     ///   ([RFC 7541, section 7.1.3](https://www.rfc-editor.org/rfc/rfc7541#section-7.1.3)).
-    ///
-    /// - Parameter inTunnel: whether the connection goes through a tunnel of a proxy.
-    mutating func head(
-        of request: Request, framing: RequestEncoder.BodyFraming, inTunnel: Bool = false
-    ) throws(RequestEncodeError) -> HPACKHeaders {
+    mutating func head(of request: Request, framing: RequestEncoder.BodyFraming) throws(RequestEncodeError) -> HPACKHeaders {
         let (head, fields) = (request.head, request.headers)
         var host: HTTPField?
         for field in fields where field.name.canonicalName.utf8.count == 4 && field.name.canonicalName == "host" {
@@ -47,9 +43,9 @@ struct HTTP2RequestFields {
         for field in fields {
             let name = field.name.canonicalName
             switch name {
-            case "host", "content-length", "connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade", "http2-settings":
+            case "host", "content-length", "connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade", "http2-settings",
+                "proxy-authorization":
                 continue
-            case "proxy-authorization" where inTunnel: continue
             case "te":
                 if Self.acceptsTrailers(field) { section.add(name: name, value: "trailers") }
                 continue
@@ -71,11 +67,12 @@ struct HTTP2RequestFields {
         return section
     }
 
-    /// Returns trailers, without the fields about the framing of the message and about the connection; `nil` if none are left.
+    /// Returns trailers, without the fields about the framing of the message and about the connection, and without `Proxy-Authorization`;
+    /// `nil` if none are left.
     mutating func trailers(_ fields: HTTPFields?, of request: Request) throws(RequestEncodeError) -> HPACKHeaders? {
         guard let fields else { return nil }
         var section = HPACKHeaders()
-        for field in fields where UsualFieldNames.Role(field.name) == .none {
+        for field in fields where UsualFieldNames.Role(field.name) == .none && field.name != .proxyAuthorization {
             try add(field, to: &section, request.options.sensitivity)
         }
         return section.isEmpty ? nil : section

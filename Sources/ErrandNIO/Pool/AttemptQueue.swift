@@ -44,7 +44,7 @@ struct AttemptQueue<Waiter: Sendable>: Sendable {
     /// How many attempts will give a connection that nobody waits for.
     var spareCount: Int { max(0, attempts.count - needed) }
 
-    /// - Parameter streams: of the connection that was opened last. Zero changes nothing: it is meant for a short time.
+    /// - Parameter streams: of the connection that was opened last. Zero is ignored: servers set it only temporarily.
     mutating func expect(streamsPerLink streams: Int) { if streams > 0 { (streamsPerLink, learnedStreams) = (streams, streams) } }
 
     /// Each waiter needs an attempt of its own, because one has failed: nothing is known of the next connection.

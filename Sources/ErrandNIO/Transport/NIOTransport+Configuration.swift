@@ -8,13 +8,16 @@ extension NIOTransport {
         /// The trusted certificates, the client's own certificate, pins and the versions of TLS. All of them are supported.
         public var tls = TLSSettings()
         /// Whether HTTP/2 is offered over TLS: true by default. The server chooses. False: only HTTP/1.1 is used.
+        ///
+        /// A connection of HTTP/2 carries as many requests at a time as the server allows, at most 4096; 100 if it does not say. A response
+        /// whose body nobody reads takes up to 1 MiB of memory; in HTTP/1.1, 64 KiB, and 512 KiB after the first read.
         public var allowsHTTP2 = true
         /// Whether HTTP/2 is used for `http` URLs, without asking: false by default. The servers must know it
         /// ([RFC 9113, section 3.3](https://www.rfc-editor.org/rfc/rfc9113#section-3.3)). It changes nothing for `https`, nor
         /// for requests that an HTTP proxy reads.
         public var usesHTTP2WithoutTLS = false
-        /// The time without a frame from the server after which an HTTP/2 connection is asked whether it still stands, by a ping; more than
-        /// zero; `nil` (the default): never. If nothing comes within the same time, at most 10 s, the connection is closed, and its
+        /// How long a server may be silent before the transport sends a ping on an HTTP/2 connection. More than zero. `nil` (the default):
+        /// no pings, except one with the reset of a request that was canceled while the server was silent. If nothing comes within the same time, at most 10 s, the connection is closed, and its
         /// exchanges fail or are sent again.
         public var pingInterval: Duration?
         /// The timeout of connecting, including the lookup of the host and TLS: 10 s by default; more than zero. A request's deadline also applies.

@@ -17,7 +17,7 @@ extension NIOTransportTests {
 
         // MARK: - The preface
 
-        @Test func pushIsOffAndTheLimitsAreTold() async throws {
+        @Test func theSettingsTurnPushOffAndNameTheLimits() async throws {
             try await FrameServer.with { transport, server in
                 let response = try await transport.send(server.request())
                 #expect(response.status == .ok)
@@ -27,7 +27,7 @@ extension NIOTransportTests {
                 let values = stride(from: 0, to: first.payload.count, by: 6).map { Array(first.payload[$0..<$0 + 6]) }
                 #expect(values.contains([0, 2, 0, 0, 0, 0]))  // RFC 9113, section 6.5.2: SETTINGS_ENABLE_PUSH
                 #expect(values.contains([0, 4, 0, 0x10, 0, 0]))  // SETTINGS_INITIAL_WINDOW_SIZE
-                #expect(values.contains([0, 6, 0, 4, 0, 0]))  // SETTINGS_MAX_HEADER_LIST_SIZE
+                #expect(values.contains([0, 6, 0, 0x10, 0, 0]))  // SETTINGS_MAX_HEADER_LIST_SIZE
             }
         }
 
@@ -191,17 +191,17 @@ extension NIOTransportTests {
             }
         }
 
-        /// The state of the compression is lost with them.
-        @Test func fieldsBeyondTheLimitEndTheConnection() async throws {
+        /// What is far beyond the limit is not read, and the state of the compression is lost with it.
+        @Test func fieldsFarBeyondTheLimitEndTheConnection() async throws {
             // A field without indexing: x, with 1,000 bytes.
             let field: [UInt8] = [0, 1, UInt8(ascii: "x"), 127, 0xE9, 0x06] + Array(repeating: UInt8(ascii: "y"), count: 1000)
             try await FrameServer.with(
                 answering: { [H2Frame.headers($0.stream, [0x88] + field, ends: true)].together },
-                configure: { $0.responseLimits.headBytes = 900 }
+                configure: { $0.responseLimits.headBytes = 200 }
             ) { transport, server in
                 let failure = try await transportError { try await transport.send(server.request()) }
                 #expect(failure.code == .invalidResponse)
-                #expect(failure.message.contains("longer than 900 bytes"), "\(failure)")
+                #expect(failure.message.contains("longer than 200 bytes"), "\(failure)")
                 try await server.noConnectionIsOpen()
             }
         }

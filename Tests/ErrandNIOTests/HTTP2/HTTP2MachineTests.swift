@@ -66,9 +66,33 @@ import Testing
         expect(machine.receiveHead(1, status: status, length: nil) == stops)
         #expect(machine.isUploading(1) == !stops)
         #expect(try machine.receiveEnd(1) == (stops ? .complete(resets: true) : .uploadGoesOn))
-        guard !stops else { return }
-        expect(machine.finishUpload(1))
-        #expect(machine.streams.isEmpty)
+        #expect(machine.isReceived(1) == !stops)
+    }
+
+    /// A body that waits for a window was not sent, although all of it was handed over.
+    @Test(arguments: [(200, false), (299, false), (300, true), (413, true)])
+    func aRefusalStopsABodyThatHasNotLeft(status: Int, stops: Bool) throws {
+        var machine = try begun(.present, .present)
+        machine.finishUpload(1)
+        #expect(!machine.isUploading(1))
+        #expect(machine.position(of: 1)?.phase == .send)
+        expect(machine.receiveHead(1, status: status, length: nil) == stops)
+        #expect(try machine.receiveEnd(1) == (stops ? .complete(resets: true) : .uploadGoesOn))
+        #expect(machine.isReceived(1) == !stops)
+        machine.finishUpload(3)
+        machine.leave(3, ends: true)
+        #expect(machine.position(of: 3)?.phase == .response)
+        expect(!machine.receiveHead(3, status: status, length: nil))
+        #expect(try machine.receiveEnd(3) == .complete(resets: false))
+    }
+
+    @Test func theRestOfARequestMakesProgress() throws {
+        var machine = try begun(.present)
+        expect(!machine.takeProgress(1))
+        machine.leave(1, ends: false)
+        expect(machine.takeProgress(1))
+        expect(!machine.takeProgress(1))
+        expect(!machine.takeProgress(99))
     }
 
     @Test func aBodyThatTheServerDoesNotAskForIsNotSent() throws {
@@ -95,7 +119,8 @@ import Testing
         try machine.receiveInterim(1, status: 100, ends: false)
         expect(machine.continueUpload(1))
         expect(!machine.continueUpload(1))
-        expect(!machine.finishUpload(1))
+        machine.finishUpload(1)
+        machine.leave(1, ends: true)
         expect(!machine.receiveHead(1, status: 200, length: nil))
         #expect(try machine.receiveEnd(1) == .complete(resets: false))
     }
@@ -141,7 +166,9 @@ import Testing
 
     @Test func aWindowGrowsWhenHalfOfItIsUsedAndTheReaderWantsMore() throws {
         var machine = try begun(.none)
+        machine.changeStreamWindows(by: HTTP2Limits.streamWindowBytes - HTTP2Limits.initialWindowBytes)
         let all = HTTP2Limits.streamWindowBytes
+        #expect(machine.streams[1]?.windowBytes == all)
         machine.receiveWindow(1, bytes: all / 2 + 1)
         expect(machine.windowUpdate(1) == nil)
         machine.receiveWindow(1, bytes: all / 2)
@@ -150,6 +177,15 @@ import Testing
         machine.holdBack(1, false)
         expect(machine.windowUpdate(1) == all / 2)
         expect(machine.windowUpdate(1) == nil)
+    }
+
+    /// The acknowledgment adds to the windows: what was granted before must not count twice.
+    @Test func aWindowIsSmallUntilTheSettingsAreAcknowledged() throws {
+        var machine = try begun(.none)
+        machine.receiveWindow(1, bytes: 1000)
+        expect(machine.windowUpdate(1) == HTTP2Limits.initialWindowBytes - 1000)
+        machine.changeStreamWindows(by: HTTP2Limits.streamWindowBytes - HTTP2Limits.initialWindowBytes)
+        #expect(machine.streams[1]?.windowBytes == HTTP2Limits.streamWindowBytes)
     }
 
     @Test func theWindowOfTheConnectionDoesNotWaitForReaders() throws {
@@ -179,12 +215,12 @@ import Testing
     ])
     func aResetIsUnprocessedOnlyBeforeTheHead(code: HTTP2Code, before: HTTP2Machine.Reset, after: HTTP2Machine.Reset) throws {
         var machine = try begun(.present)
-        #expect(machine.reset(of: 1, code) == before)
+        #expect(machine.meaning(ofReset: code, on: 1) == before)
         _ = machine.receiveHead(1, status: 200, length: nil)
-        #expect(machine.reset(of: 1, code) == after)
+        #expect(machine.meaning(ofReset: code, on: 1) == after)
         #expect(try machine.receiveEnd(1) == .uploadGoesOn)
-        #expect(machine.reset(of: 1, code) == .complete)
-        #expect(machine.reset(of: 99, code) == nil)
+        #expect(machine.meaning(ofReset: code, on: 1) == .complete)
+        #expect(machine.meaning(ofReset: code, on: 99) == nil)
     }
 
     // MARK: - The end
@@ -197,6 +233,29 @@ import Testing
         machine.writeHead(sent, .none)
         expect(machine.end(sent))
         expect(!machine.end(sent))
+    }
+
+    @Test func aResetOfASilentServerIsHeldUntilItResponds() throws {
+        var machine = try begun(.none, .none, .none)
+        expect(machine.receiveStreamLimit(3) == 3)
+        expect(machine.cancel(1) == .ping)
+        expect(machine.end(1))
+        expect(machine.cancel(3) == .hold)
+        expect(machine.end(3))
+        #expect(!machine.canBegin)
+        machine.countFrame()
+        expect(machine.cancel(5) == .none)
+        let end = machine.endProbe()
+        #expect(end.heldStreams == 2 && !end.isSilent)
+        #expect(machine.canBegin)
+        // The next ping waits for HEADERS or DATA.
+        let next = try require(machine.begin())
+        machine.writeHead(next, .none)
+        expect(machine.cancel(next) == .none)
+        machine.countMessageFrame()
+        expect(machine.cancel(next) == .ping)
+        let silent = machine.endProbe()
+        #expect(silent.heldStreams == 1 && silent.isSilent)
     }
 
     @Test func anExchangeMayBeStaleUntilSomethingIsReceived() throws {

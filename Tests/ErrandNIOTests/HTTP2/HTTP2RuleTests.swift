@@ -27,10 +27,11 @@ extension NIOTransportTests {
             UInt8(1), UInt8(3), UInt8(5), UInt8(6), UInt8(9), UInt8(11)
         )
         private static let open = H2Frame(type: 1, stream: 1, payload: [0x88])
-        /// A field that enters the table of the compression, with 3,900 bytes, and many references to it.
-        private static let bomb: [UInt8] =
+        /// A field that enters the table of the compression, with 3,900 bytes, and references to it.
+        private static func bomb(_ references: Int) -> [UInt8] {
             [0x88, 0x40, 1, UInt8(ascii: "x"), 0x7F, 0xBD, 0x1D] + Array(repeating: UInt8(ascii: "y"), count: 3900)
-            + Array(repeating: 0xBE, count: 100)
+                + Array(repeating: 0xBE, count: references)
+        }
 
         private static func padded(_ type: UInt8, _ payload: [UInt8]) -> H2Frame {
             H2Frame(type: type, flags: 0x8 | H2Frame.endHeaders, stream: 1, payload: payload)
@@ -89,7 +90,7 @@ extension NIOTransportTests {
             Breach(
                 "PRIORITY", Array(repeating: H2Frame(type: 2, stream: 1, payload: [0, 0, 0, 3, 1]), count: 2001), calm, "control frames"),
             Breach("empty DATA", [.headers(1)] + Array(repeating: .data(1, [], ends: false), count: 101), calm, "empty frames"),
-            Breach("CONTINUATION", [open] + Array(repeating: H2Frame(type: 9, stream: 1), count: 20), calm, "too many frames"),
+            Breach("CONTINUATION", [open] + Array(repeating: H2Frame(type: 9, stream: 1), count: 80), calm, "too many frames"),
             Breach("ALTSVC", Array(repeating: H2Frame(type: 10, stream: 1, payload: [0, 0]), count: 2001), calm, "control frames"),
         ]
 
@@ -110,9 +111,24 @@ extension NIOTransportTests {
             }
         }
 
-        /// A head of 100 bytes becomes fields of 390,000.
-        @Test func aBombOfTheCompressionEndsTheConnection() async throws {
-            try await FrameServer.with(answering: { [H2Frame.headers($0.stream, Self.bomb, ends: true)].together }) { transport, server in
+        /// References to a field of 3,900 bytes: fields of 390,000 bytes cost their stream alone.
+        @Test func aBombOfTheCompressionEndsItsStreamAlone() async throws {
+            try await FrameServer.with(answering: {
+                $0.stream == 1 ? [H2Frame.headers(1, Self.bomb(100), ends: true)].together : FrameServer.ok($0.stream, "next")
+            }) { transport, server in
+                let failure = try await transportError { try await transport.send(server.request()) }
+                #expect(failure.code == .invalidResponse, "\(failure)")
+                #expect(failure.message.contains("longer than 262144 bytes"), "\(failure)")
+                let next = try await transport.send(server.request()).body.collect()
+                #expect(next == Data("next".utf8))
+                #expect(server.server.acceptedConnections == 1)
+            }
+        }
+
+        /// Fields of 1,170,000 bytes.
+        @Test func aBombThatIsTooLargeEndsTheConnection() async throws {
+            try await FrameServer.with(answering: { [H2Frame.headers($0.stream, Self.bomb(300), ends: true)].together }) {
+                transport, server in
                 let failure = try await transportError { try await transport.send(server.request()) }
                 #expect(failure.code == .invalidResponse, "\(failure)")
                 #expect(failure.message.contains("longer than 262144 bytes"), "\(failure)")

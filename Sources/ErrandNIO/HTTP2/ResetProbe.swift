@@ -1,0 +1,50 @@
+#if NIO
+/// Decides what follows the reset of a stream whose server was silent since the request was sent. A value without timers.
+///
+/// A server that is lost would take one request after the other, as long as their callers cancel them, and a server that is alive may
+/// punish resets in a fast sequence. Therefore a ping goes with the reset, and the stream counts against the limit of the server until the
+/// response to the ping. If there is none in time, and no other frame either, nothing more begins on the connection.
+///
+/// One ping is in flight at a time. The next one waits for HEADERS or DATA, because some servers count pings without them, and close the
+/// connection after a few.
+struct ResetProbe: Sendable {
+    enum Action: Sendable, Equatable {
+        /// The stream is free at once.
+        case none
+        /// The stream is held until the response to the ping in flight.
+        case hold
+        /// The stream is held, and a ping is sent.
+        case ping
+    }
+
+    /// How many streams were reset and are held.
+    private(set) var heldStreams = 0
+    private var isAllowed = true
+    /// How many frames had been received when the ping was sent.
+    private var frames = 0
+
+    /// HEADERS or DATA were received.
+    mutating func allow() { isAllowed = true }
+
+    /// A stream is reset.
+    ///
+    /// - Parameter frames: how many frames were received so far.
+    mutating func reset(_ frames: Int) -> Action {
+        if heldStreams > 0 {
+            heldStreams += 1
+            return .hold
+        }
+        guard isAllowed else { return .none }
+        (heldStreams, isAllowed, self.frames) = (1, false, frames)
+        return .ping
+    }
+
+    /// The response to a ping was received, or the time for it is over.
+    ///
+    /// - Returns: how many streams were held, and whether no frame was received since the ping was sent.
+    mutating func end(_ frames: Int) -> (heldStreams: Int, isSilent: Bool) {
+        defer { heldStreams = 0 }
+        return (heldStreams, heldStreams > 0 && frames == self.frames)
+    }
+}
+#endif
