@@ -400,7 +400,7 @@ class Apache(Server):
 
 
 class HTTP2Peer(Server):
-    """A server that offers HTTP/2 (ALPN) over TLS: with its files `token`, `letters.txt` and `large` (8 MiB of zeros), and with `echo`, if
+    """A server that offers HTTP/2 (ALPN) over TLS: with its files `token`, `letters.txt` and `large` (8 MiB of zeros), and with `count`, if
     the server can run programs. A signal to `process` makes it start anew."""
 
     port = None
@@ -453,7 +453,7 @@ class ApacheHTTP2(HTTP2Peer):
         self.port, self.secure = free_ports(2)
         files = self.files()
         self.certificate, key = self.identity()
-        self.write("programs/echo", "#!/bin/sh\nprintf 'Content-Type: application/octet-stream\\n\\n'\nexec cat\n").chmod(0o755)
+        self.write("programs/count", "#!/bin/sh\nprintf 'Content-Type: application/octet-stream\\n\\n'\nexec wc -c\n").chmod(0o755)
         (self.folder / "programs").chmod(0o755)
         owner = user("www-data", "apache", "_www", "nobody")
         paths = [(name, modules / f"mod_{name}.so") for name in self.WANTED.split()]
@@ -471,7 +471,7 @@ class ApacheHTTP2(HTTP2Peer):
             f"Group #{owner.pw_gid}" if IS_ROOT else "",
             f"DocumentRoot {files}",
             f"TypesConfig {self.write('types', 'text/plain txt')}",
-            f"ScriptAlias /echo {self.folder}/programs/echo",
+            f"ScriptAlias /count {self.folder}/programs/count",
             "Protocols h2c http/1.1",
             "KeepAliveTimeout 60",
             "GracefulShutdownTimeout 1",

@@ -37,8 +37,8 @@ public struct Stand: Sendable {
     /// `secret.txt`.
     public static let apache = Stand(name: "apache", missing: "apache2 or python3 is not on this machine (apt-get install apache2)")
 
-    /// Apache with HTTP/2: ``securePort()`` by ALPN, ``port()`` without TLS. It has `/letters.txt`, `/large` (8 MiB), and `/echo`, which
-    /// responds with the body of the request.
+    /// Apache with HTTP/2: ``securePort()`` by ALPN, ``port()`` without TLS. It has `/letters.txt`, `/large` (8 MiB), and `/count`, which
+    /// responds with the length of the request's body.
     public static let apacheHTTP2 = Stand(
         name: "apache-http2", missing: "apache2 with http2, or python3, is not on this machine (apt-get install apache2)")
 
@@ -76,6 +76,11 @@ public struct Stand: Sendable {
     /// - Throws: ``ProgramFailure`` for a server that did not start.
     public func certificate() throws -> String { try known(entry.certificate) }
 
+    /// Returns the identifier of the server's process: known for servers with HTTP/2.
+    ///
+    /// - Throws: ``ProgramFailure`` for a server that did not start.
+    public func process() throws -> Int32 { try known(entry.process) }
+
     /// Starts the proxies.
     static func startProxies() { _ = Servers.proxies }
 
@@ -96,6 +101,7 @@ public struct Stand: Sendable {
         var lockedPort: Int?
         var securePort: Int?
         var certificate: String?
+        var process: Int32?
         var dropsSilently: Bool?
     }
 

@@ -192,7 +192,8 @@ extension NIOTransportTests {
         func aResetAfterTheHeadEndsTheBody(code: UInt32, name: String) async throws {
             try await FrameServer.with(answering: { frame in
                 frame.stream == 1
-                    ? [H2Frame.headers(1), .data(1, [1], ends: false), .reset(1, code: code)].together : FrameServer.ok(frame.stream, "next")
+                    ? [H2Frame.headers(1), .data(1, [1], ends: false), .reset(1, code: code)].together
+                    : FrameServer.ok(frame.stream, "next")
             }) { transport, server in
                 let failure = try await transportError { _ = try await transport.send(server.request()).body.collect() }
                 #expect(failure.code == .connectionLost && failure.delivery != .notSent, "\(failure)")
