@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Starts servers for tests on free ports of 127.0.0.1, and ends them.
 
-    stand.py NAME...        apache, haproxy, httpbin, microsocks, squid
+    stand.py NAME...        apache, apache-http2, caddy-http2, haproxy, haproxy-http2, httpbin, microsocks, squid
 
 When all answer, it prints one line of JSON, such as
 
@@ -25,6 +25,7 @@ import select
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -398,7 +399,160 @@ class Apache(Server):
         return self.token in ask(self.port, "/token")
 
 
-SERVERS = {"apache": Apache, "haproxy": HAProxy, "httpbin": HTTPBin, "microsocks": Microsocks, "squid": Squid}
+class HTTP2Peer(Server):
+    """A server that offers HTTP/2 (ALPN) over TLS: with its files `token`, `letters.txt` and `large` (8 MiB of zeros), and with `count`, if
+    the server can run programs. A signal to `process` makes it start anew."""
+
+    port = None
+
+    def files(self):
+        self.write("files/token", self.token)
+        self.write("files/letters.txt", b"abcdefghijklmnopqrstuvwxyz" * 1000)
+        self.write("files/large", bytes(8 * 1024 * 1024))
+        return self.folder / "files"
+
+    def identity(self):
+        """A certificate that is its own authority, and its key."""
+        certificate, key = self.folder / "server.pem", self.folder / "server.key"
+        openssl = program("openssl", package="openssl")
+        subprocess.run(
+            [openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=localhost",
+             "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", key, "-out", certificate],
+            check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        key.chmod(0o644)
+        return certificate, key
+
+    def is_up(self):
+        context = ssl.create_default_context(cafile=str(self.certificate))
+        try:
+            with socket.create_connection((HOST, self.secure), 1) as connection:
+                connection.settimeout(2)
+                with context.wrap_socket(connection, server_hostname="localhost") as secured:
+                    secured.sendall(b"GET /token HTTP/1.0\r\nHost: localhost\r\n\r\n")
+                    answer = b""
+                    while chunk := secured.recv(65536):
+                        answer += chunk
+                    return self.token.encode() in answer
+        except OSError:
+            return False
+
+    def address(self):
+        return {"port": self.port, "securePort": self.secure, "certificate": str(self.certificate), "process": self.process.pid}
+
+
+class ApacheHTTP2(HTTP2Peer):
+    """Apache, whose other port speaks HTTP/2 in clear text."""
+
+    WANTED = "mpm_event unixd authn_core authz_core mime dir alias headers ssl socache_shmcb http2 cgid"
+
+    def start(self):
+        apache = program("apache2", "httpd", package="apache2")
+        modules = next((Path(path) for path in Apache.MODULES if os.path.isdir(path)), None)
+        if modules is None or not (modules / "mod_http2.so").exists():
+            raise Missing("the module http2 of apache2 is not on this machine")
+        self.port, self.secure = free_ports(2)
+        files = self.files()
+        self.certificate, key = self.identity()
+        self.write("programs/count", "#!/bin/sh\nprintf 'Content-Type: application/octet-stream\\n\\n'\nexec wc -c\n").chmod(0o755)
+        (self.folder / "programs").chmod(0o755)
+        owner = user("www-data", "apache", "_www", "nobody")
+        paths = [(name, modules / f"mod_{name}.so") for name in self.WANTED.split()]
+        configuration = self.write("apache.conf", "\n".join([
+            *(f"LoadModule {name}_module {path}" for name, path in paths if path.exists()),
+            f"ServerRoot {self.folder}",
+            f"DefaultRuntimeDir {self.folder}",
+            f"PidFile {self.folder}/apache.pid",
+            f"ErrorLog {self.folder}/errors.log",
+            f"ScriptSock {self.folder}/cgi.sock",
+            "ServerName localhost",
+            f"Listen {HOST}:{self.port}",
+            f"Listen {HOST}:{self.secure}",
+            f"User {owner.pw_name}" if IS_ROOT else "",
+            f"Group #{owner.pw_gid}" if IS_ROOT else "",
+            f"DocumentRoot {files}",
+            f"TypesConfig {self.write('types', 'text/plain txt')}",
+            f"ScriptAlias /count {self.folder}/programs/count",
+            "Protocols h2c http/1.1",
+            "KeepAliveTimeout 60",
+            "GracefulShutdownTimeout 1",
+            f"<VirtualHost {HOST}:{self.secure}>",
+            "Protocols h2 http/1.1",
+            "SSLEngine on",
+            f"SSLCertificateFile {self.certificate}",
+            f"SSLCertificateKeyFile {key}",
+            "</VirtualHost>",
+            "",
+        ]))
+        if IS_ROOT:
+            os.chown(self.folder, owner.pw_uid, owner.pw_gid)
+        self.run([apache, "-f", configuration, "-DFOREGROUND"])
+
+
+class HAProxyHTTP2(HTTP2Peer):
+    """haproxy in front of an Apache that speaks HTTP/1.1."""
+
+    def start(self):
+        haproxy = program("haproxy", package="haproxy")
+        self.behind = ApacheHTTP2(self.folder / "behind")
+        self.behind.start()
+        self.token = self.behind.token
+        self.sockets = [listener()]
+        self.secure = self.sockets[0].getsockname()[1]
+        self.certificate, key = self.identity()
+        both = self.write("both.pem", self.certificate.read_bytes() + key.read_bytes())
+        configuration = self.write("haproxy.cfg", f"""
+global
+  maxconn 500
+  hard-stop-after 20s
+defaults
+  mode http
+  timeout client 30s
+  timeout server 30s
+  timeout connect 2s
+frontend secure
+  bind fd@{self.sockets[0].fileno()} ssl crt {both} alpn h2,http/1.1
+  default_backend plain
+backend plain
+  server apache {HOST}:{self.behind.port}
+""")
+        self.run([haproxy, "-W", "-db", "-f", configuration], handed=self.sockets)
+
+    def signal(self, number):
+        super().signal(number)
+        self.behind.signal(number)
+
+    def wait(self, seconds):
+        super().wait(seconds)
+        self.behind.wait(seconds)
+
+
+class CaddyHTTP2(HTTP2Peer):
+    """Caddy, with files."""
+
+    def start(self):
+        caddy = program("caddy", package="caddy")
+        [self.secure] = free_ports(1)
+        files = self.files()
+        self.certificate, key = self.identity()
+        configuration = self.write("Caddyfile", f"""
+{{
+  admin off
+  auto_https off
+}}
+https://localhost:{self.secure} {{
+  bind {HOST}
+  tls {self.certificate} {key}
+  root * {files}
+  file_server
+}}
+""")
+        self.run(["/usr/bin/env", f"HOME={self.folder}", caddy, "run", "--config", configuration, "--adapter", "caddyfile"])
+
+
+SERVERS = {
+    "apache": Apache, "apache-http2": ApacheHTTP2, "caddy-http2": CaddyHTTP2, "haproxy": HAProxy, "haproxy-http2": HAProxyHTTP2,
+    "httpbin": HTTPBin, "microsocks": Microsocks, "squid": Squid,
+}
 
 
 class Stand:

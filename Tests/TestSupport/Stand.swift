@@ -37,6 +37,18 @@ public struct Stand: Sendable {
     /// `secret.txt`.
     public static let apache = Stand(name: "apache", missing: "apache2 or python3 is not on this machine (apt-get install apache2)")
 
+    /// Apache with HTTP/2: ``securePort()`` by ALPN, ``port()`` without TLS. It has `/letters.txt`, `/large` (8 MiB), and `/count`, which
+    /// responds with the length of the request's body.
+    public static let apacheHTTP2 = Stand(
+        name: "apache-http2", missing: "apache2 with http2, or python3, is not on this machine (apt-get install apache2)")
+
+    /// haproxy with HTTP/2 on ``securePort()``, in front of an Apache with HTTP/1.1 and the same paths as ``apacheHTTP2``.
+    public static let haproxyHTTP2 = Stand(
+        name: "haproxy-http2", missing: "haproxy, apache2 or python3 is not on this machine (apt-get install haproxy apache2)")
+
+    /// Caddy with HTTP/2 on ``securePort()``, and the files of ``apacheHTTP2``.
+    public static let caddyHTTP2 = Stand(name: "caddy-http2", missing: "caddy or python3 is not on this machine (apt-get install caddy)")
+
     private let name: String
     /// The reason to skip a test if ``isHere`` is false.
     public let missing: String
@@ -54,7 +66,7 @@ public struct Stand: Sendable {
     /// - Throws: ``ProgramFailure`` for a server that did not start.
     public func lockedPort() throws -> Int { try known(entry.lockedPort) }
 
-    /// Returns the port of ``squid`` for a proxy over TLS.
+    /// Returns the port for TLS: of ``squid`` as a proxy, or of a server with HTTP/2.
     ///
     /// - Throws: ``ProgramFailure`` for a server that did not start.
     public func securePort() throws -> Int { try known(entry.securePort) }
@@ -63,6 +75,11 @@ public struct Stand: Sendable {
     ///
     /// - Throws: ``ProgramFailure`` for a server that did not start.
     public func certificate() throws -> String { try known(entry.certificate) }
+
+    /// Returns the identifier of the server's process: known for servers with HTTP/2.
+    ///
+    /// - Throws: ``ProgramFailure`` for a server that did not start.
+    public func process() throws -> Int32 { try known(entry.process) }
 
     /// Starts the proxies.
     static func startProxies() { _ = Servers.proxies }
@@ -84,11 +101,13 @@ public struct Stand: Sendable {
         var lockedPort: Int?
         var securePort: Int?
         var certificate: String?
+        var process: Int32?
         var dropsSilently: Bool?
     }
 
     private var entry: Entry {
-        let servers = Servers.proxyNames.contains(name) ? Servers.proxies : Servers.others
+        let servers =
+            Servers.proxyNames.contains(name) ? Servers.proxies : Servers.peerNames.contains(name) ? Servers.peers : Servers.others
         return servers.entries[name] ?? Entry(failed: "stand.py does not tell of it")
     }
 
@@ -101,6 +120,8 @@ public struct Stand: Sendable {
     private final class Servers: Sendable {
         static let proxyNames = ["microsocks", "squid"]
         static let proxies = Servers(proxyNames)
+        static let peerNames = ["apache-http2", "caddy-http2", "haproxy-http2"]
+        static let peers = Servers(peerNames)
         static let others = Servers(["apache", "haproxy", "httpbin"])
 
         let entries: [String: Entry]

@@ -1,0 +1,231 @@
+#if NIO && MockServer
+import ErrandConformance
+import ErrandCore
+import ErrandNIO
+import ErrandTesting
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
+
+extension NIOTransportTests {
+    /// Exchanges that are cancelled at every job and at every event, over HTTP/2 and through each proxy.
+    @Suite(
+        .timeLimit(.minutes(5)), .enabled(if: ClientSockets.areKnown, Comment(rawValue: ClientSockets.unknown)),
+        .enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)),
+        .enabled(if: NghttpdServer.isHere, Comment(rawValue: NghttpdServer.missing)),
+        .enabled(if: Stand.squid.isHere, Comment(rawValue: Stand.squid.missing)),
+        .enabled(if: Stand.microsocks.isHere, Comment(rawValue: Stand.microsocks.missing)))
+    struct NIOTortureTests {
+        /// Each run has a transport of its own: it is also cancelled while it connects.
+        @Test(arguments: [TorturedRoute.http2, .absoluteForm, .secureTunnel, .socks])
+        func aFirstGet(route: TorturedRoute) async throws {
+            try await route.withPlace { place in
+                let ticks = Ticks()
+                let last = Mutex<NIOTransport?>(nil)
+                let report = try await CancellationTorture(uncancelledRuns: 2, lateJobs: 1_000).run {
+                    try await ticks.during {
+                        let transport = try NIOTransport(place.configuration)
+                        last.withLock { $0 = transport }
+                        return try await transport.send(place.request("/small", ticks)).body.collect()
+                    }
+                } accepts: {
+                    $0 == NginxServer.small
+                } check: { run in
+                    guard let transport = last.withLock({ $0.take() }) else { return }
+                    try await place.checkWhatIsLeft(of: transport, "\(run)")
+                    try await transport.shutdown()
+                    try await poll("no connection", value: { try ClientSockets.count(to: place.port) }) { $0 == 0 }
+                }
+                #expect(report.cancelled > 5, "\(report)")
+            }
+        }
+
+        /// HTTP/1.1 over TLS is left out: a connection whose body is not read takes 5 s to close.
+        @Test(arguments: [TorturedRoute.http2, .http2WithoutTLS, .absoluteForm, .socks]) func aBodyReadHalfWay(route: TorturedRoute)
+            async throws
+        {
+            try await route.withPlace { place in
+                try await place.torture { send in
+                    var read = Data()
+                    for try await chunk in try await send(.get, "/5m", .empty).body {
+                        read += chunk
+                        if read.count > 100_000 { break }
+                    }
+                    return read
+                } accepts: { read in
+                    let isRight = read == NginxServer.large.prefix(read.count)
+                    return isRight && read.count > 100_000
+                }
+            }
+        }
+
+        /// A response that nobody reads.
+        @Test(arguments: [TorturedRoute.http2, .socksToTLS]) func aBodyThatIsDropped(route: TorturedRoute) async throws {
+            try await route.withPlace { place in
+                try await place.torture(leastCancelled: 1) { send in
+                    try await send(.get, "/5m", .empty).status
+                } accepts: {
+                    $0 == .ok
+                }
+            }
+        }
+
+        /// Also at each chunk of the body.
+        @Test(arguments: [TorturedRoute.http2, .tunnel, .socks]) func anUpload(route: TorturedRoute) async throws {
+            try await route.withPlace { place in
+                try await place.torture { send in
+                    let body = RequestBody.stream(length: nil) { _ in
+                        ScriptedBody(Array(repeating: { Data(repeating: 1, count: 20_000) }, count: 10))
+                    }
+                    let response = try await send(.post, "/small", body)
+                    _ = try await response.body.collect()
+                    return response.status.code
+                } accepts: { status in
+                    // nginx has no program for it, nghttpd sends it back.
+                    let isRight = status == 405 || status == 200
+                    return isRight
+                }
+            }
+        }
+
+        /// A neighbor on the same connection, which is read all the while, gets all that it asked for.
+        @Test(arguments: [TorturedRoute.http2, .tunnel])
+        func theNeighborIsUnharmed(route: TorturedRoute) async throws {
+            try await route.withPlace { place in
+                try await withTransport(try NIOTransport(place.configuration)) { transport in
+                    let neighbor = try await transport.send(place.request("/5m", nil))
+                    var chunks = neighbor.body.makeAsyncIterator()
+                    var read = try await chunks.next() ?? Data()
+                    let ticks = Ticks()
+                    let report = try await CancellationTorture(uncancelledRuns: 2, lateJobs: 1_000).run {
+                        try await ticks.during { try await transport.send(place.request("/300k", ticks)).body.collect() }
+                    } accepts: {
+                        $0 == NginxServer.middle
+                    } check: { run in
+                        try await poll("one exchange", value: { transport.openConnections.map(\.exchanges) }) { $0 == [1] }
+                        if read.count < 4 * 1024 * 1024 { read += try await chunks.next() ?? Data() }
+                        let connections = try ClientSockets.count(to: place.port)
+                        #expect(connections == 1, "\(run)")
+                    }
+                    while let chunk = try await chunks.next() { read += chunk }
+                    let isWhole = read == NginxServer.large
+                    #expect(isWhole)
+                    #expect(report.cancelled > 5, "\(report)")
+                }
+            }
+        }
+    }
+}
+
+/// What lies between the transport and a server.
+enum TorturedRoute: String, CaseIterable, CustomTestStringConvertible {
+    case http2 = "HTTP/2 over TLS"
+    case http2WithoutTLS = "HTTP/2 without TLS"
+    case absoluteForm = "an HTTP proxy"
+    case tunnel = "a tunnel, with HTTP/2"
+    case tunnelOfHTTP1 = "a tunnel, with HTTP/1.1"
+    case secureProxy = "an HTTPS proxy"
+    case secureTunnel = "a tunnel through an HTTPS proxy"
+    case socks = "a SOCKS proxy"
+    case socksToTLS = "a SOCKS proxy, with HTTP/2"
+
+    var testDescription: String { rawValue }
+
+    /// Calls `body` with a server, and a configuration that leads there.
+    func withPlace(_ body: (TorturedPlace) async throws -> Void) async throws {
+        var configuration = NIOTransport.Configuration()
+        // Reading the roots of the system takes 100 ms.
+        configuration.tls.trustsAnyCertificateForTesting = .loopback
+        configuration.maxConnectionsPerOrigin = 1
+        guard self != .http2WithoutTLS else {
+            configuration.usesHTTP2WithoutTLS = true
+            return try await withNghttpd(configuration, body)
+        }
+        let nginx = try await NginxServer.shared()
+        let listener: NginxServer.Listener
+        let proxyPort: Int?
+        switch self {
+        case .http2, .http2WithoutTLS: (listener, proxyPort) = (.tls, nil)
+        case .absoluteForm, .tunnel, .tunnelOfHTTP1:
+            let port = try Stand.squid.port()
+            (listener, proxyPort) = (self == .absoluteForm ? .plain : .tls, port)
+            configuration.proxy = .all(.http(host: "127.0.0.1", port: port))
+            configuration.allowsHTTP2 = self != .tunnelOfHTTP1
+        case .secureProxy, .secureTunnel:
+            let port = try Stand.squid.securePort()
+            (listener, proxyPort) = (self == .secureProxy ? .plain : .tls, port)
+            configuration.proxy = .all(.https(host: "localhost", port: port))
+        case .socks, .socksToTLS:
+            let port = try Stand.microsocks.port()
+            (listener, proxyPort) = (self == .socks ? .plain : .tls, port)
+            configuration.proxy = .all(.socks5(host: "127.0.0.1", port: port, credentials: ("joe", "pw")))
+        }
+        try await body(
+            TorturedPlace(
+                base: nginx.url("", listener, host: "localhost"), port: proxyPort ?? nginx.port(listener), configuration: configuration))
+    }
+
+    private func withNghttpd(
+        _ configuration: NIOTransport.Configuration, _ body: (TorturedPlace) async throws -> Void
+    ) async throws {
+        let folder = try TestFolder("www")
+        for (name, content) in [("small", NginxServer.small), ("300k", NginxServer.middle), ("5m", NginxServer.large)] {
+            try folder.write(content, to: name)
+        }
+        let server = try await NghttpdServer(serving: folder)
+        do {
+            try await body(TorturedPlace(base: server.url(""), port: server.port, configuration: configuration))
+        } catch {
+            try? await server.stopped()
+            throw error
+        }
+        try await server.stopped()
+    }
+}
+
+/// A server, and the way to it.
+struct TorturedPlace: Sendable {
+    typealias Send = @Sendable (HTTPRequest.Method, String, RequestBody) async throws -> Response
+
+    let base: String
+    /// The port that the transport connects to.
+    let port: Int
+    let configuration: NIOTransport.Configuration
+
+    func request(_ path: String, _ ticks: Ticks?, _ method: HTTPRequest.Method = .get, _ body: RequestBody = .empty) throws -> Request {
+        var request = try Request(method, url: base + path, body: body).within(.seconds(20))
+        request.options.eventSink = ticks
+        return request
+    }
+
+    /// Cancels a scenario at every point. All runs have one transport, with one connection.
+    func torture<Value: Sendable>(
+        leastCancelled: Int = 5, _ scenario: @escaping @Sendable (@escaping Send) async throws -> Value, accepts: (Value) -> Bool
+    ) async throws {
+        try await withTransport(try NIOTransport(configuration)) { transport in
+            let ticks = Ticks()
+            let report = try await CancellationTorture(uncancelledRuns: 2, leastCancelled: leastCancelled, lateJobs: 1_000).run {
+                try await ticks.during {
+                    try await scenario { try await transport.send(request($1, ticks, $0, $2)) }
+                }
+            } accepts: {
+                accepts($0)
+            } check: { run in
+                try await checkWhatIsLeft(of: transport, "\(run)")
+            }
+            #expect(report.uncancelled >= 2, "\(report)")
+        }
+    }
+
+    /// The next request works, and then no exchange goes on, none waits, and one connection is kept at most.
+    func checkWhatIsLeft(of transport: NIOTransport, _ run: String) async throws {
+        let body = try await transport.send(request("/small", nil)).body.collect()
+        let isRight = body == NginxServer.small
+        #expect(isRight, "\(run)")
+        try await poll("the end of all exchanges", value: { transport.openConnections.map(\.exchanges) }) { $0 == [0] || $0 == [] }
+        #expect(transport.waitingExchanges.isEmpty, "\(run)")
+        try await poll("one connection", value: { try ClientSockets.count(to: port) }) { $0 <= 1 }
+    }
+}
+#endif
