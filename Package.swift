@@ -26,7 +26,7 @@ let package = Package(
         .trait(name: "Telemetry", description: "Logs, metrics and traces, over swift-log, swift-metrics and swift-distributed-tracing."),
         .trait(
             name: "NIO",
-            description: "The transport over SwiftNIO, which is the default on Linux. It needs SwiftNIO, and swift-crypto for pins."
+            description: "The transport over SwiftNIO, which is the default on Linux. It needs SwiftNIO, NIOSSL, NIOHTTP2 and swift-crypto."
         ),
         .trait(
             name: "AsyncHTTPClient",

@@ -75,11 +75,11 @@ public struct ProxyPolicy: Sendable, CustomStringConvertible, CustomReflectable 
     /// The proxy that all requests go through, if there is one.
     package var onlyProxy: ProxySettings? { if case .all(let proxy) = choice { proxy } else { nil } }
 
-    /// The choice, without credentials: `all through proxy.example:3128`. Of the environment, also the parts of `no_proxy` that match nothing.
+    /// The choice, without credentials: `all through the HTTP proxy proxy.example:3128`. Of the environment, also the parts of `no_proxy` that match nothing.
     public var description: String {
         switch choice {
         case .none: "none"
-        case .all(let proxy): "all through \(proxy)"
+        case .all(let proxy): "all through the \(proxy.kind) proxy \(proxy)"
         case .environment(let environment): "\(environment)"
         case .each: "by origin"
         }

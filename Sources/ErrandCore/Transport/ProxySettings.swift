@@ -109,9 +109,13 @@ public struct ProxySettings: Sendable, Hashable, CustomStringConvertible, Custom
     }
 
     /// The host and the port, an IPv6 address in brackets.
-    public var description: String { "\(Self.bracketed(host)):\(port)" }
+    public var description: String { hostIsURL ? "an invalid host" : authority }
     /// The host and the port, without the credentials.
-    public var customMirror: Mirror { Mirror(self, children: ["kind": kind, "host": host, "port": port]) }
+    public var customMirror: Mirror { Mirror(self, children: ["kind": kind, "host": hostIsURL ? "invalid" : host, "port": port]) }
+
+    private var authority: String { "\(Self.bracketed(host)):\(port)" }
+    /// Whether the host is, or may be, a URL, or has a user or a port: it is not shown then.
+    private var hostIsURL: Bool { !Host.isIPv6(host[...]) && host.utf8.contains { "/@:".utf8.contains($0) } }
 
     static func bracketed(_ host: String) -> String { Host.isIPv6(host[...]) ? "[\(host)]" : host }
 
@@ -127,7 +131,10 @@ public struct ProxySettings: Sendable, Hashable, CustomStringConvertible, Custom
         guard !credentialsHaveColon else { throw ProxySettingsError("the user for Basic authentication must not have a colon") }
         guard (1...65_535).contains(port) else { throw ProxySettingsError("its port must be from 1 to 65535 (is \(port))") }
         do {
-            return try Origin(scheme: kind == .https ? "https" : "http", authority: description, in: description)
+            if hostIsURL { throw ProxySettingsError("its host is a URL, or has a user or a port: use ProxySettings(_:) for a URL") }
+            return try Origin(scheme: kind == .https ? "https" : "http", authority: authority, in: description)
+        } catch let error as ProxySettingsError {
+            throw error
         } catch {
             throw ProxySettingsError("its host '\(host.shownSafely())' is neither a name nor an address")
         }

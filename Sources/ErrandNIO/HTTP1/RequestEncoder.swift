@@ -11,6 +11,8 @@ enum RequestEncodeError: SafelyDescribedError, Equatable {
     case severalHosts
     case unsafeField(name: String)
     case invalidMethod
+    case connect
+    case headLongerThanFrame
 
     var description: String {
         switch self {
@@ -22,6 +24,9 @@ enum RequestEncodeError: SafelyDescribedError, Equatable {
         case .severalHosts: "the request has more than one Host field (RFC 9112, section 3.2)"
         case .unsafeField(let name): "the field '\(name)' of the request contains a control character, such as a line break"
         case .invalidMethod: "the request's method is not a token"
+        case .connect: "CONNECT is not for requests: set a proxy by the transport's configuration"
+        case .headLongerThanFrame:
+            "the fields of the request may take more than 16384 bytes, which is the most over HTTP/2 here; allowsHTTP2 = false sends them over HTTP/1.1"
         }
     }
 }
@@ -71,6 +76,7 @@ enum RequestEncoder {
         try buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: capacity) { (memory) throws(RequestEncodeError) in
             var writer = HeadWriter(memory)
             guard writer.writeChecked(method.rawValue) else { throw .invalidMethod }
+            guard method != .connect || form == .authority else { throw .connect }
             writer.write(" ")
             try writer.write(target, of: method, in: form)
             writer.write(" HTTP/1.1\r\nHost: ")

@@ -31,6 +31,7 @@ struct HTTP2RequestFields {
         }
         var method = head.method.rawValue
         guard !method.isEmpty, method.withUTF8({ $0.allSatisfy(\.isTokenByte) }) else { throw .invalidMethod }
+        guard head.method != .connect else { throw .connect }
         var section = HPACKHeaders()
         section.reserveCapacity(fields.count + 6)
         section.add(name: ":method", value: method)
@@ -64,6 +65,7 @@ struct HTTP2RequestFields {
         if !hasPriority, request.options.priority != .normal {
             section.add(name: "priority", value: request.options.priority.description)
         }
+        guard Self.fits(section) else { throw .headLongerThanFrame }
         return section
     }
 
@@ -75,7 +77,42 @@ struct HTTP2RequestFields {
         for field in fields where UsualFieldNames.Role(field.name) == .none && field.name != .proxyAuthorization {
             try add(field, to: &section, request.options.sensitivity)
         }
+        guard Self.fits(section) else { throw .headLongerThanFrame }
         return section.isEmpty ? nil : section
+    }
+
+    /// Whether a section certainly fits a frame: `NIOHTTP2Handler` writes no CONTINUATION, and a section that does not fit would end the
+    /// connection, with all its exchanges.
+    private static func fits(_ section: HPACKHeaders) -> Bool {
+        var bytes = 0
+        for (name, value, _) in section { bytes += name.utf8.count + value.utf8.count + fieldBytes }
+        // A byte takes at most 30 bits.
+        if bytes <= frameBytes / 4 { return true }
+        var bits = 0
+        for (name, value, _) in section {
+            bits += fieldBytes * 8
+            for byte in name.utf8 { bits += Self.bits(of: byte) }
+            for byte in value.utf8 { bits += Self.bits(of: byte) }
+        }
+        return bits <= frameBytes * 8
+    }
+
+    /// The size of frames that every peer accepts ([RFC 9113, section 4.2](https://www.rfc-editor.org/rfc/rfc9113#section-4.2)).
+    private static let frameBytes = 16_384
+    /// The most that a field takes beside its name and its value: two lengths and the way in which it is indexed.
+    private static let fieldBytes = 12
+
+    /// The most bits that a byte takes ([RFC 7541, appendix B](https://www.rfc-editor.org/rfc/rfc7541#appendix-B)), in steps.
+    private static func bits(of byte: UInt8) -> Int {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"): 8
+        case UInt8(ascii: " "), UInt8(ascii: "%"), UInt8(ascii: "&"), UInt8(ascii: "*"), UInt8(ascii: ","), UInt8(ascii: "-"),
+            UInt8(ascii: "."), UInt8(ascii: "/"), UInt8(ascii: ":"), UInt8(ascii: ";"), UInt8(ascii: "="), UInt8(ascii: "_"):
+            8
+        case UInt8(ascii: "\\"): 19
+        case 0x21...0x7E: 15
+        default: 30
+        }
     }
 
     private mutating func add(

@@ -97,7 +97,14 @@ struct ConnectTunnel: Tunnel {
 }
 
 extension HTTPResponse.Status {
-    /// The code, and the reason phrase of the other side on one line: `403 Forbidden`.
-    var shown: String { reasonPhrase.isEmpty ? "\(code)" : "\(code) \(reasonPhrase.shownSafely(limit: 80))" }
+    /// The code, and the usual reason phrase: `403 Forbidden`. The proxy's own phrase may repeat the credentials.
+    var shown: String {
+        Self.usual.first { $0 == self }.map { "\($0.code) \($0.reasonPhrase)" } ?? "\(code)"
+    }
+
+    private static let usual: [HTTPResponse.Status] = [
+        .badRequest, .unauthorized, .forbidden, .notFound, .methodNotAllowed, .proxyAuthenticationRequired, .requestTimeout,
+        .tooManyRequests, .internalServerError, .notImplemented, .badGateway, .serviceUnavailable, .gatewayTimeout,
+    ]
 }
 #endif

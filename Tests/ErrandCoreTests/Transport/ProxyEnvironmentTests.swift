@@ -43,6 +43,17 @@ import Testing
         #expect(inEnvironment?.variable == "https_proxy")
     }
 
+    @Test(arguments: ["http://joe:s3cret@p.example", "joe:s3cret@p.example", "joe:s3cret"]) func aURLAsTheHostIsNotShown(_ host: String)
+        throws
+    {
+        for settings in [ProxySettings.http(host: host, port: 3128), .https(host: host), .socks5(host: host)] {
+            let error = #expect(throws: ProxySettingsError.self) { try settings.address() }
+            var text = "\(settings) \(String(reflecting: settings)) \(ProxyPolicy.all(settings)) \(error.map { "\($0)" } ?? "")"
+            dump(settings, to: &text)
+            #expect(!text.contains("s3cret") && text.contains("use ProxySettings(_:) for a URL"))
+        }
+    }
+
     // MARK: - Variables
 
     static let variables: [([String: String], http: String, https: String)] = [
@@ -111,7 +122,8 @@ import Testing
         #expect(
             policies.map { "\($0)" }
                 == [
-                    "none", "all through p.example:1", "by the environment: http through p.example:1, https through p.example:1",
+                    "none", "all through the HTTP proxy p.example:1",
+                    "by the environment: http through p.example:1, https through p.example:1",
                     "by origin",
                 ])
         for policy in policies {

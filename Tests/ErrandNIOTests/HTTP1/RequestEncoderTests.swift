@@ -61,7 +61,6 @@ struct RequestEncoderTests {
     @Test(arguments: [
         (HTTPRequest.Method.get, RequestEncoder.BodyFraming.none, ""),
         (.delete, .none, ""),
-        (.connect, .none, ""),
         (.post, .none, "Content-Length: 0\r\n"),
         (.put, .none, "Content-Length: 0\r\n"),
         (.patch, .none, "Content-Length: 0\r\n"),

@@ -137,6 +137,31 @@ extension NIOTransportTests {
             }
         }
 
+        /// The frames' handler writes no CONTINUATION. The values are longer in the code of Huffman, or as long.
+        @Test(arguments: [("X{}~", 3_000, false), ("a", 17_000, false), ("\u{E9}", 3_000, false), ("`", 9_000, true)])
+        func aRequestWithTooManyFieldsFailsAloneAndIsNotSent(text: String, count: Int, isName: Bool) async throws {
+            try await FrameServer.with(answering: { frame in
+                frame.stream == 1 ? [] : FrameServer.ok(1, "neighbor") + FrameServer.ok(frame.stream, "after")
+            }) { transport, server in
+                async let neighbor = get(transport, server)
+                try await server.frames.wait("the request") { $0.contains { $0.type == 1 } }
+                var request = try server.request()
+                let many = String(repeating: text, count: count)
+                let name = try #require(isName ? HTTPField.Name(many) : .accept)
+                request.headers[name] = isName ? "x" : many
+                let long = request
+                let failure = try await transportError { try await transport.send(long) }
+                #expect(failure.code == .invalidRequest && failure.delivery == .notSent)
+                #expect(failure.message.contains("more than 16384 bytes"))
+                var whole = try server.request()
+                whole.headers[.accept] = String(repeating: "a", count: 15_000)
+                let after = try await transport.send(whole).body.collect()
+                #expect(after == Data("after".utf8))
+                #expect(try await neighbor == "neighbor")
+                #expect(server.server.acceptedConnections == 1)
+            }
+        }
+
         @Test func aCancelledStreamIsResetAndItsNeighborsGoOn() async throws {
             try await FrameServer.with(answering: { frame in
                 frame.stream == 1

@@ -176,7 +176,7 @@ extension NIOTransportTests {
 
         @Test(arguments: [
             ("403 Forbidden", "403 Forbidden"), ("407 Proxy Authentication Required", "407 Proxy Authentication Required"),
-            ("503", "503"),
+            ("503", "503 Service Unavailable"),
         ])
         func aRefusedTunnelTellsItsStatus(status: String, shown: String) async throws {
             let proxy = try RawServer { connection in
@@ -306,6 +306,18 @@ extension NIOTransportTests {
                 _ = try await transport.send(request.within(.seconds(10))).body.collect()
             }
             #expect(seen.value.count == 1 && seen.value[0].value("proxy-authorization") == nil)
+        }
+
+        @Test(arguments: ["http", "https"]) func aProxyThatRepeatsCredentialsPutsThemInNoError(scheme: String) async throws {
+            let proxy = try RawServer.answering { connection, request, _ in
+                let seen = request.value("proxy-authorization") ?? ""
+                try connection.respond("407 \(seen)", fields: ["Proxy-Authenticate: Basic realm=\"\(seen)\""])
+            }
+            defer { proxy.stop() }
+            let failure = try await failure(via(proxy, credentials: ("joe", "s3cret")), Request(.get, url: "\(scheme)://a.invalid/"))
+            var text = "\(failure) \(failure.localizedDescription)"
+            dump(failure, to: &text)
+            #expect(failure.code == .proxy && !text.contains("am9lOnMzY3JldA") && text.contains("407 Proxy Authentication Required"))
         }
 
         /// RFC 9113, section 3.4: an HTTP/2 server may send its settings at once, and they may come with the last bytes of the proxy.

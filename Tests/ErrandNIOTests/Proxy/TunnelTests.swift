@@ -49,9 +49,9 @@ import Testing
             // A body is not possible after CONNECT (RFC 9110, section 9.3.6).
             ("HTTP/1.1 204 OK\r\nContent-Length: 5\r\n\r\n", "open"), ("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n\r\n", "open"),
             ("HTTP/1.1 403 Forbidden\r\nContent-Length: 5\r\n\r\n", "refuse: \(name) refused the tunnel to a.example:443: 403 Forbidden"),
-            ("HTTP/1.1 502\r\n\r\n", "refuse: \(name) refused the tunnel to a.example:443: 502"),
-            ("HTTP/1.1 101 X\r\nUpgrade: y\r\n\r\n", "refuse: \(name) refused the tunnel to a.example:443: 101 X"),
-            ("HTTP/1.1 302 Found\r\nLocation: /\r\n\r\n", "refuse: \(name) refused the tunnel to a.example:443: 302 Found"),
+            ("HTTP/1.1 502\r\n\r\n", "refuse: \(name) refused the tunnel to a.example:443: 502 Bad Gateway"),
+            ("HTTP/1.1 101 X\r\nUpgrade: y\r\n\r\n", "refuse: \(name) refused the tunnel to a.example:443: 101"),
+            ("HTTP/1.1 302 Found\r\nLocation: /\r\n\r\n", "refuse: \(name) refused the tunnel to a.example:443: 302"),
             (
                 "HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic realm=r\r\n\r\n",
                 "refuse: \(name) refused the tunnel to a.example:443: 407 Proxy Authentication Required"
