@@ -156,6 +156,8 @@ extension HTTP2Handler {
                 $0.endLimit()
                 $0.restDue = .now() + HTTP2Limits.restTimeout.timeAmount
             }
+            // What has left before does not count.
+            _ = machine.takeProgress(number)
             setAlarm(of: number)
         case .complete(let resets):
             if resets { reset(number, .cancel) }
