@@ -85,7 +85,8 @@ extension NIOTransportTests {
                 isRead.change { $0 = true }
                 #expect(try await iterator.next() == nil)
                 #expect(try await response.end().isComplete)
-                try await source.progress.wait("the source to be given up") { $0.isAbandoned }
+                // A response that comes before the body is opened leaves it unopened.
+                try await source.progress.wait("the source to be given up") { $0.isAbandoned || $0.produced == 0 }
                 try await server.counts.wait("the connection to be closed") { $0.open == 0 }
             }
         }
