@@ -208,7 +208,7 @@ def rules_table(lines):
         return []
     return ["", "## Servers that break the rules of HTTP/2", "",
             "`errand get --http2 --cacert FILE https://localhost/`, against `Tools/h2rules.py`; each must end within 3 s.", "",
-            "| What the server does | What the command says | What the server is told | Seconds |", "|---|---|---|---|"] + lines
+            "| What the server does | What the command says | The code that the server receives | Seconds |", "|---|---|---|---|"] + lines
 
 
 def main(scratch):

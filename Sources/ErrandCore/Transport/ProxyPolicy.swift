@@ -29,7 +29,7 @@ public struct ProxyPolicy: Sendable, CustomStringConvertible, CustomReflectable 
     /// |---|---|
     /// | `http_proxy` | the proxy for `http`. In lower case alone, because a request can set `HTTP_PROXY` for a program behind CGI |
     /// | `https_proxy`, `HTTPS_PROXY` | the proxy for `https` |
-    /// | `all_proxy`, `ALL_PROXY` | the proxy where there is no other one |
+    /// | `all_proxy`, `ALL_PROXY` | the proxy where there is no other one. Some desktops set it to a `socks://` URL, which is SOCKS 4 for curl and is refused |
     /// | `no_proxy`, `NO_PROXY` | what needs no proxy, separated by commas or spaces |
     ///
     /// The lower case goes first. An empty variable counts as missing. The form of a proxy is that of ``ProxySettings/init(_:)``. The parts
@@ -75,7 +75,8 @@ public struct ProxyPolicy: Sendable, CustomStringConvertible, CustomReflectable 
     /// The proxy that all requests go through, if there is one.
     package var onlyProxy: ProxySettings? { if case .all(let proxy) = choice { proxy } else { nil } }
 
-    /// The choice, without credentials: `all through the HTTP proxy proxy.example:3128`. Of the environment, also the parts of `no_proxy` that match nothing.
+    /// The choice, without credentials: `all through the HTTP proxy proxy.example:3128`. Of the environment, also the parts of `no_proxy` that
+    /// match nothing.
     public var description: String {
         switch choice {
         case .none: "none"

@@ -9,7 +9,7 @@ struct FieldReader {
     /// The byte at the position; `nil` at the end.
     var next: UInt8? { position < bytes.count ? bytes[position] : nil }
 
-    /// Reads a token; `nil`, and reads nothing, if there is none.
+    /// Reads a token. Returns `nil`, and reads nothing, where no token begins.
     mutating func token() -> String? {
         let start = position
         skip(\.isTokenOctet)

@@ -32,13 +32,12 @@ final class ConnectAttempt: Sendable {
     /// A proxy is asked for a tunnel, which is a part of connecting.
     func enterTunnel(through proxy: String) { state.withLock { $0.progress.tunnel = proxy } }
 
-    /// The proxy is connected to once more, with the credentials that it has asked for.
-    func beginAgain() { state.withLock { ($0.progress.tunnel, $0.progress.peer) = (nil, nil) } }
+    /// The proxy is not asked any more. It is connected to once more, or the tunnel is open, and the other side is not the peer.
+    func forgetTunnel() { state.withLock { ($0.progress.tunnel, $0.progress.peer) = (nil, nil) } }
 
     /// The tunnel is open.
     func leaveTunnel(_ step: ConnectStep?) {
-        // The other side of TLS is not the peer, which is the proxy.
-        state.withLock { ($0.progress.tunnel, $0.progress.peer) = (nil, nil) }
+        forgetTunnel()
         enter(step)
     }
 

@@ -87,7 +87,7 @@ struct Connector: Sendable {
             ready = loop.makePromise()
             ready.futureResult.whenComplete { result in
                 if case .failure(let error as TunnelChallenged) = result {
-                    attempt.beginAgain()
+                    attempt.forgetTunnel()
                     open(addresses, to: route, number: number, for: pool, attempt, on: loop, error.dialog)
                 } else {
                     attempt.ready.completeWith(result)

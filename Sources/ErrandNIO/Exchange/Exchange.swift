@@ -40,6 +40,8 @@ final class Exchange: Sendable {
         var isCancelled = false
         /// The reasons for which it was sent again: once for each.
         var repetitions: Repetitions = []
+        /// Whether a connection that was lost may have sent it.
+        var delivery = Delivery.notSent
         /// Whether a connection has begun to read the request's body.
         var isBodyClaimed = false
         var waiter: Waiter?
@@ -134,7 +136,7 @@ final class Exchange: Sendable {
     /// The connection was lost before the server saw the request. Returns true once: then the request may be sent over another connection.
     func moveOn(after delivery: Delivery) -> Bool {
         guard delivery == .notSent || request.method.mayBeSentAgain(hasKey: request.headers.contains(.idempotencyKey)) else { return false }
-        return moveOn(for: .lostConnection)
+        return moveOn(for: .lostConnection, after: delivery)
     }
 
     /// The server has not processed the request, and says so. Returns true once: then the request may be sent over another connection,
@@ -156,13 +158,14 @@ final class Exchange: Sendable {
     /// From now on, the exchange uses connections of HTTP/1.1 alone.
     func useHTTP1() { needsHTTP1.store(true, ordering: .relaxed) }
 
-    private func moveOn(for reason: Repetitions) -> Bool {
+    private func moveOn(for reason: Repetitions, after delivery: Delivery = .notSent) -> Bool {
         let canRestart = request.body.replay.canRestart
         guard canRestart || request.body.canBeSent else { return false }
         return state.withLock { state in
             guard canRestart || !state.isBodyClaimed else { return false }
             guard !state.repetitions.contains(reason), !state.isCancelled, state.waiter != nil else { return false }
             state.repetitions.insert(reason)
+            state.delivery = max(state.delivery, delivery)
             state.place = .unassigned
             return true
         }
@@ -178,7 +181,7 @@ final class Exchange: Sendable {
     /// The connection has ended the exchange, which goes on over the same or another one.
     func leaveConnection() { state.withLock { $0.place = .unassigned } }
 
-    /// Changes what is known of the talk with the proxy. `body` may call an authenticator, which may cancel the exchange.
+    /// Changes what is known of the dialog with the proxy. `body` may call an authenticator, which may cancel the exchange.
     func withDialog<Result>(_ body: (inout ProxyDialog) -> Result) -> Result {
         var dialog = state.withLock(\.dialog)
         let result = body(&dialog)
@@ -230,7 +233,7 @@ final class Exchange: Sendable {
         _ code: TransportError.Code, phase: ExchangePhase, message: String = "", underlying: (any Error)? = nil,
         response: HTTPResponse? = nil, delivery: Delivery
     ) -> TransportError {
-        naming(
+        completed(
             TransportError(
                 code, phase: phase, message: message, elapsed: .nanoseconds((NIODeadline.now() - started).nanoseconds),
                 underlying: underlying, request: request, response: response, delivery: delivery))
@@ -238,7 +241,7 @@ final class Exchange: Sendable {
 
     /// The deadline has passed.
     func deadlinePassed(_ phase: ExchangePhase, response: HTTPResponse? = nil, delivery: Delivery) -> TransportError {
-        naming(
+        completed(
             .timedOut(
                 phase, after: .nanoseconds((NIODeadline.now() - started).nanoseconds), request: request, response: response,
                 delivery: delivery))
@@ -248,19 +251,22 @@ final class Exchange: Sendable {
     func limitPassed(
         _ limit: PhaseLimit, _ phase: ExchangePhase, response: HTTPResponse? = nil, delivery: Delivery
     ) -> TransportError {
-        naming(
+        completed(
             .timedOut(
                 phase, after: .nanoseconds((NIODeadline.now() - started).nanoseconds), limits?.message(limit.name, limit.duration),
                 request: request, response: response, delivery: delivery))
     }
 
-    /// Ends the message of what a server may be at fault for with its address: ` (192.0.2.1:443)`.
-    private func naming(_ failure: TransportError) -> TransportError {
+    /// Adds what earlier connections mean for `delivery`, and ends the message of what a server may be at fault for with its address:
+    /// ` (192.0.2.1:443)`.
+    private func completed(_ failure: TransportError) -> TransportError {
+        var failure = failure
+        let (earlier, peer) = state.withLock { ($0.delivery, $0.peer) }
+        failure.delivery = max(failure.delivery, earlier)
         let hasConnection = ![.request, .queue, .connect].contains(failure.phase)
         let isOfServer = ![.requestBody, .shutDown, .proxy].contains(failure.code)
-        guard hasConnection, isOfServer, let peer = state.withLock(\.peer) else { return failure }
+        guard hasConnection, isOfServer, let peer else { return failure }
         let address = peer.address.contains(":") ? "[\(peer.address)]" : peer.address
-        var failure = failure
         failure.message += "\(failure.message.isEmpty ? "" : " ")(\(address):\(peer.port))"
         return failure
     }

@@ -26,7 +26,7 @@ enum RequestEncodeError: SafelyDescribedError, Equatable {
         case .invalidMethod: "the request's method is not a token"
         case .connect: "CONNECT is not for requests: set a proxy by the transport's configuration"
         case .headLongerThanFrame:
-            "the fields of the request may take more than 16384 bytes, which is the most over HTTP/2 here; allowsHTTP2 = false sends them over HTTP/1.1"
+            "the fields of the request may take more than 16384 bytes, which is the most over HTTP/2; HTTP/1.1 has no such limit"
         }
     }
 }

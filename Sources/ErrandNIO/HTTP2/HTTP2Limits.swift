@@ -11,10 +11,13 @@ enum HTTP2Limits {
     static let streamWindowBytes = 1024 * 1024
     /// How much a server may send on all streams before this side has received it: 16 MiB.
     static let connectionWindowBytes = 16 * 1024 * 1024
-    /// The window of a new connection, and that of a stream until the server knows the settings ([RFC 9113, section 6.9.2](https://www.rfc-editor.org/rfc/rfc9113#section-6.9.2)).
+    /// The window of a new connection, and that of a stream until the server knows the settings
+    /// ([RFC 9113, section 6.9.2](https://www.rfc-editor.org/rfc/rfc9113#section-6.9.2)).
     static let initialWindowBytes = 65_535
-    /// How many streams are begun until the server says how many it allows, and the limit if it never does: for the protocol, there is none
-    /// then. `NIOHTTP2Handler` has the same number, and would hold back more.
+    /// The size of frames that every peer accepts: 16 KiB ([RFC 9113, section 4.2](https://www.rfc-editor.org/rfc/rfc9113#section-4.2)).
+    static let frameBytes = 16_384
+    /// How many streams are begun until the server says how many it allows. It stays the limit if the server never says, although the protocol
+    /// has none then: `NIOHTTP2Handler` has the same number, and would hold back more.
     static let firstStreams = 100
     /// The most streams of one connection, also where the server allows more.
     static let mostStreams = 4096
@@ -47,8 +50,7 @@ extension NIOHTTP2Handler {
         ]
         connection.headerBlockValidation = .disabled
         connection.contentLengthValidation = .disabled
-        // A frame holds 16 KiB.
-        connection.maximumSequentialContinuationFrames = max(5, headBytes / (16 * 1024) + 2)
+        connection.maximumSequentialContinuationFrames = max(5, headBytes / HTTP2Limits.frameBytes + 2)
         // Frames that a server has sent before it knew of a reset must not end the connection.
         connection.maximumRecentlyResetStreams = 2048
         connection.maximumSequentialEmptyDataFrames = 100

@@ -74,7 +74,7 @@ struct HTTP2RequestFields {
     mutating func trailers(_ fields: HTTPFields?, of request: Request) throws(RequestEncodeError) -> HPACKHeaders? {
         guard let fields else { return nil }
         var section = HPACKHeaders()
-        for field in fields where UsualFieldNames.Role(field.name) == .none && field.name != .proxyAuthorization {
+        for field in fields where UsualFieldNames.Role(field.name) == .none {
             try add(field, to: &section, request.options.sensitivity)
         }
         guard Self.fits(section) else { throw .headLongerThanFrame }
@@ -87,18 +87,16 @@ struct HTTP2RequestFields {
         var bytes = 0
         for (name, value, _) in section { bytes += name.utf8.count + value.utf8.count + fieldBytes }
         // A byte takes at most 30 bits.
-        if bytes <= frameBytes / 4 { return true }
+        if bytes <= HTTP2Limits.frameBytes / 4 { return true }
         var bits = 0
         for (name, value, _) in section {
             bits += fieldBytes * 8
             for byte in name.utf8 { bits += Self.bits(of: byte) }
             for byte in value.utf8 { bits += Self.bits(of: byte) }
         }
-        return bits <= frameBytes * 8
+        return bits <= HTTP2Limits.frameBytes * 8
     }
 
-    /// The size of frames that every peer accepts ([RFC 9113, section 4.2](https://www.rfc-editor.org/rfc/rfc9113#section-4.2)).
-    private static let frameBytes = 16_384
     /// The most that a field takes beside its name and its value: two lengths and the way in which it is indexed.
     private static let fieldBytes = 12
 

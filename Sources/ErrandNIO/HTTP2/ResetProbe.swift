@@ -3,7 +3,7 @@
 ///
 /// A server that is lost would take one request after the other, as long as their callers cancel them, and a server that is alive may
 /// punish resets in a fast sequence. Therefore a ping goes with the reset, and the stream counts against the limit of the server until the
-/// response to the ping. If there is none in time, and no other frame either, nothing more begins on the connection.
+/// response to the ping. If neither that response nor another frame is received in time, nothing more begins on the connection.
 ///
 /// One ping is in flight at a time. The next one waits for HEADERS or DATA, because some servers count pings without them, and close the
 /// connection after a few.

@@ -4,7 +4,8 @@
 /// Identifiers follow each other, so that a part of the number itself is its place. A change in place allocates nothing, as one in a
 /// dictionary does.
 struct StreamTable<Value> {
-    /// 0: the place is free. There is always a free one, and each number is at its own place or behind it, without a free one between.
+    /// The identifiers; 0 if the place is free. One place at least is free. Each number is at its own place, or after it without a free place
+    /// between them.
     private var numbers: [Int32] = []
     private var values: [Value?] = []
     private(set) var count = 0
@@ -74,7 +75,7 @@ struct StreamTable<Value> {
         for case (let number, let value?) in former { insert(value, for: number) }
     }
 
-    /// The value at a place is gone. Those behind it that are not at their own places move up.
+    /// Frees a place. Values after it that are not at their own places move up.
     private mutating func free(_ place: Int) {
         var free = place
         numbers[free] = 0

@@ -1,7 +1,7 @@
 #if NIO
-/// Which of two keys the exchanges use that could use both.
+/// Which key an exchange uses that could use two of them.
 extension PoolMachine {
-    /// Exchanges that could use connections of another key are to use those of this one, until there are none.
+    /// Prefers a key: exchanges that could also use connections of another key use those of this one, as long as it has connections or waiters.
     mutating func prefer(_ key: Key) {
         guard let index = groups.index(forKey: key), !groups.values[index].isPreferred else { return }
         groups.values[index].isPreferred = true

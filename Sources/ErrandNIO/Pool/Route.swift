@@ -13,7 +13,8 @@ struct Route: Sendable, Hashable {
     /// Whether the proxy passes bytes on, and knows nothing of requests: after CONNECT, and by SOCKS.
     let isTunnel: Bool
     /// Whether the connection must speak HTTP/1.1, because its exchange asks for an upgrade or was refused over HTTP/2. Other connections to the
-    /// origin may use HTTP/2. A change of the protocol is a feature of HTTP/1.1 ([RFC 9113, section 8.6](https://www.rfc-editor.org/rfc/rfc9113#section-8.6)).
+    /// origin may use HTTP/2. A change of the protocol is a feature of HTTP/1.1
+    /// ([RFC 9113, section 8.6](https://www.rfc-editor.org/rfc/rfc9113#section-8.6)).
     private(set) var needsHTTP1: Bool
 
     /// A direct route.

@@ -17,8 +17,8 @@ extension NIOTransport {
         /// for requests that an HTTP proxy reads.
         public var usesHTTP2WithoutTLS = false
         /// How long a server may be silent before the transport sends a ping on an HTTP/2 connection. More than zero. `nil` (the default):
-        /// no pings, except one with the reset of a request that was canceled while the server was silent. If nothing comes within the same time, at most 10 s, the connection is closed, and its
-        /// exchanges fail or are sent again.
+        /// no pings, except one with the reset of a request that was canceled while the server was silent. If nothing comes within the same
+        /// time, at most 10 s, the connection is closed, and its exchanges fail or are sent again.
         public var pingInterval: Duration?
         /// The timeout of connecting, including the lookup of the host and TLS: 10 s by default; more than zero. A request's deadline also applies.
         public var connectTimeout: Duration = .seconds(10)

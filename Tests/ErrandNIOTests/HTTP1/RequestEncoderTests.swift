@@ -175,7 +175,9 @@ struct RequestEncoderTests {
         try RequestEncoder.lastChunk(trailers: nil, into: &buffer)
         #expect(String(buffer: buffer) == "0\r\n\r\n")
         buffer.clear()
-        let trailers: HTTPFields = [.custom("X-Sum"): "1", .contentLength: "5", .transferEncoding: "a", .connection: "close", .eTag: "b"]
+        let trailers: HTTPFields = [
+            .custom("X-Sum"): "1", .contentLength: "5", .transferEncoding: "a", .connection: "close", .proxyAuthorization: "p", .eTag: "b",
+        ]
         try RequestEncoder.lastChunk(trailers: trailers, into: &buffer)
         #expect(String(buffer: buffer) == "0\r\nX-Sum: 1\r\nETag: b\r\n\r\n")
     }

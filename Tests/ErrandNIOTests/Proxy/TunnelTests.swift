@@ -5,7 +5,7 @@ import NIOCore
 import TestSupport
 import Testing
 
-/// The talk with a proxy before a tunnel is open, without sockets.
+/// The dialog with a proxy before a tunnel is open, without sockets.
 @Suite(.timeLimit(.minutes(5))) struct TunnelTests {
     private static func proxy(_ settings: ProxySettings) throws -> ProxyServer { try ProxyServer(settings) }
 

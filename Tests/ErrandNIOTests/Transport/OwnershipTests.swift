@@ -33,7 +33,7 @@ extension NIOTransportTests {
             try await transport.shutdown()
         }
 
-        /// Whoever has a response can read it, whatever became of the transport.
+        /// A response can be read to its end after the last copy of its transport is gone.
         @Test func aResponseOutlivesTheTransport() async throws {
             let mayGoOn = Watched(false)
             let body = Data.seeded(4 * 1024 * 1024)

@@ -98,6 +98,27 @@ extension NIOTransportTests {
             #expect(requests.value == ["1 GET", "1 POST lost", "2 POST"])
         }
 
+        /// The kept connection may have passed it on, and the next one can't be opened.
+        @Test(arguments: [HTTPRequest.Method.get, .put]) func aRequestThatMayHaveBeenSentIsNotCalledNotSent(method: HTTPRequest.Method)
+            async throws
+        {
+            let server = try forgetful(Watched([]))
+            defer { server.stop() }
+            let addresses = Watched<[IPAddress]>([try IPAddress("127.0.0.1")])
+            try await withNIO {
+                $0.resolver = StubResolver { _ in addresses.value }
+            } _: { transport in
+                let request = try Request(method, url: "http://a.test:\(server.port)/")
+                let data = try await whole(transport, request)
+                #expect(data == Data("ok".utf8))
+                // Nobody listens there.
+                let other = try IPAddress("127.0.0.2")
+                addresses.change { $0 = [other] }
+                let failure = try await transportError { try await transport.send(request.within(.seconds(10))) }
+                #expect(failure.code == .cannotConnect && failure.delivery == .unknown, "\(failure)")
+            }
+        }
+
         @Test(arguments: [true, false])
         func aConnectionThatWasHeldBackReceivesItsNextResponse(isQueued: Bool) async throws {
             let server = try RawServer { connection in

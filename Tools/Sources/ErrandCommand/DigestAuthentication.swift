@@ -106,7 +106,7 @@ final class DigestSession: Sendable {
 }
 
 extension ProxyAuthenticator {
-    /// Answers challenges of the scheme Digest, and of Basic only where the proxy offers no Digest and `orBasic` allows it.
+    /// Responds to challenges of the scheme Digest. It responds to Basic only if the proxy offers no Digest and `orBasic` is true.
     static func digest(user: String, password: String, orBasic: Bool = false) -> ProxyAuthenticator {
         let session = DigestSession(user: user, password: password, allowsBasic: orBasic)
         return ProxyAuthenticator { session.respond(to: $0) }

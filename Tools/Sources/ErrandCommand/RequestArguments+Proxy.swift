@@ -6,7 +6,7 @@ extension RequestArguments {
     /// The proxies of the options, or else those that the environment names; for a Unix domain socket, none. `--insecure` never sends a
     /// request for this machine to a proxy of the environment.
     ///
-    /// - Throws: `ValidationError` for a proxy, a list or a variable that can't be understood.
+    /// - Throws: `ValidationError` for a proxy or a variable that can't be understood.
     func proxyPolicy(environment: [String: String] = ProcessInfo.processInfo.environment) throws -> ProxyPolicy {
         if connection.unixSocket != nil { return .none }
         var variables = environment
@@ -24,8 +24,7 @@ extension RequestArguments {
         do {
             policy = try .environment(variables)
         } catch {
-            let isOption = error.variable == "no_proxy" && connection.noProxy != nil
-            throw ValidationError(isOption ? "--noproxy can't be used: \(error.reason)" : "\(error)")
+            throw ValidationError("\(error)")
         }
         let (adjust, isDirectHere) = (try proxyAuthentication(), connection.insecure)
         return .each { origin in
