@@ -83,21 +83,29 @@ extension NIOTransportTests {
             }
         }
 
-        static let leftOutInTunnels = ["DroppedUnread": "TLS closes after 5 s: its end comes after what nobody reads"]
-
         /// By CONNECT, with TLS to the origin. A proxy that reads requests changes messages. The certificate is not checked, which takes
         /// the reading of the system's own.
         @Test(
             .enabled(if: Stand.squid.isHere, Comment(rawValue: Stand.squid.missing)),
-            arguments: TransportBehavior.all(excluding: leftOut.merging(leftOutInTunnels) { $1 }))
+            arguments: TransportBehavior.all(excluding: leftOut))
         func conformsThroughATunnel(to behavior: TransportBehavior) async throws {
+            try await conform(to: behavior, through: .http(host: "127.0.0.1", port: try Stand.squid.port()))
+        }
+
+        @Test(
+            .enabled(if: Stand.squid.isHere, Comment(rawValue: Stand.squid.missing)),
+            arguments: TransportBehavior.all(excluding: leftOut))
+        func conformsThroughAnHTTPSProxy(to behavior: TransportBehavior) async throws {
+            try await conform(to: behavior, through: .https(host: "localhost", port: try Stand.squid.securePort()))
+        }
+
+        private func conform(to behavior: TransportBehavior, through proxy: ProxySettings) async throws {
             let certificate = try Self.certificate.get().1
             let check = behavior.prepared()
-            let port = try Stand.squid.port()
             try await withMockServer(serving: check.stubs, .tls(certificate, protocols: [.http1])) { server in
                 try await withNIO {
                     $0.tls.trustsAnyCertificateForTesting = .loopback
-                    $0.proxy = .all(.http(host: "127.0.0.1", port: port))
+                    $0.proxy = .all(proxy)
                 } _: { transport in
                     try await check(TransportUnderTest(transport, at: server.url(""), middleware: Self.middleware))
                 }

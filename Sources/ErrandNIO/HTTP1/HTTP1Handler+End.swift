@@ -121,7 +121,7 @@ extension HTTP1Handler {
 
     func close() {
         alarm.cancel()
-        context?.close(promise: nil)
+        context?.closeAtOnce()
     }
 }
 #endif

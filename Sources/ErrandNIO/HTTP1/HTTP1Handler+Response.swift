@@ -133,7 +133,7 @@ extension HTTP1Handler {
         case .begin(let exchange)?: begin(exchange, on: connection)
         case .idle(let time)?: becomeIdle(for: time)
         case .inUse?: break
-        case .close?, nil: context?.close(promise: nil)
+        case .close?, nil: context?.closeAtOnce()
         }
     }
 
@@ -151,7 +151,7 @@ extension HTTP1Handler {
             case .idle(let time): return becomeIdle(for: time)
             case .inUse: return
             case .close:
-                context?.close(promise: nil)
+                context?.closeAtOnce()
                 return
             }
         }
