@@ -488,7 +488,19 @@ class ApacheHTTP2(HTTP2Peer):
         self.run([apache, "-f", configuration, "-DFOREGROUND"])
 
 
-class HAProxyHTTP2(HTTP2Peer):
+class Gateway(HTTP2Peer):
+    """In front of a server of its own, which ends with it."""
+
+    def signal(self, number):
+        super().signal(number)
+        self.behind.signal(number)
+
+    def wait(self, seconds):
+        super().wait(seconds)
+        self.behind.wait(seconds)
+
+
+class HAProxyHTTP2(Gateway):
     """haproxy in front of an Apache that speaks HTTP/1.1."""
 
     def start(self):
@@ -517,20 +529,14 @@ backend plain
 """)
         self.run([haproxy, "-W", "-db", "-f", configuration], handed=self.sockets)
 
-    def signal(self, number):
-        super().signal(number)
-        self.behind.signal(number)
 
-    def wait(self, seconds):
-        super().wait(seconds)
-        self.behind.wait(seconds)
-
-
-class CaddyHTTP2(HTTP2Peer):
-    """Caddy, with files."""
+class CaddyHTTP2(Gateway):
+    """Caddy, with files, and in front of an Apache that speaks HTTP/1.1."""
 
     def start(self):
         caddy = program("caddy", package="caddy")
+        self.behind = ApacheHTTP2(self.folder / "behind")
+        self.behind.start()
         [self.secure] = free_ports(1)
         files = self.files()
         self.certificate, key = self.identity()
@@ -543,6 +549,7 @@ https://localhost:{self.secure} {{
   bind {HOST}
   tls {self.certificate} {key}
   root * {files}
+  reverse_proxy /count {HOST}:{self.behind.port}
   file_server
 }}
 """)

@@ -14,14 +14,14 @@ extension NIOTransportTests {
             let testDescription: String
             let server: Stand
             var hasTLS = true
-            /// Whether it responds to a POST of `/count` with the length of the body.
-            var counts = true
+            /// The signal for a graceful restart.
+            var restart: Int32?
 
             static let all = [
-                Peer(testDescription: "Apache", server: .apacheHTTP2),
+                Peer(testDescription: "Apache", server: .apacheHTTP2, restart: SIGUSR1),
                 Peer(testDescription: "Apache without TLS", server: .apacheHTTP2, hasTLS: false),
-                Peer(testDescription: "haproxy", server: .haproxyHTTP2),
-                Peer(testDescription: "Caddy", server: .caddyHTTP2, counts: false),
+                Peer(testDescription: "haproxy", server: .haproxyHTTP2, restart: SIGUSR2),
+                Peer(testDescription: "Caddy", server: .caddyHTTP2),
             ].filter { $0.server.isHere }
 
             func run(_ body: (NIOTransport, String) async throws -> Void) async throws {
@@ -52,7 +52,8 @@ extension NIOTransportTests {
             }
         }
 
-        @Test(arguments: Peer.all.filter(\.counts)) func aStreamedBodyArrives(peer: Peer) async throws {
+        /// `/count` responds with the length of the body.
+        @Test(arguments: Peer.all) func aStreamedBodyArrives(peer: Peer) async throws {
             try await peer.run { transport, base in
                 let chunk = Data(repeating: 7, count: 50_000)
                 let body = RequestBody.stream(length: nil) { _ in ScriptedBody(Array(repeating: { chunk }, count: 20)) }
@@ -92,11 +93,10 @@ extension NIOTransportTests {
             }
         }
 
-        /// Apache starts anew, and says goodbye to each connection.
-        @Test(.enabled(if: Stand.apacheHTTP2.isHere, Comment(rawValue: Stand.apacheHTTP2.missing)))
-        func aGracefulRestartLosesNoRequest() async throws {
-            let peer = Peer(testDescription: "Apache", server: .apacheHTTP2)
-            let process = try Stand.apacheHTTP2.process()
+        /// The server starts anew, and sends a GOAWAY on each connection.
+        @Test(arguments: Peer.all.filter { $0.restart != nil }) func aGracefulRestartLosesNoRequest(peer: Peer) async throws {
+            let process = try peer.server.process()
+            let signal = try #require(peer.restart)
             try await peer.run { transport, base in
                 _ = try await get(base + "/letters.txt", transport).body.collect()
                 let done = Watched(0)
@@ -111,7 +111,7 @@ extension NIOTransportTests {
                         }
                     }
                     try await done.wait { $0 > 40 }
-                    #expect(kill(process, SIGUSR1) == 0)
+                    #expect(kill(process, signal) == 0)
                     try await group.waitForAll()
                 }
                 #expect(done.value == 320)
