@@ -56,6 +56,7 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Errand", package: "Errand"),
+                .product(name: "ErrandFormats", package: "Errand"),
                 .product(name: "ErrandNIO", package: "Errand"),
                 .product(name: "ErrandTesting", package: "Errand"),
                 .product(name: "NIOCore", package: "swift-nio"),

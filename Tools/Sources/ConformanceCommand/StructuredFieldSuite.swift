@@ -1,0 +1,1 @@
+../../../Tests/ErrandFormatsTests/Fields/StructuredFieldSuite.swift
