@@ -175,3 +175,8 @@ public struct EventStreamParser: Sendable {
         return ServerSentEvent(data: String(decoding: data, as: UTF8.self), event: type ?? ServerSentEvent.defaultType, id: id)
     }
 }
+
+extension EventStreamParser: CustomReflectable {
+    /// The limit, and nothing of the stream.
+    public var customMirror: Mirror { Mirror(self, children: ["maxEventBytes": maxEventBytes]) }
+}

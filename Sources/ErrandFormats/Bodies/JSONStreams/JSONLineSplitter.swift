@@ -65,3 +65,15 @@ public struct JSONLineSplitter: Sendable {
         return error
     }
 }
+
+extension JSONLineSplitter: CustomReflectable {
+    /// The limit, and nothing of the text.
+    public var customMirror: Mirror { Mirror(self, children: ["maxLineBytes": maxLineBytes]) }
+}
+
+extension JSONLineSplitter.Line: CustomStringConvertible, CustomReflectable {
+    /// The number and the length: `line 3 (20 bytes)`.
+    public var description: String { "line \(number) (\(bytes.count) \(bytes.count == 1 ? "byte" : "bytes"))" }
+    /// The description.
+    public var customMirror: Mirror { Mirror(self, children: ["line": description]) }
+}

@@ -114,3 +114,17 @@ public struct JSONSequenceSplitter: Sendable {
         return item
     }
 }
+
+extension JSONSequenceSplitter: CustomReflectable {
+    /// The limit, and nothing of the sequence.
+    public var customMirror: Mirror { Mirror(self, children: ["maxTextBytes": maxTextBytes]) }
+}
+
+extension JSONSequenceSplitter.Item: CustomStringConvertible, CustomReflectable {
+    /// The number and the length: `text 3 (20 bytes, cut off)`.
+    public var description: String {
+        "text \(number) (\(bytes.count) \(bytes.count == 1 ? "byte" : "bytes")\(isCutOff ? ", cut off" : ""))"
+    }
+    /// The description.
+    public var customMirror: Mirror { Mirror(self, children: ["text": description]) }
+}

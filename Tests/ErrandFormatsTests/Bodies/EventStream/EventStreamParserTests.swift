@@ -91,9 +91,20 @@ import Testing
         }
     }
 
-    @Test func aDescriptionShowsNoPayload() {
+    @Test func aDescriptionShowsNoPayload() throws {
         #expect(ServerSentEvent(data: "secret", event: "added", id: "7").description == "added 7 (6 bytes)")
         #expect(ServerSentEvent(data: "x", event: "a\nb").description == "a\u{FFFD}b (1 byte)")
+        var parser = EventStreamParser()
+        parser.append("data: secret\nid: secret".utf8)
+        var lines = JSONLineSplitter()
+        lines.append("\"secret\"\n\"secret\"".utf8)
+        var texts = JSONSequenceSplitter()
+        texts.append("\u{1E}\"secret\"\n\u{1E}\"secret\"".utf8)
+        let (line, text) = (try lines.next(), try texts.next())
+        var shown = ""
+        dump((try parser.next(), parser, line, lines, text, texts, ServerSentEvent(data: "secret")), to: &shown)
+        #expect(!shown.contains("secret"))
+        #expect(line?.description == "line 1 (8 bytes)" && text?.description == "text 1 (9 bytes)")
         #expect("\(ServerSentEvent(data: "secret").customMirror.children.map(\.value))" == "[\"message (6 bytes)\"]")
     }
 
