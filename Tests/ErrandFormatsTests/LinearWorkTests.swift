@@ -29,6 +29,14 @@ struct LinearWorkTests {
         _ = JSONRedaction(Array(text.utf8), placeholder: "X", isSensitive: { $0 == "token" })
     }
 
+    private static func events(in text: String, pieces: Int) {
+        var parser = EventStreamParser(maxEventBytes: .max, reportsComments: true)
+        for piece in Array(text.utf8).chunks(of: pieces) {
+            parser.append(piece)
+            while (try? parser.next()) != nil {}
+        }
+    }
+
     static let parsers: [Parser] = [
         Parser("media type, parameters", text: { "a/b" + parameters($0) }) { _ = MediaType($0) },
         Parser("media type, one name", text: { "a/b" + String(repeating: ";p=1", count: $0) }) { _ = MediaType($0) },
@@ -83,6 +91,25 @@ struct LinearWorkTests {
         Parser("redaction, an endless secret", text: { "{\"token\":[" + String(repeating: "[1],", count: $0) }, redact),
         Parser("redaction, not JSON", text: repeated("a: "), redact),
         Parser("redaction, several texts", text: repeated("{\"a\":1}"), redact),
+        Parser("events, one line", text: { "data:" + String(repeating: "a", count: $0 * 8) }) { events(in: $0, pieces: 16) },
+        Parser("events, many lines", text: repeated("data:a\n")) { events(in: $0, pieces: 16) },
+        Parser("events, many events", text: repeated("data\n\n")) { events(in: $0, pieces: 16) },
+        Parser("events, many events in one chunk", text: repeated("data\n\n")) { events(in: $0, pieces: .max) },
+        Parser("events, IDs and retries", text: repeated("id:1\nretry:99999\n")) { events(in: $0, pieces: 16) },
+        Parser("JSON lines", text: repeated("{}\n")) { text in
+            var splitter = JSONLineSplitter(maxLineBytes: .max)
+            for piece in Array(text.utf8).chunks(of: 16) {
+                splitter.append(piece)
+                while (try? splitter.next()) != nil {}
+            }
+        },
+        Parser("JSON text sequence", text: repeated("\u{1E}[\"a\"]\n")) { text in
+            var splitter = JSONSequenceSplitter(maxTextBytes: .max)
+            for piece in Array(text.utf8).chunks(of: 16) {
+                splitter.append(piece)
+                while (try? splitter.next()) != nil {}
+            }
+        },
     ]
 
     @Test(arguments: parsers) func eightTimesTheBytesTakeAboutEightTimesAsLong(_ parser: Parser) {

@@ -166,17 +166,22 @@ public struct APIClient: Sendable {
     ///
     /// - Throws: `StatusError`, or the error that `mapError` makes of it, for any status but 2xx, and what else the stack throws.
     @concurrent public func send(_ request: Request) async throws -> Response {
-        var request = request
-        request.options.call.json = json
         do {
-            return try await validated.send(request)
+            return try await unmappedResponse(to: request)
         } catch {
             throw mapped(error, of: request)
         }
     }
 
+    /// The response to any request. A refused one is a `StatusError`, whatever `mapError` would make of it.
+    @concurrent func unmappedResponse(to request: Request) async throws -> Response {
+        var request = request
+        request.options.call.json = json
+        return try await validated.send(request)
+    }
+
     /// The app's own error for a refused response. That of another request, which a middleware or a validator has sent, stays as it is.
-    private func mapped(_ error: any Error, of request: Request) -> any Error {
+    func mapped(_ error: any Error, of request: Request) -> any Error {
         guard let mapError, let refused = error as? StatusError, refused.request?.id == request.id else { return error }
         return (try? mapError(refused)) ?? error
     }

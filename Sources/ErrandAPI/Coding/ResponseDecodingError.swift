@@ -53,7 +53,7 @@ public struct ResponseDecodingError: RequestFailure {
         request = response.request
         head = response.head
         attempts = response.metadata.attempts
-        typeName = ErrandAPI.typeName(type)
+        typeName = ErrandCore.typeName(type)
         self.underlying = underlying
         bodyPrefix = Data(body.prefix(Self.bodyLimitBytes))
         let keys = Self.context(of: underlying)?.codingPath ?? []
@@ -199,7 +199,7 @@ extension ResponseDecodingError {
         case "Dictionary<String, Any>": return "an object"
         case "Array<Any>": return "an array"
         default:
-            let name = ErrandAPI.typeName(type)
+            let name = ErrandCore.typeName(type)
             return (name.first.map { "AEIO[".contains($0) } == true ? "an " : "a ") + name
         }
     }

@@ -18,7 +18,7 @@ public struct EndpointBody: Sendable {
     }
 
     /// That type as it is written.
-    var typeName: String? { type.map { ErrandAPI.typeName($0) } }
+    var typeName: String? { type.map { ErrandCore.typeName($0) } }
 
     /// Nothing.
     public static let none = EndpointBody(contentType: nil) { _ in .empty }

@@ -1,9 +1,7 @@
-internal import ErrandCore
-
 /// The place in a value, such as `user.addresses[2].street`, at most 200 characters. Keys that are data, such as those of a dictionary, show as `[…]`.
 ///
 /// - Parameter names: one for each key.
-func shownPath(_ path: [any CodingKey], named names: [String]) -> String {
+package func shownPath(_ path: [any CodingKey], named names: [String]) -> String {
     zip(path, names).reduce(into: "") { text, step in
         if isOfData(step.0) {
             text += "[…]"
@@ -17,7 +15,7 @@ func shownPath(_ path: [any CodingKey], named names: [String]) -> String {
 
 /// Whether a key is data, which may be a secret: one of a dictionary, or of a type that takes any key. Keys that a type declares are the cases of an
 /// enumeration.
-func isOfData(_ key: any CodingKey) -> Bool {
+package func isOfData(_ key: any CodingKey) -> Bool {
     let mirror = Mirror(reflecting: key)
     if mirror.displayStyle == .enum, mirror.children.isEmpty { return false }
     // The place in an array.

@@ -2,7 +2,7 @@
 ///
 /// Without modules, and without the context of a type that is declared in a function or is private. A type that has no such name, such as a tuple,
 /// is shown as Swift describes it.
-func typeName(_ type: Any.Type) -> String {
+package func typeName(_ type: Any.Type) -> String {
     var reader = TypeNameReader(rest: String(reflecting: type)[...])
     guard let name = reader.name(), reader.rest.isEmpty else { return "\(type)" }
     return name

@@ -1,0 +1,87 @@
+internal import ErrandCore
+internal import ErrandFormats
+
+/// The events of a server, each decoded from JSON.
+///
+/// ```swift
+/// let chat = Endpoint<Void>.post("/v1/chat/completions", body: .json(question))
+/// for try await chunk in client.events(chat, as: Chunk.self, terminator: "[DONE]") {
+///     print(chunk.choices[0].delta.content ?? "", terminator: "")
+/// }
+/// ```
+///
+/// It reads an ``EventStream``. The payload of every event is decoded, whatever its type, but events with an empty payload are skipped. With a terminator,
+/// the event whose payload is exactly that text ends the sequence; a stream that ends for good before it, other than by the status 204, is an
+/// ``EventStreamError``, so that a part is not taken for the whole.
+public struct DecodedEventStream<Value: Decodable & Sendable>: AsyncSequence, Sendable {
+    public typealias Element = Value
+    public typealias Failure = any Error
+
+    let events: EventStream
+    let terminator: String?
+
+    public func makeAsyncIterator() -> Iterator {
+        Iterator(events: events.makeAsyncIterator(), terminator: terminator, coding: events.client.json)
+    }
+
+    /// Reads and decodes the events of a stream.
+    public struct Iterator: AsyncIteratorProtocol {
+        private var events: EventStream.Iterator
+        private let terminator: String?
+        private let coding: JSONCoding
+        private var isOver = false
+
+        init(events: EventStream.Iterator, terminator: String?, coding: JSONCoding) {
+            (self.events, self.terminator, self.coding) = (events, terminator, coding)
+        }
+
+        /// Returns the next value; `nil` at the end, and after an error.
+        ///
+        /// - Throws: ``ResponseDecodingError`` for a payload that is not a `Value`; ``EventStreamError`` for a stream that ends before its terminator; what
+        ///   ``EventStream/Iterator/next()`` throws.
+        public mutating func next() async throws -> Value? {
+            guard !isOver else { return nil }
+            while let event = try await events.next() {
+                if event.data.isEmpty { continue }
+                if event.data == terminator { return end() }
+                do {
+                    return try await Self.decode(event.data, coding)
+                } catch {
+                    let response = events.reader?.response
+                    _ = end()
+                    guard let error = error as? DecodingError, var response else { throw error }
+                    // The type of the stream, not of the payload.
+                    response.head.headerFields[.contentType] = nil
+                    throw ResponseDecodingError(Value.self, underlying: error, body: Data(event.data.utf8), of: response, coding: coding)
+                }
+            }
+            guard !isOver, terminator != nil, events.reader?.hasNoContent != true else { return end() }
+            _ = end()
+            throw EventStreamError.endedBeforeTerminator(request: events.reader?.sentRequest, events.reader?.response?.head)
+        }
+
+        public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Value? { try await next() }
+
+        private mutating func end() -> Value? {
+            isOver = true
+            events.close()
+            return nil
+        }
+
+        @concurrent private static func decode(_ text: String, _ coding: JSONCoding) async throws -> Value {
+            try coding.decode(Value.self, from: Data(text.utf8))
+        }
+    }
+}
+
+extension DecodedEventStream: CustomStringConvertible, CustomReflectable {
+    /// The type of the values and the policy.
+    public var description: String { "\(events) of \(typeName(Value.self))" }
+    /// The description.
+    public var customMirror: Mirror { Mirror(self, children: ["stream": description]) }
+}
+
+extension DecodedEventStream.Iterator: CustomReflectable {
+    /// The type of the values, and nothing of the events.
+    public var customMirror: Mirror { Mirror(self, children: ["value": typeName(Value.self)]) }
+}

@@ -1,0 +1,93 @@
+internal import ErrandCore
+public import ErrandFormats
+
+/// The events of a server, over as many connections as they take.
+///
+/// ```swift
+/// for try await event in client.events("/prices") {
+///     print(event.id, event.event, event.data)
+/// }
+/// ```
+///
+/// It does what `EventSource` does in a browser ([HTML, section 9.2](https://html.spec.whatwg.org/multipage/server-sent-events.html)), with backoff and
+/// limits:
+///
+/// - The request has `Accept: text/event-stream` and `Cache-Control: no-cache`, unless the call sets others. The response must have the status 200 and that
+///   media type. Redirects are followed by the stack.
+/// - When the server ends the stream, the connection is lost, or the server responds with 429 or 5xx, the stream connects again, after the wait of its
+///   ``EventStreamPolicy``, with the last event ID as `Last-Event-ID`. The status 204 ends the sequence. Any other status is an error.
+/// - A request that is not idempotent is sent again only if that can do no harm: see ``EventStreamPolicy/resendsNonIdempotent``. Otherwise the sequence ends
+///   with the stream.
+///
+/// The stack's timeouts for a call and for an attempt do not apply, nor do those of the endpoint, as a stream may last for days; its `phaseTimeouts` do.
+/// `retry`, `hedge` and `coalesce` leave the requests alone, unless the endpoint's options say otherwise: the stream itself connects again. An open stream
+/// holds its slot of a `concurrencyLimit`. To limit the whole, cancel the task.
+///
+/// Nothing happens before the first event is asked for. Each iterator has connections of its own, makes them in the task that reads, and closes them when it
+/// is released (`break` is enough) or its task is cancelled. Events that are not read wait on the wire.
+public struct EventStream: AsyncSequence, Sendable {
+    public typealias Element = ServerSentEvent
+    public typealias Failure = any Error
+
+    let client: APIClient
+    let policy: EventStreamPolicy
+    let clock: any Clock<Duration>
+    let random: @Sendable () -> Double
+    let onState: (@Sendable (EventStreamState) -> Void)?
+    /// The request of the call, without what the stream itself adds.
+    let makeRequest: @Sendable () throws -> Request
+
+    public func makeAsyncIterator() -> Iterator { Iterator(self) }
+
+    /// Reads the events of a stream.
+    public struct Iterator: AsyncIteratorProtocol {
+        private let stream: EventStream
+        private let observer: EventStreamObserver?
+        /// `nil` before the first event is asked for.
+        private(set) var reader: EventStreamReader?
+        private var isOver = false
+
+        init(_ stream: EventStream) {
+            self.stream = stream
+            observer = stream.onState.map { EventStreamObserver($0) }
+        }
+
+        /// Returns the next event; `nil` at the end, and after an error.
+        ///
+        /// - Throws: ``EventStreamError``; `StatusError`, or the error that the client's `mapError` makes of it, for a status that is final, or when there is no
+        ///   further connection; ``/ErrandCore/TransportError``; what making the request throws; `CancellationError`.
+        public mutating func next() async throws -> ServerSentEvent? {
+            guard !isOver else { return nil }
+            do {
+                if reader == nil { reader = EventStreamReader(stream, try stream.request(), observer) }
+                if let event = try await reader?.next() { return event }
+            } catch {
+                close()
+                throw error
+            }
+            close()
+            return nil
+        }
+
+        public mutating func next(isolation actor: isolated (any Actor)?) async throws -> ServerSentEvent? { try await next() }
+
+        /// Ends the sequence, and releases its connection.
+        mutating func close() {
+            isOver = true
+            reader?.disconnect()
+            observer?.close()
+        }
+    }
+}
+
+extension EventStream: CustomStringConvertible, CustomReflectable {
+    /// The policy: `EventStream(reconnects after 3 s plus 1 s to 30 s, silence 5 min)`.
+    public var description: String { "EventStream(\(policy))" }
+    /// The description.
+    public var customMirror: Mirror { Mirror(self, children: ["stream": description]) }
+}
+
+extension EventStream.Iterator: CustomReflectable {
+    /// The policy, and nothing of the events.
+    public var customMirror: Mirror { Mirror(self, children: ["stream": stream.description]) }
+}

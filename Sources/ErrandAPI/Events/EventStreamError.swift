@@ -1,0 +1,100 @@
+public import ErrandCore
+internal import ErrandFormats
+
+/// A response is not a usable event stream.
+///
+/// ```
+/// GET https://a.example/prices: not an event stream: the Content-Type is text/html, not text/event-stream (status 200)
+/// GET https://a.example/prices: silent event stream: no byte came within 5 min; a proxy on the way may buffer the response, … (status 200)
+/// POST https://a.example/chat: incomplete event stream: it ended before its terminator (status 200)
+/// ```
+public struct EventStreamError: RequestFailure, CustomReflectable {
+    /// What happened. An open set: match the ones you handle, and let the rest fall through.
+    public struct Code: Sendable, Hashable, CustomStringConvertible {
+        /// The code in words, such as `not an event stream`.
+        public let description: String
+        /// - Parameter description: the code in words; it begins the description of the error.
+        public init(_ description: String) { self.description = description }
+
+        /// The status is 2xx but neither 200 nor 204, or the media type is not `text/event-stream`.
+        public static let notAnEventStream = Code("not an event stream")
+        /// No byte came for as long as the policy allows.
+        public static let silent = Code("silent event stream")
+        /// The stream ended before its terminator, or again and again without an event.
+        public static let incomplete = Code("incomplete event stream")
+    }
+
+    /// What happened.
+    public let code: Code
+    /// What happened in detail, in words and without secrets.
+    public let message: String
+    public var request: Request?
+    /// The head of the response; `nil` if none came.
+    public let response: HTTPResponse?
+    public var attempts: [AttemptRecord]
+
+    public var phase: ExchangePhase { response == nil ? .response : .body }
+    public var delivery: Delivery { response == nil ? .unknown : .sent }
+
+    private init(_ code: Code, _ message: String, request: Request?, _ response: HTTPResponse?, attempts: [AttemptRecord] = []) {
+        (self.code, self.message, self.request, self.response, self.attempts) = (code, message, request, response, attempts)
+    }
+
+    init?(checking response: Response) {
+        let problem: String
+        let type = response.head.headerFields[.contentType]
+        if response.status != .ok {
+            problem = "the status is \(response.status.code), not 200"
+        } else if let type, MediaType(type)?.essence != Self.mediaType {
+            problem = "the Content-Type is \((MediaType(type)?.essence ?? type).shownSafely(limit: 80)), not \(Self.mediaType)"
+        } else if type == nil {
+            problem = "the Content-Type is missing, not \(Self.mediaType)"
+        } else {
+            return nil
+        }
+        self.init(
+            .notAnEventStream, problem, request: response.request, response.head, attempts: response.metadata.attempts)
+    }
+
+    static let mediaType = "text/event-stream"
+
+    static func silent(for limit: Duration, fromStart: Bool, request: Request?, _ head: HTTPResponse?) -> EventStreamError {
+        let advice =
+            "; a proxy on the way may buffer the response, which the server's X-Accel-Buffering: no prevents with nginx, "
+            + "or the server sends no comments while there are no events"
+        return EventStreamError(
+            .silent, fromStart ? "no byte came within \(limit.inWords)\(advice)" : "no byte came for \(limit.inWords)", request: request,
+            head)
+    }
+
+    static func endedBeforeTerminator(request: Request?, _ head: HTTPResponse?) -> EventStreamError {
+        EventStreamError(.incomplete, "it ended before its terminator", request: request, head)
+    }
+
+    static func endedTooOften(_ reconnects: Int, request: Request?, _ head: HTTPResponse?) -> EventStreamError {
+        let count = "\(reconnects) \(reconnects == 1 ? "reconnect" : "reconnects")"
+        return EventStreamError(.incomplete, "it ended again after \(count) in a row without an event", request: request, head)
+    }
+
+    /// Request, code, message, and the status if there is one.
+    public var description: String {
+        "\(request.map { "\($0): " } ?? "")\(happened)\(response.map { " (status \($0.status.code))" } ?? "")\(shownAttempts)"
+    }
+
+    private var happened: String { "\(code): \(message)" }
+
+    /// A sentence for people.
+    public var errorDescription: String? {
+        switch code {
+        case .silent: "\(shownServer) sent nothing for too long".asSentence
+        case .incomplete: "The events of \(shownServer) ended too early."
+        default: "The response of \(shownServer) is not valid."
+        }
+    }
+    /// What happened in detail.
+    public var failureReason: String? { happened.asSentence }
+    public var recoverySuggestion: String? { "Try again later." }
+
+    /// The description.
+    public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
+}

@@ -1,0 +1,78 @@
+internal import ErrandCore
+internal import ErrandMiddleware
+
+/// Decides whether an event stream connects again, and after which wait, from what its connections brought. It does nothing by itself.
+struct EventStreamMachine: Sendable {
+    /// How a connection, or an attempt to get one, ended.
+    enum End: Sendable, Hashable {
+        /// The server ended the stream.
+        case complete
+        /// The server says that there is no stream any more (204).
+        case noContent
+        /// The connection failed, or the server refused the request for now.
+        ///
+        /// - wasSent: whether the server may have processed the request.
+        case failed(wasSent: Bool, retryAfter: Duration?)
+        /// No byte came for the longest time that the policy allows.
+        case silent
+        /// A failure that would come again.
+        case permanent
+    }
+
+    enum Decision: Sendable, Hashable {
+        /// Connect again, after this wait.
+        case connect(after: Duration)
+        /// The sequence ends.
+        case finish
+        /// The sequence fails, with the error that ended the connection.
+        case fail
+    }
+
+    private let policy: EventStreamPolicy
+    /// Whether the method of the request lets it be sent again.
+    private let isIdempotent: Bool
+    /// What the next connection sends as `Last-Event-ID`; empty for no field.
+    private(set) var lastEventID: String
+    /// As the server has set it, or the policy.
+    private(set) var reconnectionTime: Duration
+    /// Whether any connection has brought a byte.
+    private(set) var hasReceived = false
+    /// How many connections in a row, up to the current one, were new and brought no event.
+    private(set) var reconnects = 0
+
+    init(_ policy: EventStreamPolicy, isIdempotent: Bool) {
+        (self.policy, self.isIdempotent) = (policy, isIdempotent)
+        (lastEventID, reconnectionTime) = (policy.lastEventID, policy.reconnectionTime)
+    }
+
+    mutating func received() { hasReceived = true }
+
+    /// Takes over what the stream has said so far.
+    mutating func noted(lastEventID: String, reconnectionTime: Duration?) {
+        self.lastEventID = lastEventID
+        if let reconnectionTime { self.reconnectionTime = reconnectionTime }
+    }
+
+    mutating func delivered() { reconnects = 0 }
+
+    /// - Parameters:
+    ///   - canReplay: whether the body of the request can be sent again.
+    ///   - random: a number from 0 up to, but not including, 1.
+    mutating func connectionEnded(_ end: End, canReplay: Bool, random: Double) -> Decision {
+        let mayBeProcessed: Bool
+        var floor = Duration.zero
+        switch end {
+        case .noContent: return .finish
+        case .permanent: return .fail
+        case .silent where !hasReceived: return .fail
+        case .complete, .silent: mayBeProcessed = true
+        case .failed(let wasSent, let retryAfter): (mayBeProcessed, floor) = (wasSent, retryAfter ?? .zero)
+        }
+        let isAllowed = isIdempotent || policy.resendsNonIdempotent || !mayBeProcessed || !lastEventID.isEmpty
+        guard isAllowed, canReplay, policy.maxReconnects != 0 else { return end == .complete ? .finish : .fail }
+        if let maxReconnects = policy.maxReconnects, reconnects >= maxReconnects { return .fail }
+        reconnects += 1
+        let backoff = policy.jitter.applied(to: policy.backoff.wait(afterAttempt: reconnects).bounded, random: random)
+        return .connect(after: max(reconnectionTime.bounded + backoff, floor).bounded)
+    }
+}

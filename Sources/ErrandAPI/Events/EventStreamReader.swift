@@ -1,0 +1,154 @@
+internal import ErrandCore
+internal import ErrandFormats
+internal import ErrandMiddleware
+
+/// Performs what an ``EventStreamMachine`` decides: makes the connections of one iterator, one after another, and reads them.
+struct EventStreamReader: Sendable {
+    private let stream: EventStream
+    private let request: Request
+    private let observer: EventStreamObserver?
+    private var machine: EventStreamMachine
+    /// The body of the current connection; `nil` between connections.
+    private var body: ResponseBody.Reader?
+    private var parser = EventStreamParser()
+    /// The last response.
+    private(set) var response: Response?
+    /// The request of the last response as it was sent, or as it is made.
+    var sentRequest: Request { response?.request ?? request }
+    /// Whether the last response has the status 204.
+    private(set) var hasNoContent = false
+
+    init(_ stream: EventStream, _ request: Request, _ observer: EventStreamObserver?) {
+        (self.stream, self.request, self.observer) = (stream, request, observer)
+        var policy = stream.policy
+        // The endpoint may set the field itself.
+        if policy.lastEventID.isEmpty { policy.lastEventID = request.headers[.lastEventID] ?? "" }
+        machine = EventStreamMachine(policy, isIdempotent: request.method.isIdempotent)
+    }
+
+    mutating func disconnect() { body = nil }
+
+    /// Returns the next event; `nil` at the end of the sequence.
+    mutating func next() async throws -> ServerSentEvent? {
+        while true {
+            let end: EventStreamMachine.End
+            var failure: (any Error)?
+            do {
+                if let event = try await read() {
+                    machine.delivered()
+                    return event
+                }
+                end = hasNoContent ? .noContent : .complete
+            } catch {
+                if Task.isCancelled || error is CancellationError { throw CancellationError() }
+                (end, failure) = (stream.end(by: error), error)
+            }
+            disconnect()
+            let random = stream.random()
+            switch machine.connectionEnded(end, canReplay: request.body.canBeSent, random: random) {
+            case .connect(let wait):
+                observer?.report(.waiting(wait, after: failure))
+                if wait > .zero { try await stream.clock.sleep(for: wait) }
+                try Task.checkCancellation()
+            case .fail:
+                if let failure { throw stream.client.mapped(failure, of: request) }
+                throw EventStreamError.endedTooOften(machine.reconnects, request: sentRequest, response?.head)
+            case .finish: return nil
+            }
+        }
+    }
+
+    /// Reads the next event of the connection, which it makes if there is none. Returns `nil` at the end of the connection.
+    private mutating func read() async throws -> ServerSentEvent? {
+        if body == nil { body = try await connect() }
+        guard let body else { return nil }
+        while true {
+            let item: EventStreamParser.Item?
+            do throws(EventTooLargeError) {
+                item = try parser.next()
+            } catch {
+                throw TransportError.bodyTooLarge(limitBytes: error.limitBytes, request: response?.request)
+            }
+            machine.noted(lastEventID: parser.lastEventID, reconnectionTime: parser.reconnectionTime)
+            if case .event(let event) = item { return event }
+            guard let chunk = try await notSilent(discard: { _ in }, { try await body.next() }) else { return nil }
+            machine.received()
+            parser.append(chunk)
+        }
+    }
+
+    /// Makes a connection. Returns `nil` for a response with the status 204.
+    private mutating func connect() async throws -> ResponseBody.Reader? {
+        observer?.report(.connecting)
+        response = nil
+        var request = request
+        request.headers[.lastEventID] = machine.lastEventID.isEmpty ? nil : machine.lastEventID
+        let (client, sent) = (stream.client, request)
+        let response = try await notSilent(discard: { $0.body.abandon() }, { try await client.unmappedResponse(to: sent) })
+        self.response = response
+        hasNoContent = response.status == .noContent
+        if hasNoContent {
+            response.body.abandon()
+            return nil
+        }
+        // Where the stack lets it pass: an error of its own, so that it is judged as any other refused status.
+        if response.status.code >= 300 { throw try await StatusError(reading: response) }
+        if let error = EventStreamError(checking: response) {
+            response.body.abandon()
+            throw error
+        }
+        parser = EventStreamParser(maxEventBytes: stream.policy.maxEventBytes, lastEventID: machine.lastEventID)
+        observer?.report(.open)
+        return response.body.makeReader()
+    }
+
+    /// Returns the result of `operation`.
+    ///
+    /// - Throws: ``EventStreamError`` if it takes longer than the stream may be silent.
+    private func notSilent<Result: Sendable>(
+        discard: @escaping @Sendable (Result) -> Void, _ operation: @escaping @Sendable () async throws -> Result
+    ) async throws -> Result {
+        guard let limit = stream.policy.silence?.bounded else { return try await operation() }
+        let (clock, request, head, isFromStart) = (stream.clock, sentRequest, response?.head, !machine.hasReceived)
+        return try await racing(
+            {
+                try await clock.sleep(for: limit)
+                throw EventStreamError.silent(for: limit, fromStart: isFromStart, request: request, head)
+            }, discard: discard, operation: operation)
+    }
+}
+
+extension HTTPField.Name {
+    /// `Last-Event-ID` ([HTML, section 9.2.4](https://html.spec.whatwg.org/multipage/server-sent-events.html#the-last-event-id-header)).
+    fileprivate static let lastEventID = HTTPField.Name.known("Last-Event-ID")
+}
+
+extension EventStream {
+    /// The request, with what each connection of a stream asks for.
+    func request() throws -> Request {
+        var request = try makeRequest()
+        if request.headers[.accept] == nil { request.headers[.accept] = EventStreamError.mediaType }
+        if request.headers[.cacheControl] == nil { request.headers[.cacheControl] = "no-cache" }
+        (request.options.timeout, request.options.attemptTimeout) = (.off, .off)
+        if case .inherited = request.options.retry { request.options.retry = .off }
+        if case .inherited = request.options.hedge { request.options.hedge = .off }
+        if case .inherited = request.options.coalesce { request.options.coalesce = .off }
+        return request
+    }
+
+    /// How an error ends a connection.
+    fileprivate func end(by error: any Error) -> EventStreamMachine.End {
+        switch error {
+        case let error as EventStreamError: error.code == .silent ? .silent : .permanent
+        case let error as StatusError:
+            policy.retriedStatuses.accepts(error.status) ? .failed(wasSent: true, retryAfter: error.retryAfter) : .permanent
+        case let error as TransportError:
+            switch error.code {
+            case .cannotFindHost, .cannotConnect, .connectionLost, .timedOut:
+                .failed(wasSent: error.delivery != .notSent && !error.isUnprocessed, retryAfter: nil)
+            default: .permanent
+            }
+        default: .permanent
+        }
+    }
+}

@@ -1,0 +1,66 @@
+/// One of the JSON texts of a body is not what it is read as.
+///
+/// The description has the place, the type and the path within the text, and nothing of the body:
+///
+/// ```
+/// line 17: cannot decode LogEntry at user.id: expected Int
+/// text 3: cannot decode LogEntry: the text is cut off
+/// ```
+public struct JSONTextError: LocalizedError, Sendable, CustomStringConvertible, CustomReflectable {
+    /// Where the text is in the body.
+    public enum Place: Sendable, Hashable, CustomStringConvertible {
+        /// The line with this number, from 1.
+        case line(Int)
+        /// The text of a sequence with this number, from 1.
+        case text(Int)
+
+        /// The place in words: `line 17`.
+        public var description: String {
+            switch self {
+            case .line(let number): "line \(number)"
+            case .text(let number): "text \(number)"
+            }
+        }
+    }
+
+    /// The cause of an error for a text that is cut off.
+    struct CutOff: Error {}
+
+    /// Where the text is in the body.
+    public let place: Place
+    /// The type as which the text is read.
+    public let typeName: String
+    /// The path within the text, such as `user.tags[2]`, at most 200 characters; empty for the text itself. Keys that are text
+    /// of the body show as `[…]`.
+    public let codingPath: String
+    /// The error of the decoder. It may hold values from the body.
+    public let underlying: any Error
+    private let problem: String
+
+    init(_ place: Place, _ type: Any.Type, underlying: any Error) {
+        (self.place, typeName, self.underlying) = (place, ErrandCore.typeName(type), underlying)
+        var path: [any CodingKey] = []
+        switch underlying as? DecodingError {
+        case .typeMismatch(let expected, let context): (path, problem) = (context.codingPath, "expected \(ErrandCore.typeName(expected))")
+        case .valueNotFound(let expected, let context):
+            (path, problem) = (context.codingPath, "expected \(ErrandCore.typeName(expected)), found null")
+        case .keyNotFound(let key, let context): (path, problem) = (context.codingPath + [key], "no such key")
+        case .dataCorrupted(let context):
+            (path, problem) = (context.codingPath, context.codingPath.isEmpty ? "the text is not valid JSON" : "invalid value")
+        default: problem = underlying is CutOff ? "the text is cut off" : shownError(underlying)
+        }
+        codingPath = shownPath(path, named: path.map(\.stringValue))
+    }
+
+    /// Place, type, path, and what is wrong there.
+    public var description: String { "\(place): cannot decode \(typeName)\(codingPath.isEmpty ? "" : " at \(codingPath)"): \(problem)" }
+    /// A sentence for people.
+    public var errorDescription: String? { "A part of the server's response could not be read." }
+    /// Place, type, path, and what is wrong there.
+    public var failureReason: String? { description.asSentence }
+
+    /// The description.
+    public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
+}
+
+extension JSONTextError: SafelyDescribedError {}

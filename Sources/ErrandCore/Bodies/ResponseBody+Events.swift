@@ -1,0 +1,74 @@
+public import ErrandFormats
+
+extension ResponseBody {
+    /// The body as the events of an event stream ([HTML, section 9.2](https://html.spec.whatwg.org/multipage/server-sent-events.html)).
+    ///
+    /// ```swift
+    /// for try await event in response.body.events { print(event.event, event.data) }
+    /// ```
+    ///
+    /// It reads one response, whatever its media type, and ends with it: an event that is cut off is dropped. A client's `events` connects again. An
+    /// event larger than 1 MiB is an error: see ``events(upTo:)``.
+    public var events: Events { events(upTo: EventStreamParser.defaultMaxEventBytes) }
+
+    /// Returns the body as events, as ``events`` does, with a limit of your own.
+    ///
+    /// - Parameter limitBytes: the largest size of an event, in bytes; at least 1.
+    public func events(upTo limitBytes: Int) -> Events {
+        precondition(limitBytes > 0, "limitBytes must be at least 1 (is \(limitBytes))")
+        return Events(body: self, limitBytes: limitBytes)
+    }
+
+    /// The events of a body. See ``ResponseBody/events``.
+    public struct Events: AsyncSequence, Sendable {
+        public typealias Element = ServerSentEvent
+        public typealias Failure = any Error
+
+        let body: ResponseBody
+        let limitBytes: Int
+
+        public func makeAsyncIterator() -> Iterator {
+            Iterator(body: body.makeAsyncIterator(), parser: EventStreamParser(maxEventBytes: limitBytes))
+        }
+
+        /// Reads the events of a body.
+        public struct Iterator: AsyncIteratorProtocol {
+            private var body: ResponseBody.Iterator
+            private var parser: EventStreamParser
+
+            init(body: ResponseBody.Iterator, parser: EventStreamParser) { (self.body, self.parser) = (body, parser) }
+
+            /// Returns the next event; `nil` at the end.
+            ///
+            /// - Throws: ``TransportError`` with the code `bodyTooLarge` for an event over the limit; what the body throws.
+            public mutating func next() async throws -> ServerSentEvent? {
+                while true {
+                    do throws(EventTooLargeError) {
+                        if case .event(let event) = try parser.next() { return event }
+                    } catch {
+                        throw TransportError.bodyTooLarge(limitBytes: error.limitBytes, request: nil)
+                    }
+                    guard let chunk = try await body.next() else { return nil }
+                    parser.append(chunk)
+                }
+            }
+
+            public mutating func next(isolation actor: isolated (any Actor)?) async throws -> ServerSentEvent? { try await next() }
+        }
+    }
+}
+
+extension ResponseBody.Events.Iterator: CustomReflectable {
+    /// Nothing of the body.
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+extension EventTooLargeError: LocalizedError, SafelyDescribedError {
+    /// A sentence for people.
+    public var errorDescription: String? { "An event of the server is too large." }
+}
+
+extension JSONTextTooLargeError: LocalizedError, SafelyDescribedError {
+    /// A sentence for people.
+    public var errorDescription: String? { "A part of the server's response is too large." }
+}

@@ -1,0 +1,160 @@
+internal import ErrandFormats
+
+extension ResponseBody {
+    /// The default limit of a line of ``ndjson(as:coding:upTo:)``, and of a text of ``jsonSequence(as:coding:upTo:)``: 1 MiB.
+    public static let defaultJSONTextLimitBytes = 1024 * 1024
+
+    /// Returns the body as values, one in each line: newline-delimited JSON (`application/x-ndjson`), or JSON Lines.
+    ///
+    /// ```swift
+    /// for try await entry in response.body.ndjson(as: LogEntry.self) { print(entry.message) }
+    /// ```
+    ///
+    /// A line ends with LF or CR LF; the last one needs no ending. Empty lines are skipped. A line that is not a `Value` throws a ``JSONTextError`` with its
+    /// number; calling `next()` of the iterator again continues with the next line.
+    ///
+    /// - Parameters:
+    ///   - type: the type of the values.
+    ///   - coding: ISO 8601 dates, and members named as the properties, by default.
+    ///   - limitBytes: the largest length of a line, in bytes; at least 1, 1 MiB by default.
+    public func ndjson<Value: Decodable & Sendable>(
+        as type: Value.Type = Value.self, coding: JSONCoding = .standard, upTo limitBytes: Int = defaultJSONTextLimitBytes
+    ) -> JSONTexts<Value> {
+        JSONTexts(body: self, splitter: .lines(JSONLineSplitter(maxLineBytes: limitBytes)), coding: coding)
+    }
+
+    /// Returns the body as values of a JSON text sequence (`application/json-seq`, [RFC 7464](https://www.rfc-editor.org/rfc/rfc7464)).
+    ///
+    /// ```swift
+    /// for try await entry in response.body.jsonSequence(as: LogEntry.self) { print(entry.message) }
+    /// ```
+    ///
+    /// A text that is cut off, or not a `Value`, throws a ``JSONTextError`` with its number; calling `next()` of the iterator again continues with the next
+    /// text ([section 2.3](https://www.rfc-editor.org/rfc/rfc7464#section-2.3)).
+    ///
+    /// - Parameters:
+    ///   - type: the type of the values.
+    ///   - coding: ISO 8601 dates, and members named as the properties, by default.
+    ///   - limitBytes: the largest length of a text, in bytes; at least 1, 1 MiB by default.
+    public func jsonSequence<Value: Decodable & Sendable>(
+        as type: Value.Type = Value.self, coding: JSONCoding = .standard, upTo limitBytes: Int = defaultJSONTextLimitBytes
+    ) -> JSONTexts<Value> {
+        JSONTexts(body: self, splitter: .sequence(JSONSequenceSplitter(maxTextBytes: limitBytes)), coding: coding)
+    }
+
+    /// The values of a body with many JSON texts. See ``ResponseBody/ndjson(as:coding:upTo:)`` and ``ResponseBody/jsonSequence(as:coding:upTo:)``.
+    public struct JSONTexts<Value: Decodable & Sendable>: AsyncSequence, Sendable {
+        public typealias Element = Value
+        public typealias Failure = any Error
+
+        let body: ResponseBody
+        let splitter: JSONTextSplitter
+        let coding: JSONCoding
+
+        public func makeAsyncIterator() -> Iterator { Iterator(body: body.makeAsyncIterator(), splitter: splitter, coding: coding) }
+
+        /// Reads the values of a body.
+        public struct Iterator: AsyncIteratorProtocol {
+            private var body: ResponseBody.Iterator
+            private var splitter: JSONTextSplitter
+            private let coding: JSONCoding
+            private var isAtEnd = false
+
+            init(body: ResponseBody.Iterator, splitter: JSONTextSplitter, coding: JSONCoding) {
+                (self.body, self.splitter, self.coding) = (body, splitter, coding)
+            }
+
+            /// Returns the next value; `nil` at the end.
+            ///
+            /// - Throws: ``JSONTextError``, after which there may be further values; ``TransportError`` with the code `bodyTooLarge` for a text over the
+            ///   limit; what the body throws.
+            public mutating func next() async throws -> Value? {
+                while true {
+                    if let text = try nextText() { return try text.decoded(as: Value.self, coding) }
+                    if isAtEnd { return nil }
+                    if let chunk = try await body.next() { splitter.append(chunk) } else { isAtEnd = true }
+                }
+            }
+
+            public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Value? { try await next() }
+
+            private mutating func nextText() throws -> JSONTextSplitter.Text? {
+                do throws(JSONTextTooLargeError) {
+                    if let text = try splitter.next() { return text }
+                    return isAtEnd ? try splitter.finish() : nil
+                } catch {
+                    throw TransportError.bodyTooLarge(limitBytes: error.limitBytes, request: nil)
+                }
+            }
+        }
+    }
+}
+
+extension ResponseBody.JSONTexts.Iterator: CustomReflectable {
+    /// The type of the values, and nothing of the body.
+    public var customMirror: Mirror { Mirror(self, children: ["value": typeName(Value.self)]) }
+}
+
+/// Either way to divide a body into JSON texts.
+enum JSONTextSplitter: Sendable {
+    case lines(JSONLineSplitter)
+    case sequence(JSONSequenceSplitter)
+
+    /// A text, and where it is.
+    struct Text {
+        let place: JSONTextError.Place
+        let bytes: [UInt8]
+        var isCutOff = false
+
+        func decoded<Value: Decodable>(as type: Value.Type, _ coding: JSONCoding) throws(JSONTextError) -> Value {
+            do {
+                if isCutOff { throw JSONTextError.CutOff() }
+                return try coding.decode(type, from: Data(bytes))
+            } catch {
+                throw JSONTextError(place, type, underlying: error)
+            }
+        }
+    }
+
+    mutating func append(_ chunk: Data) {
+        switch self {
+        case .lines(var splitter):
+            self = .empty
+            splitter.append(chunk)
+            self = .lines(splitter)
+        case .sequence(var splitter):
+            self = .empty
+            splitter.append(chunk)
+            self = .sequence(splitter)
+        }
+    }
+
+    mutating func next() throws(JSONTextTooLargeError) -> Text? {
+        switch self {
+        case .lines(var splitter):
+            self = .empty
+            defer { self = .lines(splitter) }
+            return try splitter.next().map { Text(place: .line($0.number), bytes: $0.bytes) }
+        case .sequence(var splitter):
+            self = .empty
+            defer { self = .sequence(splitter) }
+            return try splitter.next().map { Text(place: .text($0.number), bytes: $0.bytes, isCutOff: $0.isCutOff) }
+        }
+    }
+
+    mutating func finish() throws(JSONTextTooLargeError) -> Text? {
+        switch self {
+        case .lines(var splitter):
+            self = .empty
+            defer { self = .lines(splitter) }
+            return try splitter.finish().map { Text(place: .line($0.number), bytes: $0.bytes) }
+        case .sequence(var splitter):
+            self = .empty
+            defer { self = .sequence(splitter) }
+            return try splitter.finish().map { Text(place: .text($0.number), bytes: $0.bytes, isCutOff: $0.isCutOff) }
+        }
+    }
+
+    /// In the place of a splitter that is taken out, so that it is changed in place.
+    private static var empty: JSONTextSplitter { .lines(JSONLineSplitter()) }
+}

@@ -1,0 +1,182 @@
+/// Parses an event stream (`text/event-stream`,
+/// [HTML, section 9.2](https://html.spec.whatwg.org/multipage/server-sent-events.html)).
+///
+/// ```swift
+/// var parser = EventStreamParser()
+/// for chunk in chunks {
+///     parser.append(chunk)
+///     while let item = try parser.next() {
+///         if case .event(let event) = item { print(event.data) }
+///     }
+/// }
+/// ```
+///
+/// It does no I/O. Chunks can end anywhere, also within a character or between CR and LF: the same bytes give the same items. A byte order mark at the
+/// beginning is removed. Octets that are not valid UTF-8 become U+FFFD. An event is complete at its empty line: an event that the end of the
+/// stream cuts off is dropped, together with its ID.
+public struct EventStreamParser: Sendable {
+    /// The default limit of an event: 1 MiB.
+    public static let defaultMaxEventBytes = 1024 * 1024
+
+    /// What the parser finds in a stream.
+    public enum Item: Sendable, Hashable {
+        /// An event with its empty line.
+        case event(ServerSentEvent)
+        /// A comment: the text after the colon. Servers send empty comments to keep a connection open.
+        case comment(String)
+    }
+
+    /// The last event ID: that of the last event whose empty line was read, also of one without data. A client sends it as `Last-Event-ID` when it
+    /// connects again, unless it is empty.
+    public private(set) var lastEventID: String
+    /// The wait before a client connects again, as the stream's last `retry` field sets it, in milliseconds; `nil` if there is none.
+    public private(set) var reconnectionTime: Duration?
+
+    private let maxEventBytes: Int
+    private let reportsComments: Bool
+    private var lines = LineFinder(.any)
+    /// Whether the beginning of the stream was searched for a byte order mark.
+    private var isBegun = false
+    private var failure: EventTooLargeError?
+
+    // The event that is not complete.
+    private var id: String
+    private var type: String?
+    /// The values of the `data` lines, joined by LF.
+    private var data: [UInt8] = []
+    private var hasData = false
+    /// The bytes of the lines.
+    private var eventBytes = 0
+
+    /// Creates a parser at the beginning of a stream.
+    ///
+    /// - Parameters:
+    ///   - maxEventBytes: the largest event: the bytes of its lines without comments and line endings, at least 1, 1 MiB by default. The same limit
+    ///     applies to each comment.
+    ///   - reportsComments: whether comments are items; `false` by default: they are dropped.
+    ///   - lastEventID: the last event ID of an earlier connection, which events without an ID keep; empty by default.
+    public init(maxEventBytes: Int = defaultMaxEventBytes, reportsComments: Bool = false, lastEventID: String = "") {
+        precondition(maxEventBytes > 0, "maxEventBytes must be at least 1 (is \(maxEventBytes))")
+        (self.maxEventBytes, self.reportsComments, self.lastEventID, id) = (maxEventBytes, reportsComments, lastEventID, lastEventID)
+    }
+
+    /// Adds the next bytes of the stream. Call ``next()`` until it returns `nil` before you add more: bytes that are not parsed take memory.
+    public mutating func append(_ chunk: some Sequence<UInt8>) { chunk.withContiguousBytes { lines.append($0) } }
+
+    /// Returns the next item; `nil` if more bytes are needed.
+    ///
+    /// - Throws: ``EventTooLargeError``, also at each later call.
+    public mutating func next() throws(EventTooLargeError) -> Item? {
+        if let failure { throw failure }
+        guard isBegun || removeByteOrderMark() else { return nil }
+        while let line = lines.next() {
+            if line.isEmpty {
+                if let event = completeEvent() { return .event(event) }
+            } else if let comment = try read(line) {
+                return .comment(comment)
+            }
+        }
+        try checkSize(lines.pending)
+        return nil
+    }
+
+    /// Returns false while the bytes may be a part of a byte order mark.
+    private mutating func removeByteOrderMark() -> Bool {
+        let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+        let first = lines.bytes[lines.pending].prefix(mark.count)
+        if first.count < mark.count, mark.starts(with: first) { return false }
+        if first.elementsEqual(mark) { lines.drop(mark.count) }
+        isBegun = true
+        return true
+    }
+
+    /// Checks the limit for a line, which may be incomplete. Returns whether it is a comment.
+    @discardableResult
+    private mutating func checkSize(_ line: Range<Int>) throws(EventTooLargeError) -> Bool {
+        let isComment = !line.isEmpty && lines.bytes[line.lowerBound] == UInt8(ascii: ":")
+        guard line.count <= maxEventBytes - (isComment ? 0 : eventBytes) else {
+            let error = EventTooLargeError(limitBytes: maxEventBytes)
+            failure = error
+            (lines, data) = (LineFinder(.any), [])
+            throw error
+        }
+        return isComment
+    }
+
+    /// Reads a line that is not empty. Returns its text if it is a comment that is reported.
+    private mutating func read(_ line: Range<Int>) throws(EventTooLargeError) -> String? {
+        if try checkSize(line) {
+            return reportsComments ? String(decoding: lines.bytes[line].dropFirst(), as: UTF8.self) : nil
+        }
+        eventBytes += line.count
+        let (name, value) = field(of: line)
+        switch name {
+        case .data:
+            if hasData { data.append(0x0A) }
+            hasData = true
+            data.append(contentsOf: lines.bytes[value])
+        case .event:
+            type = value.isEmpty ? nil : String(decoding: lines.bytes[value], as: UTF8.self)
+        case .id:
+            if !lines.bytes[value].contains(0) { id = String(decoding: lines.bytes[value], as: UTF8.self) }
+        case .retry:
+            if let time = milliseconds(lines.bytes[value]) { reconnectionTime = time }
+        case nil: break
+        }
+        return nil
+    }
+
+    private enum Field { case data, event, id, retry }
+
+    private func field(of line: Range<Int>) -> (name: Field?, value: Range<Int>) {
+        lines.bytes.withUnsafeBufferPointer { bytes in
+            let name: Field
+            let length: Int
+            switch bytes[line.lowerBound] {
+            case UInt8(ascii: "d"): (name, length) = (.data, 4)
+            case UInt8(ascii: "e"): (name, length) = (.event, 5)
+            case UInt8(ascii: "i"): (name, length) = (.id, 2)
+            case UInt8(ascii: "r"): (name, length) = (.retry, 5)
+            default: return (nil, line)
+            }
+            let end = line.lowerBound + length
+            guard end <= line.upperBound, Self.text(of: name, equals: bytes, from: line.lowerBound) else { return (nil, line) }
+            guard end < line.upperBound else { return (name, end..<end) }
+            guard bytes[end] == UInt8(ascii: ":") else { return (nil, line) }
+            let hasSpace = end + 1 < line.upperBound && bytes[end + 1] == UInt8(ascii: " ")
+            return (name, (end + (hasSpace ? 2 : 1))..<line.upperBound)
+        }
+    }
+
+    private static func text(of name: Field, equals bytes: UnsafeBufferPointer<UInt8>, from start: Int) -> Bool {
+        let text: StaticString =
+            switch name {
+            case .data: "data"
+            case .event: "event"
+            case .id: "id"
+            case .retry: "retry"
+            }
+        for offset in 0..<text.utf8CodeUnitCount where bytes[start + offset] != text.utf8Start[offset] { return false }
+        return true
+    }
+
+    /// ASCII digits alone; a number out of the range of `Int64` counts as the largest.
+    private func milliseconds(_ digits: ArraySlice<UInt8>) -> Duration? {
+        guard !digits.isEmpty, digits.allSatisfy(\.isASCIIDigit) else { return nil }
+        return .milliseconds(Int64(String(decoding: digits, as: UTF8.self)) ?? .max)
+    }
+
+    /// Ends the event at its empty line. Returns it if it has data.
+    private mutating func completeEvent() -> ServerSentEvent? {
+        defer { (type, hasData, eventBytes) = (nil, false, 0) }
+        lastEventID = id
+        guard hasData else { return nil }
+        defer { data.removeAll(keepingCapacity: true) }
+        return ServerSentEvent(data: String(decoding: data, as: UTF8.self), event: type ?? ServerSentEvent.defaultType, id: id)
+    }
+}
+
+extension EventStreamParser: CustomReflectable {
+    /// The limit, and nothing of the stream.
+    public var customMirror: Mirror { Mirror(self, children: ["maxEventBytes": maxEventBytes]) }
+}

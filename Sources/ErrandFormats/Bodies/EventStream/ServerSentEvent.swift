@@ -1,0 +1,36 @@
+/// An event of an event stream
+/// ([HTML, section 9.2](https://html.spec.whatwg.org/multipage/server-sent-events.html)).
+public struct ServerSentEvent: Sendable, Hashable, CustomStringConvertible, CustomReflectable {
+    /// The type of an event that has none of its own.
+    public static let defaultType = "message"
+
+    /// The last event ID of the stream at this event: its own, or that of an earlier event; empty if there is none.
+    ///
+    /// A client that connects again sends it as `Last-Event-ID`, so that the server continues after this event.
+    public var id: String
+    /// The type of the event: `message` by default.
+    public var event: String
+    /// The payload. Several `data` lines are joined by LF.
+    public var data: String
+
+    /// Creates an event.
+    ///
+    /// - Parameters:
+    ///   - data: the payload.
+    ///   - event: the type of the event; `message` by default.
+    ///   - id: the last event ID; empty by default.
+    public init(data: String, event: String = defaultType, id: String = "") { (self.id, self.event, self.data) = (id, event, data) }
+
+    /// The type, the ID and the length of the payload: `message 17 (120 bytes)`. The payload is not shown.
+    public var description: String {
+        "\(Self.shown(event))\(id.isEmpty ? "" : " " + Self.shown(id)) (\(data.utf8.count) \(data.utf8.count == 1 ? "byte" : "bytes"))"
+    }
+
+    /// The description.
+    public var customMirror: Mirror { Mirror(self, children: ["event": description]) }
+
+    /// Text of the server on one line, at most 80 characters.
+    private static func shown(_ text: String) -> String {
+        String(String.UnicodeScalarView(text.unicodeScalars.prefix(80).map { $0.properties.generalCategory == .control ? "\u{FFFD}" : $0 }))
+    }
+}

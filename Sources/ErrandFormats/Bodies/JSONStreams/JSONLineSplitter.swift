@@ -1,0 +1,79 @@
+/// Splits newline-delimited JSON (`application/x-ndjson`, JSON Lines) into its lines, however the chunks divide them.
+///
+/// A line ends with LF; a CR before it is white space of JSON. Lines of white space alone are dropped, but count. A byte order mark is not
+/// removed ([RFC 8259, section 8.1](https://www.rfc-editor.org/rfc/rfc8259#section-8.1)).
+public struct JSONLineSplitter: Sendable {
+    /// The default limit of a line: 1 MiB.
+    public static let defaultMaxLineBytes = 1024 * 1024
+
+    /// A line that is not empty.
+    public struct Line: Sendable, Hashable {
+        /// The number of the line in the text, from 1.
+        public let number: Int
+        /// The bytes of the line without its ending. They may end with a CR.
+        public let bytes: [UInt8]
+    }
+
+    private let maxLineBytes: Int
+    private var lines = LineFinder(.lineFeed)
+    private var number = 0
+    private var failure: JSONTextTooLargeError?
+
+    /// Creates a splitter at the beginning of a text.
+    ///
+    /// - Parameter maxLineBytes: the largest line without its ending, at least 1; 1 MiB by default.
+    public init(maxLineBytes: Int = defaultMaxLineBytes) {
+        precondition(maxLineBytes > 0, "maxLineBytes must be at least 1 (is \(maxLineBytes))")
+        self.maxLineBytes = maxLineBytes
+    }
+
+    /// Adds the next bytes of the text. Call ``next()`` until it returns `nil` before you add more: bytes that are not split take memory.
+    public mutating func append(_ chunk: some Sequence<UInt8>) { chunk.withContiguousBytes { lines.append($0) } }
+
+    /// Returns the next complete line; `nil` if more bytes are needed.
+    ///
+    /// - Throws: ``JSONTextTooLargeError``, also at each later call.
+    public mutating func next() throws(JSONTextTooLargeError) -> Line? {
+        if let failure { throw failure }
+        while let line = lines.next() {
+            if let line = try taken(line) { return line }
+        }
+        guard lines.pending.count <= maxLineBytes else { throw tooLarge() }
+        return nil
+    }
+
+    /// Returns the last line if it has no ending, and is not empty. Call it at the end of the text, after ``next()`` returned `nil`.
+    ///
+    /// - Throws: ``JSONTextTooLargeError`` if ``next()`` has thrown it.
+    public mutating func finish() throws(JSONTextTooLargeError) -> Line? {
+        if let failure { throw failure }
+        guard let line = lines.finish() else { return nil }
+        return try taken(line)
+    }
+
+    private mutating func taken(_ line: Range<Int>) throws(JSONTextTooLargeError) -> Line? {
+        number += 1
+        guard line.count <= maxLineBytes else { throw tooLarge() }
+        let bytes = lines.bytes[line]
+        return bytes.allSatisfy(\.isSpace) ? nil : Line(number: number, bytes: Array(bytes))
+    }
+
+    private mutating func tooLarge() -> JSONTextTooLargeError {
+        let error = JSONTextTooLargeError(limitBytes: maxLineBytes)
+        failure = error
+        lines = LineFinder(.lineFeed)
+        return error
+    }
+}
+
+extension JSONLineSplitter: CustomReflectable {
+    /// The limit, and nothing of the text.
+    public var customMirror: Mirror { Mirror(self, children: ["maxLineBytes": maxLineBytes]) }
+}
+
+extension JSONLineSplitter.Line: CustomStringConvertible, CustomReflectable {
+    /// The number and the length: `line 3 (20 bytes)`.
+    public var description: String { "line \(number) (\(bytes.count) \(bytes.count == 1 ? "byte" : "bytes"))" }
+    /// The description.
+    public var customMirror: Mirror { Mirror(self, children: ["line": description]) }
+}

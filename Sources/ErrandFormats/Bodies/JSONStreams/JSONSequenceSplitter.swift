@@ -1,0 +1,130 @@
+/// Splits a JSON text sequence (`application/json-seq`, [RFC 7464](https://www.rfc-editor.org/rfc/rfc7464)) into its texts, however the chunks
+/// divide them.
+///
+/// Each text follows a record separator (0x1E) and ends with LF. A text is delivered with that LF, before the next record separator arrives. A
+/// text that is cut off is an item of its own, since another text may follow it
+/// ([section 2.3](https://www.rfc-editor.org/rfc/rfc7464#section-2.3)). The texts are not parsed: they may be invalid.
+public struct JSONSequenceSplitter: Sendable {
+    /// The default limit of a text: 1 MiB.
+    public static let defaultMaxTextBytes = 1024 * 1024
+
+    /// A part of the sequence.
+    public struct Item: Sendable, Hashable {
+        /// The number of the text in the sequence, from 1.
+        public let number: Int
+        /// The bytes of the text, with its white space.
+        public let bytes: [UInt8]
+        /// Whether the text is cut off: it does not end where its outermost value ends, or it is a number, `true`, `false` or `null`
+        /// without white space after it ([section 2.4](https://www.rfc-editor.org/rfc/rfc7464#section-2.4)).
+        public let isCutOff: Bool
+    }
+
+    private let maxTextBytes: Int
+    private var input: [UInt8] = []
+    private var start = 0  // of the bytes that were not examined
+    private var text: [UInt8] = []
+    private var number = 0
+    private var failure: JSONTextTooLargeError?
+
+    // Where the end of the text stands in its value.
+    private var depth = 0
+    private var isInString = false
+    private var isEscaped = false
+    private var hasValue = false
+    /// Whether the last byte can end the text without white space after it.
+    private var isClosed = false
+
+    /// Creates a splitter at the beginning of a sequence.
+    ///
+    /// - Parameter maxTextBytes: the largest text with its white space, at least 1; 1 MiB by default.
+    public init(maxTextBytes: Int = defaultMaxTextBytes) {
+        precondition(maxTextBytes > 0, "maxTextBytes must be at least 1 (is \(maxTextBytes))")
+        self.maxTextBytes = maxTextBytes
+    }
+
+    /// Adds the next bytes of the sequence. Call ``next()`` until it returns `nil` before you add more: bytes that are not split take memory.
+    public mutating func append(_ chunk: some Sequence<UInt8>) {
+        if start > 0, start * 2 >= input.count {
+            input.removeSubrange(..<start)
+            start = 0
+        }
+        chunk.withContiguousBytes { input.append(contentsOf: $0) }
+    }
+
+    /// Returns the next text; `nil` if more bytes are needed.
+    ///
+    /// - Throws: ``JSONTextTooLargeError``, also at each later call.
+    public mutating func next() throws(JSONTextTooLargeError) -> Item? {
+        if let failure { throw failure }
+        while start < input.count {
+            let byte = input[start]
+            start += 1
+            if byte == 0x1E {
+                if let item = take(isWhole: hasValue && depth == 0 && !isInString && isClosed) { return item }
+                continue
+            }
+            guard hasValue || !byte.isSpace else { continue }  // before a text, and after one
+            guard text.count < maxTextBytes else {
+                let error = JSONTextTooLargeError(limitBytes: maxTextBytes)
+                failure = error
+                (input, text, start) = ([], [], 0)
+                throw error
+            }
+            text.append(byte)
+            examine(byte)
+            if byte == 0x0A, depth == 0, !isInString, let item = take(isWhole: true) { return item }
+        }
+        return nil
+    }
+
+    /// Returns the text that the end of the sequence ends, if there is one. Call it after ``next()`` returned `nil`.
+    ///
+    /// - Throws: ``JSONTextTooLargeError`` if ``next()`` has thrown it.
+    public mutating func finish() throws(JSONTextTooLargeError) -> Item? {
+        if let failure { throw failure }
+        return take(isWhole: hasValue && depth == 0 && !isInString && isClosed)
+    }
+
+    private mutating func examine(_ byte: UInt8) {
+        hasValue = true
+        if isInString {
+            if isEscaped {
+                isEscaped = false
+            } else if byte == UInt8(ascii: "\\") {
+                isEscaped = true
+            } else if byte == UInt8(ascii: "\"") {
+                (isInString, isClosed) = (false, true)
+            }
+            return
+        }
+        switch byte {
+        case UInt8(ascii: "\""): (isInString, isClosed) = (true, false)
+        case UInt8(ascii: "{"), UInt8(ascii: "["): (depth, isClosed) = (depth + 1, false)
+        case UInt8(ascii: "}"), UInt8(ascii: "]"): (depth, isClosed) = (max(0, depth - 1), true)
+        default: isClosed = byte.isSpace
+        }
+    }
+
+    private mutating func take(isWhole: Bool) -> Item? {
+        guard hasValue else { return nil }
+        number += 1
+        let item = Item(number: number, bytes: text, isCutOff: !isWhole)
+        text = []
+        (depth, isInString, isEscaped, hasValue, isClosed) = (0, false, false, false, false)
+        return item
+    }
+}
+
+extension JSONSequenceSplitter: CustomReflectable {
+    /// The limit, and nothing of the sequence.
+    public var customMirror: Mirror { Mirror(self, children: ["maxTextBytes": maxTextBytes]) }
+}
+
+extension JSONSequenceSplitter.Item: CustomStringConvertible, CustomReflectable {
+    /// The number and the length: `text 3 (20 bytes, cut off)`.
+    public var description: String {
+        "text \(number) (\(bytes.count) \(bytes.count == 1 ? "byte" : "bytes")\(isCutOff ? ", cut off" : ""))"
+    }
+    /// The description.
+    public var customMirror: Mirror { Mirror(self, children: ["text": description]) }
+}

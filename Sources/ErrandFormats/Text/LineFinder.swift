@@ -1,0 +1,71 @@
+/// Finds lines in bytes that arrive in chunks.
+///
+/// Each byte is examined once, and copied once or twice. A line is a range of ``bytes``, which is valid until the next chunk is appended.
+struct LineFinder: Sendable {
+    /// What ends a line.
+    enum Ending: Sendable {
+        /// LF, CR LF or CR.
+        case any
+        /// LF alone; a CR before it is part of the line.
+        case lineFeed
+    }
+
+    private let ending: Ending
+    /// The bytes that were not used, after some that were.
+    private(set) var bytes: [UInt8] = []
+    private var start = 0  // of the current line
+    private var scanned = 0  // the end of the bytes without a line ending
+    private var skipsLineFeed = false  // the last byte so far was a CR
+
+    init(_ ending: Ending) { self.ending = ending }
+
+    /// The bytes of the incomplete line.
+    var pending: Range<Int> { start..<bytes.count }
+
+    mutating func append(_ chunk: UnsafeBufferPointer<UInt8>) {
+        // Bytes move only if they are fewer than those that make room.
+        if start > 0, start * 2 >= bytes.count {
+            bytes.removeSubrange(..<start)
+            scanned -= start
+            start = 0
+        }
+        bytes.append(contentsOf: chunk)
+    }
+
+    /// Uses `count` bytes of the incomplete line, of which none was searched for a line ending.
+    mutating func drop(_ count: Int) {
+        start += count
+        scanned = start
+    }
+
+    /// Returns the next complete line without its ending; `nil` if more bytes are needed.
+    mutating func next() -> Range<Int>? {
+        if skipsLineFeed, start < bytes.count {
+            if bytes[start] == 0x0A { drop(1) }
+            skipsLineFeed = false
+        }
+        let found = bytes.withUnsafeBufferPointer { $0.firstOffset(of: 0x0A, or: ending == .any ? 0x0D : 0x0A, from: scanned) }
+        guard let end = found else {
+            scanned = bytes.count
+            return nil
+        }
+        let line = start..<end
+        start = end + 1
+        if bytes[end] == 0x0D {
+            if start == bytes.count {
+                skipsLineFeed = true
+            } else if bytes[start] == 0x0A {
+                start += 1
+            }
+        }
+        scanned = start
+        return line
+    }
+
+    /// Uses the last line, which has no ending, and returns it; `nil` if it is empty.
+    mutating func finish() -> Range<Int>? {
+        let line = pending
+        drop(line.count)
+        return line.isEmpty ? nil : line
+    }
+}

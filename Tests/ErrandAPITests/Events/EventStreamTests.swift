@@ -1,0 +1,367 @@
+import Errand
+import ErrandTesting
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(5))) struct EventStreamTests {
+    private let clock = ManualClock()
+    private let states = States()
+
+    private final class States: Sendable {
+        private let state = Mutex<[String]>([])
+        var all: [String] { state.withLock { $0 } }
+        func record(_ new: EventStreamState) { state.withLock { $0.append("\(new)") } }
+    }
+
+    private let fields: HTTPFields = [.contentType: "text/event-stream"]
+
+    /// A stream of these chunks, which then ends or fails.
+    private func stream(_ chunks: String..., failure: (any Error)? = nil) -> StubResponse {
+        .stream(chunks.map { Data($0.utf8) }, headers: fields, failure: failure)
+    }
+
+    /// A stream of these chunks, after which nothing comes.
+    private func silentStream(_ chunks: String...) -> StubResponse {
+        let head = HTTPResponse(status: .ok, headerFields: fields)
+        var steps: [@Sendable () async throws -> Data] = []
+        for chunk in chunks { steps.append { Data(chunk.utf8) } }
+        steps.append { try await StillBodySource().next() ?? Data() }
+        let script = steps
+        return .streaming { _, _ in (head, ScriptedBody(script)) }
+    }
+
+    private let gone = StubResponse.status(.noContent)
+
+    private func lost(_ delivery: Delivery = .sent) -> TransportError {
+        TransportError(.connectionLost, phase: .body, request: nil, delivery: delivery)
+    }
+
+    /// A client that gets the responses one after the other, at most five, and then the last one again.
+    private func client(_ responses: StubResponse..., wrap: (HTTPStack) -> HTTPStack = { $0 }) -> (APIClient, StubTransport) {
+        let all = responses + Array(repeating: responses[responses.count - 1], count: 5)
+        let stub = StubTransport(Stub().responds(all[0], all[1], all[2], all[3], all[4], repeatingLast: true))
+        return (APIClient(wrap(HTTPStack(stub)).server("https://a.example")), stub)
+    }
+
+    private func events(
+        _ client: APIClient, _ endpoint: Endpoint<Void> = .get("/prices"), policy: EventStreamPolicy = EventStreamPolicy(silence: nil)
+    ) -> EventStream {
+        client.events(endpoint, policy: policy, clock: clock, random: { 0.5 }, onState: states.record)
+    }
+
+    /// All events, with each wait over at once.
+    private func all(_ events: EventStream) async throws -> [ServerSentEvent] {
+        try await clock.advancingToSleepers {
+            var all: [ServerSentEvent] = []
+            for try await event in events { all.append(event) }
+            return all
+        }
+    }
+
+    private func lastEventIDs(_ stub: StubTransport) -> [String?] { stub.requests.map { $0.headers[.custom("Last-Event-ID")] } }
+
+    // MARK: - Connections
+
+    @Test func eventsComeOverAsManyConnectionsAsTheyTake() async throws {
+        let (client, stub) = client(
+            stream("id: 1\ndata: a\n", "\ndata: b\n\n"), stream("data: c\n\nid: 2\ndata: lost"), stream("id\ndata: d\n\n"),
+            stream("data: e\n\n"),
+            gone)
+        let received = try await all(events(client))
+        #expect(received.map(\.data) == ["a", "b", "c", "d", "e"])
+        #expect(received.map(\.id) == ["1", "1", "1", "", ""])
+        #expect(lastEventIDs(stub) == [nil, "1", "1", nil, nil])
+        let once = ["connecting", "open", "waiting for 3.5 s"]
+        #expect(states.all == once + once + once + once + ["connecting", "closed"])
+        #expect(stub.openBodyCount == 0)
+    }
+
+    @Test func theRequestSaysThatItWantsEvents() async throws {
+        let (client, stub) = client(gone)
+        #expect(try await all(events(client)) == [])
+        let request = try #require(stub.requests.first)
+        #expect(request.headers == [.accept: "text/event-stream", .cacheControl: "no-cache"])
+        let own: HTTPFields = [.accept: "text/event-stream, */*", .cacheControl: "no-store", .custom("Last-Event-ID"): "7"]
+        _ = try await all(events(client, .get("/prices", headers: own)))
+        #expect(stub.requests.last?.headers == own)
+        _ = try await all(events(client, policy: EventStreamPolicy(lastEventID: "8")))
+        #expect(lastEventIDs(stub).last == "8")
+        // An endpoint for JSON does not ask for JSON.
+        for try await _ in client.events(Endpoint<[Int]>.get("/prices")) {}
+        #expect(stub.requests.last?.headers[.accept] == "text/event-stream")
+    }
+
+    @Test func theServersRetryIsTheNextWait() async throws {
+        let (client, _) = client(stream("retry: 10000\n\n"), stream("retry: 20\n\nretry: 30\ndata: a\n\n"), stream(""), gone)
+        let policy = EventStreamPolicy(backoff: .immediate, silence: nil)
+        #expect(try await all(events(client, policy: policy)).count == 1)
+        #expect(states.all.filter { $0.hasPrefix("waiting") } == ["waiting for 10 s", "waiting for 30 ms", "waiting for 30 ms"])
+    }
+
+    @Test func aLostConnectionDropsTheEventThatIsNotComplete() async throws {
+        let (client, stub) = client(
+            stream("id: 1\ndata: a\n\nid: 2\ndata: b\n", failure: lost()), .failure(lost(.notSent)), stream("data: c\n\n"), gone)
+        #expect(try await all(events(client)).map(\.data) == ["a", "c"])
+        #expect(lastEventIDs(stub) == [nil, "1", "1", "1"])
+    }
+
+    @Test(arguments: [429, 500, 503]) func aServerThatRefusesForNowIsAskedAgain(_ code: Int) async throws {
+        let (client, stub) = client(
+            .status(.init(code: code), headers: [.retryAfter: "60"]), .status(.init(code: code)), stream("data: a\n\n"), gone
+        ) { $0.retry(clock: ManualClock()) }
+        #expect(try await all(events(client)).map(\.data) == ["a"])
+        #expect(stub.requests.count == 4, "the stack's retry leaves it alone")
+        #expect(states.all.filter { $0.hasPrefix("waiting") } == ["waiting for 1 min", "waiting for 4 s", "waiting for 3.5 s"])
+    }
+
+    @Test(arguments: [400, 401, 404, 410, 304]) func anyOtherStatusIsFinal(_ code: Int) async throws {
+        let (client, stub) = client(.status(.init(code: code), text: "no"))
+        let error = await #expect(throws: StatusError.self) { try await all(events(client)) }
+        #expect(error?.status.code == code && error?.bodyPrefix == Data("no".utf8))
+        #expect(stub.requests.count == 1)
+        #expect(states.all == ["connecting", "closed"])
+    }
+
+    @Test(
+        arguments: [
+            (200, "text/html", "the Content-Type is text/html, not text/event-stream (status 200)"),
+            (200, nil, "the Content-Type is missing, not text/event-stream (status 200)"),
+            (205, "text/event-stream", "the status is 205, not 200 (status 205)"),
+        ] as [(Int, String?, String)])
+    func aResponseThatIsNoEventStreamIsAnError(_ code: Int, _ type: String?, _ problem: String) async throws {
+        var headers = HTTPFields()
+        headers[.contentType] = type
+        let (client, stub) = client(.stream(streamed, status: .init(code: code), headers: headers))
+        let error = await #expect(throws: EventStreamError.self) { try await all(events(client)) }
+        #expect(error?.code == .notAnEventStream)
+        #expect(error?.description == "GET https://a.example/prices: not an event stream: \(problem)")
+        #expect(stub.requests.count == 1 && stub.openBodyCount == 0)
+    }
+
+    @Test func aMediaTypeMayHaveParametersAndAnyCase() async throws {
+        let (client, _) = client(.stream([Data("data: a\n\n".utf8)], headers: [.contentType: "Text/Event-Stream; charset=utf-8"]), gone)
+        #expect(try await all(events(client)).count == 1)
+    }
+
+    @Test func redirectsAreFollowedByTheStack() async throws {
+        let (client, stub) = client(.redirect(to: "/other", status: .temporaryRedirect), stream("id: 1\ndata: a\n\n"), gone) {
+            $0.redirect()
+        }
+        #expect(try await all(events(client)).count == 1)
+        #expect(stub.requests.map(\.path) == ["/prices", "/other", "/prices"])
+        #expect(lastEventIDs(stub) == [nil, nil, "1"])
+    }
+
+    @Test func reconnectsWithoutAnEventAreLimited() async throws {
+        let policy = EventStreamPolicy(maxReconnects: 2, silence: nil)
+        let (ending, stub) = client(stream(": only a comment\n"))
+        let error = await #expect(throws: EventStreamError.self) { try await all(events(ending, policy: policy)) }
+        #expect(
+            error?.description
+                == "GET https://a.example/prices: incomplete event stream: it ended again after 2 reconnects in a row without an event (status 200)"
+        )
+        #expect(stub.requests.count == 3)
+        let (failing, other) = client(.failure(lost(.notSent)))
+        await #expect(throws: TransportError.self) { try await all(events(failing, policy: policy)) }
+        #expect(other.requests.count == 3)
+        let (once, _) = client(stream("data: a\n\n"))
+        #expect(try await all(events(once, policy: EventStreamPolicy(maxReconnects: 0, silence: nil))).count == 1)
+    }
+
+    @Test func anErrorThatWouldComeAgainIsFinal() async throws {
+        let (client, stub) = client(.failure(TransportError(.tls, phase: .connect, request: nil, delivery: .notSent)))
+        let error = await #expect(throws: TransportError.self) { try await all(events(client)) }
+        #expect(error?.code == .tls && stub.requests.count == 1)
+    }
+
+    @Test func anEventOverTheLimitIsFinal() async throws {
+        let (client, stub) = client(stream("data: a\n\n", "data: 0123456789"))
+        var iterator = events(client, policy: EventStreamPolicy(silence: nil, maxEventBytes: 10)).makeAsyncIterator()
+        #expect(try await iterator.next()?.data == "a")
+        let error = await #expect(throws: TransportError.self) { try await iterator.next() }
+        #expect(error?.code == .bodyTooLarge && error?.request?.url?.description == "https://a.example/prices")
+        #expect(try await iterator.next() == nil)
+        #expect(stub.openBodyCount == 0 && stub.requests.count == 1)
+    }
+
+    // MARK: - Bodies
+
+    private let chat = Endpoint<Void>.post("/chat", body: .json(["q": "why"]))
+
+    @Test func aPostIsSentAgainWithItsBodyIfTheServerCanContinue() async throws {
+        let (client, stub) = client(stream("id: 1\ndata: a\n\n", failure: lost()), stream("data: b\n\n"), gone)
+        #expect(try await all(events(client, chat)).map(\.data) == ["a", "b"])
+        #expect(stub.requests.map(\.text) == Array(repeating: #"{"q":"why"}"#, count: 3))
+        #expect(lastEventIDs(stub) == [nil, "1", "1"])
+    }
+
+    @Test func aPostWithoutEventIDsIsSentOnceUnlessThePolicySaysOtherwise() async throws {
+        let (ending, first) = client(stream("data: a\n\n"))
+        #expect(try await all(events(ending, chat)).count == 1)
+        let (breaking, second) = client(stream("data: a\n\n", failure: lost()))
+        await #expect(throws: TransportError.self) { try await all(events(breaking, chat)) }
+        #expect(first.requests.count == 1 && second.requests.count == 1)
+        let (again, third) = client(stream("data: a\n\n"), stream("data: b\n\n"), gone)
+        #expect(try await all(events(again, chat, policy: EventStreamPolicy(silence: nil, resendsNonIdempotent: true))).count == 2)
+        #expect(third.requests.map(\.text) == Array(repeating: #"{"q":"why"}"#, count: 3))
+    }
+
+    @Test func aBodyThatCanBeReadOnceIsNeverSentAgain() async throws {
+        let (client, stub) = client(stream("id: 1\ndata: a\n\n"))
+        let chunks = AsyncStream<Data> { continuation in
+            continuation.yield(Data("why".utf8))
+            continuation.finish()
+        }
+        #expect(try await all(events(client, .put("/chat", body: .raw(.stream(chunks))))).count == 1)
+        #expect(stub.requests.map(\.text) == ["why"])
+    }
+
+    // MARK: - Time
+
+    @Test func noDeadlineAppliesToAStream() async throws {
+        let (client, stub) = client(gone) { $0.timeout(.seconds(1)).phaseTimeouts(attempt: .seconds(1)) }
+        _ = try await all(events(client, Endpoint<Void>.get("/prices").with(\.timeout, .seconds(2))))
+        #expect(stub.requests.first?.request.deadline == nil)
+    }
+
+    @Test func aStreamThatBecomesSilentConnectsAgain() async throws {
+        let (client, stub) = client(silentStream("id: 1\ndata: a\n\n", ": alive\n"), silentStream(), stream("data: b\n\n"), gone)
+        #expect(try await all(events(client, policy: EventStreamPolicy(silence: .seconds(45)))).map(\.data) == ["a", "b"])
+        #expect(lastEventIDs(stub) == [nil, "1", "1", "1"])
+        #expect(stub.openBodyCount == 0)
+    }
+
+    @Test func aStreamThatIsSilentFromTheStartIsAnErrorInWords() async throws {
+        let (still, stub) = client(silentStream())
+        let error = await #expect(throws: EventStreamError.self) {
+            try await all(events(still, policy: EventStreamPolicy(silence: .seconds(45))))
+        }
+        let text =
+            "GET https://a.example/prices: silent event stream: no byte came within 45 s; a proxy on the way may buffer the response, "
+            + "which the server's X-Accel-Buffering: no prevents with nginx, or the server sends no comments while there are no events"
+        #expect(error?.code == .silent && error?.description == text + " (status 200)")
+        #expect(stub.openBodyCount == 0)
+        let (never, _) = client(.never)
+        let other = await #expect(throws: EventStreamError.self) {
+            try await all(events(never, policy: EventStreamPolicy(silence: .seconds(45))))
+        }
+        #expect(other?.description == text.replacing("https://a.example", with: "") && other?.delivery == .unknown)
+    }
+
+    @Test func eachByteBeginsTheSilenceAgain() async throws {
+        let stub = StubTransport(
+            Stub().responds(.stream(Array(repeating: Data(":\n".utf8), count: 20) + [Data("data: a\n\n".utf8)], headers: fields), gone),
+            conditions: NetworkConditions(latency: .zero, downloadBytesPerSecond: 1, uploadBytesPerSecond: nil), clock: clock)
+        let slow = APIClient(stub.server("https://a.example"))
+        #expect(try await all(events(slow, policy: EventStreamPolicy(silence: .seconds(2)))).map(\.data) == ["a"])
+    }
+
+    // MARK: - The reader
+
+    @Test(.timeLimit(.minutes(1))) func cancellingTheReaderClosesTheConnection() async throws {
+        let (client, stub) = client(silentStream("data: a\n\n"))
+        for silence in [nil, Duration.seconds(45)] {
+            let received = Watched(0)
+            let stream = events(client, policy: EventStreamPolicy(silence: silence))
+            let task = Task {
+                for try await _ in stream { received.change { $0 += 1 } }
+            }
+            try await received.wait { $0 == 1 }
+            task.cancel()
+            await #expect(throws: CancellationError.self) { try await task.value }
+            #expect(stub.openBodyCount == 0 && clock.sleeperCount == 0)
+            #expect(states.all.last == "closed")
+        }
+    }
+
+    @Test func cancellingTheReaderEndsAWait() async throws {
+        let (client, stub) = client(.failure(lost(.notSent)))
+        let stream = events(client)
+        let task = Task { for try await _ in stream {} }
+        try await clock.sleepers(atLeast: 1)
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(stub.requests.count == 1 && clock.sleeperCount == 0)
+        #expect(states.all == ["connecting", "waiting for 3.5 s", "closed"])
+    }
+
+    @Test func aReaderThatStopsClosesTheConnection() async throws {
+        let (client, stub) = client(silentStream("data: a\n\n"))
+        for try await event in events(client) {
+            #expect(event.data == "a")
+            break
+        }
+        #expect(stub.openBodyCount == 0)
+        #expect(states.all == ["connecting", "open", "closed"])
+    }
+
+    @Test func eachReaderHasConnectionsOfItsOwnAndNoneBeforeItReads() async throws {
+        let (client, stub) = client(silentStream("data: a\n\n"))
+        let stream = events(client)
+        var (first, second) = (stream.makeAsyncIterator(), stream.makeAsyncIterator())
+        #expect(stub.requests.isEmpty && states.all.isEmpty)
+        #expect(try await first.next()?.data == "a")
+        #expect(try await second.next()?.data == "a")
+        #expect(stub.requests.count == 2 && stub.openBodyCount == 2)
+    }
+
+    @Test func anErrorOfTheAppIsMadeOfARefusalThatIsFinal() async throws {
+        struct Problem: Error { let code: Int }
+        let stub = StubTransport(Stub().responds(.status(.serviceUnavailable), .status(.forbidden)))
+        let client = APIClient(stub.server("https://a.example")) { Problem(code: $0.status.code) }
+        let error = await #expect(throws: Problem.self) { try await all(events(client)) }
+        #expect(error?.code == 403)
+    }
+
+    @Test func descriptionsShowThePolicyAlone() {
+        let (client, _) = client(gone)
+        let stream = client.events("/prices?token=s3cret")
+        #expect("\(stream)" == "EventStream(reconnects after 3 s plus 1 s to 30 s, silence 5 min)")
+        #expect("\(client.events(chat, as: [Int].self))" == "\(stream) of [Int]")
+        #expect("\(Mirror(reflecting: stream.makeAsyncIterator()).children.map(\.value))" == "[\"\(stream)\"]")
+    }
+
+    // MARK: - Payloads
+
+    private struct Chunk: Decodable, Equatable { var text: String }
+
+    @Test func payloadsAreDecodedUpToTheTerminator() async throws {
+        let (client, stub) = client(
+            stream(
+                "data: {\"text\":\"Hel\"}\n\n", "data:\n\nevent: more\ndata: {\"text\":\ndata: \"lo\"}\n\n", "data: [DONE]\n\ndata: {}\n\n")
+        )
+        var chunks: [Chunk] = []
+        for try await chunk in client.events(chat, as: Chunk.self, terminator: "[DONE]") { chunks.append(chunk) }
+        #expect(chunks == [Chunk(text: "Hel"), Chunk(text: "lo")])
+        #expect(stub.requests.count == 1 && stub.openBodyCount == 0)
+    }
+
+    @Test func aStreamThatEndsBeforeItsTerminatorIsIncomplete() async throws {
+        let (client, _) = client(stream("data: {\"text\":\"Hel\"}\n\n"), gone)
+        var iterator = client.events(chat, as: Chunk.self, terminator: "[DONE]").makeAsyncIterator()
+        #expect(try await iterator.next() == Chunk(text: "Hel"))
+        let error = await #expect(throws: EventStreamError.self) { try await iterator.next() }
+        #expect(error?.description == "POST https://a.example/chat: incomplete event stream: it ended before its terminator (status 200)")
+        #expect(try await iterator.next() == nil)
+        var ended = client.events(chat, as: Chunk.self, terminator: "[DONE]").makeAsyncIterator()
+        #expect(try await ended.next() == nil, "204")
+        let (open, _) = self.client(stream("data: {\"text\":\"Hel\"}\n\n"))
+        var without = open.events(chat, as: Chunk.self).makeAsyncIterator()
+        #expect(try await without.next() != nil)
+        #expect(try await without.next() == nil)
+    }
+
+    @Test func aPayloadThatIsNotOfTheTypeNamesThePath() async throws {
+        let (client, stub) = client(silentStream("data: {\"text\":7}\n\n", "data: nonsense\n\n"))
+        var iterator = client.events(chat, as: Chunk.self).makeAsyncIterator()
+        let error = await #expect(throws: ResponseDecodingError.self) { try await iterator.next() }
+        #expect(
+            error?.description == "POST https://a.example/chat: cannot decode Chunk at text: expected a String, found a number (status 200)"
+        )
+        #expect(error?.bodyPrefix == Data(#"{"text":7}"#.utf8))
+        #expect(try await iterator.next() == nil)
+        #expect(stub.openBodyCount == 0)
+    }
+}
