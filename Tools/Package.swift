@@ -59,6 +59,8 @@ let package = Package(
                 .product(name: "ErrandFormats", package: "Errand"),
                 .product(name: "ErrandNIO", package: "Errand"),
                 .product(name: "ErrandTesting", package: "Errand"),
+                .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),

@@ -19,16 +19,20 @@ extension APIClient {
     ///   - policy: when the stream connects again, and its limits; ``EventStreamPolicy/standard`` by default.
     ///   - clock: measures the waits and the silence.
     ///   - random: a number from 0 up to, but not including, 1: the jitter.
+    ///   - onComment: is called with the text of each comment, where it stands between the events. It must not block. `nil` by default.
     ///   - onState: is called with each new state of the connection, in the task that reads, or where the iterator is released. It must not block. `nil` by
     ///     default.
     public func events<Output>(
         _ endpoint: Endpoint<Output>, policy: EventStreamPolicy = .standard, clock: any Clock<Duration> = ContinuousClock(),
-        random: @escaping @Sendable () -> Double = { .random(in: 0..<1) }, onState: (@Sendable (EventStreamState) -> Void)? = nil
+        random: @escaping @Sendable () -> Double = { .random(in: 0..<1) }, onComment: (@Sendable (String) -> Void)? = nil,
+        onState: (@Sendable (EventStreamState) -> Void)? = nil
     ) -> EventStream {
-        EventStream(client: self, policy: policy, clock: clock, random: random, onState: onState) { try request(for: endpoint) }
+        EventStream(client: self, policy: policy, clock: clock, random: random, onComment: onComment, onState: onState) {
+            try request(for: endpoint)
+        }
     }
 
-    /// The events of a GET, over as many connections as they take. The other parameters are those of ``events(_:policy:clock:random:onState:)``.
+    /// The events of a GET, over as many connections as they take. The other parameters are those of ``events(_:policy:clock:random:onComment:onState:)``.
     ///
     /// - Parameters:
     ///   - path: a template; its values are escaped.
@@ -41,7 +45,7 @@ extension APIClient {
         events(Endpoint<Void>.get(path, query: query, headers: headers), policy: policy, onState: onState)
     }
 
-    /// The events of a call, each decoded from JSON by the client's ``json``. The other parameters are those of ``events(_:policy:clock:random:onState:)``.
+    /// The events of a call, each decoded from JSON by the client's ``json``. The other parameters are those of ``events(_:policy:clock:random:onComment:onState:)``.
     ///
     /// ```swift
     /// let chat = Endpoint<Void>.post("/v1/chat/completions", body: .json(question))

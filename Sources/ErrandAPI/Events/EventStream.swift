@@ -33,6 +33,7 @@ public struct EventStream: AsyncSequence, Sendable {
     let policy: EventStreamPolicy
     let clock: any Clock<Duration>
     let random: @Sendable () -> Double
+    let onComment: (@Sendable (String) -> Void)?
     let onState: (@Sendable (EventStreamState) -> Void)?
     /// The request of the call, without what the stream itself adds.
     let makeRequest: @Sendable () throws -> Request
@@ -51,6 +52,11 @@ public struct EventStream: AsyncSequence, Sendable {
             self.stream = stream
             observer = stream.onState.map { EventStreamObserver($0) }
         }
+
+        /// What the next connection sends as `Last-Event-ID`, also if an event without data has set it; empty for nothing.
+        ///
+        /// A stream that begins with it continues where this one ended: see ``EventStreamPolicy/lastEventID``.
+        public var lastEventID: String { reader?.lastEventID ?? stream.policy.lastEventID }
 
         /// Returns the next event; `nil` at the end, and after an error.
         ///

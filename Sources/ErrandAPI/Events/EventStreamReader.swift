@@ -26,6 +26,8 @@ struct EventStreamReader: Sendable {
         machine = EventStreamMachine(policy, isIdempotent: request.method.isIdempotent)
     }
 
+    var lastEventID: String { machine.lastEventID }
+
     mutating func disconnect() { body = nil }
 
     /// Returns the next event; `nil` at the end of the sequence.
@@ -70,7 +72,13 @@ struct EventStreamReader: Sendable {
                 throw TransportError.bodyTooLarge(limitBytes: error.limitBytes, request: response?.request)
             }
             machine.noted(lastEventID: parser.lastEventID, reconnectionTime: parser.reconnectionTime)
-            if case .event(let event) = item { return event }
+            switch item {
+            case .event(let event): return event
+            case .comment(let text):
+                stream.onComment?(text)
+                continue
+            case nil: break
+            }
             guard let chunk = try await notSilent(discard: { _ in }, { try await body.next() }) else { return nil }
             machine.received()
             parser.append(chunk)
@@ -97,7 +105,8 @@ struct EventStreamReader: Sendable {
             response.body.abandon()
             throw error
         }
-        parser = EventStreamParser(maxEventBytes: stream.policy.maxEventBytes, lastEventID: machine.lastEventID)
+        parser = EventStreamParser(
+            maxEventBytes: stream.policy.maxEventBytes, reportsComments: stream.onComment != nil, lastEventID: machine.lastEventID)
         observer?.report(.open)
         return response.body.makeReader()
     }

@@ -93,6 +93,24 @@ import Testing
         #expect(stub.requests.last?.headers[.accept] == "text/event-stream")
     }
 
+    @Test func commentsAndTheLastEventIDAreShown() async throws {
+        let (client, stub) = client(stream(": first\ndata: a\n:second\n\nid: 7\n\n"), gone)
+        let comments = Mutex<[String]>([])
+        let stream = client.events(
+            Endpoint<Void>.get("/prices"), policy: EventStreamPolicy(lastEventID: "6", silence: nil), clock: clock,
+            onComment: { text in comments.withLock { $0.append(text) } })
+        var events = stream.makeAsyncIterator()
+        #expect(events.lastEventID == "6")
+        #expect(try await events.next()?.id == "6")
+        #expect(comments.withLock { $0 } == [" first", "second"])
+        let end = try await clock.advancingToSleepers {
+            let event = try await events.next()
+            return (event, events.lastEventID)
+        }
+        #expect(end.0 == nil && end.1 == "7")
+        #expect(lastEventIDs(stub) == ["6", "7"])
+    }
+
     @Test func theServersRetryIsTheNextWait() async throws {
         let (client, _) = client(stream("retry: 10000\n\n"), stream("retry: 20\n\nretry: 30\ndata: a\n\n"), stream(""), gone)
         let policy = EventStreamPolicy(backoff: .immediate, silence: nil)

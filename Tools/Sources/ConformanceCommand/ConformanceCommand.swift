@@ -5,5 +5,7 @@ import ArgumentParser
 struct ConformanceCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "conformance", abstract: "Shows what the library does with public test data, and under load.",
-        subcommands: [ReplayCommand.self, SoakCommand.self, StructuredFieldsCommand.self])
+        subcommands: [
+            EventServiceCommand.self, EventVectorsCommand.self, ReplayCommand.self, SoakCommand.self, StructuredFieldsCommand.self,
+        ])
 }

@@ -18,7 +18,14 @@ struct RequestRun {
         takesPipedBody = ["post", "put", "patch"].contains(subcommand)
     }
 
-    func run() async throws {
+    func run() async throws { try await run { try await perform($0, on: $1, to: $2, $3) } }
+
+    /// Reads the response as an event stream.
+    func run(_ events: EventOptions) async throws { try await run { try await perform($0, on: $1, reading: events, $3) } }
+
+    private typealias Work = @Sendable (Request, HTTPStack, _ file: String?, Narration) async throws -> Int32
+
+    private func run(_ work: @escaping Work) async throws {
         let request: Request
         do {
             request = try arguments.request(method: method, takesPipedBody: takesPipedBody)
@@ -42,7 +49,7 @@ struct RequestRun {
             transport.openConnections.first { $0.number == number }?.httpVersion
         }
         let task = Task {
-            try await run(request, by: transport, to: file, narration)
+            try await run(request, by: transport, to: file, narration, work)
         }
         Interrupt.whenItComes { task.cancel() }
         let code: Int32
@@ -60,35 +67,38 @@ struct RequestRun {
     }
 
     private func run(
-        _ request: Request, by transport: NIOTransport, to file: String?, _ narration: Narration
+        _ request: Request, by transport: NIOTransport, to file: String?, _ narration: Narration, _ work: @escaping Work
     ) async throws -> Int32 {
-        try await withTransport(transport) { try await perform(request, by: $0, to: file, narration) }
-    }
-
-    private func perform(
-        _ request: Request, by transport: NIOTransport, to file: String?, _ narration: Narration
-    ) async throws -> Int32 {
-        guard let path = arguments.shown.har else { return try await perform(request, on: HTTPStack(transport), to: file, narration) }
-        let recording = try Recording(path: path, mode: .all)
-        return try await recording.saving {
-            try await perform(request, on: transport.record(on: recording), to: file, narration)
-        } orThrow: {
-            WriteError(path: path, $0)
+        try await withTransport(transport) { transport in
+            guard let path = arguments.shown.har else { return try await work(request, HTTPStack(transport), file, narration) }
+            let recording = try Recording(path: path, mode: .all)
+            return try await recording.saving {
+                try await work(request, transport.record(on: recording), file, narration)
+            } orThrow: {
+                WriteError(path: path, $0)
+            }
         }
     }
 
-    private func perform(_ request: Request, on bottom: HTTPStack, to file: String?, _ narration: Narration) async throws -> Int32 {
+    /// The layers that the arguments ask for.
+    private func stack(on bottom: HTTPStack, _ proxy: ProxyPolicy, _ narration: Narration) -> HTTPStack {
         let (connection, shown) = (arguments.connection, arguments.shown)
         var stack = bottom
-        var request = request
-        let proxy = try arguments.proxyPolicy()
-        request.options.eventSink = narration
         if shown.verbose { stack = stack.wrapped(by: ExchangeNarrator(narration: narration, proxy: proxy)) }
         if arguments.content.compressed { stack = stack.decompress() }
         if connection.followsRedirects { stack = stack.redirect(RedirectPolicy(maxHops: connection.maxRedirects)) }
         if shown.verbose { stack = stack.wrapped(by: AttemptNarrator()) }
         if connection.retry > 0 { stack = stack.retry(RetryPolicy(maxAttempts: connection.retry + 1), budget: nil) }
         if let seconds = connection.maxTime { stack = stack.timeout(.seconds(seconds)) }
+        return stack
+    }
+
+    private func perform(_ request: Request, on bottom: HTTPStack, to file: String?, _ narration: Narration) async throws -> Int32 {
+        let shown = arguments.shown
+        let proxy = try arguments.proxyPolicy()
+        var stack = stack(on: bottom, proxy, narration)
+        var request = request
+        request.options.eventSink = narration
         let start = ContinuousClock.now
         let profile = CallProfile()
         if shown.profile {
@@ -110,6 +120,37 @@ struct RequestRun {
             case 500...: return 5
             default: return 0
             }
+        }
+    }
+
+    private func perform(
+        _ request: Request, on bottom: HTTPStack, reading options: EventOptions, _ narration: Narration
+    ) async throws -> Int32 {
+        let stack = stack(on: bottom, try arguments.proxyPolicy(), narration)
+        let endpoint = Endpoint<Void>(
+            request.method, PathTemplate(verbatim: request.head.path ?? "/"), headers: request.headers, body: .raw(request.body), decoding: .none
+        ).with { $0.eventSink = narration }
+        let client = APIClient(stack.server(try arguments.httpURL().origin.description))
+        let isQuiet = !arguments.shown.showsMessages
+        let events = client.events(
+            endpoint, policy: options.policy,
+            onState: { state in
+                guard !isQuiet, case .waiting(_, let error) = state else { return }
+                let reason = error.map { "\($0)" } ?? "the server has ended the stream"
+                Terminal.say("errand: \(reason); \(state), then it connects again")
+            })
+        var left = options.count ?? .max
+        guard left > 0 else { return 0 }
+        do {
+            for try await event in events {
+                try Terminal.write(Data(options.text(of: event).utf8))
+                left -= 1
+                if left == 0 { break }
+            }
+            return 0
+        } catch let error as StatusError {
+            if !isQuiet { Terminal.say("errand: \(error)") }
+            return error.status.code >= 500 ? 5 : 4
         }
     }
 }

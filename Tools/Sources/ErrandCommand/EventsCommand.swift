@@ -1,0 +1,56 @@
+import ArgumentParser
+import Errand
+import ErrandNIO
+import Foundation
+
+struct EventsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "events", abstract: "Reads an event stream, and connects again when it ends or is lost.",
+        usage: "errand events [<options>] <url>",
+        discussion: """
+            Each event is written as it arrives: its ID and its type, if it has them, its data, and an empty line. With --data-only, only \
+            the data are written, a line or more for each event. The command ends with a response 204, after --count events, or by Ctrl-C.
+            """)
+
+    @OptionGroup var arguments: RequestArguments
+    @OptionGroup(title: "Event options") var events: EventOptions
+
+    func run() async throws { try await RequestRun(arguments, method: events.method, subcommand: nil).run(events) }
+}
+
+/// How an event stream is read.
+struct EventOptions: ParsableArguments {
+    @Option(
+        name: [.customShort("X"), .customLong("request")],
+        help: ArgumentHelp("The method. By default GET, or POST with data.", valueName: "method")) var method: String?
+    @Option(help: ArgumentHelp("Ends after so many events.", valueName: "count")) var count: Int?
+    @Flag(help: "Writes only the data of each event.") var dataOnly = false
+    @Option(help: ArgumentHelp("The ID of the event to begin after.", valueName: "id")) var lastEventId: String?
+    @Option(
+        help: ArgumentHelp(
+            "The most connections in a row that bring no event, after the first one. Unlimited by default; 0 never connects again.",
+            valueName: "count")) var maxReconnects: Int?
+    @Option(help: ArgumentHelp("The longest time without a byte; 300 by default.", valueName: "seconds")) var silence: Double?
+
+    func validate() throws {
+        for (name, value) in [("--count", count), ("--max-reconnects", maxReconnects)] {
+            if let value, value < 0 { throw ValidationError("\(name) must be at least 0 (is \(value))") }
+        }
+        if let silence, !(silence > 0) { throw ValidationError("--silence must be more than 0 (is \(silence))") }
+    }
+
+    var policy: EventStreamPolicy {
+        EventStreamPolicy(
+            maxReconnects: maxReconnects, silence: .seconds(silence ?? 300), maxEventBytes: 16 * 1024 * 1024,
+            lastEventID: lastEventId ?? "")
+    }
+
+    /// An event as it is written.
+    func text(of event: ServerSentEvent) -> String {
+        if dataOnly { return event.data + "\n" }
+        var text = event.id.isEmpty ? "" : "id: \(event.id)\n"
+        if event.event != ServerSentEvent.defaultType { text += "event: \(event.event)\n" }
+        for line in event.data.split(separator: "\n", omittingEmptySubsequences: false) { text += "data: \(line)\n" }
+        return text + "\n"
+    }
+}
