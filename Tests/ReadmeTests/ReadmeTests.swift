@@ -27,6 +27,7 @@ import Testing
         Samples(guides + "FromURLSession.md", "FromURLSession.swift", least: 7),
         Samples(guides + "FromAlamofireAndMoya.md", "FromAlamofireAndMoya.swift", least: 5),
         Samples(guides + "ErrorsForPeople.md", "ErrorsForPeople.swift", least: 4),
+        Samples(guides + "EventStreams.md", "EventStreams.swift", least: 5),
         Samples(guides + "WhatTheConsoleShows.md", "WhatTheConsoleShows.swift", "SystemLog.swift", least: 4),
         Samples(guides + "TheSwiftNIOTransport.md", "TheSwiftNIOTransport.swift", least: 6),
         Samples(guides + "HTTP2.md", "HTTP2.swift", least: 2),
@@ -101,6 +102,27 @@ import Testing
         let client = APIClient(stub.server("https://a.example"))
         let read: Release = try await client.get("/releases/7")
         #expect(read == release && stub.requests.map(\.path) == ["/releases/7"])
+    }
+
+    @Test func theArticleOnEventStreamsDoesWhatItSays() async throws {
+        let type: HTTPFields = [.contentType: "text/event-stream"]
+        let answers = "data: {\"text\":\"Because \"}\n\ndata: {\"text\":\"it is.\"}\n\ndata: [DONE]\n\n"
+        let stub = StubTransport(
+            Stub(.post, "/v1/chat").json(["question": "Why?"]).responds(.status(.ok, headers: type, text: answers)),
+            Stub(.get, "/prices").responds(.status(.ok, headers: type, text: "retry: 0\nid: 7\ndata: 1.5\n\n"), .status(.noContent)),
+            Stub(.get, "/log").responds(.status(.ok, text: "{\"message\":\"a\"}\n{\"message\":\"b\"}\n")),
+            Stub().responds(.status(.noContent)))
+        let client = APIClient(stub.server("https://a.example"))
+        #expect(try await answer("Why?", client) == "Because it is.")
+        let shown = Mutex<[String]>([])
+        try await watchPatiently(client, after: "6") { text in shown.withLock { $0.append(text) } }
+        let expected = ["connecting", "open", "1.5", "waiting", "connecting", "closed"]
+        #expect(shown.withLock { $0.map { $0.hasPrefix("waiting") ? "waiting" : $0 } } == expected)
+        #expect(stub.requests.suffix(2).map { $0.headers[.custom("Last-Event-ID")] } == ["6", "7"])
+        try await watchPrices(client)
+        try await watchUntilItFails(client)
+        try await printLog(client)
+        #expect(stub.openBodyCount == 0)
     }
 
     @Test func theArticleOnMiddlewareDoesWhatItSays() async throws {

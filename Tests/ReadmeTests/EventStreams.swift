@@ -1,0 +1,48 @@
+import Errand
+
+// The samples of the article "EventStreams", to the letter: `ReadmeTests` holds each block of it against this file.
+
+func watchPrices(_ client: APIClient) async throws {
+    for try await event in client.events("/prices", query: ["symbol": "AAPL"]) {
+        print(event.id, event.event, event.data)  // 17 message {"price":1.5}
+    }
+}
+
+nonisolated struct Answer: Decodable, Sendable {
+    var text: String
+}
+
+func answer(_ question: String, _ client: APIClient) async throws -> String {
+    let chat = Endpoint<Void>.post("/v1/chat", body: .json(["question": question]))
+    var text = ""
+    for try await part in client.events(chat, as: Answer.self, terminator: "[DONE]") { text += part.text }
+    return text
+}
+
+func watchPatiently(_ client: APIClient, after lastEventID: String, show: @escaping @Sendable (String) -> Void) async throws {
+    var policy = EventStreamPolicy(maxReconnects: 20, silence: .seconds(45))
+    policy.lastEventID = lastEventID
+    for try await event in client.events("/prices", policy: policy, onState: { show("\($0)") }) {
+        show(event.data)
+    }
+}
+
+func watchUntilItFails(_ client: APIClient) async throws {
+    do {
+        for try await event in client.events("/prices") { print(event.data) }
+        print("the server has closed the stream for good")  // 204
+    } catch let error as EventStreamError where error.code == .silent {
+        print("a proxy may buffer the stream: \(error)")
+    } catch let error as StatusError {
+        print("refused: \(error.status)")
+    }
+}
+
+nonisolated struct LogEntry: Decodable, Sendable {
+    var message: String
+}
+
+func printLog(_ client: APIClient) async throws {
+    let response = try await client.send(Endpoint<Void>.get("/log"))
+    for try await entry in response.body.ndjson(as: LogEntry.self) { print(entry.message) }
+}
