@@ -86,7 +86,13 @@ final class HTTP1Handler: ChannelDuplexHandler, ExchangeHandler {
             return true
         }
         // Before the exchange is here: an authenticator may cancel it.
-        let head = exchange.changedHead()
+        let head: HTTPRequest?
+        do throws(ProxyAnswerError) {
+            head = try exchange.changedHead()
+        } catch {
+            exchange.resume(throwing: exchange.proxyFailure(error, to: nil))
+            return false
+        }
         guard exchange.assign(to: connection) else {
             exchange.resume(throwing: CancellationError())
             return false

@@ -12,9 +12,14 @@ extension HTTP1Handler {
         guard let exchange = current?.exchange else { return }
         // First, so that the task that sends the body can't open it for this connection any more.
         if machine.isUploading { stopUpload() }
-        let isAnswered = exchange.answer(head.response)
+        let failure: TransportError?
+        do throws(ProxyAnswerError) {
+            failure = try exchange.answer(head.response) ? nil : exchange.proxyFailure(head.response)
+        } catch {
+            failure = exchange.proxyFailure(error, to: head.response)
+        }
         guard current?.exchange === exchange else { return }  // the authenticator has ended it
-        guard isAnswered else { return end(exchange, because: exchange.proxyFailure(head.response)) }
+        if let failure { return end(exchange, because: failure) }
         challengeBytes = 0
         let isKept = head.isPersistent && head.framing != .untilClose
         _ = machine.receiveHead(status: head.response.status.code, isPersistent: isKept)
