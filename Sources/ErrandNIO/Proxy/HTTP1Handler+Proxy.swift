@@ -28,6 +28,20 @@ extension HTTP1Handler {
         setLimitAlarm()
     }
 
+    /// Where the exchange in progress is. A proxy that sends a challenge has not passed the request on.
+    var position: ExchangePosition? {
+        challengeBytes == nil ? machine.position : ExchangePosition(phase: .response, delivery: .notSent, mayBeStale: false)
+    }
+
+    /// Returns the failure of the time that is over at `now`; `nil` if none is.
+    func timeout(at now: NIODeadline) -> TransportError? {
+        guard var failure = current?.timeout(at: now, position) else { return nil }
+        if challengeBytes != nil, let exchange = current?.exchange {
+            failure.message += ", while \(exchange.shownProxy) asked for credentials"
+        }
+        return failure
+    }
+
     /// A part of the body of a challenge was received, which nobody reads.
     func dropChallenge(_ count: Int) {
         let bytes = (challengeBytes ?? 0) + count

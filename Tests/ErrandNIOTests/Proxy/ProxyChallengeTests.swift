@@ -1,5 +1,6 @@
 #if NIO && MockServer
 import ErrandCore
+import ErrandMockServer
 import ErrandNIO
 import ErrandTesting
 import Foundation
@@ -7,7 +8,7 @@ import TestSupport
 import Testing
 
 extension NIOTransportTests {
-    /// Proxies that ask for credentials: what an authenticator may return.
+    /// Proxies that ask for credentials: what an authenticator may return, and the times of a challenge.
     @Suite(.timeLimit(.minutes(5))) struct ProxyChallengeTests {
         private static let challenge = ["Proxy-Authenticate: N nonce=1"]
 
@@ -130,6 +131,90 @@ extension NIOTransportTests {
                 }
             }
             #expect(seen.value.map { $0.value("proxy-authorization") } == ["Basic am9lOnB3", "N good", "Basic am9lOnB3"])
+        }
+
+        // MARK: - The times of a challenge
+
+        /// The proxy has not passed the request on.
+        @Test(arguments: [true, false]) func aTimeThatPassesWithinAChallengeNamesTheProxy(isDeadline: Bool) async throws {
+            let proxy = try RawServer { connection in
+                try connection.readHead()
+                try connection.write("HTTP/1.1 407 No\r\n\(Self.challenge[0])\r\nContent-Length: 10\r\n\r\nfour")
+                connection.waitForEnd()
+            }
+            defer { proxy.stop() }
+            let settings = settings(proxy) { _ in "N good" }
+            try await withNIO {
+                $0.proxy = .all(settings)
+            } _: { transport in
+                var request = try Request(.post, url: "http://a.invalid/", body: .text("x"))
+                if isDeadline { request = request.within(.milliseconds(300)) }
+                if !isDeadline { request.options.phaseTimeouts = .use(PhaseTimeouts(idleRead: .milliseconds(60))) }
+                let timed = request
+                let error = try await transportError { try await transport.send(timed) }
+                #expect(error.code == .timedOut && error.phase == .response && error.delivery == .notSent, "\(error)")
+                #expect(error.message.contains("while the proxy 127.0.0.1:\(proxy.port) asked for credentials"), "\(error)")
+                try await proxy.counts.wait { $0.seenEnds == 1 }
+            }
+        }
+
+        /// In total, its body takes longer than the limit between two pieces.
+        @Test func aChallengeThatTricklesIsNotIdle() async throws {
+            let proxy = try RawServer { connection in
+                try connection.readHead()
+                try connection.write("HTTP/1.1 407 No\r\n\(Self.challenge[0])\r\nContent-Length: 5\r\n\r\n")
+                for _ in 0..<5 {
+                    connection.pause(milliseconds: 110)
+                    try connection.write("x")
+                }
+                try connection.readHead()
+                try connection.respond(body: Data("ok".utf8))
+                connection.waitForEnd()
+            }
+            defer { proxy.stop() }
+            let settings = settings(proxy) { _ in "N good" }
+            try await withNIO {
+                $0.proxy = .all(settings)
+            } _: { transport in
+                var request = try Request(.get, url: "http://a.invalid/")
+                request.options.phaseTimeouts = .use(PhaseTimeouts(idleRead: .milliseconds(400)))
+                let data = try await transport.send(request).body.collect()
+                #expect(data == Data("ok".utf8))
+            }
+            #expect(proxy.counts.value.accepted == 1)
+        }
+
+        /// Challenges one connection, and closes it.
+        private final class Challenging: ByteScript {
+            func opened() -> [ByteAction] { [] }
+            func received(_ bytes: [UInt8]) -> [ByteAction] {
+                let head = "HTTP/1.1 407 No\r\n\(ProxyChallengeTests.challenge[0])\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+                return [.write(Array(head.utf8)), .close]
+            }
+        }
+
+        /// The first connection is challenged, and the second one hangs before the proxy is asked.
+        @Test(arguments: [1, 2]) func aTLSProxyThatHangsIsNotCalledOneThatOpensATunnel(hanging: Int) async throws {
+            let secure = try await ByteServer(certificate: try TestAuthority().certificate(), protocols: ["http/1.1"]) { Challenging() }
+            let port = secure.port
+            let proxy = try RawServer { connection in
+                if connection.number < hanging { try connection.relay(to: port) }
+                connection.waitForEnd()
+            }
+            defer { proxy.stop() }
+            let settings = ProxySettings.https(host: "127.0.0.1", port: proxy.port)
+                .authenticated(by: ProxyAuthenticator { _ in "N good" })
+            try await withNIO {
+                $0.proxy = .all(settings)
+                $0.connectTimeout = .milliseconds(800)
+                $0.tls.trustsAnyCertificateForTesting = .loopback
+            } _: { transport in
+                let error = try await transportError { try await transport.send(Request(.get, url: "https://a.invalid/")) }
+                #expect(error.code == .timedOut && error.phase == .connect && error.delivery == .notSent, "\(error)")
+                #expect(error.message.hasSuffix(", during the TLS handshake with 127.0.0.1:\(proxy.port)"), "\(error)")
+            }
+            #expect(proxy.counts.value.accepted == hanging)
+            await secure.stop()
         }
     }
 }
