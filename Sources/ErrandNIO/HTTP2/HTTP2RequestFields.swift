@@ -32,6 +32,7 @@ struct HTTP2RequestFields {
         var method = head.method.rawValue
         guard !method.isEmpty, method.withUTF8({ $0.allSatisfy(\.isTokenByte) }) else { throw .invalidMethod }
         guard head.method != .connect else { throw .connect }
+        guard !head.method.isPreface else { throw .preface }
         var section = HPACKHeaders()
         section.reserveCapacity(fields.count + 6)
         section.add(name: ":method", value: method)
@@ -152,7 +153,7 @@ struct HTTP2RequestFields {
     }
 
     private static func path(_ path: String, of method: HTTPRequest.Method) throws(RequestEncodeError) -> String {
-        for byte in path.utf8 where byte <= 0x20 || byte >= 0x7F { throw .invalidTarget }
+        guard path.utf8.allSatisfy(\.isTargetByte) else { throw .invalidTarget }
         switch path.utf8.first {
         case UInt8(ascii: "/"): return path
         case nil: return "/"

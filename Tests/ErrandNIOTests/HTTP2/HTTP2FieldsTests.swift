@@ -91,6 +91,11 @@ import Testing
         #expect(throws: RequestEncodeError.invalidTarget) { _ = try self.section { $0.head.path = "/a b" } }
         #expect(throws: RequestEncodeError.invalidAuthority) { _ = try self.section { $0.head.authority = "user@host" } }
         #expect(throws: RequestEncodeError.missingAuthority) { _ = try self.section { $0.head.authority = nil } }
+        for path in ["/a#b", "#b", "/?a#b", "/a\u{0}b", "/a\r\nb", "/a b", "/\u{7F}b", "/\u{E9}", "a"] {
+            #expect(throws: RequestEncodeError.invalidTarget) { _ = try self.section { $0.head.path = path } }
+        }
+        #expect(throws: RequestEncodeError.preface) { _ = try self.section(try #require(HTTPRequest.Method("PRI"))) }
+        #expect(throws: RequestEncodeError.connect) { _ = try self.section(.connect) }
     }
 
     // MARK: - Responses
