@@ -117,12 +117,14 @@ struct HTTP2RequestFields {
     private mutating func add(
         _ field: HTTPField, to section: inout HPACKHeaders, _ sensitivity: Sensitivity
     ) throws(RequestEncodeError) {
-        let isSafe = field.withUnsafeBytesOfValue { ByteScan.firstControl(in: $0).control == nil }
-        guard isSafe else {
+        let (control, isASCII) = field.withUnsafeBytesOfValue { ByteScan.firstControl(in: $0) }
+        guard control == nil else {
             var name = field.name.rawName
             throw .unsafeField(name: name.withUTF8 { ResponseParseError.shown($0) })
         }
-        section.add(name: field.name.canonicalName, value: field.value, indexing: indexing(of: field, sensitivity))
+        // The layer of the compression takes texts alone: a value that is not UTF-8 is sent as the text that HTTP/1.1 reads in it.
+        let value = isASCII ? field.value : field.withUnsafeBytesOfValue { $0.text(isASCII: false) }
+        section.add(name: field.name.canonicalName, value: value, indexing: indexing(of: field, sensitivity))
     }
 
     private mutating func indexing(of field: HTTPField, _ sensitivity: Sensitivity) -> HPACKIndexing {

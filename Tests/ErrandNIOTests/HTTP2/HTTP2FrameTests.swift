@@ -186,6 +186,28 @@ extension NIOTransportTests {
             #expect(server.counts.value.requests == 2)
         }
 
+        /// HTTP/1.1 reads such a value as ISO 8859-1.
+        @Test func aFieldThatIsNotUTF8IsRepaired() async throws {
+            let name = try #require(HTTPField.Name("X"))
+            try await FrameServer.with(answering: {
+                [H2Frame.headers($0.stream, [0x88, 0, 1, UInt8(ascii: "x"), 3, UInt8(ascii: "a"), 0xE9, UInt8(ascii: "b")], ends: true)]
+                    .together
+            }) { transport, server in
+                let response = try await transport.send(server.request())
+                #expect(response.headers[name] == "a\u{FFFD}b")
+            }
+            let server = try RawServer { connection in
+                try connection.readHead()
+                try connection.write(Array("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX: a".utf8) + [0xE9] + Array("b\r\n\r\n".utf8))
+                connection.waitForEnd()
+            }
+            defer { server.stop() }
+            try await withNIO { transport in
+                let response = try await transport.send(Request(.get, url: server.url()).within(.seconds(10)))
+                #expect(response.headers[name] == "a\u{E9}b")
+            }
+        }
+
         @Test func aCancelledStreamIsResetAndItsNeighborsGoOn() async throws {
             try await FrameServer.with(answering: { frame in
                 frame.stream == 1
