@@ -93,15 +93,7 @@ final class HTTP1Handler: ChannelDuplexHandler, ExchangeHandler {
             exchange.resume(throwing: exchange.proxyFailure(error, to: nil))
             return false
         }
-        guard exchange.assign(to: connection) else {
-            exchange.resume(throwing: CancellationError())
-            return false
-        }
-        let deadline = exchange.deadline
-        if let deadline, deadline <= .now() {
-            exchange.resume(throwing: exchange.deadlinePassed(.queue, delivery: .notSent))
-            return false
-        }
+        guard let taken = exchange.activate(on: connection) else { return false }
         let request = exchange.request
         let body = OutgoingBody(request)
         outgoing.clear()
@@ -115,7 +107,7 @@ final class HTTP1Handler: ChannelDuplexHandler, ExchangeHandler {
         let isReused = connection.countBegin()
         idleDue = nil
         parser.begin(request.method)
-        current = ActiveExchange(exchange, deadline: deadline)
+        current = taken
         (endsWithConnection, keepAliveSeconds) = (false, nil)
         exchange.events?.record(.connectionAcquired, connection: connection.info(isReused: isReused))
         guard current?.exchange === exchange else { return true }  // a sink has ended it
