@@ -90,7 +90,7 @@ private final class ByteHandler: ChannelInboundHandler {
     typealias OutboundOut = ByteBuffer
 
     private let script: any ByteScript
-    private var actions: [ByteAction] = []
+    private var actions: ArraySlice<ByteAction> = []
     private var isPaused = false
 
     init(_ script: any ByteScript) { self.script = script }
@@ -109,8 +109,8 @@ private final class ByteHandler: ChannelInboundHandler {
 
     private func perform(_ more: [ByteAction], _ context: ChannelHandlerContext) {
         actions += more
-        while !isPaused, !actions.isEmpty {
-            switch actions.removeFirst() {
+        while !isPaused, let action = actions.popFirst() {
+            switch action {
             case .write(let bytes):
                 context.writeAndFlush(wrapOutboundOut(ByteBuffer(bytes: bytes)), promise: nil)
             case .close:

@@ -23,8 +23,9 @@ public struct ProxyAuthenticator: Sendable, Hashable {
 
     private let closure: Closure
 
-    /// - Parameter respond: returns the value of `Proxy-Authorization`; `nil` if it can't answer: then the request fails, or is sent with
-    ///   ``ProxySettings/credentials`` if the proxy has not asked for it yet.
+    /// - Parameter respond: returns the value of `Proxy-Authorization`; `nil` or an empty text if it can't answer: then the request fails,
+    ///   or is sent with ``ProxySettings/credentials`` if the proxy has not asked for it yet. A value with a control character, such as a
+    ///   line break, or of more than 64 KiB is not sent: the request fails with ``TransportError/Code/proxy``.
     public init(_ respond: @escaping @Sendable (ProxyChallenge) -> String?) { closure = Closure(respond) }
 
     /// Returns the value of `Proxy-Authorization`.

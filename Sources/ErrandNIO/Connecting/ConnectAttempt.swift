@@ -29,11 +29,16 @@ final class ConnectAttempt: Sendable {
         events?.enter(step)
     }
 
-    /// A proxy is asked for a tunnel, which is a part of connecting.
-    func enterTunnel(through proxy: String) { state.withLock { $0.progress.tunnel = proxy } }
+    /// The TLS handshake with a proxy begins. It is no step of its own for observers: all that is done with a proxy is a part of connecting.
+    func enterProxyTLS() { state.withLock { $0.progress.step = .tls } }
+
+    /// A proxy is asked for a tunnel.
+    func enterTunnel(through proxy: String) { state.withLock { ($0.progress.tunnel, $0.progress.step) = (proxy, .connect) } }
 
     /// The proxy is not asked any more. It is connected to once more, or the tunnel is open, and the other side is not the peer.
-    func forgetTunnel() { state.withLock { ($0.progress.tunnel, $0.progress.peer) = (nil, nil) } }
+    func forgetTunnel() {
+        state.withLock { ($0.progress.tunnel, $0.progress.peer, $0.progress.addresses) = (nil, nil, TriedAddresses()) }
+    }
 
     /// The tunnel is open.
     func leaveTunnel(_ step: ConnectStep?) {

@@ -204,4 +204,22 @@ struct ActiveExchange {
             delivery: position?.delivery ?? .unknown)
     }
 }
+
+extension Exchange {
+    /// A connection takes the exchange.
+    ///
+    /// - Returns: `nil` if it was cancelled, or its deadline has passed: then it has ended.
+    func activate(on connection: Connection) -> ActiveExchange? {
+        guard assign(to: connection) else {
+            resume(throwing: CancellationError())
+            return nil
+        }
+        let deadline = deadline
+        if let deadline, deadline <= .now() {
+            resume(throwing: deadlinePassed(.queue, delivery: .notSent))
+            return nil
+        }
+        return ActiveExchange(self, deadline: deadline)
+    }
+}
 #endif

@@ -182,9 +182,9 @@ final class Exchange: Sendable {
     func leaveConnection() { state.withLock { $0.place = .unassigned } }
 
     /// Changes what is known of the dialog with the proxy. `body` may call an authenticator, which may cancel the exchange.
-    func withDialog<Result>(_ body: (inout ProxyDialog) -> Result) -> Result {
+    func withDialog<Result, Failure>(_ body: (inout ProxyDialog) throws(Failure) -> Result) throws(Failure) -> Result {
         var dialog = state.withLock(\.dialog)
-        let result = body(&dialog)
+        let result = try body(&dialog)
         state.withLock { [dialog] in $0.dialog = dialog }
         return result
     }

@@ -26,9 +26,7 @@ extension HTTP1Handler {
     func alarmRang() {
         alarm.rang()
         let now = NIODeadline.now()
-        if let current, let failure = self.current?.timeout(at: now, machine.position) {
-            return end(current.exchange, because: failure)
-        }
+        if let current, let failure = timeout(at: now) { return end(current.exchange, because: failure) }
         if let due = current?.continueDue, due <= now { continueUpload() }
         if let due = idleDue, due <= now, let connection, pool.retire(connection) { return close() }
         setAlarm()
@@ -50,7 +48,7 @@ extension HTTP1Handler {
 
     /// The other side breaks the rules of HTTP.
     func refuse(_ error: any Error) {
-        guard let current, let position = machine.position else { return lose(error) }
+        guard let current, let position else { return lose(error) }
         end(current.exchange, because: current.failure(.invalidResponse, at: position, message: FailureText.of(error), underlying: error))
     }
 
@@ -116,7 +114,7 @@ extension HTTP1Handler {
 
     func shutDown() {
         guard let current else { return close() }
-        end(current.exchange, because: current.failure(.shutDown, at: machine.position))
+        end(current.exchange, because: current.failure(.shutDown, at: position))
     }
 
     func close() {

@@ -86,16 +86,14 @@ final class HTTP1Handler: ChannelDuplexHandler, ExchangeHandler {
             return true
         }
         // Before the exchange is here: an authenticator may cancel it.
-        let head = exchange.changedHead()
-        guard exchange.assign(to: connection) else {
-            exchange.resume(throwing: CancellationError())
+        let head: HTTPRequest?
+        do throws(ProxyAnswerError) {
+            head = try exchange.changedHead()
+        } catch {
+            exchange.resume(throwing: exchange.proxyFailure(error, to: nil))
             return false
         }
-        let deadline = exchange.deadline
-        if let deadline, deadline <= .now() {
-            exchange.resume(throwing: exchange.deadlinePassed(.queue, delivery: .notSent))
-            return false
-        }
+        guard let taken = exchange.activate(on: connection) else { return false }
         let request = exchange.request
         let body = OutgoingBody(request)
         outgoing.clear()
@@ -109,7 +107,7 @@ final class HTTP1Handler: ChannelDuplexHandler, ExchangeHandler {
         let isReused = connection.countBegin()
         idleDue = nil
         parser.begin(request.method)
-        current = ActiveExchange(exchange, deadline: deadline)
+        current = taken
         (endsWithConnection, keepAliveSeconds) = (false, nil)
         exchange.events?.record(.connectionAcquired, connection: connection.info(isReused: isReused))
         guard current?.exchange === exchange else { return true }  // a sink has ended it

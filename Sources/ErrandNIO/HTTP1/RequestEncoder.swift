@@ -12,12 +12,14 @@ enum RequestEncodeError: SafelyDescribedError, Equatable {
     case unsafeField(name: String)
     case invalidMethod
     case connect
+    case preface
     case headLongerThanFrame
 
     var description: String {
         switch self {
         case .invalidTarget:
-            "the request's path must begin with '/' or '?', and be ASCII without spaces and control characters (RFC 9112, section 3.2)"
+            "the request's path must begin with '/' or '?', and be ASCII without '#', spaces and control characters "
+                + "(RFC 9112, section 3.2)"
         case .missingScheme: "a request through a proxy needs a scheme (RFC 9112, section 3.2.2)"
         case .missingAuthority: "the request has neither an authority nor a Host field (RFC 9112, section 3.2)"
         case .invalidAuthority: "the request's authority is not a host and a port (RFC 9112, section 3.2)"
@@ -25,6 +27,7 @@ enum RequestEncodeError: SafelyDescribedError, Equatable {
         case .unsafeField(let name): "the field '\(name)' of the request contains a control character, such as a line break"
         case .invalidMethod: "the request's method is not a token"
         case .connect: "CONNECT is not for requests: set a proxy by the transport's configuration"
+        case .preface: "PRI is not for requests: it begins a connection of HTTP/2 (RFC 9113, section 3.4)"
         case .headLongerThanFrame:
             "the fields of the request may take more than 16384 bytes, which is the most over HTTP/2; HTTP/1.1 has no such limit"
         }
@@ -77,6 +80,7 @@ enum RequestEncoder {
             var writer = HeadWriter(memory)
             guard writer.writeChecked(method.rawValue) else { throw .invalidMethod }
             guard method != .connect || form == .authority else { throw .connect }
+            guard !method.isPreface else { throw .preface }
             writer.write(" ")
             try writer.write(target, of: method, in: form)
             writer.write(" HTTP/1.1\r\nHost: ")
@@ -178,6 +182,17 @@ enum RequestEncoder {
     }
 }
 
+extension HTTPRequest.Method {
+    /// Whether this is `PRI`, which begins a connection of HTTP/2 and no request
+    /// ([RFC 9113, section 3.4](https://www.rfc-editor.org/rfc/rfc9113#section-3.4)).
+    var isPreface: Bool { rawValue == "PRI" }
+}
+
+extension UInt8 {
+    /// Whether a path or a query may contain this byte: visible ASCII without `#`, which begins a fragment.
+    var isTargetByte: Bool { self > 0x20 && self < 0x7F && self != UInt8(ascii: "#") }
+}
+
 /// The parts of a request target.
 private struct Target {
     let scheme: String
@@ -257,7 +272,7 @@ private struct HeadWriter {
     private mutating func writeTargetPart(_ text: String) throws(RequestEncodeError) {
         var text = text
         let isValid = text.withUTF8 { bytes in
-            for byte in bytes where byte <= 0x20 || byte >= 0x7F { return false }
+            guard bytes.allSatisfy(\.isTargetByte) else { return false }
             write(bytes)
             return true
         }

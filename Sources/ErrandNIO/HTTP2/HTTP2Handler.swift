@@ -140,15 +140,7 @@ final class HTTP2Handler: ChannelInboundHandler, ExchangeHandler {
             pool.send(exchange)
             return false
         }
-        guard exchange.assign(to: connection) else {
-            exchange.resume(throwing: CancellationError())
-            return false
-        }
-        let deadline = exchange.deadline
-        if let deadline, deadline <= .now() {
-            exchange.resume(throwing: exchange.deadlinePassed(.queue, delivery: .notSent))
-            return false
-        }
+        guard let taken = exchange.activate(on: connection) else { return false }
         let body = OutgoingBody(exchange.request)
         let fields: HPACKHeaders
         do {
@@ -163,7 +155,7 @@ final class HTTP2Handler: ChannelInboundHandler, ExchangeHandler {
         }
         let isReused = connection.countBegin()
         idleDue = nil
-        active[number] = ActiveExchange(exchange, deadline: deadline)
+        active[number] = taken
         numbers[ObjectIdentifier(exchange)] = number
         if machine.isDraining { pool.drain(connection) }
         exchange.events?.record(.connectionAcquired, connection: connection.info(isReused: isReused))

@@ -32,6 +32,7 @@ struct HTTP2RequestFields {
         var method = head.method.rawValue
         guard !method.isEmpty, method.withUTF8({ $0.allSatisfy(\.isTokenByte) }) else { throw .invalidMethod }
         guard head.method != .connect else { throw .connect }
+        guard !head.method.isPreface else { throw .preface }
         var section = HPACKHeaders()
         section.reserveCapacity(fields.count + 6)
         section.add(name: ":method", value: method)
@@ -116,12 +117,14 @@ struct HTTP2RequestFields {
     private mutating func add(
         _ field: HTTPField, to section: inout HPACKHeaders, _ sensitivity: Sensitivity
     ) throws(RequestEncodeError) {
-        let isSafe = field.withUnsafeBytesOfValue { ByteScan.firstControl(in: $0).control == nil }
-        guard isSafe else {
+        let (control, isASCII) = field.withUnsafeBytesOfValue { ByteScan.firstControl(in: $0) }
+        guard control == nil else {
             var name = field.name.rawName
             throw .unsafeField(name: name.withUTF8 { ResponseParseError.shown($0) })
         }
-        section.add(name: field.name.canonicalName, value: field.value, indexing: indexing(of: field, sensitivity))
+        // The layer of the compression takes texts alone: a value that is not UTF-8 is sent as the text that HTTP/1.1 reads in it.
+        let value = isASCII ? field.value : field.withUnsafeBytesOfValue { $0.text(isASCII: false) }
+        section.add(name: field.name.canonicalName, value: value, indexing: indexing(of: field, sensitivity))
     }
 
     private mutating func indexing(of field: HTTPField, _ sensitivity: Sensitivity) -> HPACKIndexing {
@@ -152,7 +155,7 @@ struct HTTP2RequestFields {
     }
 
     private static func path(_ path: String, of method: HTTPRequest.Method) throws(RequestEncodeError) -> String {
-        for byte in path.utf8 where byte <= 0x20 || byte >= 0x7F { throw .invalidTarget }
+        guard path.utf8.allSatisfy(\.isTargetByte) else { throw .invalidTarget }
         switch path.utf8.first {
         case UInt8(ascii: "/"): return path
         case nil: return "/"

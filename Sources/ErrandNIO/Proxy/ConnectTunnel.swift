@@ -32,7 +32,7 @@ struct ConnectTunnel: Tunnel {
 
     mutating func begin() throws -> ByteBuffer {
         var head = HTTPRequest(method: .connect, scheme: nil, authority: target, path: nil)
-        if let value = dialog.authorization(for: proxy, .connect, target) { head.headerFields[.proxyAuthorization] = value }
+        if let value = try dialog.authorization(for: proxy, .connect, target) { head.headerFields[.proxyAuthorization] = value }
         var buffer = ByteBuffer()
         try RequestEncoder.write(head, framing: .none, form: .authority, into: &buffer)
         parser.begin(.connect)
@@ -49,7 +49,7 @@ struct ConnectTunnel: Tunnel {
                 case (.needsMore, _): return .wait
                 case (.interim, _): continue
                 case (.head(let head), _):
-                    if let step = receive(head) { return step }
+                    if let step = try receive(head) { return step }
                 case (.body(let range), .body(let count)):
                     guard count + range.count <= Self.bodyLimitBytes else { return again() }
                     state = .body(count + range.count)
@@ -69,10 +69,10 @@ struct ConnectTunnel: Tunnel {
     }
 
     /// - Returns: `nil` if the rest of the response is read.
-    private mutating func receive(_ head: ResponseHead) -> TunnelStep? {
+    private mutating func receive(_ head: ResponseHead) throws(ProxyAnswerError) -> TunnelStep? {
         let status = head.response.status
         if status.kind == .successful { return nil }
-        if status.code == 407, dialog.answer(head.response.headerFields, of: proxy, .connect, target) {
+        if status.code == 407, try dialog.answer(head.response.headerFields, of: proxy, .connect, target) {
             guard head.isPersistent, head.framing != .untilClose else { return again() }
             state = .body(0)
             return nil

@@ -7,27 +7,32 @@ extension Exchange {
     ///
     /// The request's own `Proxy-Authorization` goes to a proxy that reads the request, and to nobody else: ``RequestEncoder`` leaves it out. If
     /// the request has none, the proxy gets what ``ProxyDialog`` says.
-    func changedHead() -> HTTPRequest? {
+    func changedHead() throws(ProxyAnswerError) -> HTTPRequest? {
         if let upgrade { return upgrade.added(to: request.head) }
         guard let proxy = route.proxy, route.isForwarded, !request.headers.contains(.proxyAuthorization),
-            let value = authorization(for: proxy)
+            let value = try authorization(for: proxy)
         else { return nil }
         var head = request.head
         head.headerFields[.proxyAuthorization] = value
         return head
     }
 
-    private func authorization(for proxy: ProxyServer) -> String? {
+    private func authorization(for proxy: ProxyServer) throws(ProxyAnswerError) -> String? {
         if proxy.settings.credentials == nil, proxy.settings.authenticator == nil { return nil }
-        return withDialog { $0.authorization(for: proxy, request.method, absoluteTarget) }
+        return try withDialog { (dialog) throws(ProxyAnswerError) in
+            try dialog.authorization(for: proxy, request.method, absoluteTarget)
+        }
     }
 
     /// The proxy asks for credentials. Returns whether the request is to be sent again.
-    func answer(_ head: HTTPResponse) -> Bool {
+    func answer(_ head: HTTPResponse) throws(ProxyAnswerError) -> Bool {
         guard let proxy = route.proxy, proxy.settings.authenticator != nil, !request.headers.contains(.proxyAuthorization) else {
             return false
         }
-        return withDialog { $0.answer(head.headerFields, of: proxy, request.method, absoluteTarget) } && canRepeat
+        let isAnswered = try withDialog { (dialog) throws(ProxyAnswerError) in
+            try dialog.answer(head.headerFields, of: proxy, request.method, absoluteTarget)
+        }
+        return isAnswered && canRepeat
     }
 
     /// The target as ``RequestEncoder`` writes it in absolute form.
@@ -38,10 +43,19 @@ extension Exchange {
     }
 
     func proxyFailure(_ head: HTTPResponse) -> TransportError {
-        let proxy = route.proxy.map { "\($0.settings)" } ?? ""
-        return failure(
-            .proxy, phase: .response, message: "the proxy \(proxy) refused the request: \(head.status.shown)", response: head,
+        failure(
+            .proxy, phase: .response, message: "\(shownProxy) refused the request: \(head.status.shown)", response: head,
             delivery: .notSent)
     }
+
+    /// - Parameter head: the challenge; `nil` before there was one.
+    func proxyFailure(_ error: ProxyAnswerError, to head: HTTPResponse?) -> TransportError {
+        failure(
+            .proxy, phase: head == nil ? .request : .response, message: "\(shownProxy): \(error)", underlying: error, response: head,
+            delivery: .notSent)
+    }
+
+    /// `the proxy proxy.example:3128`
+    var shownProxy: String { "the proxy" + (route.proxy.map { " \($0.settings)" } ?? "") }
 }
 #endif

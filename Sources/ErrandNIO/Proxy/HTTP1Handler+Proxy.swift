@@ -12,15 +12,34 @@ extension HTTP1Handler {
         guard let exchange = current?.exchange else { return }
         // First, so that the task that sends the body can't open it for this connection any more.
         if machine.isUploading { stopUpload() }
-        let isAnswered = exchange.answer(head.response)
+        let failure: TransportError?
+        do throws(ProxyAnswerError) {
+            failure = try exchange.answer(head.response) ? nil : exchange.proxyFailure(head.response)
+        } catch {
+            failure = exchange.proxyFailure(error, to: head.response)
+        }
         guard current?.exchange === exchange else { return }  // the authenticator has ended it
-        guard isAnswered else { return end(exchange, because: exchange.proxyFailure(head.response)) }
+        if let failure { return end(exchange, because: failure) }
         challengeBytes = 0
         let isKept = head.isPersistent && head.framing != .untilClose
         _ = machine.receiveHead(status: head.response.status.code, isPersistent: isKept)
         guard isKept else { return sendAgain(.close) }
         current?.enter("idleRead", exchange.limits?.idleRead)
         setLimitAlarm()
+    }
+
+    /// Where the exchange in progress is. A proxy that sends a challenge has not passed the request on.
+    var position: ExchangePosition? {
+        challengeBytes == nil ? machine.position : ExchangePosition(phase: .response, delivery: .notSent, mayBeStale: false)
+    }
+
+    /// Returns the failure of the time that is over at `now`; `nil` if none is.
+    func timeout(at now: NIODeadline) -> TransportError? {
+        guard var failure = current?.timeout(at: now, position) else { return nil }
+        if challengeBytes != nil, let exchange = current?.exchange {
+            failure.message += ", while \(exchange.shownProxy) asked for credentials"
+        }
+        return failure
     }
 
     /// A part of the body of a challenge was received, which nobody reads.

@@ -2,6 +2,7 @@
 @testable import ErrandNIO
 import ErrandCore
 import NIOCore
+import NIOEmbedded
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct ConnectProgressTests {
@@ -26,6 +27,27 @@ import Testing
         #expect(progress.text == ", during the TLS handshake")
         progress.peer = try address("2001:db8::1", 8443)
         #expect(progress.text == ", during the TLS handshake with [2001:db8::1]:8443")
+    }
+
+    /// The proxy has closed the connection after its challenge.
+    @Test func aSecondConnectionToAProxyBeginsAnew() throws {
+        let loop = EmbeddedEventLoop()
+        let attempt = ConnectAttempt(loop.makePromise(), for: nil)
+        defer { attempt.cancel() }
+        for _ in 0..<2 {
+            attempt.enter(.connect)
+            attempt.tries(try address("192.0.2.1", 3128))
+            #expect(attempt.progress == ", during the TCP connect to 192.0.2.1:3128")
+            attempt.connected(to: try address("192.0.2.1", 3128))
+            attempt.enterProxyTLS()
+            #expect(attempt.progress == ", during the TLS handshake with 192.0.2.1:3128")
+            attempt.enterTunnel(through: "the proxy p.example:3128")
+            #expect(attempt.progress == ", while the proxy p.example:3128 opened a tunnel")
+            attempt.forgetTunnel()
+            #expect(attempt.progress == ", during the TCP connect")
+        }
+        attempt.leaveTunnel(.tls)
+        #expect(attempt.progress == ", during the TLS handshake")
     }
 
     @Test func aUnixSocketIsShownByItsPath() throws {

@@ -120,6 +120,28 @@ extension NIOTransportTests {
             }
         }
 
+        /// The kept connection may have passed the request on, and the next one can't be opened.
+        @Test func aRequestThatMayHaveBeenSentIsNotCalledNotSent() async throws {
+            let heads = Watched(0)
+            let addresses = Watched<[IPAddress]>([try IPAddress("127.0.0.1")])
+            try await FrameServer.with(
+                answering: { frame in
+                    heads.change { $0 += 1 }
+                    return heads.value == 2 ? [.close] : FrameServer.ok(frame.stream, "ok")
+                },
+                configure: { $0.resolver = StubResolver { _ in addresses.value } }
+            ) { transport, server in
+                let request = try Request(.get, url: "https://localhost:\(server.server.port)/").within(.seconds(10))
+                _ = try await transport.send(request).body.collect()
+                // Nobody listens there.
+                let other = try IPAddress("127.0.0.2")
+                addresses.change { $0 = [other] }
+                let failure = try await transportError { try await transport.send(request) }
+                #expect(failure.code == .cannotConnect && failure.delivery == .unknown, "\(failure)")
+                #expect(heads.value == 2)
+            }
+        }
+
         /// First a connection that was idle is lost; then the server says that it did not process the request. Each is a reason of its own.
         @Test func aStaleConnectionDoesNotUseUpWhatTheServerPromises() async throws {
             let heads = Watched(0)

@@ -44,6 +44,18 @@ import Testing
         #expect(lines(without) == Self.target)
     }
 
+    /// Each by itself: no other field names it.
+    @Test(arguments: [
+        "Connection", "Keep-Alive", "Proxy-Connection", "Transfer-Encoding", "Upgrade", "HTTP2-Settings", "Proxy-Authorization", "TE",
+        "Content-Length",
+    ])
+    func aFieldOfTheConnectionIsNotSent(name: String) throws {
+        for name in [name, name.lowercased(), name.uppercased()] {
+            let found = try section(.get, [try #require(HTTPField.Name(name)): "x"])
+            #expect(lines(found) == Self.target)
+        }
+    }
+
     /// No proxy reads a request of HTTP/2.
     @Test func credentialsForAProxyAreNotSent() throws {
         let request = try Request(.get, url: "https://a.example/", headers: [.proxyAuthorization: "Own x", .accept: "a/b"])
@@ -91,6 +103,17 @@ import Testing
         #expect(throws: RequestEncodeError.invalidTarget) { _ = try self.section { $0.head.path = "/a b" } }
         #expect(throws: RequestEncodeError.invalidAuthority) { _ = try self.section { $0.head.authority = "user@host" } }
         #expect(throws: RequestEncodeError.missingAuthority) { _ = try self.section { $0.head.authority = nil } }
+        for path in ["/a#b", "#b", "/?a#b", "/a\u{0}b", "/a\r\nb", "/a b", "/\u{7F}b", "/\u{E9}", "a"] {
+            #expect(throws: RequestEncodeError.invalidTarget) { _ = try self.section { $0.head.path = path } }
+        }
+        #expect(throws: RequestEncodeError.preface) { _ = try self.section(try #require(HTTPRequest.Method("PRI"))) }
+        #expect(throws: RequestEncodeError.connect) { _ = try self.section(.connect) }
+    }
+
+    /// As the text that HTTP/1.1 reads in it: ISO 8859-1.
+    @Test func aValueThatIsNotUTF8IsSentAsUTF8() throws {
+        let found = try section(.get, HTTPFields([HTTPField(name: .accept, value: [0x61, 0xE9])]))
+        #expect(lines(found).last == "accept: a\u{E9}")
     }
 
     // MARK: - Responses

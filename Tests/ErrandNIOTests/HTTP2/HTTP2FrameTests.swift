@@ -162,6 +162,52 @@ extension NIOTransportTests {
             }
         }
 
+        /// Over a kept connection, the head is checked where it is written.
+        @Test(arguments: [("PRI", "/"), ("PRI", "*"), ("GET", "/a#b"), ("GET", "/a\u{0}b"), ("GET", "/a b"), ("GET", "/a\r\nb")])
+        func aRequestThatIsNotOneIsNotSent(method: String, path: String) async throws {
+            func refused(_ transport: NIOTransport, _ good: Request) async throws {
+                _ = try await transport.send(good).body.collect()
+                var request = good
+                request.head.method = try #require(HTTPRequest.Method(method))
+                request.head.path = path
+                let bad = request
+                let failure = try await transportError { try await transport.send(bad) }
+                #expect(failure.code == .invalidRequest && failure.phase == .request && failure.delivery == .notSent, "\(failure)")
+                _ = try await transport.send(good).body.collect()
+            }
+            try await FrameServer.with { transport, server in
+                try await refused(transport, server.request())
+                #expect(server.server.acceptedConnections == 1)
+                #expect(server.frames.value.filter { $0.type == 1 }.count == 2)
+            }
+            let server = try RawServer.ok()
+            defer { server.stop() }
+            try await withNIO { try await refused($0, Request(.get, url: server.url()).within(.seconds(10))) }
+            #expect(server.counts.value.requests == 2)
+        }
+
+        /// HTTP/1.1 reads such a value as ISO 8859-1.
+        @Test func aFieldThatIsNotUTF8IsRepaired() async throws {
+            let name = try #require(HTTPField.Name("X"))
+            try await FrameServer.with(answering: {
+                [H2Frame.headers($0.stream, [0x88, 0, 1, UInt8(ascii: "x"), 3, UInt8(ascii: "a"), 0xE9, UInt8(ascii: "b")], ends: true)]
+                    .together
+            }) { transport, server in
+                let response = try await transport.send(server.request())
+                #expect(response.headers[name] == "a\u{FFFD}b")
+            }
+            let server = try RawServer { connection in
+                try connection.readHead()
+                try connection.write(Array("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX: a".utf8) + [0xE9] + Array("b\r\n\r\n".utf8))
+                connection.waitForEnd()
+            }
+            defer { server.stop() }
+            try await withNIO { transport in
+                let response = try await transport.send(Request(.get, url: server.url()).within(.seconds(10)))
+                #expect(response.headers[name] == "a\u{E9}b")
+            }
+        }
+
         @Test func aCancelledStreamIsResetAndItsNeighborsGoOn() async throws {
             try await FrameServer.with(answering: { frame in
                 frame.stream == 1
@@ -173,7 +219,9 @@ extension NIOTransportTests {
                 first.body.abandon()
                 let neighbor = try await second
                 #expect(neighbor == "neighbor")
-                try await server.frames.wait("the reset") { $0.contains { $0.type == 3 && $0.stream == 1 && $0.payload.last == 8 } }
+                try await server.frames.wait("the reset", upTo: .seconds(5)) { frames in
+                    frames.contains { $0.type == 3 && $0.stream == 1 && $0.payload.last == 8 }
+                }
                 #expect(server.server.acceptedConnections == 1)
             }
         }

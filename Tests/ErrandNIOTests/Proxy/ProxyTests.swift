@@ -90,6 +90,9 @@ extension NIOTransportTests {
                     let request = try Request(.put, url: "http://a.invalid/\(path)", body: .text("body"))
                     let response = try await transport.send(request.within(.seconds(10)))
                     #expect(response.status == .ok)
+                    _ = try await response.body.collect()
+                    let open = transport.openConnections
+                    #expect(open.map(\.exchanges) == [0] && open.map(\.exchangesStarted) == [path == "1" ? 2 : 3])
                 }
             }
             #expect(

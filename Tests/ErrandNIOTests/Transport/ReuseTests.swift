@@ -119,6 +119,30 @@ extension NIOTransportTests {
             }
         }
 
+        /// The same, where the next connection is still being opened at the end: at the deadline, or when the transport is shut down.
+        @Test(arguments: [true, false]) func aRequestThatMayHaveBeenSentIsNotCalledNotSentWhileItConnects(isShutDown: Bool) async throws {
+            let server = try forgetful(Watched([]))
+            defer { server.stop() }
+            let isHeld = Watched(false)
+            let resolver = StubResolver { _ in
+                if isHeld.value { try await Task.sleep(for: .seconds(60)) }
+                return [try IPAddress("127.0.0.1")]
+            }
+            try await withNIO {
+                $0.resolver = resolver
+            } _: { transport in
+                let request = try Request(.get, url: "http://a.test:\(server.port)/")
+                let data = try await whole(transport, request)
+                #expect(data == Data("ok".utf8))
+                isHeld.change { $0 = true }
+                let second = Task { try await transport.send(request.within(isShutDown ? .seconds(10) : .milliseconds(300))) }
+                try await resolver.asked.wait("the second lookup") { $0.count == 2 }
+                if isShutDown { try await transport.shutdown() }
+                let failure = try await transportError { try await second.value }
+                #expect(failure.code == (isShutDown ? .shutDown : .timedOut) && failure.delivery == .unknown, "\(failure)")
+            }
+        }
+
         @Test(arguments: [true, false])
         func aConnectionThatWasHeldBackReceivesItsNextResponse(isQueued: Bool) async throws {
             let server = try RawServer { connection in
