@@ -115,6 +115,10 @@ import Testing
             ),
             (stub.server("https://a.example").log(to: logger), "log is outside server: the records would not contain the server"),
             (stub.number().log(to: logger), "log is outside number: the records would not have the number"),
+            (
+                stub.decompress().decompress(),
+                "decompress is outside another decompress: the inner one would decode nothing, and its limits would not apply"
+            ),
             (stub.retry().retry(), "retry is outside another retry: the numbers of their attempts would be multiplied"),
             (
                 stub.validateStatus().fallback(data: Data(), statuses: [503]),

@@ -19,6 +19,13 @@ func readBesideADownload(over transport: NIOTransport) async throws {
     _ = try await export
 }
 
+func readWithItsChecksum(_ request: Request, over transport: NIOTransport) async throws -> (Data, checksum: String?) {
+    let body = try await transport.send(request).body
+    let data = try await body.collect()
+    let name = HTTPField.Name("Content-Digest")
+    return (data, name.flatMap { body.trailers?[$0] })
+}
+
 func printAlternatives(of request: Request, over transport: NIOTransport) async throws {
     _ = try await transport.send(request).body.collect()
     guard let origin = request.origin else { return }

@@ -1,4 +1,5 @@
 import Errand
+import Foundation
 
 // The samples of the article "Proxies", to the letter: `ReadmeTests` holds each block of it against this file.
 
@@ -29,4 +30,30 @@ func makeTokenTransport(token: @escaping @Sendable () -> String) throws -> NIOTr
     var configuration = NIOTransport.Configuration()
     configuration.proxy = .all(proxy)
     return try NIOTransport(configuration)
+}
+
+func makeTransportOfTwoNetworks(token: @escaping @Sendable () -> String) throws -> NIOTransport {
+    let authenticator = ProxyAuthenticator { challenge in
+        challenge.proxy.host == "proxy.example" && challenge.refusals == 0 ? "Bearer \(token())" : nil
+    }
+    let office = ProxySettings.http(host: "proxy.example", port: 3128).authenticated(by: authenticator)
+    let lab = ProxySettings.socks5(host: "lab.example")
+    var configuration = NIOTransport.Configuration()
+    configuration.proxy = .each { origin in
+        switch origin.host {
+        case "localhost": nil  // a direct connection
+        case let host where host.hasSuffix(".lab.example"): lab
+        default: office
+        }
+    }
+    return try NIOTransport(configuration)
+}
+
+func showProblemOfTheProxy(_ error: TransportError) {
+    guard let proxy = error.proxy else { return }
+    switch error.proxyCredentials {
+    case .missing: print("Set the user and the password for the \(proxy).")  // HTTP proxy proxy.example:3128
+    case .refused: print("Correct the user and the password for the \(proxy).")
+    case nil: print(error.localizedDescription)
+    }
 }

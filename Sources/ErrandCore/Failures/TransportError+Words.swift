@@ -1,21 +1,26 @@
 extension TransportError {
-    /// A sentence for people, without details: `Could not connect to the server a.example.`
+    /// A sentence for people, without details: `Could not connect to the server a.example.` Where it is the proxy that failed, the sentence
+    /// names the proxy.
     public var errorDescription: String? {
         let server = origin.map { "the server \($0.host.shownSafely(limit: 80))" } ?? shownServer
+        let peer = proxy == nil ? server : shownProxy
         let text =
             switch code {
-            case .cannotFindHost: "\(server) could not be found"
-            case .cannotConnect: "could not connect to \(server)"
-            case .connectionLost: "the connection to \(server) was lost"
-            case .timedOut where phase == .connect: "connecting to \(server) took too long"
+            case .cannotFindHost: "\(peer) could not be found"
+            case .cannotConnect: "could not connect to \(peer)"
+            case .connectionLost: "the connection to \(peer) was lost"
+            case .timedOut where phase == .connect: "connecting to \(peer) took too long"
             case .timedOut where phase == .queue || phase == .backoff: "the request to \(server) waited for too long"
             case .timedOut: "\(server) did not respond in time"
-            case .tls: "a secure connection to \(server) could not be established"
+            case .tls: "a secure connection to \(peer) could not be established"
             case .invalidResponse: "the response of \(server) is not valid"
             case .bodyTooLarge: "the response of \(server) is too large"
             case .requestBody: "the content of the request could not be read"
             case .invalidRequest: "the request cannot be sent"
-            case .proxy: "the proxy did not forward the request to \(server)"
+            case .proxy where proxyCredentials == .missing: "\(shownProxy) requires a user name and a password"
+            case .proxy where proxyCredentials == .refused: "\(shownProxy) did not accept the user name and the password"
+            case .proxy where underlying is ProxySettingsError: "the settings of the proxy are not valid"
+            case .proxy: "\(shownProxy) did not forward the request to \(server)"
             case .unsupported: "the request needs something that is not supported"
             case .shutDown: "the client was shut down"
             default: "the request to \(server) failed"
@@ -23,12 +28,16 @@ extension TransportError {
         return text.asSentence
     }
 
+    private var shownProxy: String { "the proxy" + (proxy.map { " \($0.host.shownSafely(limit: 80))" } ?? "") }
+
     /// What happened, in which phase and why: `Cannot connect: connection refused.`
     public var failureReason: String? { happened.asSentence }
 
     /// What a person can do; `nil` where only a developer can help. Where the server may have processed the request, it says so.
     public var recoverySuggestion: String? {
         switch code {
+        case .cannotFindHost where proxy != nil: return "Check the network connection and the settings of the proxy, then try again."
+        case .cannotConnect where proxy != nil: return "Check the network connection and the settings of the proxy, or try again later."
         case .cannotFindHost: return "Check the network connection, then try again."
         case .cannotConnect: return "Check the network connection, or try again later."
         case .connectionLost: return "Check the network connection, then try again.\(caution)"
@@ -37,7 +46,10 @@ extension TransportError {
         case .tls: return isOfCertificateDates(message) ? "Check the date and time of this device." : nil
         case .invalidResponse: return "Try again later."
         case .requestBody: return (underlying as? FileReadError)?.recoverySuggestion
-        case .proxy: return "Check the address and the credentials of the proxy."
+        case .proxy where proxyCredentials == .missing: return "Add the user name and the password to the settings of the proxy."
+        case .proxy where proxyCredentials == .refused: return "Check the user name and the password for the proxy."
+        case .proxy where underlying is ProxySettingsError: return "Check the settings of the proxy."
+        case .proxy: return "Check the settings of the proxy, or try again later."
         default: return nil
         }
     }

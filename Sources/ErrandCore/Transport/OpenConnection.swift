@@ -24,6 +24,8 @@ public struct OpenConnection: Sendable, Hashable {
     public let age: Duration?
     /// The version of HTTP, as in ``ResponseMetadata/httpVersion``: `1.1` or `2`; `nil` where it is not known.
     public let httpVersion: String?
+    /// The proxy that it goes through; `nil` for a direct connection, and where it is not known.
+    public let proxy: ProxyAddress?
 
     /// Whether no exchange uses it.
     public var isIdle: Bool { exchanges == 0 }
@@ -31,11 +33,12 @@ public struct OpenConnection: Sendable, Hashable {
     /// Creates a value. For transports; see the property of the same name for each parameter.
     public init(
         number: Int, authority: String?, exchanges: Int, exchangesStarted: Int, scheme: String? = nil, peerAddress: String? = nil,
-        peerPort: Int? = nil, age: Duration? = nil, httpVersion: String? = nil
+        peerPort: Int? = nil, age: Duration? = nil, httpVersion: String? = nil, proxy: ProxyAddress? = nil
     ) {
         (self.number, self.scheme, self.authority) = (number, scheme, authority)
         (self.peerAddress, self.peerPort) = (peerAddress, peerPort)
-        (self.exchanges, self.exchangesStarted, self.age, self.httpVersion) = (exchanges, exchangesStarted, age, httpVersion)
+        (self.exchanges, self.exchangesStarted, self.age) = (exchanges, exchangesStarted, age)
+        (self.httpVersion, self.proxy) = (httpVersion, proxy)
     }
 
     /// Whether the requests on it have this origin. A scheme that is not known counts as the same.
@@ -45,14 +48,17 @@ public struct OpenConnection: Sendable, Hashable {
 }
 
 extension OpenConnection: CustomStringConvertible, CustomReflectable {
-    /// One line, without what is not known: `#1 http://a.example at 192.0.2.1:80, 1 in progress, 7 so far, 12 s old`.
+    /// One line, without what is not known: `#1 http://a.example at 192.0.2.1:80, HTTP/1.1, 1 in progress, 7 so far, 12 s old`. The address
+    /// after `through the HTTP proxy proxy.example:3128` is that of the proxy.
     public var description: String {
         var text = "#\(number)"
         if let authority { text += " " + ((scheme.map { "\($0)://" } ?? "") + authority).shownSafely() }
+        if let proxy { text += " through the \(proxy)" }
         if let peerAddress {
             let address = peerAddress.contains(":") ? "[\(peerAddress)]" : peerAddress
             text += " at \(address)" + (peerPort.map { ":\($0)" } ?? "")
         }
+        if let httpVersion { text += ", HTTP/\(httpVersion.shownSafely(limit: 20))" }
         text += ", \(exchanges) in progress, \(exchangesStarted) so far"
         return text + (age.map { ", \($0.inWords) old" } ?? "")
     }

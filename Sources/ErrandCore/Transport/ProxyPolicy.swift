@@ -55,6 +55,11 @@ public struct ProxyPolicy: Sendable, CustomStringConvertible, CustomReflectable 
 
     /// A closure chooses for each request by its origin.
     ///
+    /// ```swift
+    /// let office = ProxySettings.http(host: "proxy.example", port: 3128).authenticated(by: authenticator)
+    /// configuration.proxy = .each { origin in origin.host == "localhost" ? nil : office }
+    /// ```
+    ///
     /// - Parameter choose: returns `nil` for a direct connection. It is called for each request, on the caller's thread, and must be quick.
     ///   Equal settings share their connections: make a ``ProxyAuthenticator`` once, outside of the closure, because two of them are never
     ///   equal.

@@ -12,19 +12,25 @@ extension ProxySettings {
     /// | `socks5h`, `socks5` | SOCKS 5; the proxy resolves host names in both cases | 1080 |
     ///
     /// The user and the password are percent-encoded where they have other characters than letters, digits, and `-._~!$&'()*+,;=`. A user
-    /// without a colon has an empty password.
+    /// without a colon has an empty password. SOCKS 4 is not supported.
     ///
-    /// - Throws: ``ProxySettingsError`` for any other text. It never shows the text.
+    /// - Throws: ``ProxySettingsError`` for any other text. It says what is wrong, such as the port, and never shows the text.
     public init(_ url: String) throws(ProxySettingsError) { try self.init(url, variable: nil) }
 
     /// - Parameter variable: the variable of the environment that has the URL.
     init(_ url: String, variable: String?) throws(ProxySettingsError) {
         func refused(_ reason: String) -> ProxySettingsError { ProxySettingsError(reason, variable: variable) }
         guard url.utf8.count <= FieldLimits.valueBytes else { throw refused("it is longer than 8 KiB") }
+        guard !url.utf8.contains(where: { $0 <= 0x20 || $0 == 0x7F }) else {
+            throw refused("it has a space or a control character; in a user or a password, they must be percent-encoded")
+        }
         var (rest, kind) = (url[...], Kind.http)
         if let mark = rest.firstRange(of: "://") {
             guard let named = Self.kind(of: rest[..<mark.lowerBound]) else {
-                throw refused("its scheme must be http, https, socks5 or socks5h")
+                throw refused(
+                    ["socks", "socks4", "socks4a"].contains(rest[..<mark.lowerBound].lowercased())
+                        ? "SOCKS 4 is not supported: use socks5, if the proxy knows it"
+                        : "its scheme must be http, https, socks5 or socks5h")
             }
             (rest, kind) = (rest[mark.upperBound...], named)
         }
@@ -38,6 +44,10 @@ extension ProxySettings {
         var place = authority
         if let at = authority.lastIndex(of: "@") {
             place = authority[authority.index(after: at)...]
+            guard at > authority.startIndex else { throw refused("it has an '@' without a user before it") }
+            guard !authority[..<at].contains("@") else {
+                throw refused("it has more than one '@': in a user and a password, it must be percent-encoded as %40")
+            }
             let parts = authority[..<at].split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
             let decoded = parts.map { PercentEncoding.decode($0) }
             guard let user = decoded[0], let password = decoded.count == 2 ? decoded[1] : "" else {
@@ -45,21 +55,32 @@ extension ProxySettings {
             }
             credentials = Credentials(user: user, password: password)
         }
+        // Neither the host nor the port is shown: they may be a part of a password.
+        guard let parts = Self.split(place) else { throw refused("its host has a colon: an IPv6 address must be in brackets") }
+        guard !parts.host.isEmpty else { throw refused("it has no host") }
+        guard parts.port.utf8.allSatisfy(\.isASCIIDigit), let port = Int(parts.port.isEmpty ? kind.defaultPort : parts.port),
+            (1...65_535).contains(port)
+        else { throw refused("its port must be a number from 1 to 65535") }
         do {
-            let origin = try Origin(scheme: "http", authority: String(place), in: "")
-            let host = origin.host.hasPrefix("[") ? String(origin.host.dropFirst().dropLast()) : origin.host
-            // Each scheme leaves its own port out.
-            let port = try origin.port ?? Origin(scheme: "https", authority: String(place), in: "").port
-            self.init(kind, host, port ?? (kind == .https ? 443 : 1080), credentials)
+            let host = try Host.normalized(parts.host, in: "")
+            self.init(kind, host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host, port, credentials)
         } catch {
-            // The host is not shown: it may be a part of a password.
-            throw refused("its host or its port is invalid")
+            throw refused("its host is neither a name nor an address")
         }
         do {
             _ = try address()
         } catch {
             throw refused(error.reason)
         }
+    }
+
+    /// Returns the host, and the port, which is empty if there is none; `nil` if the host has a colon and no brackets.
+    private static func split(_ place: Substring) -> (host: Substring, port: Substring)? {
+        let afterBracket = place.lastIndex(of: "]") ?? place.startIndex
+        guard let colon = place[afterBracket...].lastIndex(of: ":") else { return (place, "") }
+        let host = place[..<colon]
+        guard host.hasPrefix("[") || !host.contains(":") else { return nil }
+        return (host, place[place.index(after: colon)...])
     }
 
     private static func kind(of scheme: Substring) -> Kind? {
@@ -70,6 +91,11 @@ extension ProxySettings {
         default: nil
         }
     }
+}
+
+extension ProxySettings.Kind {
+    /// The port of a URL that has none.
+    fileprivate var defaultPort: Substring { self == .https ? "443" : "1080" }
 }
 
 /// The settings of a proxy can't be used, or a transport does not support them.

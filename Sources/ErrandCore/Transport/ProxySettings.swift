@@ -115,7 +115,7 @@ public struct ProxySettings: Sendable, Hashable, CustomStringConvertible, Custom
 
     private var authority: String { "\(Self.bracketed(host)):\(port)" }
     /// Whether the host is, or may be, a URL, or has a user or a port: it is not shown then.
-    private var hostIsURL: Bool { !Host.isIPv6(host[...]) && host.utf8.contains { "/@:".utf8.contains($0) } }
+    var hostIsURL: Bool { !Host.isIPv6(host[...]) && host.utf8.contains { "/@:".utf8.contains($0) } }
 
     static func bracketed(_ host: String) -> String { Host.isIPv6(host[...]) ? "[\(host)]" : host }
 

@@ -43,11 +43,14 @@ final class ConnectAttempt: Sendable {
     /// The tunnel is open.
     func leaveTunnel(_ step: ConnectStep?) {
         forgetTunnel()
+        state.withLock { $0.progress.proxy = nil }
         enter(step)
     }
 
     /// In which step it is, and with which addresses, to end a message with: `, during the TLS handshake with 192.0.2.1:443`.
     var progress: String { state.withLock { $0.progress.text } }
+    /// The proxy that is connected to; `nil` for a direct connection, and when the tunnel is open.
+    var proxy: ProxyAddress? { state.withLock { $0.progress.proxy } }
 
     /// One of the addresses is tried.
     func tries(_ address: SocketAddress) { state.withLock { $0.progress.addresses.begin(address) } }
@@ -55,12 +58,13 @@ final class ConnectAttempt: Sendable {
         state.withLock { $0.progress.addresses.fail(address, error) }
     }
     func connected(to address: SocketAddress?) { state.withLock { $0.progress.peer = address } }
+    func connects(to proxy: ProxyAddress?) { state.withLock { $0.progress.proxy = proxy } }
     func connects(toUnixSocket path: String) { state.withLock { $0.progress.unixSocketPath = path } }
 
     /// Adds to the failure of a handshake with whom it was: `, during the TLS handshake with 192.0.2.1:443`.
     func explained(_ error: any Error) -> any Error {
         if error is CancellationError || error is ConnectTimeoutError || error is ProxyFailure { return error }
-        let during = state.withLock { $0.progress.step == .tls ? $0.progress.text : nil }
+        let during = state.withLock { $0.progress.step == .tls ? $0.progress.withoutProxy : nil }
         return during.map { HandshakeFailure(error, during: $0) } ?? error
     }
 

@@ -13,14 +13,32 @@ struct ConnectFailure {
     func failure(of exchange: Exchange) -> any Error {
         if error is CancellationError { return error }
         let (code, message) = codeAndMessage(of: exchange.route)
-        return exchange.failure(code, phase: .connect, message: message, underlying: cause, delivery: .notSent)
+        return blaming(
+            exchange.failure(code, phase: .connect, message: message, underlying: cause, delivery: .notSent), on: exchange.route)
     }
 
     /// The failure of a connection that no exchange has asked for.
     func failure(of route: Route) -> any Error {
         if error is CancellationError { return error }
         let (code, message) = codeAndMessage(of: route)
-        return TransportError(code, phase: .connect, message: message, underlying: cause, to: route.origin)
+        return blaming(TransportError(code, phase: .connect, message: message, underlying: cause, to: route.origin), on: route)
+    }
+
+    /// Names the proxy, if it is the proxy that has failed.
+    private func blaming(_ failure: TransportError, on route: Route) -> TransportError {
+        var failure = failure
+        failure.proxy = failedProxy(on: route)
+        failure.proxyCredentials = (error as? ProxyFailure)?.credentials
+        return failure
+    }
+
+    private func failedProxy(on route: Route) -> ProxyAddress? {
+        switch error {
+        // After the tunnel is open, it is the origin that refuses.
+        case is HandshakeFailure where route.isTunnel: nil
+        case let error as ConnectTimeoutError: error.proxy
+        default: route.proxy?.shown
+        }
     }
 
     private var cause: any Error {
@@ -34,9 +52,8 @@ struct ConnectFailure {
 
     private func codeAndMessage(of route: Route) -> (TransportError.Code, String) {
         let (code, message) = codeAndMessage(at: route.peer)
-        guard let proxy = route.proxy, !(error is ProxyFailure || error is ConnectTimeoutError) else { return (code, message) }
-        // After the tunnel is open, it is the origin that refuses.
-        return route.isTunnel && error is HandshakeFailure ? (code, message) : (code, "the proxy \(proxy.settings): \(message)")
+        guard let proxy = failedProxy(on: route), !(error is ProxyFailure || error is ConnectTimeoutError) else { return (code, message) }
+        return (code, "the \(proxy): \(message)")
     }
 
     private func codeAndMessage(at origin: Origin) -> (TransportError.Code, String) {

@@ -8,7 +8,9 @@ struct ConnectProgress: Sendable {
     var step: ConnectStep?
     /// Whether the trusted certificates are read.
     var isLoading = false
-    /// The proxy that is asked for a tunnel: `the proxy proxy.example:3128`.
+    /// The proxy that is connected to; `nil` for a direct connection, and when the tunnel is open.
+    var proxy: ProxyAddress?
+    /// The proxy that is asked for a tunnel: `the HTTP proxy proxy.example:3128`.
     var tunnel: String?
     /// The host that is looked up.
     var host = ""
@@ -18,8 +20,16 @@ struct ConnectProgress: Sendable {
     /// The path of the Unix domain socket that is connected to; `nil` for TCP.
     var unixSocketPath: String?
 
-    /// With what a message ends: `, during the TCP connect to 192.0.2.1:443`; empty before the first step.
+    /// With what a message ends: `, during the TCP connect to 192.0.2.1:443`, and the proxy if it is connected to one; empty before the first
+    /// step.
     var text: String {
+        let text = withoutProxy
+        guard let proxy, tunnel == nil, !isLoading, !text.isEmpty else { return text }
+        return "\(text) (the \(proxy))"
+    }
+
+    /// The same for a message that names the proxy elsewhere.
+    var withoutProxy: String {
         if isLoading { return ", while the trusted certificates of the system were read" }
         if let tunnel { return ", while \(tunnel) opened a tunnel" }
         switch step {

@@ -18,9 +18,10 @@ struct Connector: Sendable {
         let ready = attempt.ready
         let peer = route.peer
         let address = try? IPAddress(peer.bareHost)
+        attempt.connects(to: route.proxy?.shown)
         // The limit for connecting includes the lookup, the tunnel through a proxy, and TLS.
         let timer = loop.scheduleTask(in: settings.connectTimeout.timeAmount) {
-            ready.fail(ConnectTimeoutError(progress: attempt.progress))
+            ready.fail(ConnectTimeoutError(attempt))
             attempt.cancel()
         }
         // First: the connection may be open, and lost again, before this thread goes on.
@@ -142,7 +143,7 @@ struct Connector: Sendable {
                     // The handler leaves a channel that has closed.
                     ready.fail(ChannelError.eof)
                 }
-            case .failure(let error): ready.fail(Self.isTimeout(error) ? ConnectTimeoutError(progress: attempt.progress) : error)
+            case .failure(let error): ready.fail(Self.isTimeout(error) ? ConnectTimeoutError(attempt) : error)
             }
         }
     }
@@ -162,6 +163,10 @@ struct Connector: Sendable {
 struct ConnectTimeoutError: Error {
     /// See ``ConnectAttempt/progress``.
     let progress: String
+    /// See ``ConnectAttempt/proxy``.
+    let proxy: ProxyAddress?
+
+    init(_ attempt: ConnectAttempt) { (progress, proxy) = (attempt.progress, attempt.proxy) }
 }
 
 extension Origin {

@@ -257,8 +257,8 @@ final class Exchange: Sendable {
                 request: request, response: response, delivery: delivery))
     }
 
-    /// Adds what earlier connections mean for `delivery`, and ends the message of what a server may be at fault for with its address:
-    /// ` (192.0.2.1:443)`.
+    /// Adds what earlier connections mean for `delivery`, and ends the message of what a server may be at fault for with its address,
+    /// ` (192.0.2.1:443)`, or with the proxy: ` (through the HTTP proxy proxy.example:3128)`.
     private func completed(_ failure: TransportError) -> TransportError {
         var failure = failure
         let (earlier, peer) = state.withLock { ($0.delivery, $0.peer) }
@@ -266,8 +266,15 @@ final class Exchange: Sendable {
         let hasConnection = ![.request, .queue, .connect].contains(failure.phase)
         let isOfServer = ![.requestBody, .shutDown, .proxy].contains(failure.code)
         guard hasConnection, isOfServer, let peer else { return failure }
-        let address = peer.address.contains(":") ? "[\(peer.address)]" : peer.address
-        failure.message += "\(failure.message.isEmpty ? "" : " ")(\(address):\(peer.port))"
+        failure.message += failure.message.isEmpty ? "" : " "
+        if let proxy = route.proxy {
+            failure.message += "(through the \(proxy.shown))"
+            // The other side of the connection is the proxy.
+            if route.isForwarded, failure.code == .connectionLost { failure.proxy = proxy.shown }
+        } else {
+            let address = peer.address.contains(":") ? "[\(peer.address)]" : peer.address
+            failure.message += "(\(address):\(peer.port))"
+        }
         return failure
     }
 

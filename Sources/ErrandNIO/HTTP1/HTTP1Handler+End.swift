@@ -49,7 +49,21 @@ extension HTTP1Handler {
     /// The other side breaks the rules of HTTP.
     func refuse(_ error: any Error) {
         guard let current, let position else { return lose(error) }
-        end(current.exchange, because: current.failure(.invalidResponse, at: position, message: FailureText.of(error), underlying: error))
+        let failure =
+            current.exchange.mismatch(error, delivery: position.delivery)
+            ?? current.failure(
+                .invalidResponse, at: position, message: FailureText.of(error) + (remedy(for: error) ?? ""), underlying: error)
+        end(current.exchange, because: failure)
+    }
+
+    /// What to do where the server speaks another protocol; `nil` if there is nothing.
+    private func remedy(for error: any Error) -> String? {
+        guard !isSecure, case .otherProtocol(let other)? = error as? ResponseParseError else { return nil }
+        return switch other {
+        case .http2: pool.settings.usesHTTP2WithoutTLS ? nil : "; set usesHTTP2WithoutTLS"
+        case .tls: "; use https in the URL"
+        case .socks5: nil
+        }
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
@@ -105,7 +119,12 @@ extension HTTP1Handler {
     }
 
     func failure(of done: ActiveExchange, at position: ExchangePosition, because error: (any Error)?) -> TransportError {
-        var message = error.map { FailureText.of($0) } ?? "connection closed by the server"
+        let isForwarded = done.exchange.route.isForwarded
+        var message = error.map { FailureText.of($0) } ?? "connection closed by the \(isForwarded ? "proxy" : "server")"
+        // Not where the proxy may have closed an idle connection.
+        if error == nil, isForwarded, !parser.hasBegun, !position.mayBeStale {
+            message += " without a response; check that it is an HTTP proxy"
+        }
         if error == nil, position.delivery == .sent {
             do { _ = try parser.endOfInput(pending: incoming?.readableBytes ?? 0) } catch { message = FailureText.of(error) }
         }

@@ -6,10 +6,18 @@ internal import ErrandCore
 /// A text that the server sent is cut after 32 bytes, and bytes that are not printable ASCII are escaped. The value of a field is never
 /// shown: it may be a secret.
 enum ResponseParseError: SafelyDescribedError, Equatable {
+    /// What is recognized by its first bytes where a status line was expected.
+    enum OtherProtocol: String, Sendable {
+        case http2 = "HTTP/2"
+        case socks5 = "SOCKS 5"
+        case tls = "TLS"
+    }
+
     // MARK: The status line
 
     case unexpectedBytes
     case notHTTP(String)
+    case otherProtocol(OtherProtocol)
     case unsupportedVersion(String)
     case invalidStatusLine(String)
     case invalidStatusCode(Int)
@@ -60,6 +68,7 @@ extension ResponseParseError: CustomStringConvertible {
         switch self {
         case .unexpectedBytes: "the server sent bytes that belong to no response"
         case .notHTTP(let text): "the server's response begins with '\(text)', not with 'HTTP/1.'"
+        case .otherProtocol(let other): "the server speaks \(other.rawValue), not HTTP/1.1"
         case .unsupportedVersion(let text): "the response's version is not HTTP/1.0 to HTTP/1.9: its status line begins with '\(text)'"
         case .invalidStatusLine(let text):
             "the status line '\(text)' is not a version, a status code of three digits and a reason phrase, with one space between them"

@@ -241,6 +241,11 @@ struct ResponseParser {
         where bytes[position + index] != prefix.utf8Start[index] {
             guard bytes[position] != 0x0A else { throw .bareLineFeed }
             let rest = bytes.part(position..<bytes.count)
+            switch ResponseParseError.OtherProtocol.recognize(rest) {
+            case .needsMore: return false
+            case .found(let other): throw .otherProtocol(other)
+            case .none: break
+            }
             throw .notHTTP(ResponseParseError.shown(rest.part(0..<(rest.firstIndex(of: 0x0A) ?? rest.count))))
         }
         let start = position

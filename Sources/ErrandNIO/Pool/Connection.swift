@@ -92,7 +92,8 @@ final class Connection: Sendable {
         let (begun, inProgress) = exchanges
         return OpenConnection(
             number: number, authority: origin.authority, exchanges: inProgress, exchangesStarted: begun, scheme: origin.scheme,
-            peerAddress: peer?.address, peerPort: peer?.port, age: Pool.now() - opened, httpVersion: version)
+            peerAddress: peer?.address, peerPort: peer?.port, age: Pool.now() - opened, httpVersion: version,
+            proxy: route.proxy?.shown)
     }
 }
 #endif

@@ -9,7 +9,9 @@ extension Pool {
     func explained(_ error: TransportError, _ reason: WaitReason) -> TransportError {
         var failure = error
         switch reason.wait {
-        case .attempt?, .otherAttempt?: failure.message += reason.attempt?.progress ?? ""
+        case .attempt?, .otherAttempt?:
+            failure.message += reason.attempt?.progress ?? ""
+            failure.proxy = reason.attempt?.proxy
         case .origin(let places)?:
             let origin = failure.request?.origin.map { " to \($0)" } ?? ""
             failure.message += ": \(places)\(origin) (maxConnectionsPerOrigin is \(settings.maxConnectionsPerOrigin))"

@@ -23,10 +23,11 @@ struct ConnectTunnel: Tunnel {
     private var dialog: ProxyDialog
     private var parser: ResponseParser
     private var state = State.head
+    private var hasReceived = false
 
     init(through proxy: ProxyServer, to route: Route, _ dialog: ProxyDialog, limits: ResponseLimits) {
         (self.proxy, target, self.dialog) = (proxy, route.target, dialog)
-        name = "the proxy \(proxy.settings)"
+        name = "the \(proxy.shown)"
         parser = ResponseParser(limits: limits)
     }
 
@@ -41,6 +42,7 @@ struct ConnectTunnel: Tunnel {
     }
 
     mutating func receive(_ bytes: inout ByteBuffer) -> TunnelStep {
+        if bytes.readableBytes > 0 { hasReceived = true }
         do {
             while true {
                 let (event, consumed) = try bytes.withUnsafeReadableBytes { bytes in try parser.next(in: bytes) }
@@ -64,7 +66,8 @@ struct ConnectTunnel: Tunnel {
                 }
             }
         } catch {
-            return refuse("\(name) did not open the tunnel to \(target): \(FailureText.of(error))", underlying: error)
+            let reason = (error as? ResponseParseError)?.ofProxy ?? FailureText.of(error)
+            return refuse("\(name) did not open the tunnel to \(target): \(reason)", underlying: error)
         }
     }
 
@@ -77,7 +80,8 @@ struct ConnectTunnel: Tunnel {
             state = .body(0)
             return nil
         }
-        return refuse("\(name) refused the tunnel to \(target): \(status.shown)")
+        let problem: ProxyCredentialsProblem? = status.code == 407 ? (dialog.refusals > 0 ? .refused : .missing) : nil
+        return refuse("\(name) refused the tunnel to \(target): \(problem.map { "\($0.inWords): " } ?? "")\(status.shown)", problem)
     }
 
     private mutating func again() -> TunnelStep {
@@ -85,14 +89,40 @@ struct ConnectTunnel: Tunnel {
         return .connectAgain(dialog)
     }
 
-    private mutating func refuse(_ message: String, underlying: (any Error)? = nil) -> TunnelStep {
+    private mutating func refuse(
+        _ message: String, _ credentials: ProxyCredentialsProblem? = nil, underlying: (any Error)? = nil
+    ) -> TunnelStep {
         state = .over
-        return .refuse(ProxyFailure(message, underlying: underlying))
+        return .refuse(ProxyFailure(message, credentials: credentials, underlying: underlying))
     }
 
     mutating func end() -> TunnelStep {
         if case .body = state { return again() }
-        return refuse("\(name) closed the connection before the tunnel to \(target) was open")
+        return refuse(
+            "\(name) closed the connection before the tunnel to \(target) was open"
+                + (hasReceived ? "" : ", and sent nothing; check that it is an \(proxy.settings.kind) proxy"))
+    }
+}
+
+extension ProxyCredentialsProblem {
+    var inWords: String {
+        switch self {
+        case .missing: "it requires credentials, and none were given"
+        case .refused: "it does not accept the credentials"
+        }
+    }
+}
+
+extension ResponseParseError {
+    /// The reason in words where it is a proxy that does not speak HTTP, and what to do; `nil` if it does.
+    var ofProxy: String? {
+        switch self {
+        case .notHTTP(let text): "it does not speak HTTP: its response begins with '\(text)', not with 'HTTP/1.'"
+        case .otherProtocol(.socks5): "it does not speak HTTP, but SOCKS 5; configure it as a SOCKS 5 proxy"
+        case .otherProtocol(.tls): "it does not speak HTTP, but TLS; configure it as an HTTPS proxy"
+        case .otherProtocol(.http2): "it does not speak HTTP/1.1, but HTTP/2, which is not supported for proxies"
+        default: nil
+        }
     }
 }
 

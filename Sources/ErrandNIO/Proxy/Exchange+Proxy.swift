@@ -42,20 +42,38 @@ extension Exchange {
         return "\(request.head.scheme ?? "")://\(request.head.authority ?? "")\(path == "*" ? "" : slash + path)"
     }
 
+    /// The failure of a request that the proxy has refused for want of credentials (407).
     func proxyFailure(_ head: HTTPResponse) -> TransportError {
-        failure(
-            .proxy, phase: .response, message: "\(shownProxy) refused the request: \(head.status.shown)", response: head,
-            delivery: .notSent)
+        let wasAuthorized =
+            request.headers.contains(.proxyAuthorization) || route.proxy?.settings.credentials != nil || withDialog { $0.refusals > 0 }
+        let problem: ProxyCredentialsProblem = wasAuthorized ? .refused : .missing
+        var failure = failure(
+            .proxy, phase: .response, message: "\(shownProxy) refused the request: \(problem.inWords): \(head.status.shown)",
+            response: head, delivery: .notSent)
+        (failure.proxy, failure.proxyCredentials) = (route.proxy?.shown, problem)
+        return failure
     }
 
     /// - Parameter head: the challenge; `nil` before there was one.
     func proxyFailure(_ error: ProxyAnswerError, to head: HTTPResponse?) -> TransportError {
-        failure(
+        var failure = failure(
             .proxy, phase: head == nil ? .request : .response, message: "\(shownProxy): \(error)", underlying: error, response: head,
             delivery: .notSent)
+        failure.proxy = route.proxy?.shown
+        return failure
+    }
+
+    /// The failure where a proxy that reads the requests does not speak HTTP; `nil` if it does.
+    func mismatch(_ error: any Error, delivery: Delivery) -> TransportError? {
+        guard route.isForwarded, let reason = (error as? ResponseParseError)?.ofProxy else { return nil }
+        var failure = failure(
+            .proxy, phase: .response, message: "\(shownProxy) did not pass the request on: \(reason)", underlying: error,
+            delivery: delivery)
+        failure.proxy = route.proxy?.shown
+        return failure
     }
 
     /// `the proxy proxy.example:3128`
-    var shownProxy: String { "the proxy" + (route.proxy.map { " \($0.settings)" } ?? "") }
+    var shownProxy: String { "the \(route.proxy.map { "\($0.shown)" } ?? "proxy")" }
 }
 #endif

@@ -7,13 +7,15 @@ final class ProxyServer: Sendable, Hashable {
     let settings: ProxySettings
     /// Where connections to it go.
     let address: Origin
+    /// What is shown of it: without credentials.
+    let shown: ProxyAddress
     /// Empty before the first one that was answered.
     private let challenges = Mutex<[AuthenticationChallenge]>([])
 
     /// - Throws: ``ErrandCore/ProxySettingsError``.
     init(_ settings: ProxySettings) throws(ProxySettingsError) {
         address = try settings.address()
-        self.settings = settings
+        (self.settings, shown) = (settings, ProxyAddress(settings))
     }
 
     var knownChallenges: [AuthenticationChallenge] { settings.authenticator == nil ? [] : challenges.withLock { $0 } }

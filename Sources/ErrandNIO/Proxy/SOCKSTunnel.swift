@@ -20,26 +20,28 @@ struct SOCKSTunnel: Tunnel {
     private let host: String
     private let port: Int
     private var state = State.method
+    private var hasReceived = false
 
     /// - Parameter proxy: its credentials have at most 255 bytes each: ``ErrandCore/ProxySettings/address()`` has checked them.
     init(through proxy: ProxyServer, to route: Route) {
-        (name, credentials) = ("the proxy \(proxy.settings)", proxy.settings.credentials)
+        (name, credentials) = ("the \(proxy.shown)", proxy.settings.credentials)
         (host, port, target) = (route.origin.bareHost, route.origin.effectivePort, route.target)
     }
 
     mutating func begin() -> ByteBuffer { ByteBuffer(bytes: credentials == nil ? [5, 1, 0] : [5, 2, 0, 2]) }
 
     mutating func receive(_ bytes: inout ByteBuffer) -> TunnelStep {
+        if bytes.readableBytes > 0 { hasReceived = true }
         switch state {
         case .method:
             guard let version = bytes.getInteger(at: bytes.readerIndex, as: UInt8.self) else { return .wait }
-            guard version == 5 else { return refuse("did not speak SOCKS 5") }
+            guard version == 5 else { return refuse(Self.mismatch(version)) }
             guard bytes.readableBytes >= 2, let method = bytes.readBytes(length: 2)?.last else { return .wait }
             return choose(method)
         case .authentication:
             guard bytes.readableBytes >= 2, let reply = bytes.readBytes(length: 2) else { return .wait }
             // Some proxies send another version than that of RFC 1929, which is 1.
-            guard reply[1] == 0 else { return refuse("refused the user and the password") }
+            guard reply[1] == 0 else { return refuse("refused the user and the password", .refused) }
             return request()
         case .reply: return reply(&bytes)
         case .over: return .wait
@@ -57,8 +59,8 @@ struct SOCKSTunnel: Tunnel {
             buffer.writeInteger(UInt8(truncatingIfNeeded: password.count))
             buffer.writeBytes(password)
             return .write(buffer)
-        case (0xFF, nil): return refuse("requires a user and a password, or another way to authenticate")
-        case (0xFF, _): return refuse("accepts no user and password")
+        case (0xFF, nil): return refuse("requires a user and a password, or another way to authenticate, and none were given", .missing)
+        case (0xFF, _): return refuse("accepts no user and password", .refused)
         default: return refuse("chose a way to authenticate that was not offered (\(method))")
         }
     }
@@ -81,7 +83,7 @@ struct SOCKSTunnel: Tunnel {
 
     private mutating func reply(_ bytes: inout ByteBuffer) -> TunnelStep {
         let view = Array(bytes.readableBytesView.prefix(5))
-        if let version = view.first, version != 5 { return refuse("did not speak SOCKS 5") }
+        if let version = view.first, version != 5 { return refuse(Self.mismatch(version)) }
         guard view.count >= 2 else { return .wait }
         guard view[1] == 0 else { return refuse("did not connect to \(target): \(Self.reason(view[1]))") }
         guard view.count == 5 else { return .wait }
@@ -91,7 +93,7 @@ struct SOCKSTunnel: Tunnel {
         case 1: addressBytes = 4
         case 3: addressBytes = 1 + Int(view[4])
         case 4: addressBytes = 16
-        default: return refuse("did not speak SOCKS 5")
+        default: return refuse("does not speak SOCKS 5 (RFC 1928, section 6)")
         }
         guard bytes.readableBytes >= 4 + addressBytes + 2 else { return .wait }
         bytes.moveReaderIndex(forwardBy: 4 + addressBytes + 2)
@@ -116,11 +118,26 @@ struct SOCKSTunnel: Tunnel {
         return "\(text) (SOCKS reply \(code))"
     }
 
-    private mutating func refuse(_ what: String) -> TunnelStep {
-        state = .over
-        return .refuse(ProxyFailure("\(name) \(what)"))
+    /// - Parameter first: the byte that stands where the version of SOCKS does.
+    private static func mismatch(_ first: UInt8) -> String {
+        switch first {
+        case UInt8(ascii: "H"): "does not speak SOCKS 5, but HTTP; configure it as an HTTP proxy"
+        // An alert, or a message of a handshake (RFC 8446, section 5.1)
+        case 0x15, 0x16: "does not speak SOCKS 5, but TLS; configure it as an HTTPS proxy"
+        case 0: "does not speak SOCKS 5, but SOCKS 4, which is not supported"
+        default: "does not speak SOCKS 5"
+        }
     }
 
-    mutating func end() -> TunnelStep { refuse("closed the connection before the tunnel to \(target) was open") }
+    private mutating func refuse(_ what: String, _ credentials: ProxyCredentialsProblem? = nil) -> TunnelStep {
+        state = .over
+        return .refuse(ProxyFailure("\(name) \(what)", credentials: credentials))
+    }
+
+    mutating func end() -> TunnelStep {
+        refuse(
+            "closed the connection before the tunnel to \(target) was open"
+                + (hasReceived ? "" : ", and sent nothing; check that it is a SOCKS 5 proxy"))
+    }
 }
 #endif

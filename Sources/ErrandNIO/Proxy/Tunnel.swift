@@ -30,12 +30,14 @@ enum TunnelStep {
 struct ProxyFailure: Error {
     let message: String
     let code: TransportError.Code
-    var underlying: (any Error)?
+    /// What the proxy said of the credentials, if they are the reason.
+    let credentials: ProxyCredentialsProblem?
+    let underlying: (any Error)?
 
     /// - Parameter code: `proxy` by default.
-    init(_ message: String, _ code: TransportError.Code = .proxy, underlying: (any Error)? = nil) {
-        (self.message, self.code, self.underlying) = (message, code, underlying)
-    }
+    init(
+        _ message: String, _ code: TransportError.Code = .proxy, credentials: ProxyCredentialsProblem? = nil, underlying: (any Error)? = nil
+    ) { (self.message, self.code, self.credentials, self.underlying) = (message, code, credentials, underlying) }
 }
 
 /// The connection is opened anew, to send the credentials that a proxy has asked for.

@@ -95,7 +95,7 @@ final class TunnelHandler: ChannelInboundHandler, RemovableChannelHandler {
         }
     }
 
-    private var shown: String { route.proxy.map { "the proxy \($0.settings)" } ?? "the proxy" }
+    private var shown: String { route.proxy.map { "the \($0.shown)" } ?? "the proxy" }
 
     // MARK: - The tunnel
 

@@ -7,14 +7,14 @@ extension NIOTransport {
     public struct Configuration: Sendable {
         /// The trusted certificates, the client's own certificate, pins and the versions of TLS. All of them are supported.
         public var tls = TLSSettings()
-        /// Whether HTTP/2 is offered over TLS: true by default. The server chooses. False: only HTTP/1.1 is used.
+        /// Whether HTTP/2 is offered over TLS: true by default. The server chooses. False: only HTTP/1.1 is used, also for `http` URLs.
         ///
         /// A connection of HTTP/2 carries as many requests at a time as the server allows, at most 4096; 100 if it does not say. A response
         /// whose body nobody reads takes up to 1 MiB of memory; in HTTP/1.1, 64 KiB, and 512 KiB after the first read.
         public var allowsHTTP2 = true
         /// Whether HTTP/2 is used for `http` URLs, without asking: false by default. The servers must know it
         /// ([RFC 9113, section 3.3](https://www.rfc-editor.org/rfc/rfc9113#section-3.3)). It changes nothing for `https`, nor
-        /// for requests that an HTTP proxy reads.
+        /// for requests that an HTTP proxy reads. Not with ``allowsHTTP2`` false.
         public var usesHTTP2WithoutTLS = false
         /// How long a server may be silent before the transport sends a ping on an HTTP/2 connection. More than zero. `nil` (the default):
         /// no pings, except one with the reset of a request that was canceled while the server was silent. If nothing comes within the same
@@ -93,6 +93,9 @@ extension NIOTransport {
             let (bytes, fields) = (responseLimits.headBytes, responseLimits.fieldCount)
             try Self.check("responseLimits.headBytes", bytes, bytes >= 1, "at least 1")
             try Self.check("responseLimits.fieldCount", fields, (1...65_534).contains(fields), "from 1 to 65534")
+            guard allowsHTTP2 || !usesHTTP2WithoutTLS else {
+                throw UnusableSettingError("usesHTTP2WithoutTLS", "it must be false if allowsHTTP2 is false (is true)")
+            }
             try checkAddresses()
         }
 

@@ -37,6 +37,15 @@ import Testing
         TransportError(code, phase: phase, message: message, elapsed: elapsed, request: request, delivery: delivery)
     }
 
+    private static func ofProxy(
+        _ code: TransportError.Code, _ message: String, _ credentials: ProxyCredentialsProblem? = nil
+    ) -> TransportError {
+        var error = transport(code, .connect, message, get, .notSent)
+        error.proxy = ProxyAddress(.http(host: "p.example", port: 3128, credentials: ("joe", "hunter2")))
+        error.proxyCredentials = credentials
+        return error
+    }
+
     // MARK: The transport
 
     static let transportRows: [Row] = [
@@ -113,7 +122,39 @@ import Testing
             transport(.proxy, .connect, "the proxy asks for credentials", get, .notSent),
             "GET https://a.example/x?token=REDACTED: proxy failure: the proxy asks for credentials (not sent)",
             "The proxy did not forward the request to the server a.example.", "Proxy failure: the proxy asks for credentials.",
-            "Check the address and the credentials of the proxy."),
+            "Check the settings of the proxy, or try again later."),
+        Row(
+            ofProxy(.cannotFindHost, "the HTTP proxy p.example:3128: 'p.example'"),
+            "GET https://a.example/x?token=REDACTED: cannot find host: the HTTP proxy p.example:3128: 'p.example' (not sent)",
+            "The proxy p.example could not be found.", "Cannot find host: the HTTP proxy p.example:3128: 'p.example'.",
+            "Check the network connection and the settings of the proxy, then try again."),
+        Row(
+            ofProxy(.cannotConnect, "the HTTP proxy p.example:3128: connection refused"),
+            "GET https://a.example/x?token=REDACTED: cannot connect: the HTTP proxy p.example:3128: connection refused (not sent)",
+            "Could not connect to the proxy p.example.", "Cannot connect: the HTTP proxy p.example:3128: connection refused.",
+            "Check the network connection and the settings of the proxy, or try again later."),
+        Row(
+            ofProxy(.proxy, "the HTTP proxy p.example:3128 refused the tunnel to a.example:443: 403 Forbidden"),
+            "GET https://a.example/x?token=REDACTED: proxy failure: the HTTP proxy p.example:3128 refused the tunnel to a.example:443: "
+                + "403 Forbidden (not sent)",
+            "The proxy p.example did not forward the request to the server a.example.",
+            "Proxy failure: the HTTP proxy p.example:3128 refused the tunnel to a.example:443: 403 Forbidden.",
+            "Check the settings of the proxy, or try again later."),
+        Row(
+            ofProxy(.proxy, "407", .missing), "GET https://a.example/x?token=REDACTED: proxy failure: 407 (not sent)",
+            "The proxy p.example requires a user name and a password.", "Proxy failure: 407.",
+            "Add the user name and the password to the settings of the proxy."),
+        Row(
+            ofProxy(.proxy, "407", .refused), "GET https://a.example/x?token=REDACTED: proxy failure: 407 (not sent)",
+            "The proxy p.example did not accept the user name and the password.", "Proxy failure: 407.",
+            "Check the user name and the password for the proxy."),
+        Row(
+            TransportError(
+                .proxy, phase: .request, message: "invalid proxy: it has no host", underlying: ProxySettingsError("it has no host"),
+                request: get, delivery: .notSent),
+            "GET https://a.example/x?token=REDACTED: proxy failure before it was sent: invalid proxy: it has no host (not sent)",
+            "The settings of the proxy are not valid.", "Proxy failure before it was sent: invalid proxy: it has no host.",
+            "Check the settings of the proxy."),
         Row(
             transport(.unsupported, .request, "an upgrade", get, .notSent),
             "GET https://a.example/x?token=REDACTED: unsupported: an upgrade (not sent)",

@@ -9,6 +9,12 @@ import Testing
         let text = "#1 http://api.internal:52833 at 127.0.0.1:52833, 1 in progress, 7 so far, 12 s old"
         #expect("\(whole)" == text)
         #expect(whole.customMirror.children.map { "\($0.value)" } == [text])
+        let proxied = OpenConnection(
+            number: 4, authority: "a.example", exchanges: 0, exchangesStarted: 2, scheme: "https", peerAddress: "192.0.2.1", peerPort: 3128,
+            httpVersion: "2", proxy: ProxyAddress(.http(host: "proxy.example", port: 3128, credentials: ("joe", "hunter2"))))
+        #expect(
+            "\(proxied)" == "#4 https://a.example through the HTTP proxy proxy.example:3128 at 192.0.2.1:3128, HTTP/2, 0 in progress, "
+                + "2 so far")
         let overIPv6 = OpenConnection(
             number: 2, authority: "a.example", exchanges: 0, exchangesStarted: 0, peerAddress: "::1", peerPort: 80)
         #expect("\(overIPv6)" == "#2 a.example at [::1]:80, 0 in progress, 0 so far")

@@ -50,6 +50,19 @@ import Testing
         #expect(attempt.progress == ", during the TLS handshake")
     }
 
+    @Test func theProxyIsNamedUntilTheTunnelIsOpen() throws {
+        var progress = ConnectProgress()
+        progress.proxy = ProxyAddress(.socks5(host: "p.example"))
+        #expect(progress.text == "")
+        (progress.step, progress.host) = (.dns, "p.example")
+        #expect(progress.text == ", during the lookup of 'p.example' (the SOCKS 5 proxy p.example:1080)")
+        #expect(progress.withoutProxy == ", during the lookup of 'p.example'")
+        progress.tunnel = "the SOCKS 5 proxy p.example:1080"
+        #expect(progress.text == ", while the SOCKS 5 proxy p.example:1080 opened a tunnel")
+        (progress.tunnel, progress.proxy, progress.step) = (nil, nil, .tls)
+        #expect(progress.text == ", during the TLS handshake")
+    }
+
     @Test func aUnixSocketIsShownByItsPath() throws {
         var progress = ConnectProgress()
         progress.step = .connect

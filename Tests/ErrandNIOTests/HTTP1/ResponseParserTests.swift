@@ -28,7 +28,17 @@ struct ResponseParserTests {
 
     @Test(arguments: [
         ("HTP/1.1 200 OK\r\n\r\n", ResponseParseError.notHTTP("HTP/1.1 200 OK\\x0D")),
-        ("\u{15}\u{3}\u{1}", .notHTTP("\\x15\\x03\\x01")),
+        ("\u{15}\u{3}\u{1}", .otherProtocol(.tls)),
+        ("\u{5}\u{7}", .otherProtocol(.socks5)),
+        // SETTINGS, empty and with a parameter, after an empty line, and GOAWAY; then what is no such frame.
+        ("\0\0\0\u{4}\0\0\0\0\0", .otherProtocol(.http2)),
+        ("\0\0\u{6}\u{4}\0\0\0\0\0\0\u{3}\0\0\0\u{64}", .otherProtocol(.http2)),
+        ("\r\n\0\0\u{12}\u{4}\0\0\0\0\0", .otherProtocol(.http2)),
+        ("\0\0\u{8}\u{7}\0\0\0\0\0", .otherProtocol(.http2)),
+        ("\0\0\0\u{5}", .notHTTP("\\x00\\x00\\x00\\x05")),
+        ("\0\u{41}", .notHTTP("\\x00A")),
+        ("\0\0\0\u{4}\0\0\0\0\u{1}", .notHTTP("\\x00\\x00\\x00\\x04\\x00\\x00\\x00\\x00\\x01")),
+        ("\u{6}", .notHTTP("\\x06")),
         ("\r\n\r\nHTTP/1.1 200 OK\r\n\r\n", .notHTTP("\\x0D")),
         ("\nHTTP/1.1 200 OK\r\n\r\n", .bareLineFeed),
         ("\rHTTP/1.1 200 OK\r\n\r\n", .bareCarriageReturn),

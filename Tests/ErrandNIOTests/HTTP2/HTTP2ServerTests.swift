@@ -127,6 +127,18 @@ extension NIOTransportTests {
             }
         }
 
+        /// Without the setting, requests go out by HTTP/1.1, and nghttpd responds by SETTINGS and GOAWAY.
+        @Test(.enabled(if: NghttpdServer.isHere, "\(NghttpdServer.missing)"))
+        func aForgottenSettingIsNamed() async throws {
+            try await withNghttpd { _, server in
+                try await withNIO { transport in
+                    let error = try await transportError { try await get(server.url("/small"), transport) }
+                    #expect(error.code == .invalidResponse, "\(error)")
+                    #expect(error.message.hasPrefix("the server speaks HTTP/2, not HTTP/1.1; set usesHTTP2WithoutTLS ("), "\(error)")
+                }
+            }
+        }
+
         /// All of them at a time, on one connection.
         @Test(.enabled(if: NghttpdServer.isHere, "\(NghttpdServer.missing)"))
         func aThousandStreamsShareOneConnection() async throws {

@@ -48,7 +48,8 @@ extension NIOTransportTests {
             } _: { transport in
                 let error = try await transportError { try await transport.send(Request(.get, url: "https://a.invalid/")) }
                 #expect(error.code == .timedOut && error.phase == .connect && error.delivery == .notSent, "\(error)")
-                #expect(error.message.contains("the proxy 127.0.0.1:\(proxy.port)"), "\(error)")
+                #expect(error.message.contains("the \(ProxyAddress(settings))"), "\(error)")
+                #expect(error.proxy == ProxyAddress(settings) && error.localizedDescription.contains("proxy 127.0.0.1"), "\(error)")
                 try await poll("no connection", value: { proxy.counts.value.open }) { $0 == 0 }
             }
         }
@@ -63,7 +64,8 @@ extension NIOTransportTests {
                 let request = try Request(.get, url: "https://a.invalid/").within(.seconds(10))
                 let error = try await transportError { try await transport.send(request) }
                 #expect(error.code == .proxy && error.phase == .connect && error.delivery == .notSent, "\(error)")
-                #expect(error.message.contains("the proxy 127.0.0.1:\(proxy.port)"), "\(error)")
+                #expect(error.message.contains("the \(ProxyAddress(settings))"), "\(error)")
+                #expect(error.proxy == ProxyAddress(settings) && error.localizedDescription.contains("proxy 127.0.0.1"), "\(error)")
             }
         }
 
@@ -104,6 +106,7 @@ extension NIOTransportTests {
                 let request = try Request(.get, url: "https://a.invalid/").within(.seconds(10))
                 let error = try await transportError { try await transport.send(request) }
                 #expect(error.code == .proxy && error.delivery == .notSent && error.message.hasSuffix(": \(status)"), "\(error)")
+                #expect(error.proxyCredentials == (status.hasPrefix("407") ? .missing : nil))
                 try await poll("no connection", value: { proxy.counts.value.open }) { $0 == 0 }
                 #expect(transport.openConnections.isEmpty)
             }

@@ -151,7 +151,10 @@ extension NIOTransportTests {
             let settings = hasAuthenticator ? via(proxy).authenticated(by: Self.authenticator) : via(proxy, credentials: ("joe", "hunter2"))
             let error = try await failure(settings, Request(.get, url: "http://a.invalid/"))
             #expect(error.code == .proxy && error.phase == .response && error.delivery == .notSent)
-            #expect(error.message == "the proxy 127.0.0.1:\(proxy.port) refused the request: 407 Proxy Authentication Required")
+            #expect(
+                error.message == "the HTTP proxy 127.0.0.1:\(proxy.port) refused the request: it does not accept the credentials: "
+                    + "407 Proxy Authentication Required")
+            #expect(error.proxyCredentials == .refused && error.proxy == ProxyAddress(settings))
             #expect(seen.value.count == (hasAuthenticator ? 2 : 1))
             #expect(!"\(error)".contains("hunter2"))
         }
@@ -178,7 +181,10 @@ extension NIOTransportTests {
         // MARK: - Tunnels
 
         @Test(arguments: [
-            ("403 Forbidden", "403 Forbidden"), ("407 Proxy Authentication Required", "407 Proxy Authentication Required"),
+            ("403 Forbidden", "403 Forbidden"),
+            (
+                "407 Proxy Authentication Required", "it requires credentials, and none were given: 407 Proxy Authentication Required"
+            ),
             ("503", "503 Service Unavailable"),
         ])
         func aRefusedTunnelTellsItsStatus(status: String, shown: String) async throws {
@@ -190,7 +196,12 @@ extension NIOTransportTests {
             defer { proxy.stop() }
             let error = try await failure(via(proxy), Request(.get, url: "https://a.invalid/"))
             #expect(error.code == .proxy && error.phase == .connect && error.delivery == .notSent)
-            #expect(error.message == "the proxy 127.0.0.1:\(proxy.port) refused the tunnel to a.invalid:443: \(shown)")
+            #expect(error.message == "the HTTP proxy 127.0.0.1:\(proxy.port) refused the tunnel to a.invalid:443: \(shown)")
+            let sentence =
+                status.hasPrefix("407")
+                ? "The proxy 127.0.0.1 requires a user name and a password."
+                : "The proxy 127.0.0.1 did not forward the request to the server a.invalid."
+            #expect(error.localizedDescription == sentence)
         }
 
         @Test(arguments: [
@@ -209,6 +220,7 @@ extension NIOTransportTests {
             let error = try await failure(via(proxy), Request(.get, url: "https://a.invalid/"))
             #expect(error.code == .proxy && error.phase == .connect)
             #expect(error.message.contains(message), "\(error)")
+            #expect(error.localizedDescription == "The proxy 127.0.0.1 did not forward the request to the server a.invalid.")
         }
 
         @Test func aStallingProxyIsLeftAfterTheLimitForConnecting() async throws {
@@ -221,7 +233,8 @@ extension NIOTransportTests {
             } _: { transport in
                 let error = try await transportError { try await transport.send(Request(.get, url: "https://a.invalid/")) }
                 #expect(error.code == .timedOut && error.phase == .connect)
-                #expect(error.message.hasSuffix(", while the proxy 127.0.0.1:\(proxy.port) opened a tunnel"), "\(error)")
+                #expect(error.localizedDescription == "Connecting to the proxy 127.0.0.1 took too long.")
+                #expect(error.message.hasSuffix(", while the HTTP proxy 127.0.0.1:\(proxy.port) opened a tunnel"), "\(error)")
                 try await proxy.counts.wait { $0.seenEnds == 1 }
             }
         }
@@ -251,7 +264,77 @@ extension NIOTransportTests {
             for url in ["http://a.invalid/", "https://a.invalid/"] {
                 let error = try await failure(.http(host: "127.0.0.1", port: port), Request(.get, url: url))
                 #expect(error.code == .cannotConnect && error.delivery == .notSent)
-                #expect(error.message.hasPrefix("the proxy 127.0.0.1:\(port): 127.0.0.1:\(port): connection refused"), "\(error)")
+                #expect(error.message.hasPrefix("the HTTP proxy 127.0.0.1:\(port): 127.0.0.1:\(port): connection refused"), "\(error)")
+                #expect(error.localizedDescription == "Could not connect to the proxy 127.0.0.1." && error.proxy?.port == port)
+                #expect(error.recoverySuggestion?.contains("the settings of the proxy") == true)
+            }
+        }
+
+        @Test(
+            arguments: [
+                ([5, 0xFF], "it does not speak HTTP, but SOCKS 5; configure it as a SOCKS 5 proxy"),
+                ([0x15, 3, 1, 0, 2], "it does not speak HTTP, but TLS; configure it as an HTTPS proxy"),
+                (Array("SSH-2.0-x\r\n".utf8), "it does not speak HTTP: its response begins with 'SSH-2.0-x\\x0D', not with 'HTTP/1.'"),
+            ] as [([UInt8], String)])
+        func aProxyThatDoesNotSpeakHTTPIsBlamedAndNotTheOrigin(bytes: [UInt8], message: String) async throws {
+            let proxy = try RawServer { connection in
+                try connection.readHead()
+                try connection.write(bytes)
+                connection.waitForEnd()
+            }
+            defer { proxy.stop() }
+            let error = try await failure(via(proxy), Request(.get, url: "http://a.invalid/"))
+            #expect(error.code == .proxy && error.proxy?.kind == .http)
+            #expect(error.message == "the HTTP proxy 127.0.0.1:\(proxy.port) did not pass the request on: \(message)")
+        }
+
+        @Test func aProxyThatClosesAtOnceIsNamed() async throws {
+            let proxy = try RawServer { try $0.readHead() }
+            defer { proxy.stop() }
+            let error = try await failure(via(proxy), Request(.get, url: "http://a.invalid/"))
+            #expect(error.code == .connectionLost && error.proxy?.port == proxy.port)
+            #expect(
+                error.message == "connection closed by the proxy without a response; check that it is an HTTP proxy "
+                    + "(through the HTTP proxy 127.0.0.1:\(proxy.port))")
+            #expect(error.localizedDescription == "The connection to the proxy 127.0.0.1 was lost.")
+        }
+
+        /// The address of the connection is the proxy's, and is not shown as the origin's.
+        @Test func whatFailsBehindAProxyNamesTheProxyInPlaceOfItsAddress() async throws {
+            let proxy = try proxy(seeing: Watched([])) { connection, _, _ in try connection.write("HTTP/1.1 999999\r\n\r\n") }
+            defer { proxy.stop() }
+            let error = try await failure(via(proxy), Request(.get, url: "http://a.invalid/"))
+            #expect(error.code == .invalidResponse && error.proxy == nil)
+            #expect(error.message.hasSuffix(" (through the HTTP proxy 127.0.0.1:\(proxy.port))"), "\(error)")
+            #expect(error.localizedDescription == "The response of the server a.invalid is not valid.")
+        }
+
+        @Test(arguments: [true, false]) func aProxyWhoseNameIsUnknownIsNamed(hasTLS: Bool) async throws {
+            try await withNIO {
+                $0.proxy = .all(.socks5(host: "proxy.invalid", credentials: ("joe", "hunter2")))
+                $0.resolver = .system
+            } _: { transport in
+                let url = "\(hasTLS ? "https" : "http")://a.invalid/"
+                let error = try await transportError { try await transport.send(Request(.get, url: url).within(.seconds(10))) }
+                #expect(error.code == .cannotFindHost)
+                #expect(error.message.hasPrefix("the SOCKS 5 proxy proxy.invalid:1080: 'proxy.invalid'"), "\(error)")
+                #expect(error.localizedDescription == "The proxy proxy.invalid could not be found.")
+                let preconnecting = try await transportError { try await transport.preconnect(to: url) }
+                #expect(preconnecting.localizedDescription == error.localizedDescription)
+            }
+        }
+
+        @Test func aConnectionIsPrintedWithItsVersionAndItsProxy() async throws {
+            let proxy = try proxy(seeing: Watched([])) { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
+            defer { proxy.stop() }
+            let settings = via(proxy, credentials: ("joe", "hunter2"))
+            try await withNIO {
+                $0.proxy = .all(settings)
+            } _: { transport in
+                _ = try await transport.send(Request(.get, url: "http://a.invalid/").within(.seconds(10))).body.collect()
+                let text = transport.openConnections.map { "\($0)" }.first ?? ""
+                let start = "http://a.invalid through the HTTP proxy 127.0.0.1:\(proxy.port) at 127.0.0.1:\(proxy.port), HTTP/1.1, "
+                #expect(text.contains(start), "\(text)")
             }
         }
 

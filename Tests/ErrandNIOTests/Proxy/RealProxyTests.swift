@@ -3,6 +3,7 @@ import ErrandCore
 import ErrandMiddleware
 import ErrandNIO
 import ErrandTesting
+import Foundation
 import TestSupport
 import Testing
 
@@ -89,7 +90,8 @@ extension NIOTransportTests {
                 for listener in Self.listeners {
                     let error = try await transportError { try await transport.send(Request(.get, url: nginx.url("/", listener))) }
                     #expect(error.code == .tls && error.phase == .connect)
-                    #expect(error.message.hasPrefix("the proxy 127.0.0.1:\(port): "), "\(error)")
+                    #expect(error.message.hasPrefix("the HTTPS proxy 127.0.0.1:\(port): "), "\(error)")
+                    #expect(error.localizedDescription == "A secure connection to the proxy 127.0.0.1 could not be established.")
                 }
             }
         }
@@ -123,6 +125,7 @@ extension NIOTransportTests {
                         try await stack.send(Request(.get, url: nginx.url("/small", listener, host: "localhost")))
                     }
                     #expect(error.code == .proxy && error.delivery == .notSent)
+                    #expect(error.proxyCredentials == (proxy.credentials == nil ? .missing : .refused))
                     #expect(error.message.hasSuffix(": 407 Proxy Authentication Required"), "\(error)")
                     #expect(!"\(error)".contains("hunter2"))
                 }
@@ -136,23 +139,23 @@ extension NIOTransportTests {
             let rows: [(ProxySettings, String, String)] = [
                 (
                     .http(host: "127.0.0.1", port: squid), "https://127.0.0.1:\(closed)/",
-                    "the proxy 127.0.0.1:\(squid) refused the tunnel to 127.0.0.1:\(closed): 503 Service Unavailable"
+                    "the HTTP proxy 127.0.0.1:\(squid) refused the tunnel to 127.0.0.1:\(closed): 503 Service Unavailable"
                 ),
                 (
                     .http(host: "127.0.0.1", port: squid), "https://192.0.2.1/",
-                    "the proxy 127.0.0.1:\(squid) refused the tunnel to 192.0.2.1:443: 403 Forbidden"
+                    "the HTTP proxy 127.0.0.1:\(squid) refused the tunnel to 192.0.2.1:443: 403 Forbidden"
                 ),
                 (
                     .socks5(host: "127.0.0.1", port: socks, credentials: ("joe", "pw")), "http://127.0.0.1:\(closed)/",
-                    "the proxy 127.0.0.1:\(socks) did not connect to 127.0.0.1:\(closed): connection refused (SOCKS reply 5)"
+                    "the SOCKS 5 proxy 127.0.0.1:\(socks) did not connect to 127.0.0.1:\(closed): connection refused (SOCKS reply 5)"
                 ),
                 (
                     .socks5(host: "127.0.0.1", port: socks), "http://localhost/",
-                    "the proxy 127.0.0.1:\(socks) requires a user and a password, or another way to authenticate"
+                    "the SOCKS 5 proxy 127.0.0.1:\(socks) requires a user and a password, or another way to authenticate, and none were given"
                 ),
                 (
                     .socks5(host: "127.0.0.1", port: socks, credentials: ("joe", "hunter2")), "http://localhost/",
-                    "the proxy 127.0.0.1:\(socks) refused the user and the password"
+                    "the SOCKS 5 proxy 127.0.0.1:\(socks) refused the user and the password"
                 ),
             ]
             for (proxy, url, message) in rows {
@@ -161,6 +164,16 @@ extension NIOTransportTests {
                     #expect(error.code == .proxy && error.phase == .connect && error.delivery == .notSent)
                     #expect(error.message == message)
                 }
+            }
+        }
+
+        @Test(arguments: ["http", "https"]) func aSOCKSProxyThatIsConfiguredAsAnHTTPProxyIsNamed(scheme: String) async throws {
+            let proxy = ProxySettings.http(host: "127.0.0.1", port: try Stand.microsocks.port())
+            try await withProxy(proxy) { stack, _ in
+                let error = try await transportError { try await stack.send(Request(.get, url: "\(scheme)://localhost/")) }
+                #expect(error.code == .proxy && error.proxy == ProxyAddress(proxy), "\(error)")
+                #expect(error.message.hasSuffix("it does not speak HTTP, but SOCKS 5; configure it as a SOCKS 5 proxy"), "\(error)")
+                #expect(error.localizedDescription == "The proxy 127.0.0.1 did not forward the request to the server localhost.")
             }
         }
 

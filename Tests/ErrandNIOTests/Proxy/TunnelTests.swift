@@ -41,7 +41,7 @@ import Testing
 
     // MARK: - CONNECT
 
-    private static let name = "the proxy p.example:3128"
+    private static let name = "the HTTP proxy p.example:3128"
 
     @Test(
         arguments: [
@@ -54,9 +54,22 @@ import Testing
             ("HTTP/1.1 302 Found\r\nLocation: /\r\n\r\n", "refuse: \(name) refused the tunnel to a.example:443: 302"),
             (
                 "HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic realm=r\r\n\r\n",
-                "refuse: \(name) refused the tunnel to a.example:443: 407 Proxy Authentication Required"
+                "refuse: \(name) refused the tunnel to a.example:443: it requires credentials, and none were given: "
+                    + "407 Proxy Authentication Required"
             ),
-            ("SSH-2.0-x\r\n", "refuse: \(name) did not open the tunnel to a.example:443: "),
+            (
+                "SSH-2.0-x\r\n",
+                "refuse: \(name) did not open the tunnel to a.example:443: it does not speak HTTP: its response begins with 'S"
+            ),
+            (
+                "\u{5}",
+                "refuse: \(name) did not open the tunnel to a.example:443: it does not speak HTTP, but SOCKS 5; "
+                    + "configure it as a SOCKS 5 proxy"
+            ),
+            (
+                "\u{15}\u{3}\u{1}\u{0}\u{2}",
+                "refuse: \(name) did not open the tunnel to a.example:443: it does not speak HTTP, but TLS; configure it as an HTTPS proxy"
+            ),
             ("HTTP/1.1 200 O", "wait"),
         ], [false, true])
     func anHTTPProxyOpensOrRefusesATunnel(_ row: (String, String), oneByOne: Bool) throws {
@@ -84,7 +97,13 @@ import Testing
         var tunnel = ConnectTunnel(through: try #require(route.proxy), to: route, ProxyDialog(), limits: ResponseLimits())
         _ = try tunnel.begin()
         let end = Self.shown(tunnel.end())
-        #expect(end == "refuse: \(Self.name) closed the connection before the tunnel to a.example:443 was open")
+        let message = "refuse: \(Self.name) closed the connection before the tunnel to a.example:443 was open"
+        #expect(end == message + ", and sent nothing; check that it is an HTTP proxy")
+        var other = ConnectTunnel(through: try #require(route.proxy), to: route, ProxyDialog(), limits: ResponseLimits())
+        _ = try other.begin()
+        var buffer = ByteBuffer(string: "HTTP/1.1 2")
+        _ = other.receive(&buffer)
+        #expect(Self.shown(other.end()) == message)
     }
 
     private static func challenged(_ fields: String) throws -> (ConnectTunnel, ProxyServer) {
@@ -123,7 +142,7 @@ import Testing
 
     // MARK: - SOCKS
 
-    private static let refused = "refuse: the proxy p.example:1080"
+    private static let refused = "refuse: the SOCKS 5 proxy p.example:1080"
     /// What the proxy sends, and the last step.
     static let socks: [(origin: String, hasCredentials: Bool, bytes: [UInt8], step: String, rest: Int)] = [
         ("http://a.example", false, [5, 0, 5, 0, 0, 1, 127, 0, 0, 1, 0, 80], "open", 0),
@@ -135,11 +154,20 @@ import Testing
         ("http://a.example", true, [5, 2, 5, 0, 5, 0, 0, 1, 127, 0, 0, 1, 0, 80], "open", 0),
         ("http://a.example", true, [5, 2, 1, 1], "\(refused) refused the user and the password", 0),
         ("http://a.example", true, [5, 255], "\(refused) accepts no user and password", 0),
-        ("http://a.example", false, [5, 255], "\(refused) requires a user and a password, or another way to authenticate", 0),
+        (
+            "http://a.example", false, [5, 255],
+            "\(refused) requires a user and a password, or another way to authenticate, and none were given", 0
+        ),
         ("http://a.example", false, [5, 2], "\(refused) chose a way to authenticate that was not offered (2)", 0),
-        ("http://a.example", false, Array("HTTP/1.1 400".utf8), "\(refused) did not speak SOCKS 5", 12),
-        ("http://a.example", false, [5, 0, 4, 0], "\(refused) did not speak SOCKS 5", 2),
-        ("http://a.example", false, [5, 0, 5, 0, 0, 9, 9], "\(refused) did not speak SOCKS 5", 5),
+        (
+            "http://a.example", false, Array("HTTP/1.1 400".utf8),
+            "\(refused) does not speak SOCKS 5, but HTTP; configure it as an HTTP proxy",
+            12
+        ),
+        ("http://a.example", false, [0x15, 3], "\(refused) does not speak SOCKS 5, but TLS; configure it as an HTTPS proxy", 2),
+        ("http://a.example", false, [0, 91], "\(refused) does not speak SOCKS 5, but SOCKS 4, which is not supported", 2),
+        ("http://a.example", false, [5, 0, 4, 0], "\(refused) does not speak SOCKS 5", 2),
+        ("http://a.example", false, [5, 0, 5, 0, 0, 9, 9], "\(refused) does not speak SOCKS 5 (RFC 1928, section 6)", 5),
         ("http://a.example:81", false, [5, 0, 5, 5], "\(refused) did not connect to a.example:81: connection refused (SOCKS reply 5)", 2),
         ("https://[::1]", false, [5, 0, 5, 99], "\(refused) did not connect to [::1]:443: unknown reason (SOCKS reply 99)", 2),
     ]

@@ -14,6 +14,10 @@ import Testing
         ({ $0.responseLimits.headBytes = 0 }, "responseLimits.headBytes", "it must be at least 1 (is 0)"),
         ({ $0.responseLimits.fieldCount = 0 }, "responseLimits.fieldCount", "it must be from 1 to 65534 (is 0)"),
         ({ $0.responseLimits.fieldCount = 65_535 }, "responseLimits.fieldCount", "it must be from 1 to 65534 (is 65535)"),
+        (
+            { ($0.allowsHTTP2, $0.usesHTTP2WithoutTLS) = (false, true) }, "usesHTTP2WithoutTLS",
+            "it must be false if allowsHTTP2 is false (is true)"
+        ),
     ]
 
     @Test(arguments: refusals.indices) func aSettingOutsideItsBoundsIsRefused(_ index: Int) {

@@ -27,6 +27,30 @@ extension NIOTransportTests {
             }
         }
 
+        /// SETTINGS and GOAWAY come in place of a status line, in one piece or in several.
+        @Test(
+            arguments: [
+                ([[0, 0, 0, 4, 0, 0, 0, 0, 0]], "the server speaks HTTP/2, not HTTP/1.1; set usesHTTP2WithoutTLS"),
+                ([[0, 0], [0, 4, 0], [0, 0, 0], [0]], "the server speaks HTTP/2, not HTTP/1.1; set usesHTTP2WithoutTLS"),
+                (
+                    [[0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]],
+                    "the server speaks HTTP/2, not HTTP/1.1; set usesHTTP2WithoutTLS"
+                ),
+                ([[0x15, 3, 1, 0, 2, 2, 22]], "the server speaks TLS, not HTTP/1.1; use https in the URL"),
+            ] as [([[UInt8]], String)]) func aServerOfAnotherProtocolIsRecognized(pieces: [[UInt8]], message: String) async throws
+        {
+            let server = try RawServer { connection in
+                try connection.readHead()
+                for piece in pieces { try connection.write(piece) }
+                connection.waitForEnd()
+            }
+            defer { server.stop() }
+            try await withNIO { transport in
+                let error = try await transportError { try await transport.send(Request(.get, url: server.url()).within(.seconds(10))) }
+                #expect(error.code == .invalidResponse && error.message == "\(message) (127.0.0.1:\(server.port))", "\(error)")
+            }
+        }
+
         private func burst(_ count: Int, _ transport: NIOTransport, _ server: MockServer) async throws {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for _ in 0..<count {

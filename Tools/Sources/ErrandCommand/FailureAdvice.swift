@@ -18,6 +18,9 @@ struct FailureAdvice {
         }
         guard let error = error as? TransportError else { return nil }
         return switch error.code {
+        case .proxy: proxyAdvice(for: error)
+        case .cannotFindHost where error.proxy != nil, .cannotConnect where error.proxy != nil, .timedOut where error.proxy != nil:
+            "Is the address of the proxy right (--proxy, or the environment)?"
         case .cannotFindHost where arguments.connection.unixSocket != nil, .cannotConnect where arguments.connection.unixSocket != nil:
             "Is a server listening on the socket that --unix-socket names?"
         case .cannotFindHost: hostAdvice
@@ -32,10 +35,11 @@ struct FailureAdvice {
                 "Does the server want https:// on this port?"
             } else if error.code == .connectionLost {
                 lostAdvice(for: error)
+            } else if error.message.contains("usesHTTP2WithoutTLS") {
+                "--http2-prior-knowledge sends HTTP/2"
             } else {
                 nil
             }
-        case .proxy: "Are the address and the credentials of the proxy right (--proxy, --proxy-user, or the environment)?"
         default: nil
         }
     }
@@ -43,6 +47,17 @@ struct FailureAdvice {
     /// Whether `--max-time` ends a call before `--connect-timeout` can.
     private var isMaxTimeShort: Bool {
         arguments.connection.maxTime.map { $0 <= arguments.connection.connectTimeout ?? 10 } ?? false
+    }
+
+    /// Credentials help only where the proxy asks for some.
+    private func proxyAdvice(for error: TransportError) -> String? {
+        switch error.proxyCredentials {
+        case .missing: return "Give the user and the password with --proxy-user USER:PASSWORD"
+        case .refused: return "Are the user and the password of the proxy right (--proxy-user, --proxy, or the environment)?"
+        case nil:
+            guard error.message.contains("does not speak") || error.message.contains("check that it is") else { return nil }
+            return "Begin the proxy's URL with http://, https:// or socks5:// (--proxy, or the environment)"
+        }
     }
 
     private var hostAdvice: String {

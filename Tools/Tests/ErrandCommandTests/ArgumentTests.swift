@@ -116,6 +116,36 @@ struct ArgumentTests {
         #expect(line.contains(advice), "\(line)")
     }
 
+    /// Credentials are named only where the proxy asks for some.
+    @Test(
+        arguments: [
+            (.proxy, "refused the tunnel: 407", .missing, "--proxy-user USER:PASSWORD"),
+            (.proxy, "refused the tunnel: 407", .refused, "Are the user and the password of the proxy right"),
+            (.proxy, "the HTTP proxy p:1 does not speak HTTP, but SOCKS 5", nil, "socks5://"),
+            (.proxy, "refused the tunnel: 403 Forbidden", nil, ""),
+            (.cannotConnect, "connection refused", nil, "Is the address of the proxy right"),
+            (.cannotFindHost, "'p'", nil, "Is the address of the proxy right"),
+        ] as [(TransportError.Code, String, ProxyCredentialsProblem?, String)])
+    func theAdviceOnAProxyFitsItsFailure(
+        code: TransportError.Code, message: String, credentials: ProxyCredentialsProblem?, advice: String
+    ) throws {
+        var error = TransportError(
+            code, phase: .connect, message: message, request: try Request(.get, url: "http://a.example/"), delivery: .notSent)
+        error.proxy = ProxyAddress(.http(host: "p", port: 1))
+        error.proxyCredentials = credentials
+        let line = FailureAdvice(try RequestArguments.parse(["http://a.example/"])).line(for: error)
+        #expect(advice.isEmpty ? line == "\(error)" : line.contains(advice), "\(line)")
+        if credentials == nil { #expect(!line.contains("password")) }
+    }
+
+    @Test func aServerOfHTTP2HasItsOption() throws {
+        let error = TransportError(
+            .invalidResponse, phase: .response, message: "the server speaks HTTP/2, not HTTP/1.1; set usesHTTP2WithoutTLS",
+            request: try Request(.get, url: "http://a.example/"), delivery: .sent)
+        let line = FailureAdvice(try RequestArguments.parse(["a.example"])).line(for: error)
+        #expect(line.hasSuffix(". --http2-prior-knowledge sends HTTP/2"), "\(line)")
+    }
+
     /// A retry is no way out where it was asked for already, where it can do harm, and where the body has begun.
     @Test func aRetryIsAdvisedOnlyWhereItHelps() throws {
         func line(_ arguments: [String], _ method: HTTPRequest.Method, _ phase: ExchangePhase, _ delivery: Delivery) throws -> String {

@@ -76,6 +76,14 @@ import Testing
         #expect(shown == expected)
     }
 
+    @Test(arguments: ["http", "https", "socks5h"]) func neitherAPasswordNorAFieldForTheProxyIsThere(scheme: String) async throws {
+        let text = try await text([
+            "-x", "\(scheme)://joe:s3cret@p.example:8", "-H", "Proxy-Authorization: Basic s3cret", "http://a.example/",
+        ])
+        #expect(text.contains("--proxy \(scheme)://REDACTED:REDACTED@p.example:8"), "\(text)")
+        #expect(text.contains("Proxy-Authorization: ") && text.contains("REDACTED") && !text.contains("s3cret") && !text.contains("joe"))
+    }
+
     @Test(arguments: [["--resolve", "a.example:127.0.0.1"], ["-x", "ftp://p.example"]])
     func whatCannotBeUnderstoodIsRefused(words: [String]) async throws {
         let outcome = try await CommandProcess(words + ["http://a.example/", "--curl"]).outcome()

@@ -1,0 +1,35 @@
+/// Which proxy it is: its protocol, its host and its port, without credentials.
+///
+/// ```swift
+/// if let proxy = error.proxy { print("check the \(proxy)") }  // check the HTTP proxy proxy.example:3128
+/// ```
+public struct ProxyAddress: Sendable, Hashable {
+    /// The protocol of the proxy.
+    public let kind: ProxySettings.Kind
+    /// The name or the address of the proxy. An IPv6 address has no brackets. `invalid` if the settings have a URL there, which may hold a
+    /// password.
+    public let host: String
+    /// The port of the proxy.
+    public let port: Int
+
+    /// Returns the address that is a part of the settings of a proxy.
+    public init(_ settings: ProxySettings) {
+        (kind, port) = (settings.kind, settings.port)
+        host = settings.hostIsURL ? "invalid" : settings.host
+    }
+}
+
+extension ProxyAddress: CustomStringConvertible, CustomReflectable {
+    /// The protocol, the host and the port, an IPv6 address in brackets: `HTTP proxy proxy.example:3128`.
+    public var description: String { "\(kind) proxy \(ProxySettings.bracketed(host).shownSafely()):\(port)" }
+    /// The description alone.
+    public var customMirror: Mirror { Mirror(self, children: ["proxy": description]) }
+}
+
+/// What a proxy said of the credentials for it, where they are the reason of its refusal.
+public enum ProxyCredentialsProblem: String, Sendable, Hashable {
+    /// The proxy requires credentials, and got none.
+    case missing
+    /// The proxy does not accept the credentials that it got, or their kind.
+    case refused
+}

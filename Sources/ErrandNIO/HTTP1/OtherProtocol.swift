@@ -1,0 +1,40 @@
+#if NIO
+/// Recognizes by its first bytes what a server sends in place of a status line.
+extension ResponseParseError.OtherProtocol {
+    enum Recognition: Equatable {
+        case none
+        case needsMore
+        case found(ResponseParseError.OtherProtocol)
+    }
+
+    /// The header of a frame has 9 bytes: the length in 3, the type, the flags, and the stream in 4
+    /// ([RFC 9113, section 4.1](https://www.rfc-editor.org/rfc/rfc9113#section-4.1)).
+    private static let frameHeaderBytes = 9
+    /// What a server may send before the settings of the client are known to it
+    /// ([RFC 9113, section 6.5.2](https://www.rfc-editor.org/rfc/rfc9113#section-6.5.2)).
+    private static let frameBytes = 16_384
+    private static let settings: UInt8 = 4
+    private static let goAway: UInt8 = 7
+
+    /// - Parameter bytes: what was received so far, at least one byte.
+    static func recognize(_ bytes: UnsafeBufferPointer<UInt8>) -> Recognition {
+        switch bytes.first {
+        case 5: .found(.socks5)
+        // An alert, or a message of the handshake (RFC 8446, section 5.1)
+        case 0x15, 0x16: .found(.tls)
+        case 0: recognizeFrame(bytes)
+        default: .none
+        }
+    }
+
+    /// SETTINGS, which a server of HTTP/2 sends first, or GOAWAY, by which it ends a connection. Both are frames of stream 0.
+    private static func recognizeFrame(_ bytes: UnsafeBufferPointer<UInt8>) -> Recognition {
+        let header = bytes.prefix(frameHeaderBytes)
+        let length = header.prefix(3).reduce(0) { $0 << 8 | Int($1) } << (8 * max(0, 3 - header.count))
+        guard length <= frameBytes else { return .none }
+        if header.count > 3, header[3] != settings, header[3] != goAway { return .none }
+        guard header.dropFirst(5).allSatisfy({ $0 == 0 }) else { return .none }
+        return header.count < frameHeaderBytes ? .needsMore : .found(.http2)
+    }
+}
+#endif
