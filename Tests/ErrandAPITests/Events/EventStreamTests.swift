@@ -6,7 +6,8 @@ import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct EventStreamTests {
-    private let clock = ManualClock()
+    private let simulation = Simulation()
+    private var clock: ManualClock { simulation.clock }
     private let states = States()
 
     private final class States: Sendable {
@@ -51,13 +52,15 @@ import Testing
         client.events(endpoint, policy: policy, clock: clock, random: { 0.5 }, onState: states.record)
     }
 
-    /// All events, with each wait over at once.
+    /// All events. Time passes when nothing else is left to do.
     private func all(_ events: EventStream) async throws -> [ServerSentEvent] {
-        try await clock.advancingToSleepers {
+        let reader = simulation.begin {
             var all: [ServerSentEvent] = []
             for try await event in events { all.append(event) }
             return all
         }
+        simulation.run()
+        return try await reader.value
     }
 
     private func lastEventIDs(_ stub: StubTransport) -> [String?] { stub.requests.map { $0.headers[.custom("Last-Event-ID")] } }
