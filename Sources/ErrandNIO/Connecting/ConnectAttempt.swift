@@ -30,7 +30,10 @@ final class ConnectAttempt: Sendable {
     }
 
     /// A proxy is asked for a tunnel, which is a part of connecting.
-    func enterTunnel(through proxy: String) { state.withLock { $0.progress.tunnel = proxy } }
+    func enterTunnel(through proxy: String) { state.withLock { ($0.progress.tunnel, $0.progress.proxyResponds) = (proxy, false) } }
+
+    /// The proxy that is asked for a tunnel has sent something.
+    func noteProxyResponds() { state.withLock { $0.progress.proxyResponds = true } }
 
     /// The proxy is not asked any more. It is connected to once more, or the tunnel is open, and the other side is not the peer.
     func forgetTunnel() { state.withLock { ($0.progress.tunnel, $0.progress.peer) = (nil, nil) } }
