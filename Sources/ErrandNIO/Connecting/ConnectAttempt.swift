@@ -33,7 +33,12 @@ final class ConnectAttempt: Sendable {
     func enterProxyTLS() { state.withLock { $0.progress.step = .tls } }
 
     /// A proxy is asked for a tunnel.
-    func enterTunnel(through proxy: String) { state.withLock { ($0.progress.tunnel, $0.progress.step) = (proxy, .connect) } }
+    func enterTunnel(through proxy: String) {
+        state.withLock { ($0.progress.tunnel, $0.progress.proxyResponds, $0.progress.step) = (proxy, false, .connect) }
+    }
+
+    /// The proxy that is asked for a tunnel has sent something.
+    func noteProxyResponds() { state.withLock { $0.progress.proxyResponds = true } }
 
     /// The proxy is not asked any more. It is connected to once more, or the tunnel is open, and the other side is not the peer.
     func forgetTunnel() {

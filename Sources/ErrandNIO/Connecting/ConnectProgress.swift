@@ -12,6 +12,8 @@ struct ConnectProgress: Sendable {
     var proxy: ProxyAddress?
     /// The proxy that is asked for a tunnel: `the HTTP proxy proxy.example:3128`.
     var tunnel: String?
+    /// Whether the proxy that is asked for a tunnel has sent a byte.
+    var proxyResponds = false
     /// The host that is looked up.
     var host = ""
     var addresses = TriedAddresses()
@@ -31,7 +33,11 @@ struct ConnectProgress: Sendable {
     /// The same for a message that names the proxy elsewhere.
     var withoutProxy: String {
         if isLoading { return ", while the trusted certificates of the system were read" }
-        if let tunnel { return ", while \(tunnel) opened a tunnel" }
+        if let tunnel {
+            return ", while \(tunnel) opened a tunnel"
+                + (proxyResponds
+                    ? "" : "; it sent nothing: check that it is \(proxy?.kind == .socks5 ? "a" : "an") \(proxy?.kind ?? .http) proxy")
+        }
         switch step {
         case .dns: return ", during the lookup of '\(host.shownSafely())'"
         case .connect:

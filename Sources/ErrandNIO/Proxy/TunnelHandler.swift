@@ -59,7 +59,9 @@ final class TunnelHandler: ChannelInboundHandler, RemovableChannelHandler {
         received.discardReadBytes()
         received.writeBuffer(&bytes)
         switch state {
-        case .asking: goOn(context)
+        case .asking:
+            attempt.noteProxyResponds()
+            goOn(context)
         case .open: failEarlyBytes(context)
         case .waiting, .failed: break
         }

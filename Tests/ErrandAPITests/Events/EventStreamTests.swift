@@ -102,15 +102,16 @@ import Testing
         let stream = client.events(
             Endpoint<Void>.get("/prices"), policy: EventStreamPolicy(lastEventID: "6", silence: nil), clock: clock,
             onComment: { text in comments.withLock { $0.append(text) } })
-        var events = stream.makeAsyncIterator()
-        #expect(events.lastEventID == "6")
-        #expect(try await events.next()?.id == "6")
-        #expect(comments.withLock { $0 } == [" first", "second"])
-        let end = try await clock.advancingToSleepers {
-            let event = try await events.next()
-            return (event, events.lastEventID)
+        let reader = simulation.begin {
+            var events = stream.makeAsyncIterator()
+            var all = [("", events.lastEventID)]
+            while let event = try await events.next() { all.append((event.data, events.lastEventID)) }
+            return all + [("", events.lastEventID)]
         }
-        #expect(end.0 == nil && end.1 == "7")
+        simulation.run()
+        let read = try await reader.value
+        #expect(read.map(\.0) == ["", "a", ""] && read.map(\.1) == ["6", "6", "7"])
+        #expect(comments.withLock { $0 } == [" first", "second"])
         #expect(lastEventIDs(stub) == ["6", "7"])
     }
 

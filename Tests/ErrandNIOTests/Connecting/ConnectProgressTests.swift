@@ -58,7 +58,10 @@ import Testing
         #expect(progress.text == ", during the lookup of 'p.example' (the SOCKS 5 proxy p.example:1080)")
         #expect(progress.withoutProxy == ", during the lookup of 'p.example'")
         progress.tunnel = "the SOCKS 5 proxy p.example:1080"
-        #expect(progress.text == ", while the SOCKS 5 proxy p.example:1080 opened a tunnel")
+        let asking = ", while the SOCKS 5 proxy p.example:1080 opened a tunnel"
+        #expect(progress.text == asking + "; it sent nothing: check that it is a SOCKS 5 proxy")
+        progress.proxyResponds = true
+        #expect(progress.text == asking)
         (progress.tunnel, progress.proxy, progress.step) = (nil, nil, .tls)
         #expect(progress.text == ", during the TLS handshake")
     }
