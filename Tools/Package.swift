@@ -88,7 +88,10 @@ let package = Package(
         .testTarget(
             name: "ConformanceCommandTests",
             dependencies: [
-                "ConformanceCommand", .product(name: "Crypto", package: "swift-crypto"),
+                "ConformanceCommand", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Crypto", package: "swift-crypto"), .product(name: "Errand", package: "Errand"),
+                .product(name: "ErrandNIO", package: "Errand"), .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "Logging", package: "swift-log"), .product(name: "NIOCore", package: "swift-nio"),
             ]
         ),
         .testTarget(

@@ -75,7 +75,7 @@ public enum DemoServer {
             POST /v1/token (five uses)  GET /v1/private (Authorization: Bearer TOKEN)
             PUT  /v1/upload  GET /v1/download[?bytes=N] (ranges), /v1/zeros[?bytes=N]  GET /v1/cached (ETag)  GET /v1/gzip
             GET  /v1/busy (503 twice of three)  GET /v1/slow[?seconds=N]  GET /v1/status/CODE  GET /v1/redirect/N
-            GET  /v1/events (an event stream)  GET /v1/lines
+            GET  /v1/events[?count=N&each=M] (an event stream)  GET /v1/lines
             any  /v1/echo  GET /v1/articles, /v1/envelope/user, /v1/envelope/denied, /v1/favorites, /v1/ip, /v1/photo
 
             """
@@ -211,12 +211,17 @@ public enum DemoServer {
                     try await writer.finish(nil)
                 })
         }
-        router.get("v1/events") { request, _ in
+        // Events 1 to `count`, after the last one that the client has. The connection ends after `each` of them.
+        router.get("v1/events") { request, _ -> Response in
             let count = request.uri.queryParameters.get("count", as: Int.self) ?? 5
+            let each = max(1, request.uri.queryParameters.get("each", as: Int.self) ?? count)
+            let last = HTTPField.Name("Last-Event-ID").flatMap { request.headers[$0] }.flatMap { Int($0) } ?? 0
+            guard last >= 0, last < count else { return Response(status: .noContent) }
             return Response(
                 status: .ok, headers: [.contentType: "text/event-stream", .cacheControl: "no-store"],
                 body: ResponseBody { writer in
-                    for number in 1...max(1, count) {
+                    try await writer.write(ByteBuffer(string: "retry: 50\n\n"))
+                    for number in (last + 1)...min(count, last + each) {
                         try await writer.write(ByteBuffer(string: "id: \(number)\nevent: tick\ndata: {\"number\":\(number)}\n\n"))
                         try await Task.sleep(for: .milliseconds(100))
                     }

@@ -17,6 +17,11 @@ struct Draft: Codable, Sendable {
     var text: String
 }
 
+/// An event of the demo server.
+struct Tick: Codable, Sendable {
+    var number: Int
+}
+
 /// The demo server's calls, as an app would write them down.
 enum Notes {
     static let all: Endpoint<[Note]> = .get("/notes")
@@ -141,6 +146,13 @@ enum Tour {
         defer { try? FileManager.default.removeItem(at: file) }
         let received = try await client.put("/upload", body: .file(file), as: String.self)
         try expect(received == "8000000", "the server counted \(received) bytes")
+
+        step("An event stream, over as many connections as it takes", "for try await tick in client.events(ticks, as: Tick.self) { … }")
+        let ticks = Endpoint<Void>.get("/events", query: ["count": 3, "each": 2])
+        let policy = EventStreamPolicy(backoff: .immediate)
+        var numbers: [Int] = []
+        for try await tick in client.events(ticks, as: Tick.self, policy: policy) { numbers.append(tick.number) }
+        try expect(numbers == [1, 2, 3], "\(numbers): the server ended the first connection after two")
 
         step("A request as a curl command, without its secrets", "try request.curl()")
         let shown = try Request(

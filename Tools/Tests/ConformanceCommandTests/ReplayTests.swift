@@ -7,15 +7,8 @@ import Testing
 
 /// llhttp's replies, which lie outside this repository: see `ERRAND_SUITES` in CONTRIBUTING.md.
 private enum HTTP1Suite {
-    static let folder: URL? = {
-        let named = ProcessInfo.processInfo.environment["ERRAND_SUITES"].map { URL(fileURLWithPath: $0) }
-        var root = URL(fileURLWithPath: #filePath)
-        for _ in 0..<5 { root.deleteLastPathComponent() }
-        return [named, root.appendingPathComponent("shared/suites")].compactMap { $0?.appendingPathComponent("http1") }
-            .first { FileManager.default.fileExists(atPath: $0.path) }
-    }()
-
-    static let missing: Comment = "no test vectors: set ERRAND_SUITES to their folder"
+    static let folder = Suites.folder("http1")
+    static let missing = Suites.missing
 
     struct Vector: Decodable {
         let name: String

@@ -50,6 +50,22 @@ import Testing
         }
     }
 
+    @Test func eventsAreReadOverAsManyConnectionsAsTheyTake() async throws {
+        try await withDemoServer { (url: String) async throws in
+            let all = try await CommandProcess.run("events", "\(url)/events?count=2&each=1")
+            #expect(all.status == 0)
+            #expect(all.text == (1...2).map { "id: \($0)\nevent: tick\ndata: {\"number\":\($0)}\n\n" }.joined())
+            #expect(all.errors.contains("the server has ended the stream; waiting for"))
+            let one = try await CommandProcess.run(
+                "events", "\(url)/events", "--count", "1", "--data-only", "--last-event-id", "3", "--max-reconnects", "0")
+            #expect(one.status == 0 && one.text == "{\"number\":4}\n" && one.errors.isEmpty)
+            let refused = try await CommandProcess.run("events", "\(url)/status/404")
+            #expect(refused.status == 4 && refused.errors.contains("404"))
+            let other = try await CommandProcess.run("events", "\(url)/lines")
+            #expect(other.status == 6 && other.errors.contains("not an event stream"))
+        }
+    }
+
     @Test func aProfileTellsWhereTheTimeWent() async throws {
         try await withDemoServer { (url: String) async throws in
             let outcome = try await CommandProcess.run("get", "-L", "--retry", "1", "--profile", "\(url)/redirect/1?token=s3cret")
