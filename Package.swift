@@ -40,6 +40,8 @@ let package = Package(
             name: "ServiceLifecycle",
             description: "A transport as a service of swift-service-lifecycle, ended by a graceful shutdown."
         ),
+        .trait(name: "Brotli", description: "The content coding br. It needs the system's Brotli: libbrotli-dev."),
+        .trait(name: "Zstandard", description: "The content coding zstd. It needs the system's Zstandard: libzstd-dev."),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
@@ -79,7 +81,17 @@ let package = Package(
         .target(name: "ErrandMiddleware", dependencies: ["ErrandCore", "ErrandFormats"]),
         // The system's zlib.
         .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"])]),
-        .target(name: "ErrandCompression", dependencies: ["CZlib", "ErrandCore", "ErrandFormats"]),
+        // The system's Brotli and Zstandard, behind traits.
+        .systemLibrary(name: "CBrotli", providers: [.apt(["libbrotli-dev"]), .brew(["brotli"])]),
+        .systemLibrary(name: "CZstd", providers: [.apt(["libzstd-dev"]), .brew(["zstd"])]),
+        .target(
+            name: "ErrandCompression",
+            dependencies: [
+                "CZlib", "ErrandCore", "ErrandFormats",
+                .target(name: "CBrotli", condition: .when(traits: ["Brotli"])),
+                .target(name: "CZstd", condition: .when(traits: ["Zstandard"])),
+            ]
+        ),
         .target(
             name: "ErrandTelemetry",
             dependencies: [

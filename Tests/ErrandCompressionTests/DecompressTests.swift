@@ -58,7 +58,7 @@ import Testing
             #expect(response.headers[.contentEncoding] == nil && response.headers[.contentLength] == nil)
             #expect(response.metadata.contentCoding == coding.lowercased().filter { $0 != " " }.usualCodings)
             #expect(try await response.body.collect() == Data("hello\n".utf8), "pieces of \(size) bytes")
-            #expect(stub.requests.last?.headers[.acceptEncoding] == "gzip, deflate")
+            #expect(stub.requests.last?.headers[.acceptEncoding]?.hasPrefix("gzip, deflate") == true)
             #expect(stub.openBodyCount == 0)
         }
     }
@@ -78,7 +78,7 @@ import Testing
         #expect(largest <= 64 * 1024)
     }
 
-    @Test(arguments: ["br", "gzip, br", "br, gzip", "identity", "", "zstd"])
+    @Test(arguments: ["compress", "gzip, compress", "compress, gzip", "identity", "", "aes128gcm"])
     func whatIsNotDecodedStaysAsItIs(coding: String) async throws {
         let body = try await Self.bytes("gzip(text)")
         let response = try await stub(body, coding: coding).decompress().send(try request())

@@ -19,6 +19,7 @@ import Testing
         MiddlewareUnderTest("validateStatus", switchOff: { $0.options.validateStatus = .off }) { $0.validateStatus() },
         MiddlewareUnderTest("redirect", switchOff: { $0.options.redirect = .off }) { $0.redirect() },
         MiddlewareUnderTest("decompress", changes: .addedFields, switchOff: { $0.options.decompress = .off }) { $0.decompress() },
+        MiddlewareUnderTest("compressRequests", switchOff: { $0.options.compress = .off }) { $0.compressRequests(nil) },
         MiddlewareUnderTest("concurrencyLimit", switchOff: { $0.options.concurrencyLimit = .off }) { $0.concurrencyLimit(5) },
         MiddlewareUnderTest("hedge", switchOff: { $0.options.hedge = .off }) { $0.hedge(HedgePolicy(.fixed(.seconds(60)))) },
         // Equal calls at once would share an answer, which is what it is for.

@@ -79,6 +79,8 @@ extension OptionRow {
         OptionRow("EventsKey", outside, servedBy: .events) { $0.events = .use(Sink()) },
         OptionRow("DecompressOptionKey", .value, servedBy: .decompress) { $0.decompress = .use(DecompressionLimits(maxBytes: 9)) },
         OptionRow("DecompressOptionKey", .value) { $0.decompress = .off },
+        OptionRow("CompressOptionKey", .value, servedBy: .compressRequests) { $0.compress = .gzip },
+        OptionRow("CompressOptionKey", .value) { $0.compress = .off },
         OptionRow("FallbackOptionKey", .value) { $0.fallback = .off },
         OptionRow("FieldsOfServerKey", .none(because: "the fields are compared"), crossesOrigins: false) { $0.fieldsOfServer = [.accept] },
         OptionRow("HedgeOptionKey", .value, servedBy: .hedge) { $0.hedge = .use(HedgePolicy(.fixed(.seconds(9)))) },

@@ -8,6 +8,7 @@ public import Foundation
 /// | Path | Response |
 /// |---|---|
 /// | `/empty`, `/small`, `/300k`, `/5m` | a file of 0 bytes, 1,234 bytes, 300 KiB, 5 MiB |
+/// | `/gzip/numbers`, `/br/numbers` | a text of 108,894 bytes, in gzip, and in Brotli (``hasBrotli``), where the request accepts that |
 /// | `/slow/…` | the same file, at 100 KiB a second |
 /// | `/no-content` | 204 |
 /// | `/missing` | 404 with JSON |
@@ -47,6 +48,12 @@ public final class NginxServer: Sendable {
     /// The reason to skip a test if ``isHere`` is false.
     public static let missing = "nginx or openssl is not on this machine (apt-get install nginx-light openssl)"
 
+    private static let brotliModule = "/usr/lib/nginx/modules/ngx_http_brotli_filter_module.so"
+    /// Whether nginx and its module for Brotli are installed.
+    public static let hasBrotli = isHere && FileManager.default.fileExists(atPath: brotliModule)
+    /// The reason to skip a test if ``hasBrotli`` is false.
+    public static let hasNoBrotli = "nginx has no module for Brotli on this machine (apt-get install libnginx-mod-http-brotli-filter)"
+
     private static let starting = Task { try await start() }
 
     /// Returns the server of this process.
@@ -81,6 +88,8 @@ public final class NginxServer: Sendable {
     public static let small = Data.seeded(1_234, seed: 11)
     public static let middle = Data.seeded(300 * 1024, seed: 12)
     public static let large = Data.seeded(5 * 1024 * 1024, seed: 13)
+    /// The numbers from 1 to 20,000, one per line.
+    public static let numbers = Data((1...20_000).map { "\($0)\n" }.joined().utf8)
 
     /// Returns the body that was sent with PUT to `/put/name`.
     public func stored(_ name: String) throws -> Data { try Data(contentsOf: URL(fileURLWithPath: "\(folder)/put/\(name)")) }
@@ -99,7 +108,7 @@ public final class NginxServer: Sendable {
         for _ in 0..<5 {
             let folder = try TestFolder("nginx", removesItself: false)
             try folder.folder("www")
-            for (name, content) in [("empty", empty), ("small", small), ("300k", middle), ("5m", large)] {
+            for (name, content) in [("empty", empty), ("small", small), ("300k", middle), ("5m", large), ("numbers", numbers)] {
                 try folder.write(content, to: "www/\(name)")
             }
             try folder.folder("put", writable: true)
@@ -144,6 +153,7 @@ public final class NginxServer: Sendable {
         let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
             .map { "\($0)_temp_path \(folder)/temporary/\($0);" }.joined(separator: " ")
         return """
+            \(hasBrotli ? "load_module \(brotliModule);" : "")
             daemon off; worker_processes 1; pid \(folder)/nginx.pid; error_log stderr; \(user)
             events { worker_connections 1024; }
             http {
@@ -154,6 +164,8 @@ public final class NginxServer: Sendable {
               server {
                 listen \(address(.plain)); listen \(address(.tls)) ssl http2; \(identity(.good))
                 location = /token { return 200 \(token); }
+                location /gzip/ { alias \(folder)/www/; gzip on; gzip_types *; }
+                location /br/ { alias \(folder)/www/; \(hasBrotli ? "brotli on; brotli_types *;" : "") }
                 location /slow/ { alias \(folder)/www/; limit_rate 100k; }
                 location = /no-content { return 204; }
                 location = /missing { default_type application/json; return 404 '{"error":"no such thing"}'; }

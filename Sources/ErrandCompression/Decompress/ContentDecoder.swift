@@ -10,15 +10,15 @@ struct ContentDecoder: BodyTransform {
     private var receivedBytes = 0
 
     private struct Stage {
-        var inflater: Inflater
+        var decoder: CodingDecoder
         /// The bytes that the stage before has made and that are not used yet. The first stage takes those of the body.
         var input = Data()
 
-        mutating func decode() throws(ContentDecodingError.Reason) -> Data? { try inflater.decode(&input) }
+        mutating func decode() throws(ContentDecodingError.Reason) -> Data? { try decoder.decode(&input) }
     }
 
     init(_ codings: [ContentCoding], _ limits: DecompressionLimits, request: Request, response: HTTPResponse) {
-        stages = codings.map { Stage(inflater: Inflater($0)) }
+        stages = codings.map { Stage(decoder: CodingDecoder($0)) }
         (self.limits, self.request, self.response) = (limits, request, response)
     }
 
@@ -28,8 +28,8 @@ struct ContentDecoder: BodyTransform {
         if let output = try decoded(&input, isEnd: true) { return output }
         // A body without any bytes is empty, whatever its coding.
         guard receivedBytes > 0 || !input.isEmpty else { return nil }
-        for stage in stages where !stage.inflater.isAtEnd {
-            throw ContentDecodingError(.truncated(stage.inflater.coding), request: request, response: response)
+        for stage in stages where !stage.decoder.isAtEnd {
+            throw ContentDecodingError(.truncated(stage.decoder.coding), request: request, response: response)
         }
         return nil
     }
@@ -48,13 +48,13 @@ struct ContentDecoder: BodyTransform {
             let output: Data?
             if index == 0 {
                 let before = input.count
-                output = try stages[0].inflater.decode(&input)
+                output = try stages[0].decoder.decode(&input)
                 receivedBytes += before - input.count
             } else {
                 output = try stages[index].decode()
             }
             if let output {
-                if let reason = limits.exceeded(decoded: stages[index].inflater.decodedBytes, received: receivedBytes) { throw reason }
+                if let reason = limits.exceeded(decoded: stages[index].decoder.decodedBytes, received: receivedBytes) { throw reason }
                 return output
             }
             guard index > 0, let more = try self.output(of: index - 1, &input) else { return nil }

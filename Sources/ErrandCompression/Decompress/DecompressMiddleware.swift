@@ -8,9 +8,14 @@ public import ErrandCore
 /// print(response.metadata)        // HTTP/2, body was gzip
 /// ```
 ///
-/// It adds `Accept-Encoding: gzip, deflate`. A decoded response has no `Content-Encoding` and no `Content-Length`;
-/// ``/ErrandCore/ResponseMetadata/contentCoding`` is the coding that it had. Several codings are decoded in reverse order, the last one first
+/// It adds `Accept-Encoding: gzip, deflate`; with the package's trait `Brotli`, also `br`
+/// ([RFC 7932](https://www.rfc-editor.org/rfc/rfc7932)), and with `Zstandard`, also `zstd` with a window of at most 8 MiB
+/// ([RFC 9659](https://www.rfc-editor.org/rfc/rfc9659)). Several codings are decoded in reverse order, the last one first
 /// ([RFC 9110, section 8.4](https://www.rfc-editor.org/rfc/rfc9110#section-8.4)).
+///
+/// A decoded response has no `Content-Encoding` and no `Content-Length`. Its metadata has the coding that it had
+/// (``/ErrandCore/ResponseMetadata/contentCoding``) and both fields as the server sent them
+/// (``/ErrandCore/ResponseMetadata/encodedFields``).
 ///
 /// A response is returned as it is if its request had an `Accept-Encoding` or a `Range` of its own, if one of its codings is another one,
 /// and if it has no body: in response to HEAD, with the status 204 or 304, or with a length of 0.
@@ -47,7 +52,7 @@ public struct DecompressMiddleware: HTTPMiddleware {
             return try await next.send(request)
         }
         var request = request
-        request.head.headerFields[.acceptEncoding] = "gzip, deflate"
+        request.head.headerFields[.acceptEncoding] = ContentCoding.accepted
         var response = try await next.send(request)
         guard response.headers.contains(.contentEncoding) else { return response }
         let codings: [ContentCoding]
@@ -60,8 +65,10 @@ public struct DecompressMiddleware: HTTPMiddleware {
         guard !codings.isEmpty else { return response }
         let decoder = ContentDecoder(codings.reversed(), limits, request: request, response: response.head)
         response.metadata.contentCoding = codings.map(\.rawValue).joined(separator: ", ")
-        response.head.headerFields[.contentEncoding] = nil
-        response.head.headerFields[.contentLength] = nil
+        for name in [HTTPField.Name.contentEncoding, .contentLength] {
+            response.metadata.encodedFields[fields: name] = response.head.headerFields[fields: name]
+            response.head.headerFields[name] = nil
+        }
         response.body = response.body.transformed(by: decoder)
         return response
     }

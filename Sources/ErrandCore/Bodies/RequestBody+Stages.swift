@@ -14,8 +14,13 @@ extension RequestBody {
         if let data = bufferedData, let output = transform.output(of: data, upTo: ResponseBody.transformedInMemoryLimitBytes) {
             return .data(output)
         }
-        return replacingSource(length: length, replay: replay.canRestart ? .restartable : .oneShot) { source, _ in
-            StagedBodySource(source, [.transform(transform)], observer: nil)
+        return transformedWhileSent(by: transform, length: length)
+    }
+
+    /// Returns a body that `transform` makes from this one as it is sent, as ``transformed(by:length:)`` does; here, bytes in memory too.
+    package func transformedWhileSent(by transform: some BodyTransform, length: Int64? = nil) -> RequestBody {
+        replacingSource(length: length, replay: replay.canRestart ? .restartable : .oneShot) { source, _ in
+            StagedBodySource((source as? DataBodySource)?.inChunks() ?? source, [.transform(transform)], observer: nil)
         }
     }
 

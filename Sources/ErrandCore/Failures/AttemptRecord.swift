@@ -55,6 +55,13 @@ extension AttemptRecord: CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: ["attempt": description]) }
 }
 
+extension [AttemptRecord] {
+    /// Returns both, numbered in sequence.
+    package func followed(by later: [AttemptRecord]) -> [AttemptRecord] {
+        self + later.enumerated().map { AttemptRecord(number: count + $0 + 1, outcome: $1.outcome, delay: $1.delay) }
+    }
+}
+
 private enum AttemptsKey: MetadataKey { static var defaultValue: [AttemptRecord] { [] } }
 
 extension ResponseMetadata {

@@ -45,6 +45,7 @@ extension ResponseMetadata: CustomStringConvertible, CustomReflectable {
 }
 
 private enum ContentCodingKey: MetadataKey { static var defaultValue: String? { nil } }
+private enum EncodedFieldsKey: MetadataKey { static var defaultValue: HTTPFields { [:] } }
 
 extension ResponseMetadata {
     /// The content coding of the body on the wire, from which it was decoded (`gzip`); `nil` if it was not encoded.
@@ -52,4 +53,15 @@ extension ResponseMetadata {
         get { self[ContentCodingKey.self] }
         set { self[ContentCodingKey.self] = newValue }
     }
+
+    /// The fields of the encoded body that decoding removed from the head, as the server sent them: `Content-Encoding` and `Content-Length`.
+    /// Empty if the body was not decoded.
+    public var encodedFields: HTTPFields {
+        get { self[EncodedFieldsKey.self] }
+        set { self[EncodedFieldsKey.self] = newValue }
+    }
+
+    /// The number of bytes of the encoded body, as the server declared it in `Content-Length`; `nil` if it declared none, and if the body was
+    /// not decoded. It does not count what was received.
+    public var encodedLength: Int64? { encodedFields[.contentLength].flatMap { Int64($0) }.flatMap { $0 >= 0 ? $0 : nil } }
 }

@@ -1,7 +1,7 @@
 /// The name of a place in the order of middleware.
 ///
 /// The canonical order, outermost first: server, number, call span, log, events and profile, timeout, validateStatus, fallback, retry,
-/// redirect, authenticate, cookies, decompress, cache, coalesce, hedge, circuitBreaker, rateLimit, concurrencyLimit, metrics and trace,
+/// redirect, compressRequests, authenticate, cookies, decompress, cache, coalesce, hedge, circuitBreaker, rateLimit, concurrencyLimit, metrics and trace,
 /// attempt timeout, transport.
 ///
 /// The library's own places are declared here, because modules refer to each other's places. Each middleware declares its own rules:
@@ -51,6 +51,8 @@ public struct MiddlewarePlace: Sendable, Hashable, CustomStringConvertible {
     public static let cookies = MiddlewarePlace("cookies")
     /// The middleware that decodes compressed bodies.
     public static let decompress = MiddlewarePlace("decompress")
+    /// The middleware that compresses the bodies of requests.
+    public static let compressRequests = MiddlewarePlace("compressRequests")
     /// The middleware that stores responses and serves them.
     public static let cache = MiddlewarePlace("cache")
     /// The middleware that shares one exchange among equal requests.

@@ -130,13 +130,6 @@ public struct ValidateMiddleware: HTTPMiddleware {
     }
 }
 
-extension [AttemptRecord] {
-    /// Returns both, numbered in sequence.
-    func followed(by later: [AttemptRecord]) -> [AttemptRecord] {
-        self + later.enumerated().map { AttemptRecord(number: count + $0 + 1, outcome: $1.outcome, delay: $1.delay) }
-    }
-}
-
 private enum ValidationKey: OptionKey {
     static var defaultValue: OptionOverride<Never> { .inherited }
     static var crossesOrigins: Bool { true }

@@ -72,7 +72,7 @@ import Testing
     @Test func theCanonicalOrderIsSound() {
         let canonical = stack(
             .trace, .metrics, .concurrencyLimit, .rateLimit, .circuitBreaker, .coalesce, .cache, .decompress, .cookies, .authenticate,
-            .redirect, .retry,
+            .compressRequests, .redirect, .retry,
             .fallback,
             .validateStatus, .timeout, .log, .traceCall, .number, .server)
         #expect(canonical.orderProblems == [])

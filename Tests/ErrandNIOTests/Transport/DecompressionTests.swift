@@ -43,5 +43,31 @@ extension NIOTransportTests {
             }
         }
     }
+
+    /// Bodies that nginx encodes while it sends them.
+    @Suite(.timeLimit(.minutes(5)), .enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)))
+    struct NginxDecompressionTests {
+        private func check(_ coding: String) async throws {
+            let server = try await NginxServer.shared()
+            try await withNIO { transport in
+                let stack = transport.decompress()
+                let response = try await stack.send(Request(.get, url: server.url("/\(coding)/numbers")))
+                #expect(response.metadata.contentCoding == coding && response.metadata.encodedFields[.contentEncoding] == coding)
+                #expect(response.headers[.contentEncoding] == nil)
+                #expect(try await response.body.collect() == NginxServer.numbers)
+                let plain = try await stack.send(
+                    Request(.get, url: server.url("/\(coding)/numbers"), headers: [.acceptEncoding: "identity"]))
+                #expect(plain.metadata.contentCoding == nil && plain.headers[.contentLength] == "\(NginxServer.numbers.count)")
+                #expect(try await plain.body.collect() == NginxServer.numbers)
+            }
+        }
+
+        @Test func gzipFromNginxIsDecoded() async throws { try await check("gzip") }
+
+        #if Brotli
+        @Test(.enabled(if: NginxServer.hasBrotli, Comment(rawValue: NginxServer.hasNoBrotli)))
+        func brotliFromNginxIsDecoded() async throws { try await check("br") }
+        #endif
+    }
 }
 #endif

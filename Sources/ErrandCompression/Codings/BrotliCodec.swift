@@ -1,0 +1,78 @@
+#if Brotli
+internal import CBrotli
+
+/// Decodes Brotli ([RFC 7932](https://www.rfc-editor.org/rfc/rfc7932)). Its window is at most 16 MiB: large windows are off.
+struct BrotliDecoding: ~Copyable, CodecState {
+    private var decoder: OpaquePointer
+
+    /// - Returns: `nil` if there is no memory for it.
+    init?() {
+        guard let decoder = BrotliDecoderCreateInstance(nil, nil, nil) else { return nil }
+        self.decoder = decoder
+    }
+
+    deinit { BrotliDecoderDestroyInstance(decoder) }
+
+    mutating func reset() {
+        guard let anew = BrotliDecoderCreateInstance(nil, nil, nil) else { return }
+        BrotliDecoderDestroyInstance(decoder)
+        decoder = anew
+    }
+
+    mutating func step(
+        _ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer, isLast: Bool
+    ) -> (status: CodecStep.Status, used: Int, made: Int) {
+        var (left, room) = (input.count, output.count)
+        var next = input.bindMemory(to: UInt8.self).baseAddress
+        var target = output.bindMemory(to: UInt8.self).baseAddress
+        let status: CodecStep.Status
+        switch BrotliDecoderDecompressStream(decoder, &left, &next, &room, &target, nil) {
+        case BROTLI_DECODER_RESULT_SUCCESS: status = .end
+        case BROTLI_DECODER_RESULT_NEEDS_MORE_INPUT, BROTLI_DECODER_RESULT_NEEDS_MORE_OUTPUT: status = .more
+        default:
+            let name = BrotliDecoderErrorString(BrotliDecoderGetErrorCode(decoder)).map { String(cString: $0) }
+            status = .failed("the body is invalid (\(name ?? "unknown error"))")
+        }
+        return (status, input.count - left, output.count - room)
+    }
+}
+
+/// Encodes Brotli in the quality 5, which takes about as long as gzip and makes less.
+struct BrotliEncoding: ~Copyable, CodecState {
+    private static let quality: UInt32 = 5
+
+    private var encoder: OpaquePointer
+
+    /// - Returns: `nil` if there is no memory for it.
+    init?() {
+        guard let encoder = Self.made() else { return nil }
+        self.encoder = encoder
+    }
+
+    private static func made() -> OpaquePointer? {
+        guard let encoder = BrotliEncoderCreateInstance(nil, nil, nil) else { return nil }
+        _ = BrotliEncoderSetParameter(encoder, BROTLI_PARAM_QUALITY, quality)
+        return encoder
+    }
+
+    deinit { BrotliEncoderDestroyInstance(encoder) }
+
+    mutating func reset() {
+        guard let anew = Self.made() else { return }
+        BrotliEncoderDestroyInstance(encoder)
+        encoder = anew
+    }
+
+    mutating func step(
+        _ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer, isLast: Bool
+    ) -> (status: CodecStep.Status, used: Int, made: Int) {
+        var (left, room) = (input.count, output.count)
+        var next = input.bindMemory(to: UInt8.self).baseAddress
+        var target = output.bindMemory(to: UInt8.self).baseAddress
+        let operation = isLast ? BROTLI_OPERATION_FINISH : BROTLI_OPERATION_PROCESS
+        let succeeded = BrotliEncoderCompressStream(encoder, operation, &left, &next, &room, &target, nil) != 0
+        let status: CodecStep.Status = !succeeded ? .noMemory : BrotliEncoderIsFinished(encoder) != 0 ? .end : .more
+        return (status, input.count - left, output.count - room)
+    }
+}
+#endif

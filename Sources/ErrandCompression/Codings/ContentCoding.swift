@@ -1,0 +1,142 @@
+internal import ErrandCore
+internal import ErrandFormats
+
+/// A content coding of this library, both ways: gzip ([RFC 1952](https://www.rfc-editor.org/rfc/rfc1952)), deflate, and those of the traits
+/// `Brotli` and `Zstandard`.
+///
+/// `deflate` is the format of zlib ([RFC 1950](https://www.rfc-editor.org/rfc/rfc1950)). Some servers send its content without that format
+/// ([RFC 9110, section 8.4.1.2](https://www.rfc-editor.org/rfc/rfc9110#section-8.4.1.2)): the first two bytes tell them apart.
+enum ContentCoding: String, CaseIterable, Sendable {
+    case gzip, deflate
+    #if Brotli
+    case brotli = "br"
+    #endif
+    #if Zstandard
+    case zstandard = "zstd"
+    #endif
+
+    /// The value of `Accept-Encoding`: every coding that is compiled in.
+    static let accepted = allCases.map(\.rawValue).joined(separator: ", ")
+
+    /// - Parameter name: in any case. `x-gzip` is `gzip` ([RFC 9110, section 8.4.1](https://www.rfc-editor.org/rfc/rfc9110#section-8.4.1)).
+    init?(named name: String) {
+        let name = name.lowercased()
+        self.init(rawValue: name == "x-gzip" ? "gzip" : name)
+    }
+
+    // MARK: Codecs
+
+    /// The number of bytes that ``decoder(for:)`` looks at.
+    var bytesToBegin: Int { self == .deflate ? 2 : 1 }
+
+    /// Returns a new decoder; `nil` if there is no memory for it.
+    ///
+    /// - Parameter input: the first bytes, at least ``bytesToBegin``.
+    func decoder(for input: Data) -> (any Codec)? {
+        switch self {
+        case .gzip: return Self.zlib(.decode, windowBits: 31)
+        case .deflate:
+            let (first, second) = (input[input.startIndex], input[input.startIndex + 1])
+            let isZlib = first & 0x0F == 8 && (Int(first) << 8 | Int(second)) % 31 == 0
+            return Self.zlib(.decode, windowBits: isZlib ? 15 : -15)
+        #if Brotli
+        case .brotli:
+            guard let state = BrotliDecoding() else { return nil }
+            return LockedCodec(state)
+        #endif
+        #if Zstandard
+        case .zstandard:
+            guard let state = ZstandardDecoding() else { return nil }
+            return LockedCodec(state)
+        #endif
+        }
+    }
+
+    /// Returns a new encoder; `nil` if there is no memory for it.
+    func encoder() -> (any Codec)? {
+        switch self {
+        case .gzip: return Self.zlib(.encode, windowBits: 31)
+        case .deflate: return Self.zlib(.encode, windowBits: 15)
+        #if Brotli
+        case .brotli:
+            guard let state = BrotliEncoding() else { return nil }
+            return LockedCodec(state)
+        #endif
+        #if Zstandard
+        case .zstandard:
+            guard let state = ZstandardEncoding() else { return nil }
+            return LockedCodec(state)
+        #endif
+        }
+    }
+
+    private static func zlib(_ direction: ZlibState.Direction, windowBits: Int32) -> (any Codec)? {
+        guard let state = ZlibState(direction, windowBits: windowBits) else { return nil }
+        return LockedCodec(state)
+    }
+
+    /// Whether a body may go on with a member (gzip) or a frame (Zstandard) that begins with this byte.
+    func hasMember(beginningWith first: UInt8) -> Bool {
+        switch self {
+        case .gzip: return first == 0x1F
+        case .deflate: return false
+        #if Brotli
+        case .brotli: return false
+        #endif
+        #if Zstandard
+        // A frame of content, or one to skip.
+        case .zstandard: return first == 0x28 || (0x50...0x5F).contains(first)
+        #endif
+        }
+    }
+
+    // MARK: Fields
+
+    /// Returns the codings to decode, in the order in which the server applied them. Returns none if one of them is another one, and for a
+    /// response without a body or with an empty one.
+    ///
+    /// `identity` and empty members count as none.
+    ///
+    /// - Throws: `.tooManyCodings` for more than `limit` codings.
+    static func toDecode(
+        _ head: HTTPResponse, to method: HTTPRequest.Method, atMost limit: Int
+    ) throws(ContentDecodingError.Reason) -> [ContentCoding] {
+        let status = head.status.code
+        guard method != .head, status >= 200, ![204, 206, 304].contains(status), head.headerFields[.contentLength] != "0" else { return [] }
+        var codings: [ContentCoding] = []
+        var count = 0
+        for value in head.headerFields[values: .contentEncoding] {
+            for member in value.split(separator: ",") {
+                let name = String(member).trimmingOptionalWhitespace().lowercased()
+                if name.isEmpty || name == "identity" { continue }
+                count += 1
+                guard count <= limit else { throw .tooManyCodings(limit: limit) }
+                if let coding = ContentCoding(named: name) { codings.append(coding) }
+            }
+        }
+        return codings.count == count ? codings : []
+    }
+
+    /// Whether the `Accept-Encoding` of a response accepts the coding in requests
+    /// ([RFC 9110, section 12.5.3](https://www.rfc-editor.org/rfc/rfc9110#section-12.5.3)); `nil` without the field.
+    func isAccepted(by fields: HTTPFields) -> Bool? {
+        guard fields.contains(.acceptEncoding) else { return nil }
+        var byWildcard = false
+        for value in fields[values: .acceptEncoding] {
+            for member in value.split(separator: ",") {
+                let parts = member.split(separator: ";", maxSplits: 1).map { String($0).trimmingOptionalWhitespace() }
+                guard let name = parts.first else { continue }
+                let isRefused = parts.count > 1 && Self.isZero(weight: parts[1])
+                if ContentCoding(named: name) == self { return !isRefused }
+                if name == "*" { byWildcard = !isRefused }
+            }
+        }
+        return byWildcard
+    }
+
+    /// Whether a parameter is a weight of zero: `q=0`, `Q=0.000`.
+    private static func isZero(weight parameter: String) -> Bool {
+        let text = parameter.lowercased().filter { $0 != " " && $0 != "\t" }
+        return text.hasPrefix("q=0") && !text.dropFirst(3).contains { $0 != "." && $0 != "0" }
+    }
+}

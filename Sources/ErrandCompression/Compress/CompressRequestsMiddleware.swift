@@ -1,0 +1,171 @@
+public import ErrandCore
+internal import ErrandFormats
+
+/// Compresses the bodies of requests, for servers that are known to decode them
+/// ([RFC 9110, section 8.4](https://www.rfc-editor.org/rfc/rfc9110#section-8.4)).
+///
+/// ```swift
+/// let stack = HTTPStack.default.compressRequests(nil).retry()         // none, unless a request asks for it
+/// request.options.compress = .gzip
+///
+/// let logs = HTTPStack.default.compressRequests(.gzip).retry()        // all
+/// ```
+///
+/// It sets `Content-Encoding`. Bytes in memory, at most 64 KiB of them, are compressed at once, and are sent as they are unless that makes
+/// them fewer. Any other body is compressed while it is sent: its length is not known before its end, so that it is sent in chunks. A body that can
+/// be sent again still can, from its first byte.
+///
+/// A request is left as it is if its body is empty, if it has a `Content-Encoding` already, or if a field describes the bytes of its body:
+/// `Content-Range`, `Content-Digest`, `Repr-Digest`, `Digest` and `Content-MD5`.
+///
+/// **Refusals:** a server responds with the status 415 to a coding that it does not know, and should list those that it knows in
+/// `Accept-Encoding` ([RFC 7694, section 3](https://www.rfc-editor.org/rfc/rfc7694#section-3)). Then the request is sent once more,
+/// uncompressed, if its body can be sent again. The first response is one of the `attempts` in the metadata. If the field lists the coding, the
+/// reason must be another, and the response is returned.
+///
+/// An origin that refuses a coding gets uncompressed bodies for an hour, or until one of its responses lists the coding in `Accept-Encoding`. A
+/// 415 without that field may have another reason: it counts as a refusal only if the uncompressed request gets another status, or can't be
+/// sent. At most 1,000 refusals are remembered.
+///
+/// **Place:** inside `validateStatus`. Inside `redirect` and `retry`, each hop and each attempt is compressed for its own origin. Everything
+/// that signs a body, computes its digest, or counts bytes on the wire belongs inside.
+///
+/// **Per request:** `request.options.compress = .gzip` compresses this request; `.off` does not.
+public struct CompressRequestsMiddleware: HTTPMiddleware {
+    /// The most bytes in memory that are compressed before the request is sent. This takes a millisecond or two.
+    static let atOnceLimitBytes = 64 * 1024
+    /// How long the body of a refusal may take, so that its connection can be reused. A new connection costs about as much.
+    static let courtesy: Duration = .milliseconds(100)
+
+    private let compression: RequestCompression?
+    private let refused: RefusedCodings
+    private let clock: any Clock<Duration>
+
+    /// Creates the middleware.
+    ///
+    /// - Parameters:
+    ///   - compression: for all requests; ``RequestCompression/gzip`` by default. `nil` compresses only requests with an option.
+    ///   - clock: measures how long refusals are remembered, and the wait for a refusal's own body, at most 100 ms.
+    public init(_ compression: RequestCompression? = .gzip, clock: any Clock<Duration> = ContinuousClock()) {
+        (self.compression, self.clock) = (compression, clock)
+        refused = RefusedCodings(clock)
+    }
+
+    public var place: MiddlewarePlace? { .compressRequests }
+
+    public var neighbors: [MiddlewareNeighbor] {
+        [.inside(.validateStatus, because: "a 415 would be refused before the request is sent again uncompressed")]
+    }
+
+    public var label: String { "compressRequests(\(compression.map { "\($0)" } ?? "by option"))" }
+
+    public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+        guard let coding = coding(for: request), request.isCompressible else { return try await next.send(request) }
+        let origin = request.origin
+        guard !refused.contains(coding, at: origin), let compressed = request.compressed(in: coding) else {
+            let response = try await next.send(request)
+            if let isAccepted = coding.isAccepted(by: response.headers) { refused.note(coding, at: origin, isAccepted: isAccepted) }
+            return response
+        }
+        let response = try await next.send(compressed)
+        let isAccepted = coding.isAccepted(by: response.headers)
+        if let isAccepted { refused.note(coding, at: origin, isAccepted: isAccepted) }
+        guard response.head.status == .unsupportedMediaType, isAccepted != true else { return response }
+        guard request.body.canBeSent else {
+            refused.note(coding, at: origin, isAccepted: false)
+            return response
+        }
+        let second = try await sendUncompressed(request, after: response, compressed, to: next)
+        if isAccepted == nil, second.head.status != .unsupportedMediaType { refused.note(coding, at: origin, isAccepted: false) }
+        return second
+    }
+
+    private func coding(for request: Request) -> ContentCoding? {
+        switch request.options.compress {
+        case .inherited: compression?.coding
+        case .off: nil
+        case .use(let compression): compression.coding
+        }
+    }
+
+    private func sendUncompressed(
+        _ request: Request, after refusal: Response, _ compressed: Request, to next: some HTTPSender
+    ) async throws -> Response {
+        try await refusal.body.drain(within: Self.courtesy, on: clock)
+        refusal.discard()
+        let attempts = refusal.metadata.attempts.followed(by: [
+            AttemptRecord(number: 1, outcome: .status(refusal.head.status), delay: .zero)
+        ])
+        var request = request
+        request.options.resendCount = compressed.resendCount(after: .success(refusal))
+        do {
+            var response = try await next.send(request)
+            response.metadata.attempts = attempts.followed(by: response.metadata.attempts)
+            return response
+        } catch {
+            guard var failure = error as? any RequestFailure else { throw error }
+            failure.attempts = attempts.followed(by: failure.attempts)
+            throw failure
+        }
+    }
+}
+
+extension Request {
+    /// Whether the body may be compressed: it has bytes, it has no coding yet, and no field describes its bytes.
+    fileprivate var isCompressible: Bool {
+        let describing: [HTTPField.Name] = [.contentEncoding, .contentRange, .contentDigest, .reprDigest, .digest, .contentMD5]
+        return !body.isEmpty && !describing.contains { head.headerFields.contains($0) }
+    }
+
+    /// Returns the request with a compressed body; `nil` if that would not make the body smaller.
+    fileprivate func compressed(in coding: ContentCoding) -> Request? {
+        var request = self
+        if let data = body.bufferedData, data.count <= CompressRequestsMiddleware.atOnceLimitBytes {
+            request.body = body.transformed(by: ContentEncoder(coding))
+            guard let length = request.body.length, length < data.count else { return nil }
+        } else {
+            request.body = body.transformedWhileSent(by: ContentEncoder(coding))
+        }
+        request.head.headerFields[.contentEncoding] = coding.rawValue
+        request.head.headerFields[.contentLength] = nil
+        return request
+    }
+}
+
+extension HTTPField.Name {
+    fileprivate static let contentDigest = known("Content-Digest")
+    fileprivate static let reprDigest = known("Repr-Digest")
+    fileprivate static let digest = known("Digest")
+    fileprivate static let contentMD5 = known("Content-MD5")
+}
+
+private enum CompressOptionKey: OptionKey {
+    static var defaultValue: OptionOverride<RequestCompression> { .inherited }
+    static var crossesOrigins: Bool { true }
+    static var servedBy: MiddlewarePlace? { .compressRequests }
+}
+
+extension RequestOptions {
+    /// How the body of this request is compressed, such as `.gzip`, or `.off`. `.inherited` (the default) leaves it to the stack.
+    ///
+    /// The stack must have `compressRequests`: ``/ErrandCore/UnservedOptionError`` otherwise.
+    public var compress: OptionOverride<RequestCompression> {
+        get { self[CompressOptionKey.self] }
+        set { self[CompressOptionKey.self] = newValue }
+    }
+}
+
+extension HTTPSender {
+    /// Compresses the bodies of requests. See ``CompressRequestsMiddleware``.
+    ///
+    /// ```swift
+    /// stack.compressRequests(nil)     // only requests that have an option: request.options.compress = .gzip
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - compression: for all requests; gzip by default. `nil` compresses only requests with an option.
+    ///   - clock: measures how long refusals are remembered, and the wait for a refusal's own body, at most 100 ms.
+    public func compressRequests(
+        _ compression: RequestCompression? = .gzip, clock: any Clock<Duration> = ContinuousClock()
+    ) -> HTTPStack { wrapped(by: CompressRequestsMiddleware(compression, clock: clock)) }
+}

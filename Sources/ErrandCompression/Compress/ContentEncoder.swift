@@ -1,0 +1,55 @@
+internal import ErrandCore
+
+/// Encodes a body in a content coding. It makes at most 64 KiB at a time.
+struct ContentEncoder: BodyTransform {
+    private static let outputLimitBytes = 64 * 1024
+
+    private let coding: ContentCoding
+    /// `nil` before the first bytes. Copies of an encoder that has begun share it.
+    private var codec: (any Codec)?
+    private var isAtEnd = false
+
+    init(_ coding: ContentCoding) { self.coding = coding }
+
+    mutating func next(_ input: inout Data) throws -> Data? {
+        while !input.isEmpty {
+            let used = input.count
+            if let output = try encoded(&input, isLast: false) { return output }
+            if input.count == used { return nil }
+        }
+        return nil
+    }
+
+    mutating func finish(_ input: inout Data) throws -> Data? {
+        while !isAtEnd {
+            if let output = try encoded(&input, isLast: true) { return output }
+        }
+        return nil
+    }
+
+    private mutating func encoded(_ input: inout Data, isLast: Bool) throws -> Data? {
+        let codec = try begun()
+        let step = codec.step(input, upTo: Self.outputLimitBytes, isLast: isLast)
+        input = step.used < input.count ? input.dropFirst(step.used) : Data()
+        switch step.status {
+        case .end: isAtEnd = true
+        case .more: break
+        case .failed(let reason): throw ContentEncodingFailure(coding: coding, reason: reason)
+        }
+        return step.output.isEmpty ? nil : step.output
+    }
+
+    private mutating func begun() throws -> any Codec {
+        if let codec { return codec }
+        guard let begun = coding.encoder() else { throw ContentEncodingFailure(coding: coding, reason: "there is not enough memory") }
+        codec = begun
+        return begun
+    }
+}
+
+/// The body of a request can't be encoded.
+struct ContentEncodingFailure: SafelyDescribedError {
+    let coding: ContentCoding
+    let reason: String
+    var description: String { "the body of the request can't be encoded: \(coding.rawValue): \(reason)" }
+}

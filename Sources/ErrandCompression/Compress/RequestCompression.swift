@@ -1,0 +1,41 @@
+public import ErrandCore
+
+/// How the bodies of requests are compressed: a content coding, which the server must know.
+///
+/// ```swift
+/// request.options.compress = .gzip
+/// ```
+public struct RequestCompression: Sendable, Hashable, CustomStringConvertible {
+    /// The coding `gzip` ([RFC 1952](https://www.rfc-editor.org/rfc/rfc1952)), which most servers know that know any.
+    public static let gzip = RequestCompression(coding: .gzip)
+    /// The coding `deflate`, in the format of zlib ([RFC 1950](https://www.rfc-editor.org/rfc/rfc1950)).
+    public static let deflate = RequestCompression(coding: .deflate)
+    #if Brotli
+    /// The coding `br` ([RFC 7932](https://www.rfc-editor.org/rfc/rfc7932)). For the package's trait `Brotli`.
+    public static let brotli = RequestCompression(coding: .brotli)
+    #endif
+    #if Zstandard
+    /// The coding `zstd` ([RFC 8878](https://www.rfc-editor.org/rfc/rfc8878)). For the package's trait `Zstandard`.
+    public static let zstandard = RequestCompression(coding: .zstandard)
+    #endif
+
+    let coding: ContentCoding
+
+    /// The name of the coding, as in `Content-Encoding`: `gzip`.
+    public var description: String { coding.rawValue }
+}
+
+extension OptionOverride where Value == RequestCompression {
+    /// The body is compressed with gzip: `request.options.compress = .gzip`.
+    public static var gzip: Self { .use(.gzip) }
+    /// The body is compressed with deflate.
+    public static var deflate: Self { .use(.deflate) }
+    #if Brotli
+    /// The body is compressed with Brotli.
+    public static var brotli: Self { .use(.brotli) }
+    #endif
+    #if Zstandard
+    /// The body is compressed with Zstandard.
+    public static var zstandard: Self { .use(.zstandard) }
+    #endif
+}

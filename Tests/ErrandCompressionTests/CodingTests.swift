@@ -1,0 +1,109 @@
+import ErrandCore
+import ErrandTesting
+import Foundation
+import TestSupport
+import Testing
+
+@testable import ErrandCompression
+
+/// Codings of the traits, over bytes that other programs encoded.
+@Suite(.timeLimit(.minutes(5))) struct CodingTests {
+    private func decoded(_ body: Data, coding: String, pieceBytes size: Int = .max) async throws -> Data {
+        let pieces = stride(from: 0, to: body.count, by: min(size, body.count)).map {
+            Data(body.dropFirst($0).prefix(min(size, body.count)))
+        }
+        let stub = StubTransport(Stub().responds(.stream(pieces, headers: [.contentEncoding: coding])))
+        let response = try await stub.decompress().send(Request(.get, url: "https://a.example/"))
+        #expect(response.headers[.contentEncoding] == nil && response.metadata.contentCoding == coding)
+        #expect(stub.requests.last?.headers[.acceptEncoding]?.contains(coding) == true)
+        return try await response.body.collect()
+    }
+
+    private func reason(_ body: Data, coding: String) async throws -> String {
+        let error = try await failure(ContentDecodingError.self) { try await decoded(body, coding: coding) }
+        return "\(error.reason)"
+    }
+
+    @Test func whatIsAcceptedIsWhatIsCompiledIn() {
+        #expect(ContentCoding.accepted.hasPrefix("gzip, deflate"))
+        #expect(ContentCoding.accepted.split(separator: ", ").count == ContentCoding.allCases.count)
+        for coding in ContentCoding.allCases { #expect(ContentCoding(named: coding.rawValue.uppercased()) == coding) }
+        #expect(ContentCoding(named: "compress") == nil && ContentCoding(named: "x-gzip") == .gzip)
+    }
+
+    @Test func theFieldsOfTheEncodedBodyAreInTheMetadata() async throws {
+        let body = try #require(Data(base64Encoded: "H4sIAAAAAAACAwvOTczJUShILCopVijJSCxRSE7MU0hKVShKTUyxUggedrIA4vXh2fAAAAA="))
+        let stub = StubTransport(
+            Stub().responds(
+                .data(body, headers: [.contentEncoding: "X-Gzip", .contentLength: "\(body.count)", .contentType: "text/plain"])))
+        let response = try await stub.decompress().send(Request(.get, url: "https://a.example/"))
+        #expect(response.headers == [.contentType: "text/plain"])
+        #expect(response.metadata.encodedFields == [.contentEncoding: "X-Gzip", .contentLength: "\(body.count)"])
+        #expect(response.metadata.encodedLength == Int64(body.count) && response.metadata.contentCoding == "gzip")
+        let plain = try await StubTransport(Stub().responds(.status(.ok, text: "x"))).decompress().send(
+            Request(.get, url: "https://a.example/"))
+        #expect(plain.metadata.encodedFields.isEmpty && plain.metadata.encodedLength == nil)
+    }
+
+    #if Brotli
+    /// `Small parts that can be read: ` eight times.
+    private let brotli = "G+8A+I1Utb8GCYOTUzp0Lcgg4EymW5gjHoGYvfm7cQYA"
+
+    @Test(arguments: [1, 2, 7, .max]) func brotliIsDecodedHoweverItIsSplit(pieceBytes size: Int) async throws {
+        let body = try await decoded(try #require(Data(base64Encoded: brotli)), coding: "br", pieceBytes: size)
+        #expect(String(decoding: body, as: UTF8.self) == String(repeating: "Small parts that can be read: ", count: 8))
+    }
+
+    @Test func invalidBrotliFailsWithItsReason() async throws {
+        let body = try #require(Data(base64Encoded: brotli))
+        #expect(try await reason(body.dropLast(3), coding: "br") == "br: the body ends early")
+        #expect(try await reason(body + [0], coding: "br") == "br: there are bytes after the end")
+        #expect(try await reason(Data(repeating: 0xFF, count: 9), coding: "br").hasPrefix("br: the body is invalid ("))
+        // The first byte of a large window, which only decoders that are told to accept (draft-vandevenne-shared-brotli-format).
+        #expect(try await reason(Data([0x11, 0x19, 0x03]), coding: "br").hasPrefix("br: the body is invalid ("))
+    }
+    #endif
+
+    #if Zstandard
+    /// A frame with one raw block.
+    ///
+    /// - Parameter window: the window descriptor ([RFC 8878, section 3.1.1.1.2](https://www.rfc-editor.org/rfc/rfc8878#section-3.1.1.1.2)).
+    private func frame(_ text: String, window: UInt8 = 0x68) -> Data {
+        let header = UInt32(text.utf8.count) << 3 | 1
+        return Data([0x28, 0xB5, 0x2F, 0xFD, 0x00, window, UInt8(header & 0xFF), UInt8(header >> 8 & 0xFF), UInt8(header >> 16)])
+            + Data(text.utf8)
+    }
+
+    /// A frame whose content is skipped.
+    private var skippable: Data { Data([0x50, 0x2A, 0x4D, 0x18, 2, 0, 0, 0, 9, 9]) }
+
+    @Test(arguments: [1, 2, 7, .max]) func framesOfZstandardAreDecodedHoweverTheyAreSplit(pieceBytes size: Int) async throws {
+        let body = frame("one ") + skippable + frame("two")
+        #expect(try await decoded(body, coding: "zstd", pieceBytes: size) == Data("one two".utf8))
+    }
+
+    @Test func aWindowOfMoreThan8MiBIsRefused() async throws {
+        #expect(try await decoded(frame("x", window: 0x68), coding: "zstd") == Data("x".utf8))
+        for window: UInt8 in [0x69, 0x70, 0xF8] {
+            #expect(try await reason(frame("x", window: window), coding: "zstd") == "zstd: Frame requires too much memory for decoding")
+        }
+    }
+
+    @Test func invalidZstandardFailsWithItsReason() async throws {
+        #expect(try await reason(frame("text").dropLast(1), coding: "zstd") == "zstd: the body ends early")
+        #expect(try await reason(frame("text") + frame("x").prefix(3), coding: "zstd") == "zstd: the body ends early")
+        #expect(try await reason(frame("text") + Data("more".utf8), coding: "zstd") == "zstd: there are bytes after the end")
+        #expect(try await reason(Data("plain".utf8), coding: "zstd") == "zstd: Unknown frame descriptor")
+    }
+
+    @Test(.enabled(if: Programs.find("zstd") != nil, "there is no zstd on this machine"))
+    func whatTheProgramZstdEncodesIsDecoded() async throws {
+        let zstd = try #require(Programs.find("zstd"))
+        let file = FileManager.default.temporaryDirectory.appendingPathComponent("errand-\(UUID().uuidString).zst")
+        defer { try? FileManager.default.removeItem(at: file) }
+        try await Programs.run("/bin/sh", ["-c", "seq 1 20000 | '\(zstd)' -19 -q -o '\(file.path)'"])
+        let numbers = try await decoded(try Data(contentsOf: file), coding: "zstd", pieceBytes: 1000)
+        #expect(numbers.count == 108_894 && numbers.suffix(6) == Data("20000\n".utf8))
+    }
+    #endif
+}

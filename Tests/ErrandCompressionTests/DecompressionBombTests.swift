@@ -1,0 +1,144 @@
+import ErrandCore
+import ErrandMiddleware
+import ErrandTesting
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import ErrandCompression
+
+/// Bodies that are small on the wire and huge when they are decoded, made while they are read. One after the other, because the memory is that of
+/// the process.
+@Suite(.serialized, .timeLimit(.minutes(5))) struct DecompressionBombTests {
+    private static let memoryLimitBytes = 64 << 20
+
+    /// Zeros in a chain of codings, encoded while they are read: 10 GiB by default. In more than one coding, 160 MiB, because the outer encoder
+    /// writes nothing before the inner one has encoded all.
+    private func bomb(_ codings: [ContentCoding], zeros: Int? = nil) async throws -> any BodySource {
+        let bytes = zeros ?? (codings.count == 1 ? 10 << 30 : 160 << 20)
+        var body = RequestBody.stream { _ in ZeroSource(bytes: bytes) }
+        for coding in codings { body = body.transformedWhileSent(by: ContentEncoder(coding)) }
+        return try await body.open()
+    }
+
+    private func stub(_ codings: [ContentCoding], status: HTTPResponse.Status = .ok, headers: HTTPFields = [:]) -> Stub {
+        Stub().responds(
+            .streaming { _, _ in
+                var head = HTTPResponse(status: status, headerFields: headers)
+                head.headerFields[.contentEncoding] = codings.map(\.rawValue).joined(separator: ", ")
+                return (head, try await bomb(codings))
+            }, .status(.ok, text: "fine"))
+    }
+
+    private func request() throws -> Request { try Request(.get, url: "https://a.example/") }
+
+    /// Reads the whole body, and returns how many bytes came, how many one chunk had at most, and how far the memory of the process rose.
+    private func read(_ body: ResponseBody) async -> (bytes: Int, largest: Int, risenBytes: Int, error: (any Error)?) {
+        let before = residentBytes()
+        var (count, largest, risen) = (0, 0, 0)
+        do {
+            for try await chunk in body {
+                count += chunk.count
+                largest = max(largest, chunk.count)
+                if count & 0xFFFFF < 65536 { risen = max(risen, residentBytes() - before) }
+            }
+            return (count, largest, max(risen, residentBytes() - before), nil)
+        } catch {
+            return (count, largest, max(risen, residentBytes() - before), error)
+        }
+    }
+
+    private static let chains: [[ContentCoding]] =
+        ContentCoding.allCases.map { [$0] } + ContentCoding.allCases.map { [$0, .gzip] } + [[.gzip, .gzip, .gzip]]
+
+    @Test(arguments: chains) func zerosFailByTheirRatio(codings: [ContentCoding]) async throws {
+        let stub = StubTransport(stub(codings))
+        let result = await read(try await stub.decompress().send(try request()).body)
+        let error = try #require(result.error as? ContentDecodingError)
+        #expect("\(error.reason)" == "it has more than 100 times the bytes that were received (maxRatio)")
+        #expect(result.bytes <= (1 << 20) + (64 << 10) && result.largest <= 64 << 10)
+        #expect(result.risenBytes < Self.memoryLimitBytes)
+        #expect(stub.openBodyCount == 0)
+    }
+
+    /// What the ratio lets pass is held in pieces: no more memory for 128 MiB than for one.
+    @Test(arguments: chains) func decodingTakesNoMemoryForWhatWasRead(codings: [ContentCoding]) async throws {
+        let limits = DecompressionLimits(maxBytes: 128 << 20, maxRatio: nil)
+        let result = await read(try await StubTransport(stub(codings)).decompress(limits).send(try request()).body)
+        let error = try #require(result.error as? ContentDecodingError)
+        #expect("\(error.reason)" == "it has more than \(128 << 20) bytes (maxBytes)" && error.reason.isLimit)
+        #expect(result.bytes > 127 << 20 && result.largest <= 64 << 10)
+        #expect(result.risenBytes < Self.memoryLimitBytes)
+    }
+
+    /// The whole bomb is one chunk in memory: it is tried at once, and given up after 1 MiB.
+    @Test(arguments: ContentCoding.allCases) func oneSmallReadThatInflatesIsBounded(coding: ContentCoding) async throws {
+        let source = try await bomb([coding], zeros: 64 << 20)
+        var body = Data()
+        while let chunk = try await source.next() { body.append(chunk) }
+        #expect(body.count < 100_000)
+        let before = residentBytes()
+        let stub = StubTransport(Stub().responds(.data(body, headers: [.contentEncoding: coding.rawValue])))
+        let result = await read(try await stub.decompress().send(try request()).body)
+        #expect((result.error as? ContentDecodingError)?.reason.isLimit == true)
+        #expect(result.bytes <= (1 << 20) + (64 << 10) && residentBytes() - before < Self.memoryLimitBytes)
+    }
+
+    // MARK: Bodies that the library reads itself, or drops
+
+    @Test(arguments: ["1000", nil]) func aRedirectWithABombIsFollowed(length: String?) async throws {
+        var headers: HTTPFields = [.location: "https://a.example/next"]
+        headers[.contentLength] = length
+        let stub = StubTransport(stub([.gzip], status: .found, headers: headers))
+        let before = residentBytes()
+        let response = try await stub.decompress().redirect().send(try request())
+        #expect(try await response.body.collect() == Data("fine".utf8))
+        #expect(response.metadata.redirects.count == 1 && stub.openBodyCount == 0)
+        #expect(residentBytes() - before < Self.memoryLimitBytes)
+    }
+
+    @Test func aRetriedResponseWithABombIsReleased() async throws {
+        let stub = StubTransport(stub([.gzip, .gzip], status: .serviceUnavailable))
+        let before = residentBytes()
+        let response = try await stub.decompress().retry(RetryPolicy(backoff: .immediate), budget: nil).send(try request())
+        #expect(try await response.body.collect() == Data("fine".utf8) && stub.openBodyCount == 0)
+        #expect(residentBytes() - before < Self.memoryLimitBytes)
+    }
+
+    @Test func anErrorKeepsOnlyTheBeginningOfABomb() async throws {
+        let stub = StubTransport(stub([.gzip], status: .internalServerError))
+        let before = residentBytes()
+        let error = try await failure(StatusError.self) { try await stub.decompress().validateStatus().send(try request()) }
+        #expect(error.bodyPrefix.count <= 1 << 20 && !error.bodyIsWhole && stub.openBodyCount == 0)
+        #expect(residentBytes() - before < Self.memoryLimitBytes)
+    }
+
+    @Test func aBombThatIsDrainedIsAbandoned() async throws {
+        let stub = StubTransport(stub([.gzip]))
+        let response = try await stub.decompress().send(try request())
+        #expect(try await response.body.drain().count <= 64 << 10)
+        #expect(stub.openBodyCount == 0)
+    }
+}
+
+/// Zeros, 64 KiB at a time.
+private final class ZeroSource: BodySource {
+    private static let chunk = Data(count: 64 << 10)
+    private let left: Atomic<Int>
+
+    init(bytes: Int) { left = Atomic(bytes) }
+
+    func next() async throws -> Data? {
+        let (before, _) = left.subtract(Self.chunk.count, ordering: .relaxed)
+        return before > 0 ? Self.chunk.prefix(before) : nil
+    }
+
+    func abandon() {}
+}
+
+/// The memory of this process that is in RAM; 0 where there is no `/proc`.
+private func residentBytes() -> Int {
+    let pages = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8))?.split(separator: " ").dropFirst().first
+    return (pages.flatMap { Int($0) } ?? 0) * Int(getpagesize())
+}
