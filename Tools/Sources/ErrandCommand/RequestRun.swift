@@ -128,7 +128,8 @@ struct RequestRun {
     ) async throws -> Int32 {
         let stack = stack(on: bottom, try arguments.proxyPolicy(), narration)
         let endpoint = Endpoint<Void>(
-            request.method, PathTemplate(verbatim: request.head.path ?? "/"), headers: request.headers, body: .raw(request.body), decoding: .none
+            request.method, PathTemplate(verbatim: request.head.path ?? "/"), headers: request.headers, body: .raw(request.body),
+            decoding: .none
         ).with { $0.eventSink = narration }
         let client = APIClient(stack.server(try arguments.httpURL().origin.description))
         let isQuiet = !arguments.shown.showsMessages

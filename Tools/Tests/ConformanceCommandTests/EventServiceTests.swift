@@ -20,7 +20,8 @@ import Testing
 
     /// A server of event streams that also takes the reports. Each connection gets the next of the streams, and the last one again.
     private func withHarness(
-        _ streams: [String], holdsOpen: Bool = false, _ body: @escaping @Sendable (String, @escaping @Sendable () -> Seen) async throws -> Void
+        _ streams: [String], holdsOpen: Bool = false,
+        _ body: @escaping @Sendable (String, @escaping @Sendable () -> Seen) async throws -> Void
     ) async throws {
         let seen = Mutex(Seen())
         let router = Router()
@@ -99,7 +100,8 @@ import Testing
             try await withService { client in
                 _ = try await start(
                     client,
-                    #"{"streamUrl": "\#(harness)/stream", "callbackUrl": "\#(harness)/callback", "initialDelayMs": 0, "method": "POST", "body": "q"}"#)
+                    #"{"streamUrl": "\#(harness)/stream", "callbackUrl": "\#(harness)/callback", "initialDelayMs": 0, "method": "POST", "body": "q"}"#
+                )
                 let all = try await wait(seen, for: 3)
                 #expect(all.reports.count == 3)
                 #expect(all.reports.first?.contains(#""comment":" hi""#) == true)
