@@ -30,6 +30,7 @@ import Testing
         Samples(guides + "WhatTheConsoleShows.md", "WhatTheConsoleShows.swift", "SystemLog.swift", least: 4),
         Samples(guides + "TheSwiftNIOTransport.md", "TheSwiftNIOTransport.swift", least: 6),
         Samples(guides + "HTTP2.md", "HTTP2.swift", least: 2),
+        Samples(guides + "Multipart.md", "Multipart.swift", least: 4),
         Samples(guides + "Proxies.md", "Proxies.swift", least: 4),
         Samples(guides + "ClosureClients.md", "NotesClient.swift", least: 8),
         Samples(guides + "WritingMiddleware.md", "OwnMiddleware.swift", least: 7),
