@@ -37,6 +37,18 @@ struct LinearWorkTests {
         }
     }
 
+    private static let readMultipart: @Sendable (String) -> Void = { text in
+        guard let boundary = MultipartBoundary("b") else { return }
+        var reader = MultipartReader(boundary: boundary, headLimitBytes: .max, partLimit: .max)
+        // In small chunks: what is kept must not be searched again for each.
+        var rest = Array(text.utf8)[...]
+        while !rest.isEmpty {
+            reader.append(rest.prefix(7))
+            rest = rest.dropFirst(7)
+            while (try? reader.next()) != nil {}
+        }
+    }
+
     static let parsers: [Parser] = [
         Parser("media type, parameters", text: { "a/b" + parameters($0) }) { _ = MediaType($0) },
         Parser("media type, one name", text: { "a/b" + String(repeating: ";p=1", count: $0) }) { _ = MediaType($0) },
@@ -61,6 +73,16 @@ struct LinearWorkTests {
             }
             _ = RateLimitFields(HTTPResponse(status: .tooManyRequests, headerFields: fields), now: HTTPDate(secondsSinceEpoch: 0))
         },
+        Parser("links", 400, text: repeated("<a>;rel=b,")) { _ = WebLink.parse([$0]) },
+        Parser("links, malformed", 400, text: repeated("<a;\"\\\"")) { _ = WebLink.parse([$0]) },
+        Parser("disposition, parameters", 1_000, text: { "a" + parameters($0) }) { _ = ContentDisposition($0) },
+        Parser("disposition, file name", text: { "a;filename=" + String(repeating: "\u{301}", count: $0) }) { text in
+            _ = ContentDisposition(type: "a", fileName: text).safeFileName()
+        },
+        Parser("ranges", text: { "bytes=" + String(repeating: "0-1,", count: $0) }) { _ = ByteRange.parse($0) },
+        Parser("multipart, parts", text: { String(repeating: "--b\r\nA: 1\r\n\r\nx\r\n", count: $0) }, readMultipart),
+        Parser("multipart, lines", text: { "--b\r\n\r\n" + String(repeating: "\r\n--bb", count: $0) }, readMultipart),
+        Parser("multipart, head", text: { "--b\r\n" + String(repeating: "A: 1\r\n", count: $0) }, readMultipart),
         Parser("date", text: repeated("Sun, ")) { _ = HTTPDate($0, now: HTTPDate(secondsSinceEpoch: 0)) },
         Parser("retry after", text: repeated("9")) { _ = RetryAfter.wait($0, date: $0, now: HTTPDate(secondsSinceEpoch: 0)) },
         Parser("form", text: repeated("ä &")) { _ = FormURLEncoded.encode([(name: $0, value: $0)]) },

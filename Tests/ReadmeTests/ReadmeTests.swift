@@ -32,6 +32,7 @@ import Testing
         Samples(guides + "TheSwiftNIOTransport.md", "TheSwiftNIOTransport.swift", least: 6),
         Samples(guides + "HTTP2.md", "HTTP2.swift", least: 4),
         Samples(guides + "Compression.md", "Compression.swift", least: 3),
+        Samples(guides + "Multipart.md", "Multipart.swift", least: 4),
         Samples(guides + "Proxies.md", "Proxies.swift", least: 6),
         Samples(guides + "ClosureClients.md", "NotesClient.swift", least: 8),
         Samples(guides + "WritingMiddleware.md", "OwnMiddleware.swift", least: 7),

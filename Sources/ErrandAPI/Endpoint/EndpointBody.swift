@@ -1,5 +1,5 @@
 public import ErrandCore
-internal import ErrandFormats
+public import ErrandFormats
 
 /// The body of a call: a value as JSON, a form, bytes, a file, a stream, or nothing.
 ///
@@ -52,16 +52,28 @@ public struct EndpointBody: Sendable {
     /// - Parameters:
     ///   - value: a structure or a dictionary whose members are plain values, or arrays of them.
     ///   - arrays: how an array is written; by default its name comes once for each element.
+    ///   - bools: how a Boolean value is written; by default `true` or `false`.
+    ///   - nils: how a member is written that is `nil`; by default it is left out.
     @_disfavoredOverload
-    public static func form(_ value: some Encodable & Sendable, arrays: URLQuery.ArrayStyle = .repeated) -> EndpointBody {
+    public static func form(
+        _ value: some Encodable & Sendable, arrays: URLQuery.ArrayStyle = .repeated, bools: FormURLEncoded.BoolStyle = .words,
+        nils: FormURLEncoded.NilStyle = .omitted
+    ) -> EndpointBody {
         EndpointBody(contentType: FormURLEncoded.mediaType, of: Swift.type(of: value)) {
-            .text(try FormURLEncoded.encode(value, arrays: arrays, coding: $0))
+            .text(try FormURLEncoded.encode(value, arrays: arrays, bools: bools, nils: nils, coding: $0))
         }
     }
 
     private static func form(pairs: [(name: String, value: String)]) -> EndpointBody {
         let text = FormURLEncoded.encode(pairs)
         return EndpointBody(contentType: FormURLEncoded.mediaType) { _ in .text(text) }
+    }
+
+    /// A form whose parts are texts, bytes, files and streams (`multipart/form-data`): `.multipart(["title": "Sunset", "photo": .file(url)])`.
+    ///
+    /// Files are looked at when the request is built, which throws a ``/ErrandCore/FileReadError`` if one is not there. See ``/ErrandCore/MultipartForm``.
+    public static func multipart(_ form: MultipartForm) -> EndpointBody {
+        EndpointBody(contentType: form.contentType) { _ in try form.body() }
     }
 
     /// Text, as UTF-8.

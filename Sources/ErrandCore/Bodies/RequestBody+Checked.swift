@@ -5,11 +5,12 @@ extension RequestBody {
     ///
     /// The last bytes of a declared length are held until the stream has ended: otherwise a server would take for whole what is longer.
     ///
+    /// - Parameter offset: in bytes; 0, the default, unless the body is ``Replay/seekable``.
     /// - Throws: what ``open(from:)`` throws. Reading the source also throws ``RequestBodyLengthError``.
-    package func openChecked() async throws -> any BodySource {
-        let source = try await open()
+    package func openChecked(from offset: Int64 = 0) async throws -> any BodySource {
+        let source = try await open(from: offset)
         guard let length else { return source }
-        return LengthCheckedSource(source, length: length)
+        return LengthCheckedSource(source, length: max(0, length - offset))
     }
 }
 

@@ -13,8 +13,10 @@ struct EncodedPair: Sendable, Hashable {
     /// The members of `value`.
     ///
     /// - Throws: `EncodingError` if `value` has no named members, if a member is nested, and what `value` itself throws.
-    static func pairs(of value: some Encodable, coding: JSONCoding) throws -> [EncodedPair] {
-        let storage = PairStorage(coding: coding)
+    static func pairs(
+        of value: some Encodable, coding: JSONCoding, bools: FormURLEncoded.BoolStyle = .words, nils: FormURLEncoded.NilStyle = .omitted
+    ) throws -> [EncodedPair] {
+        let storage = PairStorage(coding: coding, bools: bools, nils: nils)
         try storage.encode(value, at: .top, path: [])
         return storage.sortedPairs
     }
@@ -55,10 +57,14 @@ private final class PairStorage {
     /// Says how the names of properties, dates and data are written.
     private let coding: JSONCoding
     private let encoder: JSONEncoder
+    private let bools: FormURLEncoded.BoolStyle
+    private let nils: FormURLEncoded.NilStyle
     /// The first thing that can't be encoded: the functions that make containers can't throw.
     private var failure: EncodingError?
 
-    init(coding: JSONCoding) { (self.coding, encoder) = (coding, coding.encoder) }
+    init(coding: JSONCoding, bools: FormURLEncoded.BoolStyle = .words, nils: FormURLEncoded.NilStyle = .omitted) {
+        (self.coding, encoder, self.bools, self.nils) = (coding, coding.encoder, bools, nils)
+    }
 
     /// The pairs, with the members of dictionaries sorted by name.
     var sortedPairs: [EncodedPair] {
@@ -82,7 +88,7 @@ private final class PairStorage {
         if let failure { throw failure }
         if value is Date || value is Data {
             if let text = try encoder.text(of: value) { write(text, at: position, path: path) } else { failNested(at: path) }
-        } else if let text = Self.text(of: value) {
+        } else if let text = text(of: value) {
             write(text, at: position, path: path)
         } else if case .top = position, let dictionary = value as? any StringKeyedDictionary {
             // As in JSON, the names of its members are not those of properties: they stay as they are.
@@ -98,12 +104,23 @@ private final class PairStorage {
     }
 
     /// The text of a plain value. Foundation encodes some of these types as numbers or as nested values.
-    private static func text(of value: some Encodable) -> String? {
+    private func text(of value: some Encodable) -> String? {
         switch value {
+        case let value as Bool: bools.text(value)
         case let value as any FixedWidthInteger: value.description
-        case is String, is Bool, is Decimal, is URL, is Double, is Float: (value as? any QueryValue)?.queryValues.first
+        case is String, is Decimal, is URL, is Double, is Float: (value as? any QueryValue)?.queryValues.first
         default: nil
         }
+    }
+
+    /// Encodes a member that is `nil`.
+    func encodeNilMember(_ key: some CodingKey, path: [any CodingKey]) throws {
+        if let text = nils.text { try encodeMember(text, key, path: path) }
+    }
+
+    /// Encodes an element or a single value that is `nil`.
+    func encodeNil(at position: Position, path: [any CodingKey]) throws {
+        if let text = nils.text { try encode(text, at: position, path: path) }
     }
 
     /// The position of a property: `userName` may be sent as `user_name`.
@@ -172,10 +189,31 @@ private struct PairMembers<Key: CodingKey>: KeyedEncodingContainerProtocol {
     let storage: PairStorage
     let codingPath: [any CodingKey]
 
-    mutating func encodeNil(forKey key: Key) {}
+    mutating func encodeNil(forKey key: Key) throws { try storage.encodeNilMember(key, path: codingPath) }
 
     mutating func encode<Value: Encodable>(_ value: Value, forKey key: Key) throws {
         try storage.encodeMember(value, key, path: codingPath)
+    }
+
+    // The default implementations leave out what is nil.
+    mutating func encodeIfPresent<Value: Encodable>(_ value: Value?, forKey key: Key) throws { try encodeOptional(value, key) }
+    mutating func encodeIfPresent(_ value: Bool?, forKey key: Key) throws { try encodeOptional(value, key) }
+    mutating func encodeIfPresent(_ value: String?, forKey key: Key) throws { try encodeOptional(value, key) }
+    mutating func encodeIfPresent(_ value: Double?, forKey key: Key) throws { try encodeOptional(value, key) }
+    mutating func encodeIfPresent(_ value: Float?, forKey key: Key) throws { try encodeOptional(value, key) }
+    mutating func encodeIfPresent(_ value: Int?, forKey key: Key) throws { try encodeOptional(value, key) }
+    mutating func encodeIfPresent(_ value: Int8?, forKey key: Key) throws { try encodeOptional(value, key) }
+    mutating func encodeIfPresent(_ value: Int16?, forKey key: Key) throws { try encodeOptional(value, key) }
+    mutating func encodeIfPresent(_ value: Int32?, forKey key: Key) throws { try encodeOptional(value, key) }
+    mutating func encodeIfPresent(_ value: Int64?, forKey key: Key) throws { try encodeOptional(value, key) }
+    mutating func encodeIfPresent(_ value: UInt?, forKey key: Key) throws { try encodeOptional(value, key) }
+    mutating func encodeIfPresent(_ value: UInt8?, forKey key: Key) throws { try encodeOptional(value, key) }
+    mutating func encodeIfPresent(_ value: UInt16?, forKey key: Key) throws { try encodeOptional(value, key) }
+    mutating func encodeIfPresent(_ value: UInt32?, forKey key: Key) throws { try encodeOptional(value, key) }
+    mutating func encodeIfPresent(_ value: UInt64?, forKey key: Key) throws { try encodeOptional(value, key) }
+
+    private mutating func encodeOptional(_ value: (some Encodable)?, _ key: Key) throws {
+        if let value { try encode(value, forKey: key) } else { try encodeNil(forKey: key) }
     }
 
     mutating func nestedContainer<NestedKey: CodingKey>(
@@ -213,7 +251,7 @@ private struct PairElements: UnkeyedEncodingContainer {
         return codingPath + [PairKey(count)]
     }
 
-    mutating func encodeNil() { count += 1 }
+    mutating func encodeNil() throws { try storage.encodeNil(at: .element(index), path: nextPath()) }
 
     mutating func encode<Value: Encodable>(_ value: Value) throws {
         try storage.encode(value, at: .element(index), path: nextPath())
@@ -239,7 +277,7 @@ private struct PairValue: SingleValueEncodingContainer {
     let position: PairStorage.Position
     let codingPath: [any CodingKey]
 
-    mutating func encodeNil() {}
+    mutating func encodeNil() throws { try storage.encodeNil(at: position, path: codingPath) }
     mutating func encode<Value: Encodable>(_ value: Value) throws { try storage.encode(value, at: position, path: codingPath) }
 }
 

@@ -17,7 +17,10 @@ struct FieldReader {
     }
 
     /// Reads a quoted string, which begins at the position. Returns it without the quotation marks; `nil` if it does not end.
-    mutating func quoted() -> String? {
+    ///
+    /// - Parameter keepingBackslashes: whether a backslash is data unless a quotation mark or a backslash follows it, as in the names of files
+    ///   of senders that escape neither. False by default.
+    mutating func quoted(keepingBackslashes: Bool = false) -> String? {
         position += 1
         var value: [UInt8] = []
         while let byte = next {
@@ -26,6 +29,7 @@ struct FieldReader {
             case UInt8(ascii: "\""): return String(decoding: value, as: UTF8.self)
             case UInt8(ascii: "\\"):
                 guard let escaped = next else { return nil }
+                if keepingBackslashes, escaped != UInt8(ascii: "\""), escaped != UInt8(ascii: "\\") { value.append(byte) }
                 value.append(escaped)
                 position += 1
             default: value.append(byte)

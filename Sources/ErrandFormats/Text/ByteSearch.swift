@@ -1,29 +1,49 @@
-extension UnsafeBufferPointer<UInt8> {
-    /// Returns the offset of the first byte from `start` on that is `first` or `second`; `nil` if there is none. It looks at eight bytes at a time.
-    func firstOffset(of first: UInt8, or second: UInt8, from start: Int) -> Int? {
-        let bytes = UnsafeRawBufferPointer(self)
-        let ones: UInt64 = 0x0101_0101_0101_0101
-        let (firsts, seconds) = (ones &* UInt64(first), ones &* UInt64(second))
-        var index = start
-        while index &+ 8 <= bytes.count {
-            let word = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self))
-            // Zero where the byte is found. A zero sets the top bit of its byte; no byte below the first zero is set.
-            let (one, other) = (word ^ firsts, word ^ seconds)
-            let found = ((one &- ones) & ~one | (other &- ones) & ~other) & (ones &* 0x80)
-            if found != 0 { return index &+ found.trailingZeroBitCount / 8 }
-            index &+= 8
-        }
-        while index < bytes.count {
-            if bytes[index] == first || bytes[index] == second { return index }
-            index &+= 1
-        }
-        return nil
-    }
-}
+/// Finds a sequence of bytes within others. It examines only some of the bytes that it searches (Horspool's algorithm).
+package struct ByteSearch: Sendable {
+    /// What is searched for; at least one byte.
+    package let pattern: [UInt8]
+    /// How far the search may move on after each value of the byte at the end of the window.
+    private let shifts: [Int]
 
-extension Sequence<UInt8> {
-    /// Lends the bytes, which are copied only where they do not stand in one piece.
-    func withContiguousBytes(_ body: (UnsafeBufferPointer<UInt8>) -> Void) {
-        if withContiguousStorageIfAvailable(body) == nil { Array(self).withUnsafeBufferPointer(body) }
+    /// - Precondition: `pattern` has at least one byte.
+    package init(_ pattern: [UInt8]) {
+        precondition(!pattern.isEmpty, "pattern must have at least one byte (has 0)")
+        self.pattern = pattern
+        var shifts = Array(repeating: pattern.count, count: 256)
+        for (index, byte) in pattern.dropLast().enumerated() { shifts[Int(byte)] = pattern.count - 1 - index }
+        self.shifts = shifts
+    }
+
+    /// Returns the first position of the whole pattern from `start` on; `nil` if it is not there.
+    package func firstIndex(in bytes: UnsafeRawBufferPointer, from start: Int = 0) -> Int? {
+        pattern.withUnsafeBytes { pattern in
+            shifts.withUnsafeBufferPointer { shifts in
+                let last = pattern.count - 1
+                var index = start
+                while index + last < bytes.count {
+                    var offset = last
+                    while bytes[index + offset] == pattern[offset] {
+                        if offset == 0 { return index }
+                        offset -= 1
+                    }
+                    index += shifts[Int(bytes[index + last])]
+                }
+                return nil
+            }
+        }
+    }
+
+    /// Returns the first position from which the bytes up to their end are a beginning of the pattern; the end if there is none.
+    package func firstPartialIndex(in bytes: UnsafeRawBufferPointer, from start: Int = 0) -> Int {
+        pattern.withUnsafeBytes { pattern in
+            var index = max(start, bytes.count - pattern.count + 1)
+            while index < bytes.count {
+                var offset = 0
+                while index + offset < bytes.count, bytes[index + offset] == pattern[offset] { offset += 1 }
+                if index + offset == bytes.count { return index }
+                index += 1
+            }
+            return bytes.count
+        }
     }
 }

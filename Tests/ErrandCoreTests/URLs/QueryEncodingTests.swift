@@ -91,6 +91,25 @@ import Testing
                 == (0..<9).map { "\($0)" })
     }
 
+    private struct Optionals: Encodable {
+        var on = true
+        var note: String?
+        var count: Int? = nil
+        var list: [Bool?] = [false, nil]
+        var nested: Base?
+    }
+
+    @Test func boolsAndNilsAreWrittenAsAsked() throws {
+        #expect(try FormURLEncoded.encode(Optionals()) == "on=true&list=false")
+        #expect(try FormURLEncoded.encode(Optionals(note: "x", count: 1), bools: .numbers) == "on=1&note=x&count=1&list=0")
+        #expect(try FormURLEncoded.encode(Optionals(), nils: .empty) == "on=true&note=&count=&list=false&list=&nested=")
+        #expect(
+            try FormURLEncoded.encode(Optionals(), arrays: .commas, bools: .numbers, nils: .null)
+                == "on=1&note=null&count=null&list=0%2Cnull&nested=null")
+        #expect(try FormURLEncoded.encode(["b": nil, "a": true] as [String: Bool?], bools: .numbers, nils: .empty) == "a=1&b=")
+        #expect(throws: EncodingError.self) { try FormURLEncoded.encode(Optional<Int>.none, nils: .empty) }
+    }
+
     private enum Field: String, CodingKey, CodingKeyRepresentable, Encodable { case userName, aB, cD, eF, gH, iJ, kL, mN }
     /// Writes its dictionary in the place of itself.
     private struct Wrapped: Encodable {

@@ -166,7 +166,7 @@ extension ContentOptions {
         if let json { return Content(body: try bodyOrFile(json), contentType: "application/json") }
         if !jsonField.isEmpty { return Content(body: .data(try jsonObject()), contentType: "application/json") }
         if !form.isEmpty {
-            let form = try MultipartForm(parts: form)
+            let form = try MultipartForm(arguments: form)
             return Content(body: try form.body(), contentType: form.contentType)
         }
         if let uploadFile {

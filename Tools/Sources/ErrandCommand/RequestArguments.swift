@@ -44,7 +44,8 @@ struct ContentOptions: ParsableArguments {
     @Option(
         name: [.customShort("F"), .customLong("form")],
         help: ArgumentHelp(
-            "A part of a multipart form: name=value, or name=@FILE[;type=TYPE][;filename=NAME]. Can be repeated.", valueName: "name=value"))
+            "A part of a multipart form: name=value, name=@FILE[;type=TYPE][;filename=NAME] or name=<FILE. Can be repeated.",
+            valueName: "name=value"))
     var form: [String] = []
     @Option(
         name: [.customShort("T"), .customLong("upload-file")],

@@ -1,0 +1,110 @@
+internal import Synchronization
+
+/// A part of a body that consists of several.
+struct BodySection: Sendable {
+    let body: RequestBody
+    /// The path of the file that the body is, if its length must not change until it was sent.
+    let wholeFile: String?
+}
+
+extension RequestBody {
+    /// Returns a body of the given sections, one after the other.
+    ///
+    /// It can be sent from any byte if all of them can, and again if all of them can. Its length is the sum of theirs.
+    static func sections(_ sections: [BodySection]) -> RequestBody {
+        let lengths = sections.map(\.body.length)
+        let length = lengths.reduce(Int64(0) as Int64?) { sum, next in
+            guard let sum, let next else { return nil }
+            let (total, isTooLarge) = sum.addingReportingOverflow(next)
+            return isTooLarge ? nil : total
+        }
+        let buffered = sections.compactMap(\.body.bufferedData)
+        if buffered.count == sections.count, let length, length <= ResponseBody.transformedInMemoryLimitBytes {
+            var data = Data(capacity: Int(length))
+            for bytes in buffered { data.append(bytes) }
+            return .data(data)
+        }
+        let replays = sections.map(\.body.replay)
+        let replay: Replay =
+            !replays.allSatisfy(\.canRestart) ? .oneShot : length != nil && replays.allSatisfy(\.canSeek) ? .seekable : .restartable
+        return .stream(length: length, replay: replay) { offset in SectionedBodySource(sections, from: offset) }
+    }
+}
+
+/// A source that reads several bodies, one after the other, each opened when its turn comes.
+private final class SectionedBodySource: BodySource {
+    private struct State {
+        var rest: ArraySlice<BodySection>
+        /// How many bytes of the next section are skipped.
+        var offset: Int64
+        var current: (source: any BodySource, section: BodySection)?
+        var isAbandoned = false
+    }
+
+    private let state: Mutex<State>
+
+    init(_ sections: [BodySection], from offset: Int64) {
+        var (rest, offset) = (sections[...], offset)
+        while offset > 0, let length = rest.first?.body.length, offset >= length {
+            offset -= length
+            rest.removeFirst()
+        }
+        state = Mutex(State(rest: rest, offset: offset))
+    }
+
+    func next() async throws -> Data? {
+        while true {
+            let (current, isAbandoned) = state.withLock { ($0.current, $0.isAbandoned) }
+            if isAbandoned { return nil }
+            guard let current else {
+                guard try await openNext() else { return nil }
+                continue
+            }
+            if let chunk = try await current.source.next() { return chunk }
+            // A sequence ends when its reader is cancelled: the next section must not follow then.
+            try Task.checkCancellation()
+            if let path = current.section.wholeFile { try await checkLength(of: current.section.body, path: path) }
+            state.withLock { $0.current = nil }
+        }
+    }
+
+    /// Returns false if there are no more sections.
+    private func openNext() async throws -> Bool {
+        let next = state.withLock { state in
+            defer { state.offset = 0 }
+            return state.rest.popFirst().map { ($0, state.offset) }
+        }
+        guard let (section, offset) = next else { return false }
+        let source: any BodySource
+        if let data = section.body.bufferedData {
+            source = DataBodySource(data.dropFirst(Int(offset)), chunkLimitBytes: BodyPipeline.chunkLimitBytes)
+        } else {
+            source = try await section.body.openChecked(from: offset)
+        }
+        let isAbandoned = state.withLock { state in
+            if !state.isAbandoned { state.current = (source, section) }
+            return state.isAbandoned
+        }
+        if isAbandoned { source.abandon() }
+        return true
+    }
+
+    /// What was read of a file that has grown is not the file.
+    private func checkLength(of body: RequestBody, path: String) async throws {
+        let length = try await BlockingWork.runUntilCancelled { try ReadOnlyFile.lengthBytes(path: path) }
+        guard length == body.length else {
+            throw FileReadError(path: path, operation: "read", code: 5, reason: "its length has changed since the request was made")
+        }
+    }
+
+    func abandon() { end()?.abandon() }
+
+    func fail(with error: any Error) { end()?.fail(with: error) }
+
+    private func end() -> (any BodySource)? {
+        state.withLock { state in
+            (state.isAbandoned, state.rest) = (true, [])
+            return state.current.take()?.source
+        }
+    }
+}

@@ -1,0 +1,48 @@
+/// The text that separates the parts of a multipart body ([RFC 2046, section 5.1.1](https://www.rfc-editor.org/rfc/rfc2046#section-5.1.1)).
+///
+/// It must not occur in the parts at the beginning of a line. A random one has 128 random bits, so that it does not.
+public struct MultipartBoundary: Sendable, Hashable, CustomStringConvertible {
+    /// The text, without the hyphens before it.
+    public let text: String
+
+    /// A boundary of your own, for a body that must always have the same bytes.
+    ///
+    /// `nil` unless `text` has 1 to 70 characters, each of them a letter, a digit, a space or one of `'()+_,-./:=?`, and does not end with a space.
+    public init?(_ text: some StringProtocol) {
+        let text = String(text)
+        guard (1...MultipartSection.longestBoundary).contains(text.utf8.count), text.utf8.last != 0x20,
+            text.utf8.allSatisfy({ $0.isASCIILetter || $0.isASCIIDigit || " '()+_,-./:=?".utf8.contains($0) })
+        else { return nil }
+        self.text = text
+    }
+
+    private init(random: (UInt64, UInt64)) {
+        func hexadecimal(_ number: UInt64) -> String {
+            let digits = String(number, radix: 16)
+            return String(repeating: "0", count: 16 - digits.utf8.count) + digits
+        }
+        text = "errand-" + hexadecimal(random.0) + hexadecimal(random.1)
+    }
+
+    /// Returns a boundary with 128 bits from the system's generator.
+    public static func random() -> MultipartBoundary {
+        var generator = SystemRandomNumberGenerator()
+        return random(using: &generator)
+    }
+
+    /// Returns a boundary with 128 bits from `generator`.
+    public static func random(using generator: inout some RandomNumberGenerator) -> MultipartBoundary {
+        MultipartBoundary(random: (generator.next(), generator.next()))
+    }
+
+    /// The value of a `Content-Type` with this boundary, such as `multipart/form-data; boundary=errand-…`.
+    ///
+    /// - Parameter subtype: a token, in lower case: `form-data` by default.
+    package func contentType(subtype: String = "form-data") -> String {
+        let isToken = text.utf8.allSatisfy(\.isTokenOctet)
+        return "multipart/\(subtype); boundary=" + (isToken ? text : "\"\(text)\"")
+    }
+
+    /// The text.
+    public var description: String { text }
+}

@@ -1,0 +1,31 @@
+/// A multipart body can't be read or made.
+public struct MultipartError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// What is wrong.
+    public struct Reason: Sendable, Hashable, CustomStringConvertible {
+        private let name: String
+        /// The body ended before its closing delimiter: it is incomplete, or its boundary is another one.
+        public static let missingEnd = Reason(name: "missingEnd")
+        /// The fields of a part are longer than the limit.
+        public static let headTooLong = Reason(name: "headTooLong")
+        /// There are more parts than the limit.
+        public static let tooManyParts = Reason(name: "tooManyParts")
+        /// A line in the head of a part is not a field.
+        public static let invalidHead = Reason(name: "invalidHead")
+        /// Something else than spaces follows a delimiter on its line.
+        public static let invalidDelimiter = Reason(name: "invalidDelimiter")
+        /// The media type of a part to be sent can't be the value of a field.
+        public static let invalidContentType = Reason(name: "invalidContentType")
+        /// A part to be sent contains the boundary.
+        public static let boundaryInContent = Reason(name: "boundaryInContent")
+
+        /// The name of the reason.
+        public var description: String { name }
+    }
+
+    /// What is wrong.
+    public let reason: Reason
+    /// What is wrong, in words, and what to do.
+    public let description: String
+
+    package init(_ reason: Reason, _ description: String) { (self.reason, self.description) = (reason, description) }
+}

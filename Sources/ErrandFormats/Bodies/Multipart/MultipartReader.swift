@@ -1,0 +1,248 @@
+/// Reads a multipart body ([RFC 2046, section 5.1](https://www.rfc-editor.org/rfc/rfc2046#section-5.1)) piece by piece, however its bytes are
+/// divided into chunks.
+///
+/// ```swift
+/// var reader = MultipartReader(boundary: boundary)
+/// for try await chunk in response.body {
+///     reader.append(chunk)
+///     while let event = try reader.next() {
+///         switch event {
+///         case .head(let head): print(head.name ?? "")
+///         case .content(let bytes): file.write(bytes)
+///         case .end: file.close()
+///         }
+///     }
+/// }
+/// try reader.finish()
+/// ```
+///
+/// Text before the first delimiter and after the closing one is ignored. A delimiter stands at the beginning of a line, after CR LF. Spaces and
+/// tabs may follow it on its line.
+///
+/// It keeps at most one chunk, and less than the longest head. The content of parts is not limited: the code that reads it limits what it keeps.
+public struct MultipartReader: Sendable {
+    /// What comes next in the body.
+    public enum Event: Sendable, Hashable {
+        /// A part begins.
+        case head(MultipartHead)
+        /// A piece of the part's content, never empty.
+        case content([UInt8])
+        /// The part has ended.
+        case end
+    }
+
+    private enum State {
+        case preamble
+        /// After the delimiter, on its line.
+        case delimiter
+        case head
+        /// - Parameter isAtStart: whether the buffer begins with the end of the empty line, which may also begin the next delimiter.
+        case content(isAtStart: Bool)
+        case epilogue
+        case failed(MultipartError)
+    }
+
+    private enum Delimiter {
+        case found(Int)
+        /// Up to this position, there is none.
+        case noneUpTo(Int)
+    }
+
+    private static let headEnd = ByteSearch([0x0D, 0x0A, 0x0D, 0x0A])
+
+    private let search: ByteSearch
+    private let headLimitBytes: Int
+    private let partLimit: Int
+    private var state = State.preamble
+    // Begins as if an empty line had been before the body: its first line may be a delimiter.
+    private var buffer: [UInt8] = [0x0D, 0x0A]
+    /// The first byte that is not used.
+    private var start = 0
+    /// Where the search of the buffer goes on.
+    private var searched = 0
+    private var partCount = 0
+
+    /// Creates a reader.
+    ///
+    /// - Parameters:
+    ///   - boundary: the parameter `boundary` of the body's media type.
+    ///   - headLimitBytes: the longest head of a part, in bytes; 16 KiB by default.
+    ///   - partLimit: the most parts; 1000 by default.
+    public init(boundary: MultipartBoundary, headLimitBytes: Int = 16 * 1024, partLimit: Int = 1000) {
+        search = ByteSearch(Array("\r\n--\(boundary.text)".utf8))
+        (self.headLimitBytes, self.partLimit) = (headLimitBytes, partLimit)
+    }
+
+    /// Whether the closing delimiter was read.
+    public var isComplete: Bool { if case .epilogue = state { true } else { false } }
+
+    /// Adds bytes. Call ``next()`` until it returns `nil` before the next time, so that the reader keeps little.
+    public mutating func append(_ chunk: some Sequence<UInt8>) {
+        switch state {
+        case .epilogue, .failed: return
+        default: break
+        }
+        if start > 0 {
+            buffer.removeSubrange(..<start)
+            searched = max(0, searched - start)
+            start = 0
+        }
+        buffer.append(contentsOf: chunk)
+    }
+
+    /// Returns what comes next; `nil` if more bytes are needed, and after the closing delimiter.
+    ///
+    /// - Throws: ``MultipartError``, again at each later call.
+    public mutating func next() throws(MultipartError) -> Event? {
+        do {
+            return try step()
+        } catch {
+            state = .failed(error)
+            buffer = []
+            (start, searched) = (0, 0)
+            throw error
+        }
+    }
+
+    /// Checks that the body is complete. Call it at the end of the body, after ``next()`` has returned `nil`.
+    ///
+    /// - Throws: ``MultipartError`` without a closing delimiter, and if the body was invalid.
+    public func finish() throws(MultipartError) {
+        switch state {
+        case .epilogue: return
+        case .failed(let error): throw error
+        case .preamble: throw MultipartError(.missingEnd, "the multipart body has no delimiter with its boundary")
+        default: throw MultipartError(.missingEnd, "the multipart body ended before its closing delimiter")
+        }
+    }
+
+    private mutating func step() throws(MultipartError) -> Event? {
+        while true {
+            switch state {
+            case .preamble:
+                switch delimiter() {
+                case .found(let index): enterDelimiter(at: index)
+                case .noneUpTo(let end):
+                    use(upTo: end)
+                    return nil
+                }
+            case .delimiter:
+                guard try delimiterLine() else { return nil }
+            case .head:
+                guard let head = try head() else { return nil }
+                return .head(head)
+            case .content(let isAtStart):
+                if let event = content(isAtStart: isAtStart) { return event }
+                guard case .delimiter = state else { return nil }
+                return .end
+            case .epilogue: return nil
+            case .failed(let error): throw error
+            }
+        }
+    }
+
+    private mutating func use(upTo end: Int) {
+        start = end
+        searched = max(searched, end)
+    }
+
+    private mutating func enterDelimiter(at index: Int) {
+        use(upTo: index + search.pattern.count)
+        state = .delimiter
+    }
+
+    /// Finds the next delimiter: the boundary at the beginning of a line, if the octets after it do not make it a longer one.
+    private mutating func delimiter() -> Delimiter {
+        let from = max(start, searched)
+        let found: Delimiter = buffer.withUnsafeBytes { bytes in
+            var from = from
+            while let index = search.firstIndex(in: bytes, from: from) {
+                let end = index + search.pattern.count
+                guard end < bytes.count else { return .noneUpTo(index) }
+                switch bytes[end] {
+                case 0x20, 0x09, 0x0D: return .found(index)
+                case UInt8(ascii: "-"):
+                    guard end + 1 < bytes.count else { return .noneUpTo(index) }
+                    if bytes[end + 1] == UInt8(ascii: "-") { return .found(index) }
+                default: break
+                }
+                from = index + 1
+            }
+            return .noneUpTo(search.firstPartialIndex(in: bytes, from: from))
+        }
+        if case .noneUpTo(let end) = found { searched = end }
+        return found
+    }
+
+    /// Reads the rest of a delimiter's line. Returns false if more bytes are needed.
+    private mutating func delimiterLine() throws(MultipartError) -> Bool {
+        guard start < buffer.count else { return false }
+        if buffer[start] == UInt8(ascii: "-") {
+            // Two of them, as `delimiter()` has seen.
+            state = .epilogue
+            buffer = []
+            (start, searched) = (0, 0)
+            return true
+        }
+        while start < buffer.count, buffer[start].isOptionalSpace { start += 1 }
+        guard start + 1 < buffer.count else {
+            guard start == buffer.count || buffer[start] == 0x0D else { throw Self.invalidDelimiter }
+            return false
+        }
+        guard buffer[start] == 0x0D, buffer[start + 1] == 0x0A else { throw Self.invalidDelimiter }
+        partCount += 1
+        guard partCount <= partLimit else {
+            throw MultipartError(.tooManyParts, "the multipart body has more parts than the limit of \(partLimit)")
+        }
+        // The end of this line may begin the empty line after a head without fields.
+        searched = start
+        state = .head
+        return true
+    }
+
+    private static let invalidDelimiter = MultipartError(
+        .invalidDelimiter, "the boundary of the multipart body is followed by something else than spaces on its line")
+
+    private mutating func head() throws(MultipartError) -> MultipartHead? {
+        let from = max(start, searched)
+        let end = buffer.withUnsafeBytes { Self.headEnd.firstIndex(in: $0, from: from) }
+        // Without its end, the last bytes may be a beginning of it.
+        guard (end ?? max(start, buffer.count - 3)) - start <= headLimitBytes else {
+            throw MultipartError(.headTooLong, "the fields of a part are longer than the limit of \(headLimitBytes) bytes")
+        }
+        guard let end else {
+            searched = max(start, buffer.count - 3)
+            return nil
+        }
+        let head = try MultipartHead(buffer[min(start + 2, end)..<end])
+        start = end + 2
+        searched = start
+        state = .content(isAtStart: true)
+        return head
+    }
+
+    /// Returns a piece of the content; `nil` if more bytes are needed, and at a delimiter, which it has then entered.
+    private mutating func content(isAtStart: Bool) -> Event? {
+        let found = delimiter()
+        let end =
+            switch found {
+            case .found(let index): index
+            case .noneUpTo(let index): index
+            }
+        // The end of the empty line is not content.
+        let first = isAtStart ? start + 2 : start
+        guard end > first else {
+            if case .found(let index) = found {
+                enterDelimiter(at: index)
+            } else if isAtStart, end == first {
+                use(upTo: first)
+                state = .content(isAtStart: false)
+            }
+            return nil
+        }
+        let piece = Array(buffer[first..<end])
+        use(upTo: end)
+        state = .content(isAtStart: false)
+        return .content(piece)
+    }
+}

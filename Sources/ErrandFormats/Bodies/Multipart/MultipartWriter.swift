@@ -1,0 +1,58 @@
+package import HTTPTypes
+
+/// Writes what stands between the parts of a form ([RFC 7578](https://www.rfc-editor.org/rfc/rfc7578)). The contents are not needed for it, so
+/// that the length of the whole body is known before any of them is read.
+package struct MultipartWriter: Sendable {
+    private let boundary: MultipartBoundary
+    private let search: ByteSearch
+
+    package init(boundary: MultipartBoundary) {
+        self.boundary = boundary
+        search = ByteSearch(Array("--\(boundary.text)".utf8))
+    }
+
+    /// Returns the bytes before a part's content: the delimiter, the fields and the empty line.
+    ///
+    /// - Parameters:
+    ///   - isFirst: whether no part stands before it.
+    ///   - name: the name of the form's field, which is escaped.
+    ///   - fileName: the name of the file, which is escaped; `nil` for a part that is not a file.
+    ///   - contentType: the value of `Content-Type`; `nil` leaves it out.
+    ///   - fields: further fields. `Content-Disposition` and `Content-Type` are left out.
+    /// - Throws: ``MultipartError`` if `contentType` has a line break or another control character.
+    package func start(
+        isFirst: Bool, name: String, fileName: String?, contentType: String?, fields: HTTPFields = HTTPFields()
+    ) throws(MultipartError) -> [UInt8] {
+        var text = (isFirst ? "" : "\r\n") + "--\(boundary.text)\r\nContent-Disposition: form-data; name=\"\(Self.escaped(name))\""
+        if let fileName { text += "; filename=\"\(Self.escaped(fileName))\"" }
+        if let contentType {
+            guard HTTPField.isValidValue(contentType), !contentType.isEmpty else {
+                throw MultipartError(.invalidContentType, "the media type of a part must be the value of a field, on one line")
+            }
+            text += "\r\nContent-Type: \(contentType)"
+        }
+        for field in fields where field.name != .contentDisposition && field.name != .contentType {
+            text += "\r\n\(field.name.rawName): \(field.value)"
+        }
+        return Array((text + "\r\n\r\n").utf8)
+    }
+
+    /// Returns the bytes after the last part's content.
+    ///
+    /// - Parameter isEmpty: whether there are no parts.
+    package func end(isEmpty: Bool) -> [UInt8] { Array(((isEmpty ? "" : "\r\n") + "--\(boundary.text)--\r\n").utf8) }
+
+    /// Whether `bytes` can't stand in a part, because they contain the boundary after two hyphens.
+    package func isDelimiter(in bytes: UnsafeRawBufferPointer) -> Bool { search.firstIndex(in: bytes) != nil }
+
+    /// Returns a name as it stands between quotation marks: `"`, CR and LF are escaped, and nothing else
+    /// ([HTML, multipart/form-data encoding algorithm](https://html.spec.whatwg.org/multipage/form-control-infrastructure.html#multipart-form-data)).
+    static func escaped(_ name: String) -> String {
+        guard name.utf8.contains(where: { $0 == 0x22 || $0 == 0x0D || $0 == 0x0A }) else { return name }
+        var bytes: [UInt8] = []
+        for byte in name.utf8 {
+            if byte == 0x22 || byte == 0x0D || byte == 0x0A { PercentEncoding.append(byte, to: &bytes) } else { bytes.append(byte) }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}

@@ -1,0 +1,111 @@
+/// The value of a `Content-Disposition` field ([RFC 6266](https://www.rfc-editor.org/rfc/rfc6266)), of a response or of a part of a form.
+///
+/// ```swift
+/// let disposition = ContentDisposition("attachment; filename=\"EURO rates\"; filename*=UTF-8''%e2%82%ac%20rates")
+/// disposition?.type               // "attachment"
+/// disposition?.fileName           // "€ rates"
+/// ContentDisposition("attachment; filename=\"../../etc/passwd\"")?.safeFileName()     // "passwd"
+/// ```
+public struct ContentDisposition: Sendable, Hashable, CustomStringConvertible {
+    /// The longest result of ``safeFileName(default:)``, in bytes of UTF-8.
+    public static let safeFileNameLimitBytes = 200
+
+    /// The type in lower case: `attachment`, `inline` or `form-data`.
+    public let type: String
+    /// The name of the field of a form ([RFC 7578, section 4.2](https://www.rfc-editor.org/rfc/rfc7578#section-4.2)); `nil` if it is missing.
+    public let name: String?
+    /// The name that the sender gives the file; `nil` if it is missing. It may be anything: don't save a file under it, use
+    /// ``safeFileName(default:)``.
+    public let fileName: String?
+
+    /// Creates a value.
+    ///
+    /// - Parameters:
+    ///   - type: a token, such as `attachment`.
+    ///   - name: `nil` by default.
+    ///   - fileName: `nil` by default.
+    public init(type: String, name: String? = nil, fileName: String? = nil) {
+        (self.type, self.name, self.fileName) = (type.lowercased(), name, fileName)
+    }
+
+    /// Reads a field's value; `nil` if it has no type, or is longer than 8 KiB.
+    ///
+    /// `filename*` ([RFC 8187](https://www.rfc-editor.org/rfc/rfc8187)) counts before `filename`, unless it is invalid. Of several parameters with
+    /// one name, the first counts, and those after an invalid one are left out. A backslash is data unless a quotation mark or another backslash
+    /// follows it.
+    public init?(_ text: some StringProtocol) {
+        guard text.utf8.count <= FieldLimits.valueBytes else { return nil }
+        var reader = FieldReader(text)
+        reader.skip(\.isOptionalSpace)
+        guard let type = reader.token() else { return nil }
+        reader.skip(\.isOptionalSpace)
+        guard reader.next == nil || reader.next == UInt8(ascii: ";") else { return nil }
+        let parameters = reader.semicolonParameters(keepingBackslashes: true)
+        self.init(type: type, name: parameters["name"], fileName: parameters.extendedValue(of: "filename"))
+    }
+
+    /// The file's name in a form that is safe to save a file under, in a folder that you choose.
+    ///
+    /// It is the last component of the path that the name may be, with `/` and `\` as separators. It is never empty, `.` or `..`, and has at most 200
+    /// bytes, its extension included. Control characters, and those that change the direction of text, are left out, as are dots and spaces at its
+    /// beginning and spaces and dots at its end. The characters `:*?"<>|`, which some file systems refuse, become `_`.
+    ///
+    /// - Parameter name: the result if nothing is left; `download` by default.
+    public func safeFileName(default name: String = "download") -> String { Self.safeFileName(fileName ?? "") ?? name }
+
+    private static func safeFileName(_ name: String) -> String? {
+        let last = name.unicodeScalars.split(omittingEmptySubsequences: false) { $0 == "/" || $0 == "\\" }.last ?? .init()
+        var scalars: [Unicode.Scalar] = []
+        for scalar in last {
+            switch scalar.properties.generalCategory {
+            case .control, .lineSeparator, .paragraphSeparator, .surrogate, .unassigned, .privateUse: continue
+            // Those of direction and of no width: they make a name look like another one.
+            case .format: continue
+            default: scalars.append(":*?\"<>|".unicodeScalars.contains(scalar) ? "_" : scalar)
+            }
+        }
+        let isTrimmed: (Unicode.Scalar) -> Bool = { $0 == "." || $0.properties.isWhitespace }
+        var kept = scalars.drop(while: isTrimmed)
+        while let last = kept.last, isTrimmed(last) { kept.removeLast() }
+        guard !kept.isEmpty else { return nil }
+        return shortened(kept, toBytes: safeFileNameLimitBytes)
+    }
+
+    /// Cuts the name before its extension, so that the kind of file stays.
+    private static func shortened(_ name: ArraySlice<Unicode.Scalar>, toBytes limit: Int) -> String {
+        func text(_ scalars: ArraySlice<Unicode.Scalar>) -> String { String(String.UnicodeScalarView(scalars)) }
+        let whole = text(name)
+        guard whole.utf8.count > limit else { return whole }
+        let dot = name.lastIndex(of: ".") ?? name.endIndex
+        var suffix = text(name[dot...])
+        var stem = name[..<dot]
+        if suffix.utf8.count > 32 { (suffix, stem) = ("", name) }
+        var length = suffix.utf8.count
+        var end = stem.startIndex
+        while end < stem.endIndex, length + UTF8.width(stem[end]) <= limit {
+            length += UTF8.width(stem[end])
+            end += 1
+        }
+        return text(stem[..<end]) + suffix
+    }
+
+    /// The field's value. A file's name that is not ASCII is written as `filename*` too, after one for old readers.
+    ///
+    /// Control characters in names become `_`: a field can't hold them.
+    public var description: String {
+        func quoted(_ text: String) -> String {
+            var value = "\""
+            for scalar in text.unicodeScalars {
+                if scalar == "\"" || scalar == "\\" { value += "\\" }
+                value.unicodeScalars.append(scalar.value < 0x20 || scalar.value == 0x7F ? "_" : scalar)
+            }
+            return value + "\""
+        }
+        var text = type
+        if let name { text += "; name=" + quoted(name) }
+        guard let fileName else { return text }
+        guard !fileName.utf8.allSatisfy({ $0 < 0x80 }) else { return text + "; filename=" + quoted(fileName) }
+        let fallback = String(String.UnicodeScalarView(fileName.unicodeScalars.map { $0.isASCII ? $0 : "_" }))
+        return text + "; filename=" + quoted(fallback) + "; filename*=" + ExtendedValue.encode(fileName)
+    }
+}

@@ -1,0 +1,37 @@
+/// The value of a parameter such as `filename*`, which has a character set ([RFC 8187](https://www.rfc-editor.org/rfc/rfc8187)):
+/// `UTF-8''%e2%82%ac%20rates`.
+enum ExtendedValue {
+    /// `attr-char` ([RFC 8187, section 3.2.1](https://www.rfc-editor.org/rfc/rfc8187#section-3.2.1)).
+    private static let allowed = URLCharacterSet("!#$&+-.^_`|~")
+
+    /// Returns the text; `nil` if the value is invalid, or its character set is neither UTF-8 nor ISO-8859-1. The language is ignored.
+    static func decode(_ value: String) -> String? {
+        let parts = value.utf8.split(separator: UInt8(ascii: "'"), maxSplits: 2, omittingEmptySubsequences: false)
+        guard parts.count == 3, parts[2].allSatisfy({ allowed.contains($0) || $0 == UInt8(ascii: "%") }) else { return nil }
+        let text = Substring(parts[2])
+        switch Substring(parts[0]).lowercased() {
+        case "utf-8": return PercentEncoding.decode(text)
+        case "iso-8859-1":
+            guard PercentEncoding.firstInvalidByte(in: text, allowing: allowed) == nil else { return nil }
+            var scalars = String.UnicodeScalarView()
+            let bytes = Array(text.utf8)
+            var index = 0
+            while index < bytes.count {
+                if bytes[index] == UInt8(ascii: "%"), let high = PercentEncoding.hexValue(bytes[index + 1]),
+                    let low = PercentEncoding.hexValue(bytes[index + 2])
+                {
+                    scalars.append(Unicode.Scalar(high << 4 | low))
+                    index += 3
+                } else {
+                    scalars.append(Unicode.Scalar(bytes[index]))
+                    index += 1
+                }
+            }
+            return String(scalars)
+        default: return nil
+        }
+    }
+
+    /// Returns the value that stands for `text`, in UTF-8.
+    static func encode(_ text: String) -> String { "UTF-8''" + PercentEncoding.encode(text, allowing: allowed) }
+}

@@ -1,0 +1,29 @@
+extension UnsafeBufferPointer<UInt8> {
+    /// Returns the offset of the first byte from `start` on that is `first` or `second`; `nil` if there is none. It looks at eight bytes at a time.
+    func firstOffset(of first: UInt8, or second: UInt8, from start: Int) -> Int? {
+        let bytes = UnsafeRawBufferPointer(self)
+        let ones: UInt64 = 0x0101_0101_0101_0101
+        let (firsts, seconds) = (ones &* UInt64(first), ones &* UInt64(second))
+        var index = start
+        while index &+ 8 <= bytes.count {
+            let word = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self))
+            // Zero where the byte is found. A zero sets the top bit of its byte; no byte below the first zero is set.
+            let (one, other) = (word ^ firsts, word ^ seconds)
+            let found = ((one &- ones) & ~one | (other &- ones) & ~other) & (ones &* 0x80)
+            if found != 0 { return index &+ found.trailingZeroBitCount / 8 }
+            index &+= 8
+        }
+        while index < bytes.count {
+            if bytes[index] == first || bytes[index] == second { return index }
+            index &+= 1
+        }
+        return nil
+    }
+}
+
+extension Sequence<UInt8> {
+    /// Lends the bytes, which are copied only where they do not stand in one piece.
+    func withContiguousBytes(_ body: (UnsafeBufferPointer<UInt8>) -> Void) {
+        if withContiguousStorageIfAvailable(body) == nil { Array(self).withUnsafeBufferPointer(body) }
+    }
+}

@@ -1,0 +1,73 @@
+import ArgumentParser
+import Errand
+import Foundation
+
+extension MultipartForm {
+    /// The form of the options `-F`.
+    ///
+    /// - Parameter arguments: each `name=TEXT[;type=TYPE]`, `name=@FILE[;type=TYPE][;filename=NAME]`, which sends a file, or
+    ///   `name=<FILE[;type=TYPE]`, which sends the content of a file as a text. A file of `-` is standard input. A file or a name that contains a
+    ///   semicolon stands in quotation marks, with a backslash before quotation marks and backslashes in it.
+    /// - Throws: `ValidationError`; `FileReadError` for a file of `<` that is not there.
+    init(arguments: [String]) throws {
+        self.init()
+        for argument in arguments {
+            guard let equals = argument.firstIndex(of: "="), equals != argument.startIndex else {
+                throw ValidationError("--form must be name=value, name=@FILE or name=<FILE")
+            }
+            append(String(argument[..<equals]), try Self.content(argument[argument.index(after: equals)...]))
+        }
+    }
+
+    private static func content(_ value: Substring) throws -> Content {
+        guard let sign = value.first, sign == "@" || sign == "<" else {
+            // Other semicolons are text.
+            guard let mark = value.range(of: ";type=", options: .backwards) else { return .text(String(value)) }
+            return .text(String(value[..<mark.lowerBound]), contentType: String(value[mark.upperBound...]))
+        }
+        let fields = try fields(value.dropFirst())
+        var (type, fileName): (String?, String?) = (nil, nil)
+        for field in fields.dropFirst() {
+            let field = field.drop { $0 == " " }
+            if field.hasPrefix("type=") {
+                type = String(field.dropFirst("type=".count))
+            } else if field.hasPrefix("filename="), sign == "@" {
+                fileName = String(field.dropFirst("filename=".count))
+            } else {
+                let known = sign == "@" ? "type= and filename=" : "type="
+                throw ValidationError(
+                    "--form knows \(known) after a file, not '\(field.shownSafely())'. Put a file with a semicolon in quotation marks")
+            }
+        }
+        let path = fields[0]
+        switch (sign, path) {
+        case ("@", "-"): return .body(.standardInput, fileName: fileName ?? "-", contentType: type ?? "application/octet-stream")
+        case ("@", _): return .file(atPath: path, fileName: fileName, contentType: type)
+        case (_, "-"): return .body(.standardInput, contentType: type)
+        default: return .body(try .file(atPath: path), contentType: type)
+        }
+    }
+
+    /// What stands between semicolons outside quotation marks, without these marks.
+    private static func fields(_ text: Substring) throws -> [String] {
+        var fields = [""]
+        var (isQuoted, isEscaped) = (false, false)
+        for character in text {
+            if isEscaped {
+                // As curl has it, a backslash before any other character is a backslash.
+                if character != "\"", character != "\\" { fields[fields.count - 1].append("\\") }
+                fields[fields.count - 1].append(character)
+                isEscaped = false
+                continue
+            }
+            switch character {
+            case "\\" where isQuoted: isEscaped = true
+            case "\"": isQuoted.toggle()
+            case ";" where !isQuoted: fields.append("")
+            default: fields[fields.count - 1].append(character)
+            }
+        }
+        guard !isQuoted else { throw ValidationError("--form has a quotation mark that is not closed: '\(String(text).shownSafely())'") }
+        return fields
+    }
+}
