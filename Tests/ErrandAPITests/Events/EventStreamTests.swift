@@ -100,7 +100,7 @@ import Testing
         let (client, stub) = client(stream(": first\ndata: a\n:second\n\nid: 7\n\n"), gone)
         let comments = Mutex<[String]>([])
         let stream = client.events(
-            Endpoint<Void>.get("/prices"), policy: EventStreamPolicy(lastEventID: "6", silence: nil), clock: clock,
+            Endpoint<Void>.get("/prices"), policy: EventStreamPolicy(silence: nil, lastEventID: "6"), clock: clock,
             onComment: { text in comments.withLock { $0.append(text) } })
         let reader = simulation.begin {
             var events = stream.makeAsyncIterator()
