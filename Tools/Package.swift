@@ -59,6 +59,7 @@ let package = Package(
                 .product(name: "ErrandFormats", package: "Errand"),
                 .product(name: "ErrandNIO", package: "Errand"),
                 .product(name: "ErrandTesting", package: "Errand"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -90,7 +91,8 @@ let package = Package(
             dependencies: [
                 "ConformanceCommand", .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Crypto", package: "swift-crypto"), .product(name: "Errand", package: "Errand"),
-                .product(name: "ErrandNIO", package: "Errand"), .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "ErrandNIO", package: "Errand"), .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"), .product(name: "NIOCore", package: "swift-nio"),
             ]
         ),

@@ -69,7 +69,10 @@ import Testing
     }
 
     /// Members of the options that have another name than the middleware that serves them.
-    private let names = ["IdempotencyKeyOption": "idempotencyKey", "LogDetailOptionKey": "logDetail", "ValidatorsKey": "validators"]
+    private let names = [
+        "CompressOptionKey": "compress", "IdempotencyKeyOption": "idempotencyKey", "LogDetailOptionKey": "logDetail",
+        "ValidatorsKey": "validators",
+    ]
 
     @Test(arguments: OptionRow.all) func saysWhoServesIt(_ row: OptionRow) async throws {
         let request = try row.request()

@@ -1,72 +1,12 @@
 import Errand
 import ErrandNIO
 import Foundation
-import Hummingbird
-import Logging
-import NIOCore
-import Synchronization
 import Testing
 
 @testable import ConformanceCommand
 
 /// The service that a harness commands, and a small harness.
 @Suite(.timeLimit(.minutes(2)), .serialized) struct EventServiceTests {
-    /// What the harness has seen.
-    private struct Seen {
-        var reports: [String] = []
-        var lastEventIDs: [String?] = []
-        var bodies: [String] = []
-    }
-
-    /// A server of event streams that also takes the reports. Each connection gets the next of the streams, and the last one again.
-    private func withHarness(
-        _ streams: [String], holdsOpen: Bool = false,
-        _ body: @escaping @Sendable (String, @escaping @Sendable () -> Seen) async throws -> Void
-    ) async throws {
-        let seen = Mutex(Seen())
-        let router = Router()
-        router.on("/stream", method: .get) { request, _ in try await stream(request) }
-        router.on("/stream", method: .post) { request, _ in try await stream(request) }
-        @Sendable func stream(_ request: Hummingbird.Request) async throws -> Hummingbird.Response {
-            let body = try await request.body.collect(upTo: 1 << 20)
-            let number = seen.withLock { seen in
-                seen.lastEventIDs.append(HTTPField.Name("Last-Event-ID").flatMap { request.headers[$0] })
-                seen.bodies.append(String(buffer: body))
-                return seen.lastEventIDs.count
-            }
-            let text = streams[min(number, streams.count) - 1]
-            if text == "204" { return Hummingbird.Response(status: .noContent) }
-            return Hummingbird.Response(
-                status: .ok, headers: [.contentType: "text/event-stream"],
-                body: ResponseBody { writer in
-                    try await writer.write(ByteBuffer(string: text))
-                    if holdsOpen { try await Task.sleep(for: .seconds(60)) }
-                    try await writer.finish(nil)
-                })
-        }
-        router.post("/callback/:number") { request, context in
-            let body = try await request.body.collect(upTo: 1 << 20)
-            let number = try context.parameters.require("number", as: Int.self)
-            seen.withLock { seen in
-                if seen.reports.count == number - 1 { seen.reports.append(String(buffer: body)) }
-            }
-            return HTTPResponse.Status.ok
-        }
-        let (ports, port) = AsyncStream.makeStream(of: Int.self)
-        var logger = Logger(label: "harness")
-        logger.logLevel = .critical
-        let app = Application(
-            router: router, configuration: .init(address: .hostname("127.0.0.1", port: 0)),
-            onServerRunning: { port.yield($0.localAddress?.port ?? 0) }, logger: logger)
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { try await app.run() }
-            var numbers = ports.makeAsyncIterator()
-            let port = try #require(await numbers.next())
-            try await body("http://127.0.0.1:\(port)") { seen.withLock { $0 } }
-            group.cancelAll()
-        }
-    }
-
     /// Runs the service, and sends it commands.
     private func withService(_ body: @escaping @Sendable (APIClient) async throws -> Void) async throws {
         let listener = try #require(try? FreePort.find())
@@ -84,7 +24,7 @@ import Testing
         }
     }
 
-    private func wait(_ seen: @Sendable () -> Seen, for reports: Int) async throws -> Seen {
+    private func wait(_ seen: @Sendable () -> EventHarness.Seen, for reports: Int) async throws -> EventHarness.Seen {
         for _ in 0..<500 where seen().reports.count < reports { try await Task.sleep(for: .milliseconds(10)) }
         return seen()
     }
@@ -96,7 +36,7 @@ import Testing
     }
 
     @Test func eventsAndCommentsAreReportedInOrder() async throws {
-        try await withHarness([": hi\nid: 1\ndata: a\n\n", "event: x\ndata: b\n\n", "204"]) { harness, seen in
+        try await EventHarness.run([": hi\nid: 1\ndata: a\n\n", "event: x\ndata: b\n\n", "204"]) { harness, seen in
             try await withService { client in
                 _ = try await start(
                     client,
@@ -112,7 +52,7 @@ import Testing
     }
 
     @Test func aRestartConnectsAgainAtOnce() async throws {
-        try await withHarness(["id: 7\ndata: a\n\n"], holdsOpen: true) { harness, seen in
+        try await EventHarness.run(["id: 7\ndata: a\n\n"], holdsOpen: true) { harness, seen in
             try await withService { client in
                 let path = try await start(
                     client, #"{"streamUrl": "\#(harness)/stream", "callbackUrl": "\#(harness)/callback", "initialDelayMs": 60000}"#)
@@ -122,37 +62,19 @@ import Testing
                 #expect(command.status == .accepted)
                 let all = try await wait(seen, for: 2)
                 #expect(all.reports.count == 2 && all.lastEventIDs == [nil, "7"])
-                #expect(try await client.send(Request(.delete, PathTemplate(verbatim: path))).status == .noContent)
-                #expect(try await client.stack.send(Request(.delete, PathTemplate(verbatim: path))).status == .notFound)
+                let stopped = try await client.stack.send(Request(.delete, PathTemplate(verbatim: path)))
+                let gone = try await client.stack.send(Request(.delete, PathTemplate(verbatim: path)))
+                #expect(stopped.status == .noContent && gone.status == .notFound)
             }
         }
     }
 
     @Test func whatCannotBeUnderstoodIsRefused() async throws {
         try await withService { client in
-            #expect(try await client.stack.send(Request(.post, "/", body: .text("{}"))).status == .badRequest)
-            #expect(try await client.stack.send(Request(.post, "/clients/9", body: .text("{}"))).status == .notFound)
+            let bad = try await client.stack.send(Request(.post, "/", body: .text("{}")))
+            #expect(bad.status == .badRequest)
+            let unknown = try await client.stack.send(Request(.post, "/clients/9", body: .text("{}")))
+            #expect(unknown.status == .notFound)
         }
-    }
-}
-
-/// A port that is free now.
-private enum FreePort {
-    struct None: Error {}
-
-    static func find() throws -> Int {
-        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        defer { close(descriptor) }
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = inet_addr("127.0.0.1")
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let found = withUnsafeMutablePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(descriptor, $0, length) == 0 && getsockname(descriptor, $0, &length) == 0
-            }
-        }
-        guard found else { throw None() }
-        return Int(UInt16(bigEndian: address.sin_port))
     }
 }
