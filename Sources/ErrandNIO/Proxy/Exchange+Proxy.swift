@@ -73,7 +73,7 @@ extension Exchange {
         return failure
     }
 
-    /// `the proxy proxy.example:3128`
-    var shownProxy: String { "the \(route.proxy.map { "\($0.shown)" } ?? "proxy")" }
+    /// `the HTTP proxy proxy.example:3128`
+    private var shownProxy: String { "the \(route.proxy.map { "\($0.shown)" } ?? "proxy")" }
 }
 #endif

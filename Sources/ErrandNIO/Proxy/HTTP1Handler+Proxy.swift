@@ -36,9 +36,7 @@ extension HTTP1Handler {
     /// Returns the failure of the time that is over at `now`; `nil` if none is.
     func timeout(at now: NIODeadline) -> TransportError? {
         guard var failure = current?.timeout(at: now, position) else { return nil }
-        if challengeBytes != nil, let exchange = current?.exchange {
-            failure.message += ", while \(exchange.shownProxy) asked for credentials"
-        }
+        if challengeBytes != nil { failure.message += ", while the proxy asked for credentials" }
         return failure
     }
 

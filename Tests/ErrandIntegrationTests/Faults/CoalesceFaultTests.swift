@@ -166,8 +166,11 @@ import Testing
     }
 
     @Test func theLastToLeaveHalfWayGivesTheSlotBack() async throws {
+        // More than a transport takes before it is read.
+        let large = Data.seeded(4 * 1024 * 1024)
         try await with { server, transport in
-            server.dispatch { _ in .data(Self.content) }
+            let bodies = Mutex([large])
+            server.dispatch { _ in .data(bodies.withLock { $0.popLast() } ?? Self.content) }
             let parts = Parts(transport)
             let responses = try await responses(3, parts, server)
             for response in responses {

@@ -20,7 +20,7 @@ struct HTTPBinBodyTests {
         try await withClient(of: .httpbin, decompressing: true) { client in
             let response = try await client.response(Endpoint<Coded>.get("/\(coding, "coding")"))
             #expect(response.value.gzipped ?? response.value.deflated == true)
-            #expect(response.value.headers["Accept-Encoding"] == "gzip, deflate")
+            #expect(response.value.headers["Accept-Encoding"]?.hasPrefix("gzip, deflate") == true)
             #expect(response.metadata.contentCoding == coding)
             #expect(response.headers[.contentEncoding] == nil)
             #expect(response.headers[.contentLength] == nil)
@@ -36,10 +36,15 @@ struct HTTPBinBodyTests {
         }
     }
 
-    @Test func aCodingThatWasNotAskedForIsGivenAsItIs() async throws {
+    @Test func brotliIsDecodedWhereItIsCompiledInAndGivenAsItIsElsewhere() async throws {
         try await withClient(of: .httpbin, decompressing: true) { client in
+            #if Brotli
+            let response = try await client.response(Endpoint<Coded>.get("/brotli"))
+            #expect(response.metadata.contentCoding == "br" && response.headers[.contentEncoding] == nil)
+            #else
             let error = try await failure(ResponseDecodingError.self) { try await client.get("/brotli", as: Coded.self) }
             #expect(error.head.headerFields[.contentEncoding] == "br")
+            #endif
         }
     }
 

@@ -42,6 +42,7 @@ import Testing
             attempt.enterProxyTLS()
             #expect(attempt.progress == ", during the TLS handshake with 192.0.2.1:3128")
             attempt.enterTunnel(through: "the proxy p.example:3128")
+            attempt.noteProxyResponds()
             #expect(attempt.progress == ", while the proxy p.example:3128 opened a tunnel")
             attempt.forgetTunnel()
             #expect(attempt.progress == ", during the TCP connect")

@@ -56,7 +56,7 @@ extension NIOTransportTests {
                 let request = try Request(.get, url: "\(scheme)://a.invalid/").within(.seconds(10))
                 let error = try await transportError { try await transport.send(request) }
                 #expect(error.code == .proxy && error.delivery == .notSent, "\(error)")
-                #expect(error.message.hasPrefix("the proxy 127.0.0.1:\(proxy.port)"), "\(error.message.prefix(200))")
+                #expect(error.message.hasPrefix("the HTTP proxy 127.0.0.1:\(proxy.port)"), "\(error.message.prefix(200))")
                 #expect(error.message.contains("its authenticator returned"), "\(error.message.prefix(200))")
                 #expect(error.message.contains(value.reason), "\(error.message.prefix(200))")
                 var text = "\(error) \(error.localizedDescription)"
@@ -153,7 +153,9 @@ extension NIOTransportTests {
                 let timed = request
                 let error = try await transportError { try await transport.send(timed) }
                 #expect(error.code == .timedOut && error.phase == .response && error.delivery == .notSent, "\(error)")
-                #expect(error.message.contains("while the proxy 127.0.0.1:\(proxy.port) asked for credentials"), "\(error)")
+                #expect(
+                    error.message.hasSuffix(
+                        "(through the HTTP proxy 127.0.0.1:\(proxy.port)), while the proxy asked for credentials"), "\(error)")
                 try await proxy.counts.wait { $0.seenEnds == 1 }
             }
         }
@@ -211,7 +213,7 @@ extension NIOTransportTests {
             } _: { transport in
                 let error = try await transportError { try await transport.send(Request(.get, url: "https://a.invalid/")) }
                 #expect(error.code == .timedOut && error.phase == .connect && error.delivery == .notSent, "\(error)")
-                #expect(error.message.hasSuffix(", during the TLS handshake with 127.0.0.1:\(proxy.port)"), "\(error)")
+                #expect(error.message.contains(", during the TLS handshake with 127.0.0.1:\(proxy.port) (the HTTPS proxy "), "\(error)")
             }
             #expect(proxy.counts.value.accepted == hanging)
             await secure.stop()
