@@ -200,7 +200,7 @@ let package = Package(
             path: "Tests/TestSupport"
         ),
         .testTarget(name: "ErrandCoreTests", dependencies: ["Errand", "ErrandTesting", "TestSupport"]),
-        .testTarget(name: "ErrandFormatsTests", dependencies: ["ErrandFormats", "TestSupport"]),
+        .testTarget(name: "ErrandFormatsTests", dependencies: ["ErrandFormats", "ErrandTesting", "TestSupport"]),
         .testTarget(
             name: "ErrandMiddlewareTests",
             dependencies: [

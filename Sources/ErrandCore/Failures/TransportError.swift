@@ -52,11 +52,11 @@ public struct TransportError: RequestFailure {
     /// The error of the layer below; `nil` where there was none.
     public var underlying: (any Error)?
     public var request: Request?
-    /// The proxy that failed, or whose connection did; `nil` where no proxy is at fault, and where that is not known.
+    /// The proxy that failed, or whose connection did; `nil` if no proxy is at fault, or if that is not known.
     ///
-    /// Where it is there, ``errorDescription`` names the proxy, and not the origin.
+    /// If it is set, ``errorDescription`` names the proxy, and not the origin.
     public var proxy: ProxyAddress?
-    /// What the proxy said of the credentials; `nil` unless they are the reason of its refusal.
+    /// What the proxy said of the credentials; `nil` unless they are known to be the reason of its refusal.
     public var proxyCredentials: ProxyCredentialsProblem?
     /// The origin that a connection was opened to without a request; `nil` where there is a request.
     package var origin: Origin?

@@ -6,8 +6,8 @@
 public struct ProxyAddress: Sendable, Hashable {
     /// The protocol of the proxy.
     public let kind: ProxySettings.Kind
-    /// The name or the address of the proxy. An IPv6 address has no brackets. `invalid` if the settings have a URL there, which may hold a
-    /// password.
+    /// The name or the address of the proxy. An IPv6 address has no brackets. `invalid` if the settings have more than a host there, such as a
+    /// URL, which may hold a password.
     public let host: String
     /// The port of the proxy.
     public let port: Int
@@ -28,7 +28,7 @@ extension ProxyAddress: CustomStringConvertible, CustomReflectable {
 
 /// What a proxy said of the credentials for it, where they are the reason of its refusal.
 public enum ProxyCredentialsProblem: String, Sendable, Hashable {
-    /// The proxy requires credentials, and got none.
+    /// The proxy requires credentials, and the settings have none.
     case missing
     /// The proxy does not accept the credentials that it got, or their kind.
     case refused

@@ -1,4 +1,4 @@
-/// Answers the challenges of an HTTP proxy, for the schemes that the transport does not know
+/// Responds to the challenges of an HTTP proxy, for the schemes that the transport does not know
 /// ([RFC 9110, section 11.7](https://www.rfc-editor.org/rfc/rfc9110#section-11.7)).
 ///
 /// ```swift
@@ -23,8 +23,8 @@ public struct ProxyAuthenticator: Sendable, Hashable {
 
     private let closure: Closure
 
-    /// - Parameter respond: returns the value of `Proxy-Authorization`; `nil` or an empty text if it can't answer: then the request fails,
-    ///   or is sent with ``ProxySettings/credentials`` if the proxy has not asked for it yet. A value with a control character, such as a
+    /// - Parameter respond: returns the value of `Proxy-Authorization`; `nil` or an empty text if it has none. Before a
+    ///   challenge, the request is then sent with ``ProxySettings/credentials``; after a challenge, it fails. A value with a control character, such as a
     ///   line break, or of more than 64 KiB is not sent: the request fails with ``TransportError/Code/proxy``.
     public init(_ respond: @escaping @Sendable (ProxyChallenge) -> String?) { closure = Closure(respond) }
 

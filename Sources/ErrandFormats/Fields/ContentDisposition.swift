@@ -50,8 +50,12 @@ public struct ContentDisposition: Sendable, Hashable, CustomStringConvertible {
     /// bytes, its extension included. Control characters, and those that change the direction of text, are left out, as are dots and spaces at its
     /// beginning and spaces and dots at its end. The characters `:*?"<>|`, which some file systems refuse, become `_`.
     ///
-    /// - Parameter name: the result if nothing is left; `download` by default.
-    public func safeFileName(default name: String = "download") -> String { Self.safeFileName(fileName ?? "") ?? name }
+    /// Names that only Windows reserves, such as `NUL.txt`, stay.
+    ///
+    /// - Parameter name: the name if nothing is left, by the same rule; `download` by default, and if nothing is left of that either.
+    public func safeFileName(default name: String = "download") -> String {
+        Self.safeFileName(fileName ?? "") ?? Self.safeFileName(name) ?? "download"
+    }
 
     private static func safeFileName(_ name: String) -> String? {
         let last = name.unicodeScalars.split(omittingEmptySubsequences: false) { $0 == "/" || $0 == "\\" }.last ?? .init()

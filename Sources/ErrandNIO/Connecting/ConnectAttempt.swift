@@ -34,11 +34,16 @@ final class ConnectAttempt: Sendable {
 
     /// A proxy is asked for a tunnel.
     func enterTunnel(through proxy: String) {
-        state.withLock { ($0.progress.tunnel, $0.progress.proxyResponds, $0.progress.step) = (proxy, false, .connect) }
+        state.withLock {
+            ($0.progress.tunnel, $0.progress.proxyResponds, $0.progress.isWithinReply, $0.progress.step) = (proxy, false, false, .connect)
+        }
     }
 
     /// The proxy that is asked for a tunnel has sent something.
-    func noteProxyResponds() { state.withLock { $0.progress.proxyResponds = true } }
+    func noteProxyResponds() { state.withLock { ($0.progress.proxyResponds, $0.progress.isWithinReply) = (true, true) } }
+
+    /// The proxy has responded, and is asked for more.
+    func noteProxyIsAskedAgain() { state.withLock { $0.progress.isWithinReply = false } }
 
     /// The proxy is not asked any more. It is connected to once more, or the tunnel is open, and the other side is not the peer.
     func forgetTunnel() {
@@ -54,8 +59,8 @@ final class ConnectAttempt: Sendable {
 
     /// In which step it is, and with which addresses, to end a message with: `, during the TLS handshake with 192.0.2.1:443`.
     var progress: String { state.withLock { $0.progress.text } }
-    /// The proxy that is connected to; `nil` for a direct connection, and when the tunnel is open.
-    var proxy: ProxyAddress? { state.withLock { $0.progress.proxy } }
+    /// See ``ConnectProgress/slowProxy``.
+    var slowProxy: ProxyAddress? { state.withLock { $0.progress.slowProxy } }
 
     /// One of the addresses is tried.
     func tries(_ address: SocketAddress) { state.withLock { $0.progress.addresses.begin(address) } }

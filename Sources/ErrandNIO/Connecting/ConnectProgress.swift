@@ -14,6 +14,8 @@ struct ConnectProgress: Sendable {
     var tunnel: String?
     /// Whether the proxy that is asked for a tunnel has sent a byte.
     var proxyResponds = false
+    /// Whether the proxy has sent a byte since it was asked last.
+    var isWithinReply = false
     /// The host that is looked up.
     var host = ""
     var addresses = TriedAddresses()
@@ -30,13 +32,20 @@ struct ConnectProgress: Sendable {
         return "\(text) (the \(proxy))"
     }
 
+    /// The proxy, if it is at fault that the time is over. While it opens a tunnel, the origin may be at fault: an HTTP proxy sends nothing before
+    /// it is connected to the origin. A SOCKS proxy responds to the first message at once.
+    var slowProxy: ProxyAddress? { tunnel == nil || isWithinReply || proxy?.kind == .socks5 && !proxyResponds ? proxy : nil }
+
+    private var reasonOfSilence: String {
+        guard let kind = proxy?.kind, kind != .socks5 else { return "check that it is a SOCKS 5 proxy" }
+        return "it may wait for the origin, or not be an \(kind) proxy"
+    }
+
     /// The same for a message that names the proxy elsewhere.
     var withoutProxy: String {
         if isLoading { return ", while the trusted certificates of the system were read" }
         if let tunnel {
-            return ", while \(tunnel) opened a tunnel"
-                + (proxyResponds
-                    ? "" : "; it sent nothing: check that it is \(proxy?.kind == .socks5 ? "a" : "an") \(proxy?.kind ?? .http) proxy")
+            return ", while \(tunnel) opened a tunnel" + (proxyResponds ? "" : "; it sent nothing: \(reasonOfSilence)")
         }
         switch step {
         case .dns: return ", during the lookup of '\(host.shownSafely())'"

@@ -163,10 +163,10 @@ struct Connector: Sendable {
 struct ConnectTimeoutError: Error {
     /// See ``ConnectAttempt/progress``.
     let progress: String
-    /// See ``ConnectAttempt/proxy``.
+    /// See ``ConnectProgress/slowProxy``.
     let proxy: ProxyAddress?
 
-    init(_ attempt: ConnectAttempt) { (progress, proxy) = (attempt.progress, attempt.proxy) }
+    init(_ attempt: ConnectAttempt) { (progress, proxy) = (attempt.progress, attempt.slowProxy) }
 }
 
 extension Origin {

@@ -269,8 +269,8 @@ final class Exchange: Sendable {
         failure.message += failure.message.isEmpty ? "" : " "
         if let proxy = route.proxy {
             failure.message += "(through the \(proxy.shown))"
-            // The other side of the connection is the proxy.
-            if route.isForwarded, failure.code == .connectionLost { failure.proxy = proxy.shown }
+            // The other side of the connection, and of its TLS, is the proxy.
+            if route.isForwarded, failure.code == .connectionLost || failure.code == .tls { failure.proxy = proxy.shown }
         } else {
             let address = peer.address.contains(":") ? "[\(peer.address)]" : peer.address
             failure.message += "(\(address):\(peer.port))"

@@ -60,7 +60,8 @@ extension HTTP1Handler {
     private func remedy(for error: any Error) -> String? {
         guard !isSecure, case .otherProtocol(let other)? = error as? ResponseParseError else { return nil }
         return switch other {
-        case .http2: pool.settings.usesHTTP2WithoutTLS ? nil : "; set usesHTTP2WithoutTLS"
+        case .http2 where pool.settings.usesHTTP2WithoutTLS: nil
+        case .http2: pool.settings.allowsHTTP2 ? "; set usesHTTP2WithoutTLS" : "; set allowsHTTP2 and usesHTTP2WithoutTLS"
         case .tls: "; use https in the URL"
         case .socks5: nil
         }
@@ -68,7 +69,7 @@ extension HTTP1Handler {
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         if failure == nil { failure = error }
-        context.close(promise: nil)
+        context.closeAtOnce()
     }
 
     func channelInactive(context: ChannelHandlerContext) { lose(failure) }

@@ -11,7 +11,7 @@ extension Pool {
         switch reason.wait {
         case .attempt?, .otherAttempt?:
             failure.message += reason.attempt?.progress ?? ""
-            failure.proxy = reason.attempt?.proxy
+            failure.proxy = reason.attempt?.slowProxy
         case .origin(let places)?:
             let origin = failure.request?.origin.map { " to \($0)" } ?? ""
             failure.message += ": \(places)\(origin) (maxConnectionsPerOrigin is \(settings.maxConnectionsPerOrigin))"

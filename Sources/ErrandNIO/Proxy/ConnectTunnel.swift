@@ -80,8 +80,9 @@ struct ConnectTunnel: Tunnel {
             state = .body(0)
             return nil
         }
-        let problem: ProxyCredentialsProblem? = status.code == 407 ? (dialog.refusals > 0 ? .refused : .missing) : nil
-        return refuse("\(name) refused the tunnel to \(target): \(problem.map { "\($0.inWords): " } ?? "")\(status.shown)", problem)
+        let refusal = status.code == 407 ? dialog.refusal(by: proxy.settings) : nil
+        return refuse(
+            "\(name) refused the tunnel to \(target): \(refusal.map { "\($0.reason): " } ?? "")\(status.shown)", refusal?.problem)
     }
 
     private mutating func again() -> TunnelStep {
@@ -101,15 +102,6 @@ struct ConnectTunnel: Tunnel {
         return refuse(
             "\(name) closed the connection before the tunnel to \(target) was open"
                 + (hasReceived ? "" : ", and sent nothing; check that it is an \(proxy.settings.kind) proxy"))
-    }
-}
-
-extension ProxyCredentialsProblem {
-    var inWords: String {
-        switch self {
-        case .missing: "it requires credentials, and none were given"
-        case .refused: "it does not accept the credentials"
-        }
     }
 }
 

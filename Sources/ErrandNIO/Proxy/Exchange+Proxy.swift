@@ -44,13 +44,16 @@ extension Exchange {
 
     /// The failure of a request that the proxy has refused for want of credentials (407).
     func proxyFailure(_ head: HTTPResponse) -> TransportError {
-        let wasAuthorized =
-            request.headers.contains(.proxyAuthorization) || route.proxy?.settings.credentials != nil || withDialog { $0.refusals > 0 }
-        let problem: ProxyCredentialsProblem = wasAuthorized ? .refused : .missing
+        let settings = route.proxy?.settings
+        var refusal = withDialog { $0.refusal(by: settings) }
+        // Without an authenticator, the dialog does not see the challenge.
+        if request.headers.contains(.proxyAuthorization) || settings?.authenticator == nil && settings?.credentials != nil {
+            refusal = (.refused, "it does not accept the credentials")
+        }
         var failure = failure(
-            .proxy, phase: .response, message: "\(shownProxy) refused the request: \(problem.inWords): \(head.status.shown)",
+            .proxy, phase: .response, message: "\(shownProxy) refused the request: \(refusal.reason): \(head.status.shown)",
             response: head, delivery: .notSent)
-        (failure.proxy, failure.proxyCredentials) = (route.proxy?.shown, problem)
+        (failure.proxy, failure.proxyCredentials) = (route.proxy?.shown, refusal.problem)
         return failure
     }
 
@@ -67,7 +70,7 @@ extension Exchange {
     func mismatch(_ error: any Error, delivery: Delivery) -> TransportError? {
         guard route.isForwarded, let reason = (error as? ResponseParseError)?.ofProxy else { return nil }
         var failure = failure(
-            .proxy, phase: .response, message: "\(shownProxy) did not pass the request on: \(reason)", underlying: error,
+            .proxy, phase: .response, message: "\(shownProxy): \(reason)", underlying: error,
             delivery: delivery)
         failure.proxy = route.proxy?.shown
         return failure

@@ -63,6 +63,14 @@ struct ProxyDialog: Sendable {
         return true
     }
 
+    /// Why the last challenge is the end of a request or of a tunnel, and in words.
+    func refusal(by settings: ProxySettings?) -> (problem: ProxyCredentialsProblem?, reason: String) {
+        if next != nil { return (nil, "it requires credentials, and the body of the request can't be sent again with them") }
+        if refusals > 0 { return (.refused, "it does not accept the credentials") }
+        if settings?.authenticator != nil { return (nil, "it requires credentials, and the authenticator returned none") }
+        return (.missing, "it requires credentials, and none were given")
+    }
+
     /// Asks the authenticator. A value that has nothing but white space is no answer.
     private static func value(
         of authenticator: ProxyAuthenticator, to challenge: ProxyChallenge

@@ -137,7 +137,9 @@ final class TunnelHandler: ChannelInboundHandler, RemovableChannelHandler {
     private func perform(_ step: TunnelStep, _ context: ChannelHandlerContext) {
         switch step {
         case .wait: break
-        case .write(let buffer): write(buffer, context)
+        case .write(let buffer):
+            attempt.noteProxyIsAskedAgain()
+            write(buffer, context)
         case .open: open(context)
         case .connectAgain(let dialog): fail(TunnelChallenged(dialog: dialog), context)
         case .refuse(let failure): fail(failure, context)

@@ -14,7 +14,7 @@ extension NIOTransport {
         public var allowsHTTP2 = true
         /// Whether HTTP/2 is used for `http` URLs, without asking: false by default. The servers must know it
         /// ([RFC 9113, section 3.3](https://www.rfc-editor.org/rfc/rfc9113#section-3.3)). It changes nothing for `https`, nor
-        /// for requests that an HTTP proxy reads. Not with ``allowsHTTP2`` false.
+        /// for requests that an HTTP proxy reads. It requires ``allowsHTTP2``.
         public var usesHTTP2WithoutTLS = false
         /// How long a server may be silent before the transport sends a ping on an HTTP/2 connection. More than zero. `nil` (the default):
         /// no pings, except one with the reset of a request that was canceled while the server was silent. If nothing comes within the same

@@ -1,4 +1,5 @@
 import Errand
+import ErrandTesting
 import TestSupport
 import Testing
 
@@ -143,7 +144,7 @@ struct SingleFlightTests {
     }
 
     @Test func randomCancellationsLoseNobody() async throws {
-        var random = SeededRandom(seed: 11)
+        var random = SeededGenerator(seed: 11)
         for round in 0..<300 {
             let mustFinish = round % 3 == 0
             let cancels = (0..<8).map { _ in Int.random(in: 0..<4, using: &random) }

@@ -1,4 +1,5 @@
 import Errand
+import ErrandTesting
 import Testing
 
 @testable import ErrandCore
@@ -91,7 +92,7 @@ import Testing
     }
 
     @Test func textWithoutSenseNeverCrashesAndNeverGrowsWild() {
-        var random = SeededRandom(seed: 7)
+        var random = SeededGenerator(seed: 7)
         let pieces = ["/", "//", "?", "#", "&", ";", "=", "@", ":", "%", "%4", "%41", "token", "a", "\u{301}", "\r\n", "é", "😀", "\0", " "]
         for _ in 0..<5_000 {
             let text = (0..<Int.random(in: 0...12, using: &random)).map { _ in pieces.randomElement(using: &random)! }.joined()

@@ -104,9 +104,34 @@ extension NIOTransportTests {
                 let request = try Request(.get, url: "\(scheme)://a.invalid/").within(.seconds(10))
                 let error = try await transportError { try await transport.send(request) }
                 #expect(error.code == .proxy && error.delivery == .notSent, "\(error)")
-                #expect(error.message.hasSuffix("407 Proxy Authentication Required"), "\(error)")
+                #expect(
+                    error.message.hasSuffix(
+                        "it requires credentials, and the authenticator returned none: 407 Proxy Authentication Required"), "\(error)")
+                #expect(error.proxyCredentials == nil)
             }
             #expect(seen.value.map { $0.values("proxy-authorization") } == [[]])
+        }
+
+        @Test func aBodyThatCanNotBeSentAgainIsTheReason() async throws {
+            let proxy = try RawServer { connection in
+                try connection.readHead()
+                try connection.write("HTTP/1.1 407 No\r\nProxy-Authenticate: N realm=x\r\nContent-Length: 0\r\n\r\n")
+                connection.waitForEnd()
+            }
+            defer { proxy.stop() }
+            let settings = settings(proxy) { _ in "N good" }
+            try await withNIO {
+                $0.proxy = .all(settings)
+            } _: { transport in
+                let body = RequestBody.stream(
+                    AsyncStream {
+                        $0.yield(Data("x".utf8)); $0.finish()
+                    })
+                let request = try Request(.post, url: "http://a.invalid/", body: body).within(.seconds(10))
+                let error = try await transportError { try await transport.send(request) }
+                #expect(error.code == .proxy && error.delivery == .notSent && error.proxyCredentials == nil, "\(error)")
+                #expect(error.message.contains("the body of the request can't be sent again with them"), "\(error)")
+            }
         }
 
         /// The credentials for Basic are sent where the authenticator, which is asked first, has nothing to say.

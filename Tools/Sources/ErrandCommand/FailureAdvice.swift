@@ -19,6 +19,8 @@ struct FailureAdvice {
         guard let error = error as? TransportError else { return nil }
         return switch error.code {
         case .proxy: proxyAdvice(for: error)
+        case .connectionLost where error.proxy != nil: proxyAdvice(for: error) ?? lostAdvice(for: error)
+        case .timedOut where isMaxTimeShort: "Allow more time with --max-time"
         case .cannotFindHost where error.proxy != nil, .cannotConnect where error.proxy != nil, .timedOut where error.proxy != nil:
             "Is the address of the proxy right (--proxy, or the environment)?"
         case .cannotFindHost where arguments.connection.unixSocket != nil, .cannotConnect where arguments.connection.unixSocket != nil:
@@ -26,7 +28,7 @@ struct FailureAdvice {
         case .cannotFindHost: hostAdvice
         case .cannotConnect where isRefused(error): "Is a server listening on this port?"
         case .cannotConnect: "Is the address right, and is the network up?"
-        case .timedOut where error.phase == .connect && !isMaxTimeShort:
+        case .timedOut where error.phase == .connect:
             "Allow more time with --connect-timeout, or try another address"
         case .timedOut: "Allow more time with --max-time"
         case .tls: tlsAdvice(for: error)

@@ -125,6 +125,8 @@ struct ArgumentTests {
             (.proxy, "refused the tunnel: 403 Forbidden", nil, ""),
             (.cannotConnect, "connection refused", nil, "Is the address of the proxy right"),
             (.cannotFindHost, "'p'", nil, "Is the address of the proxy right"),
+            (.connectionLost, "connection closed by the proxy; check that it is an HTTP proxy", nil, "socks5://"),
+            (.timedOut, "the limit connectTimeout is 10 s", nil, "Is the address of the proxy right"),
         ] as [(TransportError.Code, String, ProxyCredentialsProblem?, String)])
     func theAdviceOnAProxyFitsItsFailure(
         code: TransportError.Code, message: String, credentials: ProxyCredentialsProblem?, advice: String
@@ -136,6 +138,13 @@ struct ArgumentTests {
         let line = FailureAdvice(try RequestArguments.parse(["http://a.example/"])).line(for: error)
         #expect(advice.isEmpty ? line == "\(error)" : line.contains(advice), "\(line)")
         if credentials == nil { #expect(!line.contains("password")) }
+    }
+
+    @Test func aShortMaxTimeIsNotTheProxysFault() throws {
+        var error = TransportError(.timedOut, phase: .queue, request: try Request(.get, url: "http://a.example/"), delivery: .notSent)
+        error.proxy = ProxyAddress(.http(host: "p", port: 1))
+        let line = FailureAdvice(try RequestArguments.parse(["http://a.example/", "--max-time", "0.1"])).line(for: error)
+        #expect(line.hasSuffix(". Allow more time with --max-time"), "\(line)")
     }
 
     @Test func aServerOfHTTP2HasItsOption() throws {

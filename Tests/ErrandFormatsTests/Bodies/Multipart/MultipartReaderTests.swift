@@ -1,3 +1,4 @@
+import ErrandTesting
 import HTTPTypes
 import TestSupport
 import Testing
@@ -102,7 +103,7 @@ import Testing
     }
 
     @Test func randomBytesAreReadAlikeHoweverTheyAreSplit() {
-        var random = SeededRandom(seed: 18)
+        var random = SeededGenerator(seed: 18)
         let alphabet = Array("--bb\r\n\r\n\r\n: A\tx".utf8)
         for _ in 0..<3_000 {
             let start = Bool.random(using: &random) ? Array("--b\r\n".utf8) : []
@@ -158,7 +159,7 @@ import Testing
         for text in ["b", "a b", "'()+_,-./:=?", String(repeating: "a", count: 70)] { #expect(MultipartBoundary(text)?.text == text) }
         for text in ["", "a ", "a\r\nb", "a\"b", "ä", "a;b", String(repeating: "a", count: 71)] { #expect(MultipartBoundary(text) == nil) }
         #expect(MultipartBoundary("a b")?.contentType() == "multipart/form-data; boundary=\"a b\"")
-        var random = SeededRandom(seed: 1)
+        var random = SeededGenerator(seed: 1)
         let some = (0..<100).map { _ in MultipartBoundary.random(using: &random) }
         #expect(Set(some).count == 100 && some.allSatisfy { $0.text.utf8.count == 39 && MultipartBoundary($0.text) == $0 })
         #expect(MultipartBoundary.random() != .random())
@@ -192,7 +193,7 @@ import Testing
     }
 
     @Test func bytesAreFoundWhereverTheyAre() {
-        var random = SeededRandom(seed: 2)
+        var random = SeededGenerator(seed: 2)
         func some(_ count: ClosedRange<Int>) -> [UInt8] {
             (0..<Int.random(in: count, using: &random)).map { _ in Bool.random(using: &random) ? 1 : 2 }
         }
