@@ -4,7 +4,7 @@ import Foundation
 
 /// What RealHTTP offers, in Errand.
 ///
-/// Not in Errand yet: cookies, a cache, multipart bodies, downloads that resume, reachability and certificate pinning.
+/// Not in Errand yet: cookies, a cache, downloads that resume and reachability.
 enum RealHTTPStyle {
     struct Note: Codable, Sendable, Equatable {
         var id: Int

@@ -5,8 +5,8 @@ import Logging
 
 /// What a guide to URLSession with async/await shows, in Errand.
 ///
-/// Not in Errand yet: authentication, a cache (`cachePolicy`), cookies, multipart bodies, pagination, downloads that resume, background
-/// sessions, server-sent events, WebSockets, reachability (`NWPathMonitor`, `isExpensive`) and certificate pinning.
+/// Not in Errand yet: authentication, a cache (`cachePolicy`), cookies, pagination, downloads that resume, background
+/// sessions, WebSockets and reachability (`NWPathMonitor`, `isExpensive`).
 enum URLSessionGuide {
     struct Article: Decodable, Sendable, Equatable {
         var articleId: Int
