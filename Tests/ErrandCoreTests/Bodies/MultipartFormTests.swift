@@ -87,7 +87,7 @@ import Testing
             let rest = String(decoding: Array(whole.utf8.dropFirst(offset)), as: UTF8.self)
             #expect(try await text(body, from: Int64(offset)) == rest)
         }
-        #expect(file.openDescriptors ?? 0 == 0)
+        await eventually { file.openDescriptors ?? 0 == 0 }
     }
 
     @Test func theLengthIsKnownIfThatOfEachPartIs() throws {
@@ -113,7 +113,7 @@ import Testing
         let error = await #expect(throws: FileReadError.self) { try await chunks(of: body.open()) }
         #expect(error?.path == file.path && error?.operation == "read")
         #expect(error?.description.contains("since the request was made") == true)
-        #expect(file.openDescriptors ?? 0 == 0)
+        await eventually { file.openDescriptors ?? 0 == 0 }
     }
 
     @Test func aFileThatIsNotThereIsAnErrorBeforeAnythingIsSent() throws {
