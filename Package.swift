@@ -12,6 +12,7 @@ let package = Package(
         .library(name: "ErrandFormats", targets: ["ErrandFormats"]),
         .library(name: "ErrandMiddleware", targets: ["ErrandMiddleware"]),
         .library(name: "ErrandCompression", targets: ["ErrandCompression"]),
+        .library(name: "ErrandAuth", targets: ["ErrandAuth"]),
         .library(name: "ErrandTelemetry", targets: ["ErrandTelemetry"]),
         .library(name: "ErrandAPI", targets: ["ErrandAPI"]),
         .library(name: "ErrandNIO", targets: ["ErrandNIO"]),
@@ -22,8 +23,9 @@ let package = Package(
         .library(name: "ErrandConformance", targets: ["ErrandConformance"]),
     ],
     traits: [
-        .default(enabledTraits: ["Telemetry", "NIO"]),
+        .default(enabledTraits: ["Telemetry", "NIO", "Auth"]),
         .trait(name: "Telemetry", description: "Logs, metrics and traces, over swift-log, swift-metrics and swift-distributed-tracing."),
+        .trait(name: "Auth", description: "Authentication, token refresh and OAuth 2, over swift-crypto."),
         .trait(
             name: "NIO",
             description: "The transport over SwiftNIO, which is the default on Linux. It needs SwiftNIO, NIOSSL, NIOHTTP2 and swift-crypto."
@@ -59,7 +61,7 @@ let package = Package(
         // Behind the trait `MockServer`.
         .package(url: "https://github.com/apple/swift-asn1", from: "1.7.4"),
         .package(url: "https://github.com/apple/swift-certificates", from: "1.21.1"),
-        // Behind the traits `NIO` and `MockServer`.
+        // Behind the traits `Auth`, `NIO` and `MockServer`.
         .package(url: "https://github.com/apple/swift-crypto", "3.12.3"..<"5.0.0"),
         // Behind the trait `ServiceLifecycle`.
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
@@ -99,6 +101,13 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Telemetry"])),
                 .product(name: "Metrics", package: "swift-metrics", condition: .when(traits: ["Telemetry"])),
                 .product(name: "Tracing", package: "swift-distributed-tracing", condition: .when(traits: ["Telemetry"])),
+            ]
+        ),
+        .target(
+            name: "ErrandAuth",
+            dependencies: [
+                "ErrandCore", "ErrandFormats",
+                .product(name: "Crypto", package: "swift-crypto", condition: .when(traits: ["Auth"])),
             ]
         ),
         .target(name: "ErrandAPI", dependencies: ["ErrandCore", "ErrandFormats", "ErrandMiddleware"]),
@@ -149,8 +158,8 @@ let package = Package(
         .target(
             name: "Errand",
             dependencies: [
-                "ErrandCore", "ErrandFormats", "ErrandRedaction", "ErrandMiddleware", "ErrandCompression", "ErrandTelemetry", "ErrandAPI",
-                "ErrandNIO",
+                "ErrandAPI", "ErrandAuth", "ErrandCompression", "ErrandCore", "ErrandFormats", "ErrandMiddleware", "ErrandNIO", "ErrandRedaction",
+                "ErrandTelemetry",
                 .product(
                     name: "ServiceLifecycle",
                     package: "swift-service-lifecycle",
@@ -213,6 +222,13 @@ let package = Package(
         .testTarget(
             name: "ErrandCompressionTests",
             dependencies: ["ErrandCompression", "ErrandCore", "ErrandMiddleware", "ErrandTesting", "TestSupport"]
+        ),
+        .testTarget(
+            name: "ErrandAuthTests",
+            dependencies: [
+                "Errand", "ErrandAuth", "ErrandConformance", "ErrandTesting", "TestSupport",
+                .product(name: "Crypto", package: "swift-crypto", condition: .when(traits: ["Auth"])),
+            ]
         ),
         .testTarget(
             name: "ErrandTelemetryTests",

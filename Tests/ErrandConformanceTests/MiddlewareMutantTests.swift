@@ -365,36 +365,6 @@ enum MutantOptionKey: OptionKey { static var defaultValue: OptionOverride<Never>
 /// A failure that says too much, or nothing.
 private struct Telling: Error { let text: String }
 
-/// Something closed that is opened once.
-final class Gate: Sendable {
-    private struct State {
-        var isOpen = false
-        var waiters: [CheckedContinuation<Void, Never>] = []
-    }
-
-    private let state = Mutex(State())
-
-    /// Returns when it is open; hears of no cancellation.
-    func passed() async {
-        await withCheckedContinuation { continuation in
-            let isOpen = state.withLock { state in
-                if !state.isOpen { state.waiters.append(continuation) }
-                return state.isOpen
-            }
-            if isOpen { continuation.resume() }
-        }
-    }
-
-    func open() {
-        let waiters = state.withLock { state in
-            state.isOpen = true
-            defer { state.waiters = [] }
-            return state.waiters
-        }
-        for waiter in waiters { waiter.resume() }
-    }
-}
-
 extension Request {
     func with(_ change: (inout Request) -> Void) -> Request {
         var copy = self

@@ -28,9 +28,13 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
     }
 
     private let state = Mutex(State())
+    private let executor: (any TaskExecutor)?
 
     /// Creates an object without any runs.
-    public init() {}
+    public init() { executor = nil }
+
+    /// Creates an object whose runs prefer an executor: a parameter, so that a test runs them in its own order.
+    package init(executor: (any TaskExecutor)?) { self.executor = executor }
 
     /// The number of runs in progress.
     public var count: Int { state.withLock { $0.flights.count } }
@@ -77,12 +81,15 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
         if isNew { start(work, flight: number, of: key) }
     }
 
-    /// Cancels every run, including those that must finish. Waiting callers leave immediately with `CancellationError`; a later caller
-    /// begins a new run.
-    package func cancelAll() {
+    /// Cancels every run whose key is chosen, including those that must finish. Waiting callers leave immediately with `CancellationError`; a
+    /// later caller begins a new run.
+    ///
+    /// - Parameter isChosen: by default, every key.
+    package func cancelAll(where isChosen: (Key) -> Bool = { _ in true }) {
         let flights = state.withLock { state in
-            defer { state.flights = [:] }
-            return Array(state.flights.values)
+            let chosen = state.flights.filter { isChosen($0.key) }
+            for key in chosen.keys { state.flights[key] = nil }
+            return Array(chosen.values)
         }
         for flight in flights {
             flight.task?.cancel()
@@ -113,7 +120,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
     private func start(_ work: @escaping @Sendable () async throws -> Value, flight: Int, of key: Key) {
         guard state.withLock({ $0.flights[key]?.number == flight }) else { return }  // every waiter has left, or it was cancelled
         LiveWork.flight.begin()
-        let task = Task {
+        let task = Task(executorPreference: executor) {
             let result: Result<Value, any Error>
             do {
                 result = .success(try await work())
@@ -121,7 +128,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
                 result = .failure(error)
             }
             LiveWork.flight.end()
-            finish(flight, of: key, with: result)
+            self.finish(flight, of: key, with: result)
         }
         let isForgotten = state.withLock { state in
             guard state.flights[key]?.number == flight else { return true }

@@ -49,6 +49,8 @@ public struct ExchangeEvent: Sendable {
         public static let retryDecision = Kind("retryDecision")
         /// It is decided whether a redirect is followed: ``ExchangeEvent/decision``.
         public static let redirectDecision = Kind("redirectDecision")
+        /// It is decided whether a challenge of the server is responded to: ``ExchangeEvent/decision``.
+        public static let authenticationDecision = Kind("authenticationDecision")
 
         /// The transport took the request. The first event of each exchange.
         public static let start = Kind("start")
@@ -97,7 +99,7 @@ public struct ExchangeEvent: Sendable {
     public var response: HTTPResponse? { details?.response }
     /// The connection; only with ``Kind/connectionAcquired``.
     public var connection: ConnectionInfo? { details?.connection }
-    /// The decision; only with ``Kind/retryDecision`` and ``Kind/redirectDecision``.
+    /// The decision; only with ``Kind/retryDecision``, ``Kind/redirectDecision`` and ``Kind/authenticationDecision``.
     public var decision: Decision? { details?.decision }
     /// The number that `number()` gave the request; `nil` without it.
     public var number: Int? { labels?.number }

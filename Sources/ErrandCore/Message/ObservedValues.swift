@@ -46,7 +46,7 @@ extension RequestOptions {
         set { self[ResendCountKey.self] = newValue }
     }
 
-    /// Whether a redirect has led to another origin.
+    /// Whether a redirect, or an absolute URL, has led to another origin than that of the server.
     package var hasLeftOrigin: Bool {
         get { self[HasLeftOriginKey.self] }
         set { self[HasLeftOriginKey.self] = newValue }

@@ -53,6 +53,13 @@ package final class ReadOnlyFile: Sendable {
         throw FileReadError(path: path, operation: "open", code: EINVAL, reason: "a path must not contain a NUL")
     }
 
+    /// The permissions of the file that is open, as in `0o600`.
+    func permissions(path: String) throws -> UInt16 {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw FileReadError(path: path, operation: "read", code: errno) }
+        return UInt16(status.st_mode & 0o777)
+    }
+
     /// Up to `count` bytes from `offset`; empty at the end of the file.
     package func read(count: Int, at offset: Int64, path: String, calls: FileCalls = .system) throws -> Data {
         var data = Data(count: count)

@@ -2,7 +2,7 @@
 ///
 /// The canonical order, outermost first: server, number, call span, log, events and profile, timeout, validateStatus, fallback, retry,
 /// redirect, compressRequests, authenticate, cookies, decompress, cache, coalesce, hedge, circuitBreaker, rateLimit, concurrencyLimit, metrics and trace,
-/// attempt timeout, transport.
+/// attempt timeout, sign, transport.
 ///
 /// The library's own places are declared here, because modules refer to each other's places. Each middleware declares its own rules:
 /// ``HTTPMiddleware/neighbors``. Give a middleware of your own a place with a name of your own:
@@ -47,6 +47,8 @@ public struct MiddlewarePlace: Sendable, Hashable, CustomStringConvertible {
     public static let redirect = MiddlewarePlace("redirect")
     /// The middleware that adds credentials.
     public static let authenticate = MiddlewarePlace("authenticate")
+    /// The middleware that signs each attempt, innermost.
+    public static let sign = MiddlewarePlace("sign")
     /// The middleware that sends and stores cookies.
     public static let cookies = MiddlewarePlace("cookies")
     /// The middleware that decodes compressed bodies.

@@ -1,6 +1,6 @@
 /// The value of a parameter such as `filename*`, which has a character set ([RFC 8187](https://www.rfc-editor.org/rfc/rfc8187)):
 /// `UTF-8''%e2%82%ac%20rates`.
-enum ExtendedValue {
+package enum ExtendedValue {
     /// `attr-char` ([RFC 8187, section 3.2.1](https://www.rfc-editor.org/rfc/rfc8187#section-3.2.1)).
     private static let allowed = URLCharacterSet("!#$&+-.^_`|~")
 
@@ -33,5 +33,5 @@ enum ExtendedValue {
     }
 
     /// Returns the value that stands for `text`, in UTF-8.
-    static func encode(_ text: String) -> String { "UTF-8''" + PercentEncoding.encode(text, allowing: allowed) }
+    package static func encode(_ text: String) -> String { "UTF-8''" + PercentEncoding.encode(text, allowing: allowed) }
 }

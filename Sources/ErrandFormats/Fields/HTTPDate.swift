@@ -54,14 +54,24 @@ public struct HTTPDate: Sendable, Hashable, Comparable, CustomStringConvertible 
     /// The date as it is sent: `Sun, 06 Nov 1994 08:49:37 GMT`.
     public var description: String {
         let days = secondsSinceEpoch.flooredQuotient(86_400)
-        let rest = Int((secondsSinceEpoch % 86_400 + 86_400) % 86_400)
         let (year, month, day) = Self.date(ofDay: days)
         let weekday = Self.weekdays[Int((days % 7 + 7 + 4) % 7)]
-        func two(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
-        let yearText = String(repeating: "0", count: max(0, 4 - String(year).count)) + String(year)
-        let time = "\(two(rest / 3600)):\(two(rest / 60 % 60)):\(two(rest % 60))"
-        return "\(weekday), \(two(day)) \(Self.months[month - 1]) \(yearText) \(time) GMT"
+        return "\(weekday), \(Self.two(day)) \(Self.months[month - 1]) \(Self.four(year)) \(time(separator: ":")) GMT"
     }
+
+    /// The date in the basic format of ISO 8601, as signatures have it: `19941106T084937Z`.
+    package var basicISO8601: String {
+        let (year, month, day) = Self.date(ofDay: secondsSinceEpoch.flooredQuotient(86_400))
+        return Self.four(year) + Self.two(month) + Self.two(day) + "T" + time(separator: "") + "Z"
+    }
+
+    private func time(separator: String) -> String {
+        let rest = Int((secondsSinceEpoch % 86_400 + 86_400) % 86_400)
+        return [rest / 3600, rest / 60 % 60, rest % 60].map { Self.two($0) }.joined(separator: separator)
+    }
+
+    private static func two(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
+    private static func four(_ year: Int) -> String { String(repeating: "0", count: max(0, 4 - String(year).count)) + String(year) }
 
     private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
     private static let weekdays = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]

@@ -23,7 +23,7 @@ public import ErrandCore
 /// | `server(headers: […])` | unchanged, with default fields |
 ///
 /// **Other origins:** a request that names another origin than that of the base URL passes unchanged, so that default fields, which may hold
-/// credentials, never reach a server for which they were not meant. A redirect to another origin drops them. A server with a path alone passes
+/// credentials, never reach a server for which they were not meant. `authenticate` gives it no credentials either. A redirect to another origin drops them. A server with a path alone passes
 /// every absolute request unchanged. A server without a base URL or a path does not know an origin: its fields go wherever the request goes, and a
 /// redirect to another origin drops those that are sensitive.
 ///
@@ -179,7 +179,11 @@ public struct ServerMiddleware: HTTPMiddleware {
         if request.head.authority != nil {
             switch base {
             case .url(let result), .host(https: let result, http: _):
-                if request.origin != (try result.get()).origin { return request }
+                if request.origin != (try result.get()).origin {
+                    // Credentials of this server are not for that one.
+                    request.options.hasLeftOrigin = true
+                    return request
+                }
             case .scheme(let scheme): if request.head.scheme == nil { request.head.scheme = try scheme.get() }
             // Only a server further inside knows whose origin it is.
             case .path: return request

@@ -1,0 +1,217 @@
+#if Auth
+public import ErrandCore
+
+/// Gives requests the credentials of an ``AuthenticationScheme``, and responds to the challenges of servers.
+///
+/// ```swift
+/// let stack = HTTPStack.default
+///     .authenticate(.bearer(tokens))
+///     .retry()
+///     .server("https://api.example/v1")
+/// ```
+///
+/// **Challenges:** a response that asks for a proof (status 401) is not returned if the scheme has another one: the request is sent again with
+/// that, if its body can be sent again. The challenge is one of the `attempts` in the metadata then. The response is returned if the scheme has no
+/// other proof; `metadata.authenticationStop` says why. A proof that was refused is never sent twice in a call, and a call has at most 20 rounds.
+///
+/// **Who gets the credentials:** the origins in `origins`, if there are any. Otherwise each origin that a request names itself: not the
+/// target of a redirect to another origin, and not an absolute URL of another origin than that of the ``/ErrandMiddleware/ServerMiddleware``
+/// outside. A request with the scheme's field (`Authorization`) is sent as it is.
+///
+/// **Place:** inside `server`, `retry` and `redirect`, so that each attempt and each hop is authenticated anew; outside `cache` and `coalesce`,
+/// which tell accounts apart by `request.options.credentialIdentity`.
+///
+/// **Per request:** `request.options.authentication = .off` sends no credentials, `.use(.basic(…))` other ones; with `.use`, no stack needs to
+/// have a scheme of its own: ``HTTPSender/authenticate()``. `request.options.onChallenge` is asked first about each challenge.
+public struct AuthenticateMiddleware: HTTPMiddleware {
+    /// The most challenges of one call.
+    static let roundLimit = 20
+    /// How long the body of a challenge may take, so that its connection can be reused. A new connection costs about as much.
+    static let courtesy: Duration = .milliseconds(100)
+
+    private let scheme: (any AuthenticationScheme)?
+    private let scope: CredentialScope
+    private let clock: any Clock<Duration>
+
+    /// Creates the middleware.
+    ///
+    /// - Parameters:
+    ///   - scheme: authenticates all requests; `nil` authenticates only requests with an option.
+    ///   - origins: the only origins that get credentials; `nil`, the default, for the rule above.
+    ///   - clock: measures the wait for a challenge's own body, at most 100 ms.
+    public init(_ scheme: (any AuthenticationScheme)?, origins: Set<Origin>? = nil, clock: any Clock<Duration> = ContinuousClock()) {
+        (self.scheme, scope, self.clock) = (scheme, CredentialScope(origins: origins), clock)
+    }
+
+    public var place: MiddlewarePlace? { .authenticate }
+
+    public var neighbors: [MiddlewareNeighbor] {
+        [
+            .inside(.server, because: "authenticate would not know the origin"),
+            .inside(.validateStatus, because: "a challenge would be refused before it is responded to"),
+            .inside(.retry, because: "a retried request would carry an expired token"),
+            .inside(.redirect, because: "credentials would not be chosen again for the next origin"),
+            .outside(.cache, because: "a response would be served to another account"),
+            .outside(.coalesce, because: "the credentials would not be compared"),
+        ]
+    }
+
+    public var label: String { "authenticate(\(scheme?.label ?? "by option"))" }
+
+    /// Sends the request with credentials, and again in response to challenges.
+    ///
+    /// - Throws: ``AuthenticationError``, what the scheme throws, and what `next` throws.
+    public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+        let hook = request.options.onChallenge
+        guard let scheme = effectiveScheme(for: request), scope.includes(request) else { return try await next.send(request) }
+
+        var proof = try await named(request) { try await scheme.proof(for: request) }
+        // The app's own credentials go as they are.
+        if let own = proof, own.headers.contains(where: { request.head.headerFields.contains($0.name) }) {
+            return try await next.send(request)
+        }
+        var refused: Set<AuthenticationFingerprint> = []
+        var attempts: [AttemptRecord] = []
+        // Layers inside compare the proof, not the option.
+        var current = request
+        if request.options.hasAuthenticationOption {
+            current.options.authentication = .inherited
+            current.options.onChallenge = nil
+        }
+        var round = 0
+        while true {
+            var response: Response
+            do {
+                response = try await next.send(proof.map { current.carrying($0) } ?? current)
+            } catch {
+                throw error.following(attempts)
+            }
+            guard scheme.isChallenge(response.head) else {
+                if let proof { scheme.noteAccepted(proof, for: request, by: response.head) }
+                if !attempts.isEmpty { response.metadata.attempts = attempts.followed(by: response.metadata.attempts) }
+                return response
+            }
+            round += 1
+            if let proof { refused.insert(proof.fingerprint) }
+            let challenge = ServerChallenge(response.head, refused: proof, round: round)
+
+            let step: Step
+            do {
+                step = try await self.step(after: challenge, for: request, scheme, hook, refused)
+            } catch {
+                response.discard()
+                throw error
+            }
+            guard case .send(let next) = step else {
+                if case .stop(let reason) = step { response.metadata.authenticationStop = reason }
+                request.report(.authenticationDecision, decision: .init(continues: false, "\(response.status.code), returned"))
+                if !attempts.isEmpty { response.metadata.attempts = attempts.followed(by: response.metadata.attempts) }
+                return response
+            }
+            request.report(.authenticationDecision, decision: .init(continues: true, "\(response.status.code), \(scheme.label)"))
+            attempts = attempts.followed(by: response.metadata.attempts)
+            attempts.append(AttemptRecord(number: attempts.count + 1, outcome: .status(response.head.status), delay: .zero))
+            try await response.body.drain(within: Self.courtesy, on: clock)
+            response.discard()
+            current.options.resendCount = current.resendCount(after: .success(response))
+            proof = next
+        }
+    }
+
+    private enum Step {
+        case send(AuthenticationProof)
+        case stop(AuthenticationStop)
+    }
+
+    private func step(
+        after challenge: ServerChallenge, for request: Request, _ scheme: any AuthenticationScheme, _ hook: ChallengeHandler?,
+        _ refused: Set<AuthenticationFingerprint>
+    ) async throws -> Step {
+        guard challenge.round <= Self.roundLimit else { return .stop(.tooManyRounds) }
+        guard request.body.canBeSent else { return .stop(.bodyCannotBeReplayed) }
+        let proof: AuthenticationProof? = try await named(request, challenge.response) {
+            switch try await hook?(challenge) ?? .useScheme {
+            case .useScheme: return try await scheme.proof(for: request, inResponseTo: challenge)
+            case .use(let other):
+                if let proof = try await other.proof(for: request, inResponseTo: challenge) { return proof }
+                return try await other.proof(for: request)
+            case .returnResponse: return nil
+            }
+        }
+        guard let proof else { return .stop(challenge.refused == nil ? .noCredentials : .refused) }
+        return refused.contains(proof.fingerprint) ? .stop(.refused) : .send(proof)
+    }
+
+    private func effectiveScheme(for request: Request) -> (any AuthenticationScheme)? {
+        switch request.options.authentication {
+        case .inherited: scheme ?? (request.options.onChallenge == nil ? nil : NoScheme())
+        case .off: nil
+        case .use(let scheme): scheme
+        }
+    }
+
+    /// Gives the library's errors of `work` the request and the head of the challenge.
+    private func named<Result>(
+        _ request: Request, _ head: HTTPResponse? = nil, _ work: () async throws -> Result
+    ) async throws -> Result {
+        do {
+            return try await work()
+        } catch var error as AuthenticationError {
+            if error.request == nil { error.request = request }
+            if error.response == nil { error.response = head }
+            throw error
+        }
+    }
+}
+
+/// A scheme without credentials, for a request whose handler responds to challenges.
+private struct NoScheme: AuthenticationScheme {
+    var label: String { "by option" }
+    func proof(for request: Request) -> AuthenticationProof? { nil }
+}
+
+extension Request {
+    /// The request with a proof, whose fields and items are declared sensitive.
+    fileprivate func carrying(_ proof: AuthenticationProof) -> Request {
+        var request = self
+        for name in Set(proof.headers.map(\.name)) { request.head.headerFields[name] = nil }
+        request.head.headerFields.append(contentsOf: proof.headers)
+        if !proof.query.isEmpty {
+            var query = request.query
+            for item in proof.query.items { query.append(item.name, item.value) }
+            request.query = query
+        }
+        request.options.sensitivity.formUnion(Sensitivity(fields: proof.headers.map(\.name), queryNames: proof.query.items.map(\.name)))
+        request.options.credentialIdentity = proof.identity
+        return request
+    }
+}
+
+extension Error {
+    /// The error after earlier attempts of the call.
+    fileprivate func following(_ attempts: [AttemptRecord]) -> any Error {
+        guard !attempts.isEmpty, var failure = self as? any RequestFailure else { return self }
+        failure.attempts = attempts.followed(by: failure.attempts)
+        return failure
+    }
+}
+
+extension HTTPSender {
+    /// Gives requests the credentials of a scheme, and responds to challenges. See ``AuthenticateMiddleware``.
+    ///
+    /// ```swift
+    /// stack.authenticate(.basic(user: "joe", password: password))
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - scheme: authenticates all requests.
+    ///   - origins: the only origins that get credentials; `nil`, the default, for those that requests name themselves.
+    ///   - clock: measures the wait for a challenge's own body, at most 100 ms.
+    public func authenticate(
+        _ scheme: some AuthenticationScheme, origins: Set<Origin>? = nil, clock: any Clock<Duration> = ContinuousClock()
+    ) -> HTTPStack { wrapped(by: AuthenticateMiddleware(scheme, origins: origins, clock: clock)) }
+
+    /// Gives credentials to requests that have `options.authentication`. See ``AuthenticateMiddleware``.
+    public func authenticate() -> HTTPStack { wrapped(by: AuthenticateMiddleware(nil)) }
+}
+#endif

@@ -1,0 +1,95 @@
+#if Auth
+public import ErrandCore
+
+/// A request that can't be authenticated.
+///
+/// ```
+/// GET https://a.example/me: cannot authenticate: nobody is signed in (not sent)
+/// GET https://a.example/me: cannot authenticate: the token could not be refreshed: POST https://auth.example/token: cannot connect: … (not sent)
+/// ```
+public struct AuthenticationError: RequestFailure {
+    /// Why a request can't be authenticated. An open set.
+    public struct Reason: Sendable, Hashable, CustomStringConvertible {
+        /// The name of the reason, which tells reasons apart.
+        private let name: String
+        /// The reason in words.
+        public let description: String
+
+        /// Creates a reason of your own.
+        ///
+        /// - Parameters:
+        ///   - name: tells reasons apart; reverse-DNS names are free.
+        ///   - description: the reason in words, without secrets.
+        public init(_ name: String, _ description: String) { (self.name, self.description) = (name, description) }
+
+        /// The user, the password, the key or the token can't be sent as it is.
+        public static func invalidCredentials(_ why: String) -> Reason { Reason("invalidCredentials", why) }
+        /// Nobody is signed in: there is no token, and none can be obtained without a person.
+        public static let signedOut = Reason("signedOut", "nobody is signed in")
+        /// The server that issues tokens has refused to refresh this one: a person has to sign in again.
+        public static let refreshRefused = Reason("refreshRefused", "the token has expired, and the server refused to refresh it")
+        /// The token could not be refreshed for now: ``AuthenticationError/underlying`` says why.
+        public static let refreshFailed = Reason("refreshFailed", "the token could not be refreshed")
+        /// The token was refreshed too often: new tokens are refused as well.
+        public static let tooManyRefreshes = Reason("tooManyRefreshes", "the token was refreshed too often in a short time")
+        /// The store could not load or save the token: ``AuthenticationError/underlying`` says why.
+        public static let storeFailed = Reason("storeFailed", "the store of the token failed")
+        /// The server asked for credentials too often in one call.
+        public static let tooManyRounds = Reason("tooManyRounds", "the server asked for credentials too often")
+
+        /// Reasons are equal if their names are.
+        public static func == (first: Reason, second: Reason) -> Bool { first.name == second.name }
+        /// Hashes the name.
+        public func hash(into hasher: inout Hasher) { hasher.combine(name) }
+    }
+
+    /// Why the request can't be authenticated.
+    public let reason: Reason
+    /// The error of the refresh or of the store; `nil` where there was none.
+    public let underlying: (any Error)?
+    public var request: Request?
+    public var response: HTTPResponse?
+    public var attempts: [AttemptRecord] = []
+    public var retryStop: RetryStop?
+
+    /// Creates an error.
+    ///
+    /// - Parameters:
+    ///   - reason: why the request can't be authenticated.
+    ///   - underlying: the error of the layer below; `nil` where there is none. Errors of this library are shown, of others the type alone.
+    ///   - request: the request, as far as it had come.
+    ///   - response: the head of the response that asked for credentials.
+    public init(_ reason: Reason, underlying: (any Error)? = nil, request: Request? = nil, response: HTTPResponse? = nil) {
+        (self.reason, self.underlying, self.request, self.response) = (reason, underlying, request, response)
+    }
+
+    public var phase: ExchangePhase { response == nil ? .queue : .response }
+    public var delivery: Delivery { response == nil ? attempts.delivery : .sent }
+
+    public var description: String {
+        var text = (request.map { "\($0): " } ?? "") + "cannot authenticate: \(reason)"
+        if let underlying { text += ": \(shownError(underlying))" }
+        return text + " (\(response == nil ? Delivery.notSent.phrase : Delivery.sent.phrase))" + shownAttempts
+    }
+
+    /// A sentence for people.
+    public var errorDescription: String? {
+        switch reason {
+        case .signedOut, .refreshRefused: "You are not signed in to \(shownServer)."
+        default: "Could not sign in to \(shownServer)."
+        }
+    }
+    public var failureReason: String? { reason.description.asSentence }
+    public var recoverySuggestion: String? {
+        switch reason {
+        case .signedOut, .refreshRefused: "Sign in again, then try again."
+        case .refreshFailed, .tooManyRefreshes: "Try again later."
+        default: nil
+        }
+    }
+}
+
+extension AuthenticationError: CustomReflectable {
+    public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
+}
+#endif

@@ -1,0 +1,85 @@
+#if Auth
+public import ErrandCore
+
+/// What to do about a challenge: the result of a request's own handler.
+public enum ChallengeDisposition: Sendable {
+    /// The scheme of the stack responds. As without a handler.
+    case useScheme
+    /// This scheme responds, for this challenge alone.
+    case use(any AuthenticationScheme)
+    /// The response is returned to the caller.
+    case returnResponse
+}
+
+/// Decides about a challenge of a server, such as by asking a person for a password.
+public typealias ChallengeHandler = @Sendable (ServerChallenge) async throws -> ChallengeDisposition
+
+private enum AuthenticationOptionKey: OptionKey {
+    static var defaultValue: OptionOverride<any AuthenticationScheme> { .inherited }
+    static var servedBy: MiddlewarePlace? { .authenticate }
+}
+
+private enum OnChallengeKey: OptionKey {
+    static var defaultValue: ChallengeHandler? { nil }
+    static var servedBy: MiddlewarePlace? { .authenticate }
+}
+
+extension RequestOptions {
+    /// The credentials of this request, or `.off`. `.inherited` (the default) leaves it to the stack. A redirect to another origin removes
+    /// them.
+    ///
+    /// ```swift
+    /// request.options.authentication = .use(.basic(user: "joe", password: password))
+    /// ```
+    ///
+    /// The stack must have `authenticate`: ``/ErrandCore/UnservedOptionError`` otherwise.
+    public var authentication: OptionOverride<any AuthenticationScheme> {
+        get { self[AuthenticationOptionKey.self] }
+        set { self[AuthenticationOptionKey.self] = newValue }
+    }
+
+    /// Is asked about each challenge to this request, before the scheme responds.
+    ///
+    /// ```swift
+    /// request.options.onChallenge = { challenge in
+    ///     guard let password = await askForPassword(challenge.challenges.first?.realm) else { return .returnResponse }
+    ///     return .use(.basic(user: "joe", password: password))
+    /// }
+    /// ```
+    ///
+    /// The stack must have `authenticate`: ``/ErrandCore/UnservedOptionError`` otherwise.
+    public var onChallenge: ChallengeHandler? {
+        get { self[OnChallengeKey.self] }
+        set { self[OnChallengeKey.self] = newValue }
+    }
+}
+
+extension RequestOptions {
+    /// Whether the request has a scheme or a handler of its own.
+    var hasAuthenticationOption: Bool {
+        if case .inherited = authentication { onChallenge != nil } else { true }
+    }
+}
+
+/// Why a challenge was returned to the caller.
+public enum AuthenticationStop: String, Sendable, Hashable {
+    /// The scheme has no response to any of the challenges.
+    case noCredentials
+    /// The server has refused the proof, and the scheme has no other one.
+    case refused
+    /// The body of the request can be read once only.
+    case bodyCannotBeReplayed
+    /// The server asked for credentials more than 20 times in this call.
+    case tooManyRounds
+}
+
+private enum AuthenticationStopKey: MetadataKey { static var defaultValue: AuthenticationStop? { nil } }
+
+extension ResponseMetadata {
+    /// Why `authenticate` returned a challenge of the server, such as a 401; `nil` where it did not.
+    public var authenticationStop: AuthenticationStop? {
+        get { self[AuthenticationStopKey.self] }
+        set { self[AuthenticationStopKey.self] = newValue }
+    }
+}
+#endif

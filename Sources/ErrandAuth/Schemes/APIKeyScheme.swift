@@ -1,0 +1,71 @@
+#if Auth
+public import ErrandCore
+
+/// A key that a server has given out, in a header field or in a query item.
+///
+/// ```swift
+/// stack.authenticate(.apiKey(key, in: .header(.custom("X-Api-Key"))))
+/// stack.authenticate(.apiKey(key, in: .query("appid")))
+/// ```
+///
+/// The field and the item are declared sensitive for each request that carries them, whatever their name. Servers and proxies log URLs:
+/// prefer a field where the server offers both.
+public struct APIKeyScheme: AuthenticationScheme, CustomStringConvertible, CustomReflectable {
+    /// Where the key is.
+    public struct Location: Sendable, Hashable {
+        fileprivate enum Kind: Sendable, Hashable {
+            case header(HTTPField.Name, prefix: String)
+            case query(String)
+        }
+
+        fileprivate let kind: Kind
+
+        /// A header field. `prefix` stands before the key, such as `Token ` with its space; empty by default.
+        public static func header(_ name: HTTPField.Name, prefix: String = "") -> Location { Location(kind: .header(name, prefix: prefix)) }
+        /// A query item.
+        public static func query(_ name: String) -> Location { Location(kind: .query(name)) }
+    }
+
+    private let key: String
+    private let location: Location
+
+    /// Creates the scheme.
+    ///
+    /// - Parameters:
+    ///   - key: the key. In a header field, one with control characters fails each request with ``AuthenticationError``.
+    ///   - location: where the key is.
+    public init(_ key: String, in location: Location) { (self.key, self.location) = (key, location) }
+
+    public var label: String { "apiKey" }
+
+    public func proof(for request: Request) throws -> AuthenticationProof? {
+        let identity = CredentialIdentity(scheme: "apiKey", key)
+        switch location.kind {
+        case .header(let name, let prefix):
+            return AuthenticationProof(headers: [name: try checkedFieldValue(prefix + key, "a key")], identity: identity)
+        case .query(let name): return AuthenticationProof(query: [name: key], identity: identity)
+        }
+    }
+
+    /// `apiKey`.
+    public var description: String { label }
+    /// The description alone.
+    public var customMirror: Mirror { Mirror(self, children: ["scheme": label]) }
+}
+
+extension AuthenticationScheme where Self == APIKeyScheme {
+    /// A key in a header field or in a query item. See ``APIKeyScheme``.
+    public static func apiKey(_ key: String, in location: APIKeyScheme.Location) -> APIKeyScheme { APIKeyScheme(key, in: location) }
+}
+
+/// Returns a value that can be sent in a field.
+///
+/// - Throws: ``AuthenticationError`` for an empty value, and for control characters.
+func checkedFieldValue(_ value: String, _ name: String) throws(AuthenticationError) -> String {
+    if value.isEmpty { throw AuthenticationError(.invalidCredentials("\(name) must not be empty")) }
+    if value.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) {
+        throw AuthenticationError(.invalidCredentials("\(name) must not have control characters"))
+    }
+    return value
+}
+#endif

@@ -1,0 +1,130 @@
+#if Auth
+public import ErrandCore
+
+/// A way to prove to a server who asks ([RFC 9110, section 11](https://www.rfc-editor.org/rfc/rfc9110#section-11)): from a request, and
+/// from the server's challenges, it makes a proof that the request carries. It sends nothing itself, so it works on every transport.
+///
+/// ```swift
+/// struct TicketScheme: AuthenticationScheme {
+///     let tickets: TicketOffice
+///
+///     func proof(for request: Request) async throws -> AuthenticationProof? {
+///         let ticket = try await tickets.current()
+///         return AuthenticationProof(
+///             headers: [.authorization: "Ticket \(ticket.text)"], identity: CredentialIdentity(scheme: "ticket", ticket.owner))
+///     }
+/// }
+///
+/// let stack = HTTPStack.default.authenticate(TicketScheme(tickets: tickets))
+/// ```
+public protocol AuthenticationScheme: Sendable {
+    /// The scheme in the description of a stack, without secrets: `digest`. By default the name of the type.
+    var label: String { get }
+
+    /// Returns the proof that a request carries before the server has asked for any; `nil` to wait for a challenge.
+    ///
+    /// - Throws: an error if there is no proof. It fails the call.
+    func proof(for request: Request) async throws -> AuthenticationProof?
+
+    /// Returns the proof in response to challenges; `nil` if the scheme has none, so that the response is returned to the caller.
+    ///
+    /// A proof that the server has refused in this call is not sent again: see ``AuthenticationProof/fingerprint``. By default `nil`.
+    ///
+    /// - Throws: an error that fails the call in place of the response.
+    func proof(for request: Request, inResponseTo challenge: ServerChallenge) async throws -> AuthenticationProof?
+
+    /// Whether a response asks for a proof, or refuses the one that was sent. By default, whether its status is 401
+    /// ([RFC 9110, section 15.5.2](https://www.rfc-editor.org/rfc/rfc9110#section-15.5.2)).
+    func isChallenge(_ response: HTTPResponse) -> Bool
+
+    /// Takes note of a response that is not a challenge, to a request with a proof of this scheme. By default it does nothing.
+    func noteAccepted(_ proof: AuthenticationProof, for request: Request, by response: HTTPResponse)
+}
+
+extension AuthenticationScheme {
+    /// The name of the type.
+    public var label: String { "\(Self.self)" }
+    /// `nil`: the scheme responds to no challenge.
+    public func proof(for request: Request, inResponseTo challenge: ServerChallenge) async throws -> AuthenticationProof? { nil }
+    /// Whether the status is 401.
+    public func isChallenge(_ response: HTTPResponse) -> Bool { response.status == .unauthorized }
+    /// Does nothing.
+    public func noteAccepted(_ proof: AuthenticationProof, for request: Request, by response: HTTPResponse) {}
+}
+
+/// What a request carries to prove who asks. Its description shows names alone.
+public struct AuthenticationProof: Sendable, CustomStringConvertible, CustomReflectable {
+    /// The header fields, usually `Authorization`. They are declared sensitive for the request, and replace fields of the same names.
+    public let headers: HTTPFields
+    /// The query items, which follow those of the request. They are declared sensitive for the request.
+    public let query: URLQuery
+    /// Whose proof it is.
+    public let identity: CredentialIdentity
+    /// What makes two proofs the same: a proof with a fingerprint that the server has refused in this call is not sent again. The values of the
+    /// fields and items by default. A scheme whose fields differ each time, such as Digest, says what counts.
+    public let fingerprint: AuthenticationFingerprint
+    /// The token of a ``TokenSource`` that it carries.
+    var issued: TokenMachine.Issued?
+
+    /// Creates a proof.
+    ///
+    /// - Parameters:
+    ///   - headers: the header fields.
+    ///   - query: the query items.
+    ///   - identity: whose proof it is.
+    ///   - fingerprint: what makes two proofs the same; by default the values of fields and items.
+    public init(
+        headers: HTTPFields = HTTPFields(), query: URLQuery = URLQuery(), identity: CredentialIdentity,
+        fingerprint: AuthenticationFingerprint? = nil
+    ) {
+        (self.headers, self.query, self.identity) = (headers, query, identity)
+        self.fingerprint = fingerprint ?? AuthenticationFingerprint(headers.map { "\($0.name.canonicalName):\($0.value)" } + [query.encoded])
+    }
+
+    /// `proof in authorization`.
+    public var description: String {
+        "proof in \((headers.map(\.name.canonicalName) + query.items.map { "?" + $0.name }).joined(separator: ", "))"
+    }
+    /// The description alone.
+    public var customMirror: Mirror { Mirror(self, children: ["proof": description]) }
+}
+
+/// What makes two proofs the same. It may be secret: its description shows nothing of it.
+public struct AuthenticationFingerprint: Sendable, Hashable, CustomStringConvertible, CustomReflectable {
+    private let parts: [String]
+
+    /// Creates a fingerprint of texts, in their order.
+    public init(_ parts: [String]) { self.parts = parts }
+
+    /// `fingerprint`.
+    public var description: String { "fingerprint" }
+    /// The description alone.
+    public var customMirror: Mirror { Mirror(self, children: ["fingerprint": parts.count]) }
+}
+
+/// A response that asks for credentials, or refuses those that were sent.
+public struct ServerChallenge: Sendable, CustomStringConvertible, CustomReflectable {
+    /// The ways to authenticate that the server accepts (`WWW-Authenticate`), in its order. Empty if it lists none, as many APIs do.
+    public let challenges: [AuthenticationChallenge]
+    /// The head of the response.
+    public let response: HTTPResponse
+    /// The proof that the request carried, which was refused; `nil` if it carried none.
+    public let refused: AuthenticationProof?
+    /// How many challenges came in this call, this one included: 1 for the first.
+    public let round: Int
+
+    /// Creates a challenge, for tests of a scheme. The challenges are read from `response`.
+    public init(_ response: HTTPResponse, refused: AuthenticationProof? = nil, round: Int = 1) {
+        (self.response, self.refused, self.round) = (response, refused, round)
+        challenges = AuthenticationChallenge.parse(response.headerFields[values: .wwwAuthenticate])
+    }
+
+    /// The challenges of a scheme, in any case of its name.
+    public func challenges(of scheme: String) -> [AuthenticationChallenge] { challenges.filter { $0.isScheme(scheme) } }
+
+    /// `401, Basic realm, Digest realm, nonce`.
+    public var description: String { (["\(response.status.code)"] + challenges.map(\.description)).joined(separator: ", ") }
+    /// The description alone.
+    public var customMirror: Mirror { Mirror(self, children: ["challenge": description]) }
+}
+#endif

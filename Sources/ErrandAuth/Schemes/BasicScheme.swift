@@ -1,0 +1,69 @@
+#if Auth
+public import ErrandCore
+internal import ErrandFormats
+
+/// A user and a password ([RFC 7617](https://www.rfc-editor.org/rfc/rfc7617)), in UTF-8.
+///
+/// ```swift
+/// stack.authenticate(.basic(user: "joe", password: password))
+/// ```
+///
+/// Basic does not protect the password: use it over TLS alone. Descriptions and mirrors show neither user nor password.
+public struct BasicScheme: AuthenticationScheme {
+    private let user: String
+    private let password: String
+    private let isPreemptive: Bool
+
+    /// Creates the scheme.
+    ///
+    /// - Parameters:
+    ///   - user: without a colon and without control characters ([RFC 7617, section 2](https://www.rfc-editor.org/rfc/rfc7617#section-2)).
+    ///     Any other fails each request with ``AuthenticationError``.
+    ///   - password: without control characters.
+    ///   - isPreemptive: whether the first request carries the password already; true by default, which saves a round trip. False sends it
+    ///     only to a server that asks for it.
+    public init(user: String, password: String, isPreemptive: Bool = true) {
+        (self.user, self.password, self.isPreemptive) = (user, password, isPreemptive)
+    }
+
+    public var label: String { "basic" }
+
+    public func proof(for request: Request) throws -> AuthenticationProof? { isPreemptive ? try proof() : nil }
+
+    public func proof(for request: Request, inResponseTo challenge: ServerChallenge) throws -> AuthenticationProof? {
+        challenge.challenges(of: "Basic").isEmpty ? nil : try proof()
+    }
+
+    private func proof() throws(AuthenticationError) -> AuthenticationProof {
+        AuthenticationProof(
+            headers: [.authorization: try Self.field(user: user, password: password)], identity: CredentialIdentity(scheme: "basic", user, password))
+    }
+
+    /// The value of `Authorization` or `Proxy-Authorization`.
+    ///
+    /// - Throws: ``AuthenticationError`` for a user with a colon, and for control characters.
+    public static func field(user: String, password: String) throws(AuthenticationError) -> String {
+        if user.utf8.contains(UInt8(ascii: ":")) { throw AuthenticationError(.invalidCredentials("a user of Basic must not have a colon")) }
+        if (user + password).utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) {
+            throw AuthenticationError(.invalidCredentials("a user and a password of Basic must not have control characters"))
+        }
+        return "Basic " + Data("\(user):\(password)".utf8).base64EncodedString()
+    }
+}
+
+extension BasicScheme: CustomStringConvertible, CustomReflectable {
+    /// `basic`.
+    public var description: String { label }
+    /// The description alone.
+    public var customMirror: Mirror { Mirror(self, children: ["scheme": label]) }
+}
+
+extension AuthenticationScheme where Self == BasicScheme {
+    /// A user and a password, as ``BasicScheme`` sends them.
+    ///
+    /// - Parameter isPreemptive: whether the first request carries the password already; true by default.
+    public static func basic(user: String, password: String, isPreemptive: Bool = true) -> BasicScheme {
+        BasicScheme(user: user, password: password, isPreemptive: isPreemptive)
+    }
+}
+#endif

@@ -1,0 +1,84 @@
+#if Auth
+public import ErrandCore
+
+/// A token in `Authorization` ([RFC 6750](https://www.rfc-editor.org/rfc/rfc6750)), and never in a URL.
+///
+/// ```swift
+/// stack.authenticate(.bearer(tokens))                 // a TokenSource: refreshed once for all requests
+/// stack.authenticate(.bearer("ghp_…"))                // a token that does not change
+/// ```
+///
+/// With a ``TokenSource``, a 401 refreshes the token, and the request is sent again with the new one, if its body can be sent again. A
+/// challenge with the error `insufficient_scope` or `invalid_request` does not, and neither does any other status, such as 403
+/// ([RFC 6750, section 3.1](https://www.rfc-editor.org/rfc/rfc6750#section-3.1)).
+public struct BearerScheme: AuthenticationScheme {
+    private enum Token: Sendable {
+        case fixed(String)
+        case source(TokenSource)
+    }
+
+    private let token: Token
+    private let isRefused: @Sendable (HTTPResponse) -> Bool
+
+    /// A token that does not change.
+    ///
+    /// - Parameter token: without control characters, and not empty. Any other fails each request with ``AuthenticationError``.
+    public init(_ token: String) {
+        self.token = .fixed(token)
+        isRefused = { $0.status == .unauthorized }
+    }
+
+    /// The token of a source.
+    ///
+    /// - Parameters:
+    ///   - source: has the token, and refreshes it.
+    ///   - isRefused: whether a response says that the token is not valid any more; by default, whether its status is 401.
+    public init(_ source: TokenSource, isRefused: @escaping @Sendable (HTTPResponse) -> Bool = { $0.status == .unauthorized }) {
+        (token, self.isRefused) = (.source(source), isRefused)
+    }
+
+    public var label: String { "bearer" }
+
+    public func isChallenge(_ response: HTTPResponse) -> Bool { isRefused(response) }
+
+    public func proof(for request: Request) async throws -> AuthenticationProof? {
+        switch token {
+        case .fixed(let token):
+            return AuthenticationProof(
+                headers: [.authorization: "Bearer " + (try checkedFieldValue(token, "a token"))],
+                identity: CredentialIdentity(scheme: "bearer", token))
+        case .source(let source):
+            if source.isRefreshing { return nil }
+            return try proof(try await source.issued(by: request.deadline, for: request), source)
+        }
+    }
+
+    public func proof(for request: Request, inResponseTo challenge: ServerChallenge) async throws -> AuthenticationProof? {
+        guard case .source(let source) = token, let refused = challenge.refused?.issued, !source.isRefreshing else { return nil }
+        let errors = challenge.challenges(of: "Bearer").compactMap { $0["error"] }
+        if errors.contains("insufficient_scope") || errors.contains("invalid_request") { return nil }
+        return try proof(try await source.issued(refusing: refused, by: request.deadline, for: request), source)
+    }
+
+    private func proof(_ issued: TokenMachine.Issued, _ source: TokenSource) throws(AuthenticationError) -> AuthenticationProof {
+        var proof = AuthenticationProof(
+            headers: [.authorization: "Bearer " + (try checkedFieldValue(issued.token.value, "a token"))], identity: source.identity)
+        proof.issued = issued
+        return proof
+    }
+}
+
+extension BearerScheme: CustomStringConvertible, CustomReflectable {
+    /// `bearer`.
+    public var description: String { label }
+    /// The description alone.
+    public var customMirror: Mirror { Mirror(self, children: ["scheme": label]) }
+}
+
+extension AuthenticationScheme where Self == BearerScheme {
+    /// A token that does not change. See ``BearerScheme``.
+    public static func bearer(_ token: String) -> BearerScheme { BearerScheme(token) }
+    /// The token of a source, which refreshes it. See ``BearerScheme``.
+    public static func bearer(_ source: TokenSource) -> BearerScheme { BearerScheme(source) }
+}
+#endif

@@ -1,0 +1,154 @@
+#if Auth
+public import ErrandCore
+internal import ErrandFormats
+internal import Synchronization
+
+/// A user and a password that are proved without sending the password ([RFC 7616](https://www.rfc-editor.org/rfc/rfc7616)).
+///
+/// ```swift
+/// stack.authenticate(.digest(user: "joe", password: password))
+/// ```
+///
+/// It knows MD5, SHA-256 and SHA-512-256, each with `-sess`; the qualities `auth` and `auth-int`, and none as in
+/// [RFC 2069](https://www.rfc-editor.org/rfc/rfc2069); `userhash`; `stale`, and `nextnonce` in `Authentication-Info`. It responds to the strongest
+/// challenge of a server.
+///
+/// The first request to an origin costs a round trip. After that, each request carries a proof with the server's last nonce and the next count. For
+/// `auth-int`, a body that is not in memory is read once more, to hash it.
+///
+/// Copies share their nonces, for at most 1,000 origins. Digest protects the password alone, not the request: use it over TLS.
+public struct DigestScheme: AuthenticationScheme {
+    private let user: String
+    private let password: String
+    private let sessions: DigestSessions
+    private let clientNonce: @Sendable () -> String
+
+    /// Creates the scheme.
+    ///
+    /// - Parameters:
+    ///   - user: without control characters. Any other fails each request with ``AuthenticationError``.
+    ///   - password: the password.
+    public init(user: String, password: String) {
+        self.init(user: user, password: password, clientNonce: { hex((0..<16).map { _ in UInt8.random(in: .min ... .max) }) })
+    }
+
+    init(user: String, password: String, clientNonce: @escaping @Sendable () -> String) {
+        (self.user, self.password, self.clientNonce) = (user, password, clientNonce)
+        sessions = DigestSessions()
+    }
+
+    public var label: String { "digest" }
+
+    public func proof(for request: Request) async throws -> AuthenticationProof? {
+        guard let origin = request.origin, let (response, count) = sessions.next(for: origin), request.canBeHashed(for: response) else {
+            return nil
+        }
+        return try await proof(response, count, for: request, isFresh: false)
+    }
+
+    public func proof(for request: Request, inResponseTo challenge: ServerChallenge) async throws -> AuthenticationProof? {
+        guard let origin = request.origin, let response = DigestResponse.strongest(of: challenge.challenges),
+            request.canBeHashed(for: response)
+        else { return nil }
+        let count = sessions.begin(response, at: origin)
+        return try await proof(response, count, for: request, isFresh: true)
+    }
+
+    public func noteAccepted(_ proof: AuthenticationProof, for request: Request, by response: HTTPResponse) {
+        guard let origin = request.origin, let value = response.headerFields[.authenticationInfo],
+            let nonce = AuthenticationChallenge.parse(["Digest " + value]).first?["nextnonce"], !nonce.isEmpty
+        else { return }
+        sessions.continueWith(nonce, at: origin)
+    }
+
+    private func proof(_ response: DigestResponse, _ count: Int, for request: Request, isFresh: Bool) async throws -> AuthenticationProof {
+        _ = try checkedFieldValue(user, "a user of Digest")
+        var body: String?
+        if response.quality == .authInt {
+            body = try await request.body.digits(of: response.algorithm)
+        }
+        let field = response.field(
+            user: user, password: password, method: request.method.rawValue, target: request.head.path ?? "/", count: count,
+            clientNonce: clientNonce(), bodyDigits: body)
+        // A proof with a nonce of the server's own choice is another one only if the last nonce was too old.
+        let nonce = isFresh && !response.isStale ? "" : response.nonce
+        return AuthenticationProof(
+            headers: [.authorization: field], identity: CredentialIdentity(scheme: "digest", user, password),
+            fingerprint: AuthenticationFingerprint([user, password, response.realm, nonce]))
+    }
+}
+
+extension DigestScheme: CustomStringConvertible, CustomReflectable {
+    /// `digest`.
+    public var description: String { label }
+    /// The description alone.
+    public var customMirror: Mirror { Mirror(self, children: ["scheme": label]) }
+}
+
+extension AuthenticationScheme where Self == DigestScheme {
+    /// A user and a password that are proved without sending the password. See ``DigestScheme``.
+    public static func digest(user: String, password: String) -> DigestScheme { DigestScheme(user: user, password: password) }
+}
+
+extension Request {
+    /// Whether the body can be read once more than it is sent, where that is needed.
+    fileprivate func canBeHashed(for response: DigestResponse) -> Bool { response.quality != .authInt || body.replay.canRestart }
+}
+
+extension RequestBody {
+    /// The hash of all bytes, as hexadecimal digits.
+    fileprivate func digits(of algorithm: DigestResponse.Algorithm) async throws -> String {
+        var hash = algorithm.hash
+        if let data = bufferedData {
+            hash.update(data)
+            return hash.digits
+        }
+        let source = try await open()
+        defer { source.abandon() }
+        while let piece = try await source.next() { hash.update(piece) }
+        return hash.digits
+    }
+}
+
+/// The last challenge of each origin, and how many requests were sent with its nonce.
+private final class DigestSessions: Sendable {
+    private struct Session: Sendable {
+        var response: DigestResponse
+        var count: Int
+    }
+
+    private let table = Mutex(BoundedTable<Origin, Session>(limit: 1_000))
+
+    /// The challenge and the count of the next request; `nil` before the first challenge.
+    func next(for origin: Origin) -> (DigestResponse, Int)? {
+        table.withLock { table in
+            table.updateIfPresent(origin) { session in
+                session.count += 1
+                return (session.response, session.count)
+            }
+        }
+    }
+
+    /// Takes a challenge, and returns the count of the next request: 1 for a new nonce.
+    func begin(_ response: DigestResponse, at origin: Origin) -> Int {
+        table.withLock { table in
+            table.update(origin, default: Session(response: response, count: 0)) { session in
+                // Two requests may get the same challenge.
+                let count = session.response.nonce == response.nonce ? session.count + 1 : 1
+                session = Session(response: response, count: count)
+                return count
+            }
+        }
+    }
+
+    func continueWith(_ nonce: String, at origin: Origin) {
+        table.withLock { table in
+            _ = table.updateIfPresent(origin) { session in
+                guard session.response.nonce != nonce else { return }
+                session.response.nonce = nonce
+                session.count = 0
+            }
+        }
+    }
+}
+#endif

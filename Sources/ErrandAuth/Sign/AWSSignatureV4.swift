@@ -1,0 +1,187 @@
+#if Auth
+internal import Crypto
+public import ErrandCore
+internal import ErrandFormats
+
+/// Credentials of Amazon Web Services. Descriptions and mirrors show none of them.
+public struct AWSCredentials: Sendable, Hashable, CustomStringConvertible, CustomReflectable {
+    /// The ID of the access key.
+    public let accessKeyID: String
+    /// The secret of the access key.
+    public let secretAccessKey: String
+    /// The token of temporary credentials; `nil` for those of a user.
+    public let sessionToken: String?
+
+    /// Creates credentials.
+    public init(accessKeyID: String, secretAccessKey: String, sessionToken: String? = nil) {
+        (self.accessKeyID, self.secretAccessKey, self.sessionToken) = (accessKeyID, secretAccessKey, sessionToken)
+    }
+
+    /// `AWS credentials`, and whether they are temporary.
+    public var description: String { sessionToken == nil ? "AWS credentials" : "temporary AWS credentials" }
+    /// The description alone.
+    public var customMirror: Mirror { Mirror(self, children: ["credentials": description]) }
+}
+
+/// Signs requests for Amazon Web Services, and for services that understand the same signatures
+/// ([Signature Version 4](https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html)).
+///
+/// ```swift
+/// stack.sign(with: .awsV4(AWSCredentials(accessKeyID: id, secretAccessKey: secret), region: "eu-central-1", service: "s3"))
+/// ```
+///
+/// It signs the method, the path, the query, the body and all fields that proxies leave alone. It adds `X-Amz-Date`, `X-Amz-Security-Token` for
+/// temporary credentials, `X-Amz-Content-Sha256` for S3, and `Authorization`. A body that is not in memory, but can be read again, is read once more to
+/// hash it. A body that can be read once only is not signed: it goes as `UNSIGNED-PAYLOAD`, which S3 accepts over TLS; for other services the
+/// request fails with ``AuthenticationError``.
+///
+/// A signature is valid for a few minutes: the clock of the machine must be right.
+public struct AWSSignatureV4: RequestSigner {
+    private let credentials: @Sendable () async throws -> AWSCredentials
+    private let region: String
+    private let service: String
+    private let now: @Sendable () -> Date
+
+    /// Creates a signer.
+    ///
+    /// - Parameters:
+    ///   - region: such as `eu-central-1`.
+    ///   - service: such as `s3`, `execute-api`, `bedrock`.
+    ///   - now: the current date.
+    ///   - credentials: returns the credentials; called for each attempt. Temporary ones are fetched and kept there.
+    public init(
+        region: String, service: String, now: @escaping @Sendable () -> Date = { Date() },
+        credentials: @escaping @Sendable () async throws -> AWSCredentials
+    ) { (self.region, self.service, self.now, self.credentials) = (region, service, now, credentials) }
+
+    public var label: String { "awsV4(\(region), \(service))" }
+
+    /// The fields that proxies and transports change, and that are not signed.
+    private static let unsigned: Set<String> = [
+        "authorization", "connection", "content-length", "expect", "keep-alive", "proxy-authenticate", "proxy-authorization", "te", "trailer",
+        "transfer-encoding", "upgrade", "user-agent", "x-amzn-trace-id",
+    ]
+
+    private static let contentHash = HTTPField.Name.known("X-Amz-Content-Sha256")
+    private static let date = HTTPField.Name.known("X-Amz-Date")
+    private static let securityToken = HTTPField.Name.known("X-Amz-Security-Token")
+
+    private var isS3: Bool { service == "s3" || service.hasPrefix("s3-") }
+
+    public func sign(_ request: inout Request) async throws {
+        guard let authority = request.head.authority else { return }
+        let credentials = try await credentials()
+        let text = HTTPDate(secondsSinceEpoch: Int64(now().timeIntervalSince1970.rounded(.down))).basicISO8601
+        let day = String(text.prefix(8))
+        request.head.headerFields[Self.date] = text
+        request.head.headerFields[Self.securityToken] = credentials.sessionToken
+        if credentials.sessionToken != nil { request.options.sensitivity.formUnion(Sensitivity(fields: [Self.securityToken])) }
+
+        let bodyHash = try await bodyHash(of: request)
+        if isS3 || bodyHash == Self.unsignedPayload { request.head.headerFields[Self.contentHash] = bodyHash }
+
+        let (names, fields) = Self.canonicalFields(request.head.headerFields, host: Self.host(authority, scheme: request.head.scheme))
+        let (path, query) = canonicalTarget(request.head.path ?? "/")
+        let canonical = [request.method.rawValue, path, query, fields, names, bodyHash].joined(separator: "\n")
+        let scope = "\(day)/\(region)/\(service)/aws4_request"
+        let toSign = ["AWS4-HMAC-SHA256", text, scope, hex(SHA256.hash(data: Data(canonical.utf8)))].joined(separator: "\n")
+        var key = SymmetricKey(data: Data("AWS4\(credentials.secretAccessKey)".utf8))
+        for part in [day, region, service, "aws4_request"] {
+            key = SymmetricKey(data: HMAC<SHA256>.authenticationCode(for: Data(part.utf8), using: key))
+        }
+        let signature = hex(HMAC<SHA256>.authenticationCode(for: Data(toSign.utf8), using: key))
+        request.head.headerFields[.authorization] =
+            "AWS4-HMAC-SHA256 Credential=\(try checkedFieldValue(credentials.accessKeyID, "an access key ID"))/\(scope), "
+            + "SignedHeaders=\(names), Signature=\(signature)"
+        request.options.credentialIdentity = CredentialIdentity(scheme: "awsV4", credentials.accessKeyID)
+    }
+
+    private static let unsignedPayload = "UNSIGNED-PAYLOAD"
+
+    private func bodyHash(of request: Request) async throws -> String {
+        if let own = request.head.headerFields[Self.contentHash] { return own }
+        if let data = request.body.bufferedData { return hex(SHA256.hash(data: data)) }
+        guard request.body.replay.canRestart else {
+            guard isS3, request.head.scheme == "https" else {
+                throw AuthenticationError(
+                    .invalidCredentials("a body that can be read once only can't be signed"), request: request)
+            }
+            return Self.unsignedPayload
+        }
+        var hash = SHA256()
+        let source = try await request.body.open()
+        defer { source.abandon() }
+        while let piece = try await source.next() { hash.update(data: piece) }
+        return hex(hash.finalize())
+    }
+
+    /// Without the default port of the scheme.
+    private static func host(_ authority: String, scheme: String?) -> String {
+        let ending = scheme == "http" ? ":80" : ":443"
+        return authority.hasSuffix(ending) ? String(authority.dropLast(ending.count)) : authority
+    }
+
+    /// The names of the signed fields, sorted, with `;` between them; and a line for each, in the same order.
+    private static func canonicalFields(_ fields: HTTPFields, host: String) -> (names: String, lines: String) {
+        var values: [String: [String]] = ["host": [host]]
+        for field in fields where !unsigned.contains(field.name.canonicalName) && field.name.canonicalName != "host" {
+            let words = field.value.split(separator: " ", omittingEmptySubsequences: true)
+            values[field.name.canonicalName, default: []].append(words.joined(separator: " "))
+        }
+        let sorted = values.sorted { $0.key < $1.key }
+        return (sorted.map(\.key).joined(separator: ";"), sorted.map { "\($0.key):\($0.value.joined(separator: ","))\n" }.joined())
+    }
+
+    /// The path, percent-encoded once more for all services but S3, and the sorted query.
+    private func canonicalTarget(_ target: String) -> (path: String, query: String) {
+        let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+        var path = String(parts[0])
+        if path.isEmpty { path = "/" }
+        if !isS3 {
+            path = PercentEncoding.encode(Self.withoutDots(path), allowing: .signedPath)
+        }
+        guard parts.count == 2 else { return (path, "") }
+        let pairs = parts[1].split(separator: "&", omittingEmptySubsequences: true).map { item -> (String, String) in
+            let pair = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            func encoded(_ text: Substring) -> String {
+                PercentEncoding.encode(PercentEncoding.decode(text) ?? String(text), allowing: .unreserved)
+            }
+            return (encoded(pair[0]), pair.count == 2 ? encoded(pair[1]) : "")
+        }
+        let sorted = pairs.sorted { ($0.0, $0.1) < ($1.0, $1.1) }
+        return (path, sorted.map { "\($0.0)=\($0.1)" }.joined(separator: "&"))
+    }
+
+    /// The path without `.`, `..` and empty segments ([RFC 3986, section 5.2.4](https://www.rfc-editor.org/rfc/rfc3986#section-5.2.4)).
+    private static func withoutDots(_ path: String) -> String {
+        var segments: [Substring] = []
+        for segment in path.split(separator: "/", omittingEmptySubsequences: true) {
+            switch segment {
+            case ".": continue
+            case "..": _ = segments.popLast()
+            default: segments.append(segment)
+            }
+        }
+        let joined = "/" + segments.joined(separator: "/")
+        return path.hasSuffix("/") && joined != "/" ? joined + "/" : joined
+    }
+}
+
+extension RequestSigner where Self == AWSSignatureV4 {
+    /// Signs for Amazon Web Services. See ``AWSSignatureV4``.
+    ///
+    /// - Parameters:
+    ///   - credentials: the credentials. For temporary ones that are renewed, use ``AWSSignatureV4/init(region:service:now:credentials:)``.
+    ///   - region: such as `eu-central-1`.
+    ///   - service: such as `s3`.
+    public static func awsV4(_ credentials: AWSCredentials, region: String, service: String) -> AWSSignatureV4 {
+        AWSSignatureV4(region: region, service: service) { credentials }
+    }
+}
+
+extension URLCharacterSet {
+    /// What is never percent-encoded ([RFC 3986, section 2.3](https://www.rfc-editor.org/rfc/rfc3986#section-2.3)).
+    fileprivate static let unreserved = URLCharacterSet("-._~")
+    fileprivate static let signedPath = URLCharacterSet("-._~/")
+}
+#endif

@@ -1,0 +1,118 @@
+#if Auth
+public import ErrandCore
+
+/// Signs a request as it is sent.
+///
+/// ```swift
+/// struct TimestampSigner: RequestSigner {
+///     let key: SymmetricKey
+///
+///     func sign(_ request: inout Request) async throws {
+///         let seconds = "\(Int(Date().timeIntervalSince1970))"
+///         let code = HMAC<SHA256>.authenticationCode(for: Data((request.head.path! + seconds).utf8), using: key)
+///         request.headers[.custom("X-Timestamp")] = seconds
+///         request.headers[.custom("X-Signature")] = Data(code).base64EncodedString()
+///     }
+/// }
+/// ```
+public protocol RequestSigner: Sendable {
+    /// The signer in the description of a stack, without secrets: `awsV4`. By default the name of the type.
+    var label: String { get }
+    /// Adds the signature. The fields are complete but for those that the transport adds: `Host`, `Content-Length` and `Transfer-Encoding`.
+    ///
+    /// A field with a secret must have a sensitive name (``/ErrandCore/Sensitivity``), or be declared in `request.options.sensitivity`.
+    ///
+    /// - Throws: an error that fails the attempt.
+    func sign(_ request: inout Request) async throws
+}
+
+extension RequestSigner {
+    /// The name of the type.
+    public var label: String { "\(Self.self)" }
+}
+
+/// Signs each attempt by a ``RequestSigner``, after all other layers.
+///
+/// ```swift
+/// let stack = HTTPStack.bare
+///     .sign(with: .awsV4(credentials, region: "eu-central-1", service: "s3"))
+///     .retry()
+///     .server("https://bucket.s3.eu-central-1.amazonaws.com")
+/// ```
+///
+/// **Place:** innermost, directly around the transport. Each attempt is signed anew, so that its time is right.
+///
+/// **Who gets a signature:** as with ``AuthenticateMiddleware``: the origins in `origins`, or each that a request names itself.
+///
+/// **Per request:** `request.options.sign = .off` signs nothing, `.use(signer)` with another signer.
+public struct SignMiddleware: HTTPMiddleware {
+    private let signer: any RequestSigner
+    private let scope: CredentialScope
+
+    /// Creates the middleware.
+    ///
+    /// - Parameters:
+    ///   - signer: signs all requests.
+    ///   - origins: the only origins whose requests are signed; `nil`, the default, for each that a request names itself.
+    public init(_ signer: any RequestSigner, origins: Set<Origin>? = nil) {
+        (self.signer, scope) = (signer, CredentialScope(origins: origins))
+    }
+
+    public var place: MiddlewarePlace? { .sign }
+
+    public var neighbors: [MiddlewareNeighbor] {
+        [
+            .inside(.server, because: "the request would be signed without its URL"),
+            .inside(.retry, because: "a retried request would carry an old signature"),
+            .inside(.redirect, because: "the next hop would carry the signature of the first"),
+            .inside(.compressRequests, because: "the body would change after it was signed"),
+            .inside(.authenticate, because: "the credentials would not be signed"),
+            .inside(.cookies, because: "the cookies would not be signed"),
+            .inside(.decompress, because: "Accept-Encoding would be added after the request was signed"),
+            .inside(.cache, because: "a hit would be signed, and conditions would be added after the request was signed"),
+            .inside(.coalesce, because: "no two requests would be equal"),
+            .inside(.hedge, because: "the second request would carry the signature of the first"),
+            .inside(.rateLimit, because: "the signature would grow old in the queue"),
+            .inside(.concurrencyLimit, because: "the signature would grow old in the queue"),
+            .inside(.trace, because: "the trace fields would be added after the request was signed"),
+        ]
+    }
+
+    public var label: String { "sign(\(signer.label))" }
+
+    /// Signs the request and sends it.
+    ///
+    /// - Throws: what the signer throws, and what `next` throws.
+    public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+        guard let signer = request.options.sign.resolved(signer), scope.includes(request) else { return try await next.send(request) }
+        var signed = request
+        signed.head = request.headWithFallbacks
+        try await signer.sign(&signed)
+        return try await next.send(signed)
+    }
+}
+
+private enum SignOptionKey: OptionKey {
+    static var defaultValue: OptionOverride<any RequestSigner> { .inherited }
+    static var servedBy: MiddlewarePlace? { .sign }
+}
+
+extension RequestOptions {
+    /// Another signer for this request, or `.off`. `.inherited` (the default) leaves it to the stack. A redirect to another origin removes it.
+    public var sign: OptionOverride<any RequestSigner> {
+        get { self[SignOptionKey.self] }
+        set { self[SignOptionKey.self] = newValue }
+    }
+}
+
+extension HTTPSender {
+    /// Signs each attempt. See ``SignMiddleware``.
+    ///
+    /// - Parameters:
+    ///   - signer: signs all requests.
+    ///   - origins: the only origins whose requests are signed; `nil`, the default, for each that a request names itself.
+    public func sign(with signer: some RequestSigner, origins: Set<Origin>? = nil) -> HTTPStack {
+        wrapped(by: SignMiddleware(signer, origins: origins))
+    }
+}
+#endif

@@ -1,0 +1,395 @@
+#if Auth
+public import ErrandCore
+internal import Synchronization
+
+/// The token of one account: it is refreshed once for all requests that need it, saved, and observed.
+///
+/// ```swift
+/// let tokens = TokenSource(store: FileTokenStore(atPath: path)) { old in
+///     let answer = try await auth.post("/refresh", json: Refresh(token: old?.refreshToken), as: Tokens.self)
+///     return AccessToken(answer.access, expiresAt: Date() + answer.expiresIn, refreshToken: answer.refresh)
+/// }
+/// let api = APIClient(.default.authenticate(.bearer(tokens)).retry().server("https://api.example"))
+///
+/// try await tokens.signIn(first)
+/// for await change in tokens.changes { print(change) }      // signed in, refreshed, signed out, …
+/// ```
+///
+/// **Refresh:** a token is refreshed when a server refuses it, when it has expired, and, in the background, shortly before that
+/// (``RefreshPolicy``). All requests wait for the same refresh. A request whose token was refused, but is no longer the current one, is sent
+/// again with the current one, without a refresh. A refresh goes on if the requests that wait for it are cancelled, so that no rotated refresh token
+/// is lost. It fails all requests that wait for it with its error, and those that were sent with the same token before.
+///
+/// **Within a refresh:** requests through a stack that authenticates with this very source are sent without its token, so that a refresh may use the
+/// same client.
+///
+/// **Store:** the token is loaded when it is first needed. A new one is saved before any request uses it.
+///
+/// **Signing out** beats a refresh in progress: its result is dropped, and the requests that wait for it fail at once.
+///
+/// Each account needs a source of its own. Descriptions and mirrors show no token.
+public final class TokenSource: Sendable {
+    private enum Work: Hashable, Sendable {
+        case load
+        case refresh(account: Int)
+        case write
+    }
+
+    private struct State: Sendable {
+        var machine: TokenMachine
+        var isLoaded: Bool
+        /// What the store is to hold: a token that may not be in use yet, and its number.
+        var wanted: (token: AccessToken?, version: Int) = (nil, 0)
+        var written = 0
+        /// A token that was obtained, and that the store has not taken yet.
+        var unsaved: (token: AccessToken, account: Int)?
+        var observers: [Int: AsyncStream<TokenChange>.Continuation] = [:]
+        var nextObserver = 0
+
+        mutating func want(_ token: AccessToken?) { wanted = (token, wanted.version + 1) }
+    }
+
+    /// The sources whose refresh this task is part of.
+    @TaskLocal private static var refreshing: Set<ObjectIdentifier> = []
+
+    private let state: Mutex<State>
+    private let flights: SingleFlight<Work, Void>
+    private let store: (any TokenStore)?
+    private let refresh: @Sendable (AccessToken?) async throws -> AccessToken
+    private let isFinal: @Sendable (any Error) -> Bool
+    private let now: @Sendable () -> Date
+    private let random: @Sendable () -> Double
+    /// A number that no other source of this process has.
+    private let number = TokenSource.nextNumber()
+
+    private static let lastNumber = Atomic(0)
+    private static func nextNumber() -> Int { lastNumber.add(1, ordering: .relaxed).newValue }
+
+    /// Creates a source for an account that signs in.
+    ///
+    /// - Parameters:
+    ///   - token: the token to begin with. `nil`, the default: that of the store, or nobody is signed in.
+    ///   - store: keeps the token between runs; `nil`, the default, keeps it in memory alone.
+    ///   - policy: when the token is refreshed, and how often.
+    ///   - obtainsFirst: whether `refresh` can obtain a token without an earlier one, as with client credentials. By default `false`: without a
+    ///     token, requests fail with ``AuthenticationError`` and the reason `signedOut`.
+    ///   - isFinal: whether an error of `refresh` means that no refresh can succeed. The token is dropped then, and requests fail with the
+    ///     reason `refreshRefused`. By default ``refusesForGood(_:)``.
+    ///   - now: the current date.
+    ///   - random: a number from 0 up to, but not including, 1: the jitter.
+    ///   - refresh: returns a new token for the old one, by any work; the old one is `nil` if there is none. If the new token has no refresh token,
+    ///     that of the old one stays ([RFC 6749, section 6](https://www.rfc-editor.org/rfc/rfc6749#section-6)).
+    public convenience init(
+        _ token: AccessToken? = nil, store: (any TokenStore)? = nil, policy: RefreshPolicy = .standard, obtainsFirst: Bool = false,
+        isFinal: @escaping @Sendable (any Error) -> Bool = TokenSource.refusesForGood, now: @escaping @Sendable () -> Date = { Date() },
+        random: @escaping @Sendable () -> Double = { .random(in: 0..<1) },
+        refresh: @escaping @Sendable (AccessToken?) async throws -> AccessToken
+    ) {
+        self.init(
+            token, store: store, policy: policy, obtainsFirst: obtainsFirst, isFinal: isFinal, now: now, random: random, executor: nil,
+            refresh: refresh)
+    }
+
+    /// - Parameter executor: runs the refreshes, for tests with an order of their own.
+    init(
+        _ token: AccessToken?, store: (any TokenStore)?, policy: RefreshPolicy = .standard, obtainsFirst: Bool = false,
+        isFinal: @escaping @Sendable (any Error) -> Bool = TokenSource.refusesForGood, now: @escaping @Sendable () -> Date,
+        random: @escaping @Sendable () -> Double, executor: (any TaskExecutor)?,
+        refresh: @escaping @Sendable (AccessToken?) async throws -> AccessToken
+    ) {
+        flights = SingleFlight(executor: executor)
+        (self.store, self.refresh, self.isFinal, self.now, self.random) = (store, refresh, isFinal, now, random)
+        var state = State(machine: TokenMachine(policy: policy, obtainsFirst: obtainsFirst), isLoaded: store == nil || token != nil)
+        if let token {
+            state.machine.sign(in: token, at: now(), random: random())
+            if store != nil { state.wanted = (token, 1) }
+        }
+        self.state = Mutex(state)
+    }
+
+    deinit {
+        for observer in state.withLock({ $0.observers.values.map { $0 } }) { observer.finish() }
+    }
+
+    /// Whether the error of a refresh says that a person has to sign in again: the status 401 of the endpoint that refreshes, and the errors of
+    /// OAuth 2 that name the refresh token or the client.
+    public static func refusesForGood(_ error: any Error) -> Bool {
+        switch error {
+        case let error as StatusError: error.head.status == .unauthorized
+        case let error as any FinalRefreshError: error.isFinal
+        default: false
+        }
+    }
+
+    // MARK: Requests
+
+    /// Returns the current token, refreshed if it has expired.
+    ///
+    /// - Parameter deadline: how long to wait for a refresh; `nil`, the default, as long as it takes.
+    /// - Throws: ``AuthenticationError``; ``/ErrandCore/TransportError`` if the deadline passes; `CancellationError`.
+    public func token(by deadline: Deadline? = nil) async throws -> AccessToken { try await issued(by: deadline, for: nil).token }
+
+    /// The current token without any wait; `nil` if nobody is signed in, or the store was not read yet. It may have expired.
+    public var current: AccessToken? { state.withLock { $0.machine.token } }
+
+    /// Whether a request belongs to a refresh of this source.
+    var isRefreshing: Bool { Self.refreshing.contains(ObjectIdentifier(self)) }
+
+    /// Whose token it is: changes when another account signs in.
+    var identity: CredentialIdentity { CredentialIdentity(scheme: "bearer", "\(number)", "\(state.withLock { $0.machine.account })") }
+
+    /// - Parameter refused: the token with which a server has refused the request.
+    func issued(refusing refused: TokenMachine.Issued? = nil, by deadline: Deadline?, for request: Request?) async throws -> TokenMachine.Issued {
+        while true {
+            try await prepare(by: deadline, for: request)
+            switch state.withLock({ $0.machine.decision(refusing: refused, at: now()) }) {
+            case .use(let issued, let refreshesSoon):
+                if refreshesSoon { refreshSoon() }
+                return issued
+            case .fail(let reason, let underlying): throw AuthenticationError(reason, underlying: underlying, request: request)
+            case .refresh(let account):
+                try await wait(for: .refresh(account: account), by: deadline, request) { [self] in try await performRefresh(account) }
+            }
+        }
+    }
+
+    /// Loads the token, and saves what was not saved yet.
+    private func prepare(by deadline: Deadline?, for request: Request?) async throws {
+        guard store != nil else { return }
+        if !state.withLock(\.isLoaded) {
+            try await wait(for: .load, by: deadline, request) { [self] in try await load() }
+        }
+        if state.withLock({ $0.written < $0.wanted.version }) {
+            try await wait(for: .write, by: deadline, request) { [self] in try await write() }
+        }
+    }
+
+    /// Waits for work that all callers share. It goes on without them.
+    private func wait(
+        for key: Work, by deadline: Deadline?, _ request: Request?, _ work: @escaping @Sendable () async throws -> Void
+    ) async throws {
+        do {
+            guard let deadline else { return try await flights.run(key, mustFinish: true, work) }
+            try await racing(
+                deadline,
+                onTimeout: {
+                    .timedOut(.queue, after: nil, deadline.passedMessage + ", while waiting for a token", request: request, delivery: .notSent)
+                }, discard: { _ in }, operation: { [flights] in try await flights.run(key, mustFinish: true, work) })
+        } catch is CancellationError where !Task.isCancelled {
+            // Another account has signed in, or nobody is signed in: the decision is made anew.
+        }
+    }
+
+    private func refreshSoon() {
+        let account = state.withLock(\.machine.account)
+        flights.begin(.refresh(account: account)) { [self] in try await performRefresh(account) }
+    }
+
+    // MARK: Refresh
+
+    private func performRefresh(_ account: Int) async throws {
+        let old = try state.withLock { state -> AccessToken? in
+            guard state.machine.account == account else { throw CancellationError() }
+            guard state.machine.begin(at: now()) else { throw AuthenticationError(.tooManyRefreshes) }
+            return state.machine.token
+        }
+        var new: AccessToken
+        do {
+            new = try await Self.$refreshing.withValue(Self.refreshing.union([ObjectIdentifier(self)])) { try await refresh(old) }
+        } catch is CancellationError {
+            // The refresh was given up by its own work, or by a sign-out.
+            guard state.withLock({ $0.machine.account == account }) else { throw CancellationError() }
+            let error = AuthenticationError(.refreshFailed, underlying: CancellationError())
+            state.withLock { $0.machine.fail(error, isFinal: false, account: account, at: now()) }
+            throw error
+        } catch {
+            let isFinal = isFinal(error)
+            let isCurrent = state.withLock { state in
+                guard state.machine.account == account else { return false }
+                state.machine.fail(error, isFinal: isFinal, account: account, at: now())
+                if isFinal { state.want(nil) }
+                return true
+            }
+            guard isCurrent else { throw CancellationError() }
+            if isFinal {
+                report(.signedOut(because: error))
+                try? await writeIfNeeded()
+            }
+            throw AuthenticationError(isFinal ? .refreshRefused : .refreshFailed, underlying: error)
+        }
+        if new.refreshToken == nil { new.refreshToken = old?.refreshToken }
+        if new.obtainedAt == nil { new.obtainedAt = now() }
+        try await adopt(new, account: account)
+    }
+
+    /// Saves a token that was obtained, and uses it then.
+    private func adopt(_ new: AccessToken, account: Int) async throws {
+        let isCurrent = state.withLock { state in
+            guard state.machine.account == account else { return false }
+            state.want(new)
+            return true
+        }
+        guard isCurrent else { throw CancellationError() }
+        if store != nil {
+            state.withLock { $0.unsaved = (new, account) }
+            // If it fails, the token is kept, and saved before the next request.
+            try await flights.run(.write, mustFinish: true) { [self] in try await write() }
+            try await writeIfNeeded()
+        } else {
+            try use(new, account: account)
+        }
+    }
+
+    private func use(_ new: AccessToken, account: Int) throws {
+        let isCurrent = state.withLock { $0.machine.end(new, account: account, at: now(), random: random()) }
+        guard isCurrent else { throw CancellationError() }
+        report(.refreshed(new))
+    }
+
+    // MARK: The account
+
+    /// Signs in: the token is saved, and used from now on. A refresh in progress is given up.
+    ///
+    /// - Throws: ``AuthenticationError`` with the reason `storeFailed`. The token is used all the same, and saved before the next request.
+    public func signIn(_ token: AccessToken) async throws {
+        var token = token
+        if token.obtainedAt == nil { token.obtainedAt = now() }
+        change(to: token)
+        report(.signedIn(token))
+        try await writeIfNeeded()
+    }
+
+    /// Signs out: the token is removed from the store. A refresh in progress is given up, and requests that wait for it fail with
+    /// ``AuthenticationError`` and the reason `signedOut`.
+    ///
+    /// - Returns: the token that was used so far, for example to revoke it; `nil` if there was none.
+    /// - Throws: ``AuthenticationError`` with the reason `storeFailed`, if the store can't be emptied. Nobody is signed in all the same.
+    @discardableResult
+    public func signOut() async throws -> AccessToken? {
+        if !state.withLock(\.isLoaded) { try? await prepare(by: nil, for: nil) }
+        let old = change(to: nil)
+        report(.signedOut(because: nil))
+        try await writeIfNeeded()
+        return old
+    }
+
+    @discardableResult
+    private func change(to token: AccessToken?) -> AccessToken? {
+        let old = state.withLock { state in
+            let old = state.machine.token
+            state.machine.sign(in: token, at: now(), random: random())
+            state.isLoaded = true
+            state.unsaved = nil
+            state.want(token)
+            return old
+        }
+        // Callers decide anew. What is being written goes on, and is written over.
+        flights.cancelAll(where: { if case .refresh = $0 { true } else { false } })
+        return old
+    }
+
+    // MARK: The store
+
+    private func load() async throws {
+        guard let store else { return }
+        let token: AccessToken?
+        do {
+            token = try await store.load()
+        } catch {
+            throw AuthenticationError(.storeFailed, underlying: error)
+        }
+        let isFirst = state.withLock { state in
+            // Somebody has signed in meanwhile.
+            guard !state.isLoaded else { return false }
+            state.isLoaded = true
+            if let token { state.machine.sign(in: token, at: now(), random: random()) }
+            return token != nil
+        }
+        if isFirst, let token { report(.signedIn(token)) }
+    }
+
+    private func writeIfNeeded() async throws {
+        guard store != nil else { return }
+        while state.withLock({ $0.written < $0.wanted.version }) {
+            try await flights.run(.write, mustFinish: true) { [self] in try await write() }
+        }
+    }
+
+    /// Brings the store to what is wanted at this moment. Never runs twice at a time.
+    private func write() async throws {
+        guard let store else { return }
+        let wanted = state.withLock(\.wanted)
+        do {
+            if let token = wanted.token { try await store.save(token) } else { try await store.remove() }
+        } catch {
+            throw AuthenticationError(.storeFailed, underlying: error)
+        }
+        let unsaved = state.withLock { state -> (token: AccessToken, account: Int)? in
+            state.written = max(state.written, wanted.version)
+            guard let unsaved = state.unsaved, state.wanted.version == wanted.version else { return nil }
+            state.unsaved = nil
+            return unsaved
+        }
+        if let unsaved { try? use(unsaved.token, account: unsaved.account) }
+    }
+
+    // MARK: Observers
+
+    /// The changes of the account from now on. Each call returns a sequence of its own; any number of observers get every change.
+    ///
+    /// An observer that does not read keeps the newest 16 changes.
+    public var changes: AsyncStream<TokenChange> {
+        let (stream, continuation) = AsyncStream.makeStream(of: TokenChange.self, bufferingPolicy: .bufferingNewest(16))
+        let number = state.withLock { state in
+            state.nextObserver += 1
+            state.observers[state.nextObserver] = continuation
+            return state.nextObserver
+        }
+        continuation.onTermination = { [weak self] _ in self?.removeObserver(number) }
+        return stream
+    }
+
+    private func removeObserver(_ number: Int) {
+        // Released outside the lock.
+        let removed = state.withLock { $0.observers.removeValue(forKey: number) }
+        _ = removed
+    }
+
+    private func report(_ change: TokenChange) {
+        for observer in state.withLock({ $0.observers.values.map { $0 } }) { observer.yield(change) }
+    }
+}
+
+/// A change of the account of a ``TokenSource``.
+public enum TokenChange: Sendable, CustomStringConvertible, CustomReflectable {
+    /// An account has signed in, or its token was loaded from the store.
+    case signedIn(AccessToken)
+    /// The token was replaced by a newer one of the same account.
+    case refreshed(AccessToken)
+    /// Nobody is signed in: the app has signed out, or, with an error, a refresh was refused.
+    case signedOut(because: (any Error)?)
+
+    /// The change in words, without secrets.
+    public var description: String {
+        switch self {
+        case .signedIn: "signed in"
+        case .refreshed: "refreshed"
+        case .signedOut(let error): "signed out" + (error.map { ": \(shownError($0))" } ?? "")
+        }
+    }
+    /// The description alone.
+    public var customMirror: Mirror { Mirror(self, children: ["change": description]) }
+}
+
+/// An error of a refresh that says whether another one may succeed.
+protocol FinalRefreshError: Error {
+    var isFinal: Bool { get }
+}
+
+extension TokenSource: CustomStringConvertible, CustomReflectable {
+    /// `token source, signed in` or `token source, signed out`.
+    public var description: String { "token source, signed \(current == nil ? "out" : "in")" }
+    /// The description alone.
+    public var customMirror: Mirror { Mirror(self, children: ["source": description]) }
+}
+#endif

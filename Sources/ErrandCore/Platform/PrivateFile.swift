@@ -1,0 +1,70 @@
+#if canImport(FoundationEssentials)
+package import FoundationEssentials
+#else
+package import Foundation
+#endif
+
+#if canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#elseif canImport(Darwin)
+internal import Darwin
+#endif
+
+/// A small file with secrets, which its owner alone can read: mode 0600.
+///
+/// It is replaced as a whole, and forced to the disk before the call returns. The calls of the system are made on threads that may block.
+package enum PrivateFile {
+    /// The most bytes that are read.
+    package static let limitBytes = 1 << 20
+
+    /// Returns the bytes of the file; `nil` if there is none.
+    ///
+    /// - Throws: `FileReadError`, also for a file that others than its owner can read or write, and for one of more than 1 MiB.
+    package static func read(_ path: String) async throws -> Data? {
+        try await BlockingWork.run {
+            let file: ReadOnlyFile
+            do {
+                file = try ReadOnlyFile(path: path)
+            } catch let error as FileReadError where error.code == ENOENT {
+                return nil
+            }
+            guard try file.permissions(path: path) & 0o077 == 0 else {
+                throw FileReadError(
+                    path: path, operation: "read", code: EACCES, reason: "others than its owner can read or write it (chmod 600 helps)")
+            }
+            var data = Data()
+            while true {
+                let piece = try file.read(count: 64 * 1024, at: Int64(data.count), path: path)
+                if piece.isEmpty { return data }
+                data += piece
+                guard data.count <= limitBytes else {
+                    throw FileReadError(path: path, operation: "read", code: EFBIG, reason: "it has more than \(limitBytes) bytes")
+                }
+            }
+        }
+    }
+
+    /// Replaces the file, or creates it.
+    ///
+    /// - Throws: `FileWriteError`.
+    package static func write(_ data: Data, to path: String) async throws {
+        try await BlockingWork.run {
+            let file = try OutputFile(
+                path: path, options: FileWriteOptions(permissions: 0o600, synchronizesToDisk: true), calls: .system)
+            try file.append(data)
+            try file.commit()
+        }
+    }
+
+    /// Removes the file; does nothing if there is none.
+    ///
+    /// - Throws: `FileWriteError`.
+    package static func remove(_ path: String) async throws {
+        try await BlockingWork.run {
+            guard unlink(path) != 0, errno != ENOENT else { return }
+            throw FileWriteError(path: path, operation: "remove", code: errno)
+        }
+    }
+}

@@ -1,0 +1,283 @@
+#if Auth
+import Errand
+import ErrandTesting
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import ErrandAuth
+
+@Suite(.timeLimit(.minutes(2))) struct AuthenticateMiddlewareTests {
+    private func request(_ url: String = "https://a.example/x", body: RequestBody = .empty) throws -> Request {
+        try Request(body.isEmpty ? .get : .post, url: url, body: body)
+    }
+
+    /// A server that lets in who has the field, and asks everybody else.
+    private func server(_ field: String, asking challenge: String? = #"Basic realm="office""#) -> StubTransport {
+        var fields = HTTPFields()
+        fields[.wwwAuthenticate] = challenge
+        return StubTransport(
+            Stub().matching("credentials") { $0.headers[.authorization] == field }.responds(.status(.ok)),
+            Stub().responds(.status(.unauthorized, headers: fields)))
+    }
+
+    private static let joe = "Basic am9lOnNlY3JldA=="
+
+    // MARK: Challenges
+
+    @Test func basicGoesWithTheFirstRequestUnlessItIsToldToWait() async throws {
+        for isPreemptive in [true, false] {
+            let stub = server(Self.joe)
+            let stack = stub.authenticate(.basic(user: "joe", password: "secret", isPreemptive: isPreemptive))
+            let response = try await stack.send(try request())
+            #expect(response.status == .ok && stub.requests.count == (isPreemptive ? 1 : 2))
+            #expect(stub.requests.first?.headers[.authorization] == (isPreemptive ? Self.joe : nil))
+            #expect(response.metadata.attempts.count == (isPreemptive ? 0 : 1))
+            #expect(response.request.options.resendCount == (isPreemptive ? 0 : 1))
+        }
+    }
+
+    @Test func aProofThatWasRefusedIsNotSentAgain() async throws {
+        let stub = server("never")
+        let response = try await stub.authenticate(.basic(user: "joe", password: "secret")).send(try request())
+        #expect(response.status == .unauthorized && response.metadata.authenticationStop == .refused && stub.requests.count == 1)
+    }
+
+    @Test func aChallengeOfAnotherSchemeIsReturned() async throws {
+        let stub = server("never", asking: #"Negotiate, Custom realm="a""#)
+        let response = try await stub.authenticate(.basic(user: "joe", password: "secret", isPreemptive: false)).send(try request())
+        #expect(response.status == .unauthorized && response.metadata.authenticationStop == .noCredentials && stub.requests.count == 1)
+    }
+
+    /// A scheme that has another proof each time.
+    private struct Endless: AuthenticationScheme {
+        func proof(for request: Request) -> AuthenticationProof? { nil }
+        func proof(for request: Request, inResponseTo challenge: ServerChallenge) -> AuthenticationProof? {
+            AuthenticationProof(
+                headers: [.authorization: "Endless \(challenge.round)"], identity: CredentialIdentity(scheme: "endless", "joe"))
+        }
+    }
+
+    @Test func aCallHasTwentyRoundsAtMost() async throws {
+        let stub = server("never")
+        let response = try await stub.authenticate(Endless()).send(try request())
+        #expect(response.metadata.authenticationStop == .tooManyRounds && stub.requests.count == 21)
+        #expect(response.metadata.attempts.map(\.number) == Array(1...20))
+    }
+
+    @Test func aBodyThatCanBeReadOnceOnlyIsNotSentAgain() async throws {
+        let stub = server(Self.joe)
+        let body = RequestBody.stream(
+            AsyncStream<Data> {
+                $0.yield(Data("once".utf8))
+                $0.finish()
+            })
+        let response = try await stub.authenticate(.basic(user: "joe", password: "secret", isPreemptive: false)).send(try request(body: body))
+        #expect(response.status == .unauthorized && response.metadata.authenticationStop == .bodyCannotBeReplayed)
+        #expect(stub.requests.count == 1)
+
+        let again = try await server(Self.joe).authenticate(.basic(user: "joe", password: "secret", isPreemptive: false))
+            .send(try request(body: .text("again")))
+        #expect(again.status == .ok)
+    }
+
+    @Test func theBodyOfAChallengeIsReleased() async throws {
+        let stub = StubTransport(
+            Stub().matching("credentials") { $0.headers[.authorization] != nil }.responds(.status(.ok)),
+            Stub().responds(.data(Data(count: 1_000_000), status: .unauthorized, headers: [.wwwAuthenticate: #"Basic realm="a""#])))
+        let response = try await stub.authenticate(.basic(user: "joe", password: "secret", isPreemptive: false)).send(try request())
+        response.body.abandon()
+        #expect(response.status == .ok && stub.openBodyCount == 0)
+    }
+
+    // MARK: Who gets the credentials
+
+    @Test func aRedirectToAnotherOriginGetsNoCredentials() async throws {
+        let stub = StubTransport(
+            Stub().matching("first") { $0.request.url?.origin == "https://a.example" }.responds(.redirect(to: "https://b.example/y")),
+            Stub().responds(.status(.unauthorized, headers: [.wwwAuthenticate: #"Basic realm="a""#])))
+        let response = try await stub.authenticate(.basic(user: "joe", password: "secret")).redirect().send(try request())
+        #expect(response.status == .unauthorized)
+        #expect(stub.requests.map { $0.headers[.authorization] } == [Self.joe, nil])
+    }
+
+    @Test func aForeignURLGetsNoCredentialsOfTheServersAPI() async throws {
+        let stub = StubTransport(Stub().responds(.status(.ok)))
+        let stack = stub.authenticate(.basic(user: "joe", password: "secret")).server("https://a.example/v1")
+        _ = try await stack.send(try Request(.get, "/x"))
+        _ = try await stack.send(try request("https://a.example/y"))
+        _ = try await stack.send(try request("https://b.example/z"))
+        #expect(stub.requests.map { $0.headers[.authorization] } == [Self.joe, Self.joe, nil])
+    }
+
+    @Test func listedOriginsAloneGetCredentials() async throws {
+        let stub = StubTransport(Stub().responds(.status(.ok)))
+        let origins: Set<Origin> = ["https://a.example", "https://b.example"]
+        let stack = stub.authenticate(.basic(user: "joe", password: "secret"), origins: origins).redirect()
+        for url in ["https://a.example/", "https://b.example/", "https://c.example/", "http://a.example/", "https://a.example:8443/"] {
+            _ = try await stack.send(try request(url))
+        }
+        #expect(stub.requests.map { $0.headers[.authorization] != nil } == [true, true, false, false, false])
+    }
+
+    @Test func credentialsOfTheAppGoAsTheyAre() async throws {
+        let stub = server("Own")
+        var request = try request()
+        request.headers[.authorization] = "Own"
+        let response = try await stub.authenticate(.basic(user: "joe", password: "secret")).send(request)
+        #expect(response.status == .ok && stub.requests.count == 1)
+    }
+
+    // MARK: Options
+
+    @Test func aRequestCanHaveCredentialsOfItsOwnOrNone() async throws {
+        let stub = server(Self.joe)
+        let stack = stub.authenticate(.bearer("other"))
+        var own = try request()
+        own.options.authentication = .use(.basic(user: "joe", password: "secret"))
+        #expect(try await stack.send(own).status == .ok)
+        var none = try request()
+        none.options.authentication = .off
+        #expect(try await stack.send(none).status == .unauthorized)
+        #expect(stub.requests.map { $0.headers[.authorization] } == [Self.joe, nil])
+
+        #expect(try await stub.authenticate().send(own).status == .ok)
+        await #expect(throws: UnservedOptionError.self) { try await stub.retry().send(own) }
+    }
+
+    @Test func aHandlerDecidesAboutEachChallenge() async throws {
+        let stub = server(Self.joe)
+        var request = try request()
+        let seen = Mutex<[String]>([])
+        request.options.onChallenge = { challenge in
+            seen.withLock { $0.append("\(challenge)") }
+            return .use(.basic(user: "joe", password: "secret"))
+        }
+        #expect(try await stub.authenticate().send(request).status == .ok)
+        #expect(seen.withLock { $0 } == ["401, Basic realm"])
+
+        request.options.onChallenge = { _ in .returnResponse }
+        #expect(try await stub.authenticate(.basic(user: "joe", password: "secret", isPreemptive: false)).send(request).status == .unauthorized)
+        request.options.onChallenge = { _ in .useScheme }
+        #expect(try await stub.authenticate(.basic(user: "joe", password: "secret", isPreemptive: false)).send(request).status == .ok)
+    }
+
+    @Test func aHandlerThatThrowsFailsTheCallAndReleasesTheResponse() async throws {
+        struct Given: Error {}
+        let stub = server("never")
+        var request = try request()
+        request.options.onChallenge = { _ in throw Given() }
+        let sent = request
+        await #expect(throws: Given.self) { try await stub.authenticate().send(sent) }
+        #expect(stub.openBodyCount == 0)
+    }
+
+    // MARK: Schemes
+
+    @Test func anAPIKeyIsInItsFieldOrItem() async throws {
+        let stub = StubTransport(Stub().responds(.status(.ok)))
+        _ = try await stub.authenticate(.apiKey("k&1", in: .header(.custom("X-Key"), prefix: "Key "))).send(try request())
+        let response = try await stub.authenticate(.apiKey("k&1", in: .query("appid"))).send(try request("https://a.example/x?a=1"))
+        #expect(stub.requests[0].headers[.custom("X-Key")] == "Key k&1")
+        #expect(stub.requests[1].request.url?.description == "https://a.example/x?a=1&appid=k%261")
+        #expect("\(response.request)".contains("appid=REDACTED"))
+    }
+
+    @Test func credentialsThatCannotBeSentFailTheRequestUnsent() async throws {
+        let stub = StubTransport(Stub().responds(.status(.ok)))
+        func check(_ scheme: some AuthenticationScheme) async throws {
+            let error = await #expect(throws: AuthenticationError.self) { try await stub.authenticate(scheme).send(try request()) }
+            #expect(error?.reason == .invalidCredentials("") && error?.request != nil && error?.delivery == .notSent)
+        }
+        try await check(.basic(user: "j:oe", password: "secret"))
+        try await check(.basic(user: "joe", password: "sec\r\nret"))
+        try await check(.bearer("a\nb"))
+        try await check(.bearer(""))
+        try await check(.apiKey("a\u{0}", in: .header(.custom("X-Key"))))
+        #expect(stub.requests.isEmpty)
+    }
+
+    @Test func digestAsksOnceAndCountsThen() async throws {
+        let stub = StubTransport(
+            Stub().matching("credentials") { $0.headers[.authorization] != nil }.responds(.status(.ok)),
+            Stub().responds(
+                .status(.unauthorized, headers: [.wwwAuthenticate: #"Digest realm="a", nonce="n1", qop="auth", algorithm=SHA-256"#])))
+        let stack = stub.authenticate(.digest(user: "joe", password: "secret"))
+        for _ in 0..<3 { #expect(try await stack.send(try request()).status == .ok) }
+        let counts = stub.requests.map { recorded in
+            recorded.headers[.authorization].flatMap { AuthenticationChallenge.parse([$0]).first?["nc"] }
+        }
+        #expect(counts == [nil, "00000001", "00000002", "00000003"])
+        // Another origin has a nonce of its own.
+        _ = try await stack.send(try request("https://b.example/"))
+        #expect(stub.requests[4].headers[.authorization] == nil)
+    }
+
+    @Test func aStaleNonceIsReplacedAndTheNextOneIsUsed() async throws {
+        func digest(_ nonce: String, stale: Bool) -> HTTPFields {
+            [.wwwAuthenticate: #"Digest realm="a", nonce="\#(nonce)", qop="auth"\#(stale ? ", stale=true" : "")"#]
+        }
+        let stub = StubTransport(
+            Stub().responds(
+                .status(.unauthorized, headers: digest("n1", stale: false)), .status(.ok, headers: [.authenticationInfo: #"nextnonce="n2""#]),
+                .status(.unauthorized, headers: digest("n3", stale: true)), .status(.ok)))
+        let stack = stub.authenticate(.digest(user: "joe", password: "secret"))
+        for _ in 0..<2 { #expect(try await stack.send(try request()).status == .ok) }
+        let nonces = stub.requests.map { recorded in
+            recorded.headers[.authorization].flatMap { AuthenticationChallenge.parse([$0]).first?["nonce"] }
+        }
+        #expect(nonces == [nil, "n1", "n2", "n3"])
+    }
+
+    @Test func aWrongPasswordOfDigestIsSentOnceForEachCall() async throws {
+        let stub = server("never", asking: #"Digest realm="a", nonce="n1", qop="auth""#)
+        let stack = stub.authenticate(.digest(user: "joe", password: "wrong"))
+        #expect(try await stack.send(try request()).metadata.authenticationStop == .refused)
+        #expect(stub.requests.count == 2)
+    }
+
+    // MARK: Identity and secrets
+
+    @Test func accountsShareNoExchangeAndAnAccountDoes() async throws {
+        let stub = StubTransport(Stub().responds(.status(.ok).delayed(by: .milliseconds(50))))
+        let coalesced = stub.coalesce()
+        let stacks = ["joe", "joe", "ann"].map { coalesced.authenticate(.apiKey($0, in: .query("key"))) }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for stack in stacks { group.addTask { _ = try await stack.send(try Request(.get, url: "https://a.example/")) } }
+            try await group.waitForAll()
+        }
+        #expect(stub.requests.count == 2)
+    }
+
+    @Test func nothingShowsASecret() async throws {
+        let secret = "s3cr3t-value"
+        let schemes: [any AuthenticationScheme] = [
+            .basic(user: "joe", password: secret), .digest(user: "joe", password: secret), .bearer(secret),
+            .apiKey(secret, in: .header(.custom("X-Key"))), .apiKey(secret, in: .query("k")),
+            .bearer(TokenSource(AccessToken(secret, refreshToken: secret)) { _ in throw CancellationError() }),
+        ]
+        for scheme in schemes {
+            let stub = server("never", asking: #"Digest realm="a", nonce="n1", qop="auth""#)
+            let stack = stub.authenticate(scheme)
+            var texts = ["\(scheme)", "\(stack)", "\(try await scheme.proof(for: try request()) as Any)"]
+            for value in [scheme as Any, stack, try await scheme.proof(for: try request()) as Any] {
+                var text = ""
+                dump(value, to: &text)
+                texts.append(text)
+            }
+            do {
+                let response = try await stack.validateStatus().send(try request())
+                var text = ""
+                dump(response, to: &text)
+                texts.append(text)
+            } catch {
+                var text = "\(error) \(error.localizedDescription)"
+                dump(error, to: &text)
+                texts.append(text)
+            }
+            for text in texts { #expect(!text.contains(secret) && !text.contains("czNjcjN0"), "\(text)") }
+        }
+    }
+}
+#endif

@@ -1,0 +1,86 @@
+#if Auth
+import Errand
+import Synchronization
+
+@testable import ErrandAuth
+
+/// A server with tokens that expire, in memory: it rotates refresh tokens, and revokes the whole family when one is used twice.
+final class RotatingServer: HTTPSender {
+    private struct State {
+        var access = 0
+        var refresh = 0
+        var isRevoked = false
+        var refreshes = 0
+        var served = 0
+        var refused = 0
+        /// The tokens of the requests in the order in which they came, and of the refreshes.
+        var log: [String] = []
+    }
+
+    private let state = Mutex(State())
+    private let clock: any Clock<Duration>
+    private let latency: @Sendable () -> Duration
+    private let failsRefresh: @Sendable (Int) -> (any Error)?
+
+    /// - Parameters:
+    ///   - latency: how long a request or a refresh takes until it is looked at, and again until its response is there.
+    ///   - failsRefresh: the error of a refresh with this number, from 1.
+    init(
+        clock: any Clock<Duration> = ContinuousClock(), latency: @escaping @Sendable () -> Duration = { .zero },
+        failsRefresh: @escaping @Sendable (Int) -> (any Error)? = { _ in nil }
+    ) { (self.clock, self.latency, self.failsRefresh) = (clock, latency, failsRefresh) }
+
+    var refreshes: Int { state.withLock(\.refreshes) }
+    var served: Int { state.withLock(\.served) }
+    var refused: Int { state.withLock(\.refused) }
+    var isRevoked: Bool { state.withLock(\.isRevoked) }
+    var log: [String] { state.withLock(\.log) }
+
+    /// The first token.
+    var first: AccessToken { AccessToken("access-0", refreshToken: "refresh-0") }
+
+    /// Makes the current access token invalid.
+    func expire() { state.withLock { $0.access += 1 } }
+
+    func send(_ request: Request) async throws -> Response {
+        try await clock.sleep(for: latency())
+        let isValid = state.withLock { state in
+            let token = request.head.headerFields[.authorization] ?? "none"
+            state.log.append(token)
+            let isValid = token == "Bearer access-\(state.access)" && !state.isRevoked
+            if isValid { state.served += 1 } else { state.refused += 1 }
+            return isValid
+        }
+        try await clock.sleep(for: latency())
+        guard isValid else {
+            return Response(
+                head: HTTPResponse(status: .unauthorized, headerFields: [.wwwAuthenticate: #"Bearer error="invalid_token""#]), request: request)
+        }
+        return Response(head: HTTPResponse(status: .ok), request: request)
+    }
+
+    /// What a source calls.
+    func refresh(_ old: AccessToken?) async throws -> AccessToken {
+        try await clock.sleep(for: latency())
+        let number = state.withLock { state in
+            state.refreshes += 1
+            return state.refreshes
+        }
+        if let error = failsRefresh(number) { throw error }
+        let token = try state.withLock { state -> AccessToken in
+            state.log.append("refresh")
+            guard old?.refreshToken == "refresh-\(state.refresh)", !state.isRevoked else {
+                state.isRevoked = true
+                throw Revoked()
+            }
+            state.refresh += 1
+            state.access += 1
+            return AccessToken("access-\(state.access)", refreshToken: "refresh-\(state.refresh)")
+        }
+        try await clock.sleep(for: latency())
+        return token
+    }
+
+    struct Revoked: Error {}
+}
+#endif

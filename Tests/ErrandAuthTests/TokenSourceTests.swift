@@ -1,0 +1,302 @@
+#if Auth
+import Errand
+import ErrandTesting
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import ErrandAuth
+
+@Suite(.timeLimit(.minutes(2))) struct TokenSourceTests {
+    private func request() throws -> Request { try Request(.get, url: "https://a.example/x") }
+
+    /// A clock for dates.
+    private final class Dates: Sendable {
+        private let date = Mutex(Date(timeIntervalSince1970: 1_000_000))
+        var now: Date { date.withLock { $0 } }
+        func advance(by seconds: Double) { date.withLock { $0 += seconds } }
+    }
+
+    private final class Counter: Sendable {
+        private let value = Mutex(0)
+        var count: Int { value.withLock { $0 } }
+        func next() -> Int {
+            value.withLock { value in
+                value += 1
+                return value
+            }
+        }
+    }
+
+    // MARK: When
+
+    @Test func aTokenIsRefreshedBeforeItExpiresWhileItIsStillUsed() async throws {
+        let dates = Dates()
+        let counter = Counter()
+        let tokens = TokenSource(
+            AccessToken("0", expiresAt: dates.now + 3_600, refreshToken: "r"), now: { dates.now }, random: { 0.999 },
+            refresh: { _ in AccessToken("\(counter.next())", expiresAt: dates.now + 3_600) })
+        // A tenth of its life is 360 s; with jitter, up to 180 s more.
+        dates.advance(by: 3_600 - 541)
+        #expect(try await tokens.token().value == "0")
+        #expect(counter.count == 0)
+        dates.advance(by: 2)
+        #expect(try await tokens.token().value == "0")
+        await eventually { tokens.current?.value == "1" }
+        #expect(tokens.current?.refreshToken == "r")
+        // One that has expired is waited for.
+        dates.advance(by: 3_601)
+        #expect(try await tokens.token().value == "2")
+    }
+
+    @Test func aShortLivedTokenIsUsedForHalfOfItsLife() {
+        let start = Date(timeIntervalSince1970: 0)
+        func date(_ life: Double, _ random: Double = 0) -> Double? {
+            RefreshPolicy.standard.proactiveDate(of: AccessToken("t", expiresAt: start + life), obtainedAt: start, random: random)?
+                .timeIntervalSince1970
+        }
+        #expect(date(60) == 30 && date(60, 0.99) == 30)
+        #expect(date(600) == 540 && date(3_600) == 3_240 && date(0) == 0 && date(-5) == -5)
+        #expect(RefreshPolicy.standard.proactiveDate(of: AccessToken("t"), obtainedAt: start, random: 0) == nil)
+    }
+
+    @Test func aBackgroundRefreshThatFailsHarmsNobodyAndIsTriedAgainLater() async throws {
+        struct Broken: Error {}
+        let dates = Dates()
+        let counter = Counter()
+        let tokens = TokenSource(
+            AccessToken("0", expiresAt: dates.now + 1_000), now: { dates.now }, random: { 0 },
+            refresh: { _ in
+                if counter.next() == 1 { throw Broken() }
+                return AccessToken("new", expiresAt: dates.now + 1_000)
+            })
+        dates.advance(by: 901)
+        for _ in 0..<20 { #expect(try await tokens.token().value == "0") }
+        await eventually { counter.count == 1 }
+        for _ in 0..<20 { #expect(try await tokens.token().value == "0") }
+        #expect(counter.count == 1)
+        dates.advance(by: 30)
+        #expect(try await tokens.token().value == "0")
+        await eventually { tokens.current?.value == "new" }
+    }
+
+    @Test func fiveRefreshesInThirtySecondsAreTheMost() async throws {
+        let dates = Dates()
+        let counter = Counter()
+        let stub = StubTransport(Stub().responds(.status(.unauthorized)))
+        let tokens = TokenSource(
+            AccessToken("0"), now: { dates.now }, refresh: { _ in AccessToken("\(counter.next())") })
+        let stack = stub.authenticate(.bearer(tokens))
+        // Each new token is refused as well.
+        let error = await #expect(throws: AuthenticationError.self) { try await stack.send(try request()) }
+        #expect(error?.reason == .tooManyRefreshes && error?.response?.status == .unauthorized)
+        #expect(counter.count == 5)
+        dates.advance(by: 31)
+        await #expect(throws: AuthenticationError.self) { try await stack.send(try request()) }
+        #expect(counter.count == 10)
+    }
+
+    @Test(arguments: ["insufficient_scope", "invalid_request"]) func otherErrorsOfBearerRefreshNothing(error: String) async throws {
+        let stub = StubTransport(
+            Stub().responds(
+                .status(.forbidden, headers: [.wwwAuthenticate: #"Bearer error="\#(error)""#]),
+                .status(.unauthorized, headers: [.wwwAuthenticate: #"Bearer error="\#(error)""#])))
+        let tokens = TokenSource(AccessToken("0")) { _ in throw CancellationError() }
+        let stack = stub.authenticate(.bearer(tokens))
+        #expect(try await stack.send(try request()).status == .forbidden)
+        #expect(try await stack.send(try request()).metadata.authenticationStop == .refused)
+    }
+
+    // MARK: The same client
+
+    @Test func aRefreshThroughTheSameClientGoesWithoutTheToken() async throws {
+        let stub = StubTransport(
+            Stub(.post, "/token").responds(.json(["access": "new"])),
+            Stub().matching("new") { $0.headers[.authorization] == "Bearer new" }.responds(.status(.ok)),
+            Stub().responds(.status(.unauthorized)))
+        let holder = Mutex<HTTPStack?>(nil)
+        let tokens = TokenSource(AccessToken("old")) { _ in
+            let stack = try #require(holder.withLock { $0 })
+            let response = try await stack.send(try Request(.post, url: "https://a.example/token"))
+            let answer = try JSONDecoder().decode([String: String].self, from: try await response.body.collect())
+            return AccessToken(try #require(answer["access"]))
+        }
+        let stack = stub.authenticate(.bearer(tokens))
+        holder.withLock { $0 = stack }
+        #expect(try await stack.send(try request()).status == .ok)
+        #expect(stub.requests.map { $0.headers[.authorization] } == ["Bearer old", nil, "Bearer new"])
+    }
+
+    // MARK: Failures
+
+    private struct Refused: FinalRefreshError { let isFinal = true }
+
+    @Test func aRefusedRefreshSignsOut() async throws {
+        let store = MemoryTokenStore()
+        let tokens = TokenSource(store: store) { _ in throw Refused() }
+        try await tokens.signIn(AccessToken("0", expiresAt: .distantPast))
+        var changes = tokens.changes.makeAsyncIterator()
+        for _ in 0..<2 {
+            let error = await #expect(throws: AuthenticationError.self) { try await tokens.token() }
+            #expect(error?.reason == .refreshRefused && error?.underlying is Refused)
+        }
+        #expect(tokens.current == nil && store.load() == nil)
+        guard case .signedOut(let error?) = await changes.next(), error is Refused else {
+            Issue.record("not signed out")
+            return
+        }
+        try await tokens.signIn(AccessToken("1"))
+        #expect(try await tokens.token().value == "1")
+    }
+
+    @Test func nobodyIsSignedInAtFirst() async throws {
+        let tokens = TokenSource { _ in throw Refused() }
+        let error = await #expect(throws: AuthenticationError.self) {
+            try await StubTransport().authenticate(.bearer(tokens)).send(try request())
+        }
+        #expect(error?.reason == .signedOut && "\(error!)" == "GET https://a.example/x: cannot authenticate: nobody is signed in (not sent)")
+        #expect(error?.errorDescription == "You are not signed in to the server a.example.")
+    }
+
+    @Test func aTokenCanBeObtainedWithoutAnEarlierOne() async throws {
+        let counter = Counter()
+        let tokens = TokenSource(obtainsFirst: true) { old in
+            #expect(old == nil)
+            if counter.next() == 1 { throw Refused() }
+            return AccessToken("first")
+        }
+        await #expect(throws: AuthenticationError.self) { try await tokens.token() }
+        #expect(try await tokens.token().value == "first")
+    }
+
+    @Test func aDeadlineEndsTheWaitAndNotTheRefresh() async throws {
+        let gate = Gate()
+        let tokens = TokenSource(AccessToken("0", expiresAt: .distantPast)) { _ in
+            await gate.passed()
+            return AccessToken("1")
+        }
+        var request = try request()
+        request.deadline = Deadline(after: .milliseconds(20))
+        let sent = request
+        let error = await #expect(throws: TransportError.self) { try await StubTransport().authenticate(.bearer(tokens)).send(sent) }
+        #expect(error?.code == .timedOut && error?.delivery == .notSent)
+        gate.open()
+        await eventually { tokens.current?.value == "1" }
+    }
+
+    @Test func aCancelledCallerLeavesAndTheRefreshGoesOn() async throws {
+        let gate = Gate()
+        let tokens = TokenSource(AccessToken("0", expiresAt: .distantPast)) { _ in
+            await gate.passed()
+            return AccessToken("1")
+        }
+        let task = Task { try await tokens.token() }
+        await eventually { gate.waiterCount == 1 }
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        gate.open()
+        await eventually { tokens.current?.value == "1" }
+    }
+
+    // MARK: The store
+
+    fileprivate actor SlowStore: TokenStore {
+        var token: AccessToken?
+        var saves = 0
+        var failures: Int
+
+        init(failures: Int = 0) { self.failures = failures }
+
+        struct Full: Error {}
+
+        func load() -> AccessToken? { token }
+        func save(_ token: AccessToken) throws {
+            saves += 1
+            if failures > 0 {
+                failures -= 1
+                throw Full()
+            }
+            self.token = token
+        }
+        func remove() { token = nil }
+    }
+
+    @Test func aTokenIsSavedBeforeItIsUsed() async throws {
+        let store = SlowStore()
+        let stub = StubTransport(
+            Stub().matching("new") { $0.headers[.authorization] == "Bearer 1" }.responds(
+                .custom { _ in
+                    #expect(await store.token?.value == "1")
+                    return (HTTPResponse(status: .ok), Data())
+                }), Stub().responds(.status(.unauthorized)))
+        let tokens = TokenSource(AccessToken("0"), store: store) { _ in AccessToken("1") }
+        #expect(try await stub.authenticate(.bearer(tokens)).send(try request()).status == .ok)
+    }
+
+    @Test func aTokenThatCannotBeSavedIsKeptAndSavedLater() async throws {
+        let store = SlowStore()
+        let counter = Counter()
+        let tokens = TokenSource(store: store) { _ in AccessToken("\(counter.next())", refreshToken: "r") }
+        try await tokens.signIn(AccessToken("0", expiresAt: .distantPast))
+        await store.fail(1)
+        let error = await #expect(throws: AuthenticationError.self) { try await tokens.token() }
+        #expect(error?.reason == .storeFailed && error?.underlying is SlowStore.Full)
+        #expect(tokens.current?.value == "0")
+        #expect(try await tokens.token().value == "1")
+        #expect(counter.count == 1)
+        #expect(await store.token?.value == "1")
+    }
+
+    @Test func theTokenOfTheStoreIsLoadedOnce() async throws {
+        let store = MemoryTokenStore(AccessToken("kept"))
+        let tokens = TokenSource(store: store) { _ in throw Refused() }
+        #expect(tokens.current == nil)
+        #expect(try await tokens.token().value == "kept")
+        #expect(try await tokens.signOut()?.value == "kept")
+        #expect(store.load() == nil)
+    }
+
+    @Test func aFileIsForItsOwnerAlone() async throws {
+        let folder = try TestFolder("tokens")
+        let path = folder.file("token.json")
+        func setPermissions(_ permissions: Int) throws {
+            try FileManager.default.setAttributes([.posixPermissions: permissions], ofItemAtPath: path)
+        }
+        let store = FileTokenStore(atPath: path)
+        #expect(try await store.load() == nil)
+        try await store.remove()
+        let token = AccessToken(
+            "a", expiresAt: Date(timeIntervalSince1970: 2_000_000), refreshToken: "r", scopes: ["x", "y"], idToken: "i", obtainedAt: Date(timeIntervalSince1970: 1))
+        try await store.save(token)
+        #expect(try await store.load() == token)
+        #expect(try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int == 0o600)
+        try setPermissions(0o644)
+        await #expect(throws: FileReadError.self) { try await store.load() }
+        try setPermissions(0o600)
+        try Data("{}".utf8).write(to: URL(fileURLWithPath: path))
+        await #expect(throws: TokenFileError.self) { try await store.load() }
+        try await store.remove()
+        #expect(try await store.load() == nil)
+    }
+
+    // MARK: Observers
+
+    @Test func anyNumberOfObserversGetEveryChange() async throws {
+        let tokens = TokenSource { _ in AccessToken("1") }
+        var observers = (0..<3).map { _ in tokens.changes.makeAsyncIterator() }
+        try await tokens.signIn(AccessToken("0", expiresAt: .distantPast))
+        _ = try await tokens.token()
+        try await tokens.signOut()
+        for index in observers.indices {
+            var seen: [String] = []
+            for _ in 0..<3 { seen.append("\(await observers[index].next()!)") }
+            #expect(seen == ["signed in", "refreshed", "signed out"])
+        }
+    }
+}
+
+extension TokenSourceTests.SlowStore {
+    func fail(_ count: Int) { failures = count }
+}
+#endif

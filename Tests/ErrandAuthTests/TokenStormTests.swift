@@ -1,0 +1,110 @@
+#if Auth
+import Errand
+import ErrandTesting
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import ErrandAuth
+
+/// A thousand requests that meet an expired token.
+@Suite(.timeLimit(.minutes(2))) struct TokenStormTests {
+    private enum Outcome: Equatable {
+        case status(Int)
+        case cancelled
+        case failed(String)
+    }
+
+    private struct Storm {
+        let server: RotatingServer
+        let tokens: TokenSource
+        let outcomes: [Outcome]
+    }
+
+    /// Sends a thousand requests within 10 ms, after the first token has expired.
+    ///
+    /// - Parameter during: runs once, 20 ms after the first request.
+    private func storm(
+        seed: UInt64, cancels: Bool = false, failsRefresh: @escaping @Sendable (Int) -> (any Error)? = { _ in nil },
+        during: @escaping @Sendable (TokenSource) async throws -> Void = { _ in }
+    ) -> Storm {
+        let simulation = Simulation()
+        let clock = simulation.clock
+        let random = SeededRandom(seed: seed)
+        let server = RotatingServer(clock: clock, latency: { .milliseconds(6 + Int(random.next() * 40)) }, failsRefresh: failsRefresh)
+        let start = Date()
+        let began = clock.now
+        let tokens = TokenSource(
+            server.first, store: MemoryTokenStore(), now: { start + (began.duration(to: clock.now) / .seconds(1)) }, random: { 0 },
+            executor: simulation, refresh: { try await server.refresh($0) })
+        server.expire()
+        let stack = HTTPStack(server).authenticate(.bearer(tokens), clock: clock)
+        let outcomes = Mutex<[Outcome]>([])
+        for _ in 0..<1_000 {
+            let task = simulation.begin {
+                do {
+                    try await clock.sleep(for: .milliseconds(Int(random.next() * 10)))
+                    let status = try await stack.send(try Request(.get, url: "https://a.example/")).status.code
+                    outcomes.withLock { $0.append(.status(status)) }
+                } catch is CancellationError {
+                    outcomes.withLock { $0.append(.cancelled) }
+                } catch let error as AuthenticationError {
+                    outcomes.withLock { $0.append(.failed(error.reason.description)) }
+                }
+            }
+            if cancels, random.next() < 0.3 {
+                simulation.begin {
+                    try await clock.sleep(for: .milliseconds(Int(random.next() * 100)))
+                    task.cancel()
+                }
+            }
+        }
+        simulation.begin {
+            try await clock.sleep(for: .milliseconds(20))
+            try await during(tokens)
+        }
+        simulation.run()
+        return Storm(server: server, tokens: tokens, outcomes: outcomes.withLock { $0 })
+    }
+
+    @Test(arguments: 1...10 as ClosedRange<UInt64>) func thereIsOneRefreshAndNoRequestIsLost(seed: UInt64) {
+        let storm = storm(seed: seed)
+        #expect(storm.outcomes.count == 1_000 && storm.outcomes.allSatisfy { $0 == .status(200) })
+        #expect(storm.server.refreshes == 1 && storm.server.served == 1_000 && !storm.server.isRevoked)
+        // A slow 401 comes after the refresh: nobody sends the old token again.
+        let old = storm.server.log.count { $0 == "Bearer access-0" }
+        #expect(old == storm.server.refused && old <= 1_000)
+    }
+
+    @Test(arguments: 1...10 as ClosedRange<UInt64>) func cancelledRequestsLoseNoRotatedToken(seed: UInt64) {
+        let storm = storm(seed: seed, cancels: true)
+        #expect(storm.outcomes.count == 1_000 && storm.outcomes.allSatisfy { $0 == .status(200) || $0 == .cancelled })
+        #expect(storm.outcomes.contains(.cancelled) && storm.outcomes.contains(.status(200)))
+        #expect(storm.server.refreshes == 1 && !storm.server.isRevoked)
+        #expect(storm.tokens.current?.refreshToken == "refresh-1")
+    }
+
+    @Test(arguments: 1...10 as ClosedRange<UInt64>) func aRefreshThatFailsFailsAllWhoWait(seed: UInt64) {
+        struct Broken: Error {}
+        let storm = storm(seed: seed, failsRefresh: { _ in Broken() })
+        #expect(storm.outcomes.count == 1_000 && storm.outcomes.allSatisfy { $0 == .failed("the token could not be refreshed") })
+        #expect(storm.server.refreshes == 1 && storm.server.served == 0)
+        #expect(storm.tokens.current?.value == "access-0")
+    }
+
+    @Test(arguments: 1...10 as ClosedRange<UInt64>) func signingOutBeatsARefresh(seed: UInt64) {
+        let storm = storm(seed: seed, during: { try await $0.signOut() })
+        #expect(storm.outcomes.count == 1_000)
+        #expect(storm.outcomes.allSatisfy { $0 == .status(200) || $0 == .status(401) || $0 == .failed("nobody is signed in") })
+        #expect(storm.outcomes.contains(.failed("nobody is signed in")))
+        #expect(storm.tokens.current == nil && storm.server.refreshes <= 1)
+    }
+
+    @Test(arguments: 1...10 as ClosedRange<UInt64>) func anotherAccountBeatsARefresh(seed: UInt64) {
+        let storm = storm(seed: seed, during: { try await $0.signIn(AccessToken("other")) })
+        #expect(storm.tokens.current?.value != nil && storm.outcomes.count == 1_000)
+        #expect(!storm.server.log.drop { $0 != "Bearer other" }.contains("Bearer access-1"))
+    }
+}
+#endif
