@@ -58,7 +58,8 @@ public struct AWSSignatureV4: RequestSigner {
 
     /// The fields that proxies and transports change, and that are not signed.
     private static let unsigned: Set<String> = [
-        "authorization", "connection", "content-length", "expect", "keep-alive", "proxy-authenticate", "proxy-authorization", "te", "trailer",
+        "authorization", "baggage", "connection", "content-length", "expect", "keep-alive", "proxy-authenticate", "proxy-authorization", "te",
+        "traceparent", "tracestate", "trailer",
         "transfer-encoding", "upgrade", "user-agent", "x-amzn-trace-id",
     ]
 

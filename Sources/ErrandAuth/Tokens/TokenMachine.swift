@@ -11,11 +11,17 @@ struct TokenMachine: Sendable {
         let refreshes: Int
     }
 
+    /// A refresh: that of an account, after so many others. One that has ended is not begun again by a request that comes late.
+    struct Turn: Hashable, Sendable {
+        let account: Int
+        let refreshes: Int
+    }
+
     enum Decision: Sendable {
         /// Use this token. `refreshesSoon`: begin a refresh that nobody waits for.
         case use(Issued, refreshesSoon: Bool)
-        /// Wait for a refresh of this account.
-        case refresh(account: Int)
+        /// Wait for a refresh.
+        case refresh(Turn)
         case fail(AuthenticationError.Reason, underlying: (any Error)?)
     }
 
@@ -41,6 +47,9 @@ struct TokenMachine: Sendable {
     /// When the latest refreshes began, oldest first.
     private var begun: [Date] = []
 
+    /// The next refresh.
+    var turn: Turn { Turn(account: account, refreshes: refreshes) }
+
     init(policy: RefreshPolicy, obtainsFirst: Bool) { (self.policy, self.obtainsFirst) = (policy, obtainsFirst) }
 
     /// What a request does.
@@ -49,13 +58,13 @@ struct TokenMachine: Sendable {
     func decision(refusing refused: Issued?, at now: Date) -> Decision {
         guard let token else {
             if let failure, failure.isFinal, !obtainsFirst { return .fail(.refreshRefused, underlying: failure.error) }
-            return obtainsFirst ? .refresh(account: account) : .fail(.signedOut, underlying: nil)
+            return obtainsFirst ? .refresh(turn) : .fail(.signedOut, underlying: nil)
         }
         let isRefused = refused.map { $0.generation == generation } ?? false
         if isRefused || token.hasExpired(at: now) {
             // The request that began before a refresh failed fails with it, and does not begin another one.
             if let failure, let refused, failure.refresh > refused.refreshes { return .fail(.refreshFailed, underlying: failure.error) }
-            return .refresh(account: account)
+            return .refresh(turn)
         }
         let isDue = proactiveDate.map { $0 <= now } ?? false
         return .use(

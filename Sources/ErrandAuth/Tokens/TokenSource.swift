@@ -31,7 +31,7 @@ internal import Synchronization
 public final class TokenSource: Sendable {
     private enum Work: Hashable, Sendable {
         case load
-        case refresh(account: Int)
+        case refresh(TokenMachine.Turn)
         case write
     }
 
@@ -147,8 +147,8 @@ public final class TokenSource: Sendable {
                 if refreshesSoon { refreshSoon() }
                 return issued
             case .fail(let reason, let underlying): throw AuthenticationError(reason, underlying: underlying, request: request)
-            case .refresh(let account):
-                try await wait(for: .refresh(account: account), by: deadline, request) { [self] in try await performRefresh(account) }
+            case .refresh(let turn):
+                try await wait(for: .refresh(turn), by: deadline, request) { [self] in try await performRefresh(turn) }
             }
         }
     }
@@ -181,18 +181,21 @@ public final class TokenSource: Sendable {
     }
 
     private func refreshSoon() {
-        let account = state.withLock(\.machine.account)
-        flights.begin(.refresh(account: account)) { [self] in try await performRefresh(account) }
+        let turn = state.withLock(\.machine.turn)
+        flights.begin(.refresh(turn)) { [self] in try await performRefresh(turn) }
     }
 
     // MARK: Refresh
 
-    private func performRefresh(_ account: Int) async throws {
-        let old = try state.withLock { state -> AccessToken? in
-            guard state.machine.account == account else { throw CancellationError() }
+    private func performRefresh(_ turn: TokenMachine.Turn) async throws {
+        let account = turn.account
+        let old: AccessToken?? = try state.withLock { state in
+            // It has ended by now: the decision is made anew.
+            guard state.machine.turn == turn else { return nil }
             guard state.machine.begin(at: now()) else { throw AuthenticationError(.tooManyRefreshes) }
-            return state.machine.token
+            return .some(state.machine.token)
         }
+        guard let old else { return }
         var new: AccessToken
         do {
             new = try await Self.$refreshing.withValue(Self.refreshing.union([ObjectIdentifier(self)])) { try await refresh(old) }
