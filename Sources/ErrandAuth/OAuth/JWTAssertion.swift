@@ -1,0 +1,87 @@
+#if Auth
+internal import Crypto
+public import ErrandCore
+
+/// Signs JSON web tokens ([RFC 7515](https://www.rfc-editor.org/rfc/rfc7515)) with a key.
+public struct JWTSigner: Sendable, CustomStringConvertible, CustomReflectable {
+    /// The name of the algorithm ([RFC 7518, section 3.1](https://www.rfc-editor.org/rfc/rfc7518#section-3.1)): `RS256`, `ES256`.
+    public let algorithm: String
+    /// The identifier of the key (`kid`); `nil` to leave it out.
+    public let keyID: String?
+    let sign: @Sendable (Data) async throws -> Data
+
+    /// Creates a signer over a key of your own, such as one of RSA, or in a vault.
+    ///
+    /// - Parameters:
+    ///   - algorithm: the name of the algorithm.
+    ///   - keyID: the identifier of the key.
+    ///   - sign: returns the signature of the bytes, in the form of RFC 7518: for ES256, 64 bytes.
+    public init(algorithm: String, keyID: String? = nil, sign: @escaping @Sendable (Data) async throws -> Data) {
+        (self.algorithm, self.keyID, self.sign) = (algorithm, keyID, sign)
+    }
+
+    /// Signs with a private key on the curve P-256 (`ES256`).
+    ///
+    /// - Parameters:
+    ///   - pem: the key, as PEM.
+    ///   - keyID: the identifier of the key.
+    /// - Throws: an error if `pem` is not such a key.
+    public static func es256(pem: String, keyID: String? = nil) throws -> JWTSigner {
+        let key = try P256.Signing.PrivateKey(pemRepresentation: pem)
+        return JWTSigner(algorithm: "ES256", keyID: keyID) { try key.signature(for: $0).rawRepresentation }
+    }
+
+    /// Signs with a shared secret (`HS256`), such as a client secret.
+    public static func hs256(secret: String, keyID: String? = nil) -> JWTSigner {
+        let key = SymmetricKey(data: Data(secret.utf8))
+        return JWTSigner(algorithm: "HS256", keyID: keyID) { Data(HMAC<SHA256>.authenticationCode(for: $0, using: key)) }
+    }
+
+    /// The name of the algorithm.
+    public var description: String { algorithm }
+    /// The description alone.
+    public var customMirror: Mirror { Mirror(self, children: ["algorithm": algorithm]) }
+}
+
+/// Who asks for a token, and for whom, as a signed JSON web token ([RFC 7523, section 3](https://www.rfc-editor.org/rfc/rfc7523#section-3)).
+public struct JWTAssertion: Sendable, CustomStringConvertible, CustomReflectable {
+    /// Who has signed it: `iss`.
+    public var issuer: String
+    /// For whom the token is: `sub`. The issuer itself by default.
+    public var subject: String
+    /// Who reads it: `aud`; `nil`, the default, for the token endpoint.
+    public var audience: String?
+    /// How long it is valid: 5 minutes by default, at most an hour.
+    public var lifetime: Duration
+    /// Further claims, such as `scope`. They come after the others, and replace none of them.
+    public var claims: [String: JSONValue]
+    private let signer: JWTSigner
+
+    /// Creates an assertion, which is signed anew for each request.
+    public init(
+        issuer: String, subject: String? = nil, audience: String? = nil, lifetime: Duration = .seconds(300), claims: [String: JSONValue] = [:],
+        signer: JWTSigner
+    ) {
+        (self.issuer, self.subject, self.audience) = (issuer, subject ?? issuer, audience)
+        (self.lifetime, self.claims, self.signer) = (min(max(lifetime, .seconds(1)), .seconds(3_600)), claims, signer)
+    }
+
+    func signed(audience fallback: String, id: String, at now: Date) async throws -> String {
+        let seconds = Int(now.timeIntervalSince1970.rounded(.down))
+        var header: [String: JSONValue] = ["alg": .string(signer.algorithm), "typ": "JWT"]
+        if let keyID = signer.keyID { header["kid"] = .string(keyID) }
+        var body: [String: JSONValue] = [
+            "iss": .string(issuer), "sub": .string(subject), "aud": .string(audience ?? fallback), "jti": .string(id),
+            "iat": .number(JSONNumber(seconds)), "exp": .number(JSONNumber(seconds + Int(lifetime / .seconds(1)))),
+        ]
+        body.merge(claims) { own, _ in own }
+        let text = base64URL(JSONValue.object(header).bytes()) + "." + base64URL(JSONValue.object(body).bytes())
+        return text + "." + base64URL(try await signer.sign(Data(text.utf8)))
+    }
+
+    /// `assertion of ISSUER`.
+    public var description: String { "assertion of \(issuer.shownSafely(limit: 80))" }
+    /// The description alone.
+    public var customMirror: Mirror { Mirror(self, children: ["assertion": description]) }
+}
+#endif

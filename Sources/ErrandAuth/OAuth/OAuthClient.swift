@@ -1,0 +1,340 @@
+#if Auth
+internal import Crypto
+public import ErrandCore
+internal import ErrandFormats
+internal import Synchronization
+
+/// A client of an OAuth 2 server ([RFC 6749](https://www.rfc-editor.org/rfc/rfc6749), with the rules of
+/// [RFC 9700](https://www.rfc-editor.org/rfc/rfc9700)): it gets tokens, refreshes and revokes them.
+///
+/// ```swift
+/// let oauth = OAuthClient(server, id: "my-app", via: HTTPStack.default)
+/// let tokens = TokenSource(oauth, store: FileTokenStore(atPath: path))
+///
+/// // A person signs in, in a browser: authorization code with PKCE.
+/// let authorization = try oauth.authorization(redirectTo: "http://127.0.0.1:8765/", scopes: ["read"])
+/// let redirect = try await browse(authorization.url)          // yours: opens a browser, and returns the URL that it was sent to
+/// try await tokens.signIn(oauth.token(for: authorization, redirect: redirect))
+///
+/// let api = APIClient(.default.authenticate(.bearer(tokens)).server("https://api.example"))
+/// ```
+///
+/// A service without a person: ``clientCredentials(scopes:parameters:)``, or ``jwtBearer(_:scopes:)`` with a key of its own. A device without a browser:
+/// ``deviceAuthorization(scopes:)``.
+public struct OAuthClient: Sendable {
+    /// The most bytes of a response that are read: 1 MiB.
+    static let responseLimitBytes = 1 << 20
+
+    /// How the client proves who it is at the token endpoint.
+    public enum Authentication: Sendable, CustomStringConvertible, CustomReflectable {
+        /// Not at all: a public client, such as an app.
+        case none
+        /// A secret in `Authorization: Basic`, form-encoded first ([RFC 6749, section 2.3.1](https://www.rfc-editor.org/rfc/rfc6749#section-2.3.1)).
+        case basic(secret: String)
+        /// A secret in the form.
+        case post(secret: String)
+        /// A signed assertion ([RFC 7523, section 2.2](https://www.rfc-editor.org/rfc/rfc7523#section-2.2)).
+        case assertion(JWTSigner)
+
+        /// The name of the way, without secrets.
+        public var description: String {
+            switch self {
+            case .none: "none"
+            case .basic: "basic"
+            case .post: "post"
+            case .assertion: "assertion"
+            }
+        }
+        /// The description alone.
+        public var customMirror: Mirror { Mirror(self, children: ["authentication": description]) }
+    }
+
+    /// The server.
+    public let server: OAuthServer
+    /// The identifier of the client.
+    public let id: String
+    private let authentication: Authentication
+    private let sender: HTTPStack
+    private let skew: ClockSkew
+    private let now: @Sendable () -> Date
+    private let randomBytes: @Sendable (Int) -> [UInt8]
+
+    /// Creates a client.
+    ///
+    /// - Parameters:
+    ///   - server: the server.
+    ///   - id: the identifier that the server has given to the client.
+    ///   - authentication: how the client proves who it is; `none` by default, for apps.
+    ///   - sender: sends the requests to the server. It must not authenticate with the tokens of this client; it may retry, and needs no base URL.
+    ///   - now: the current date.
+    public init(
+        _ server: OAuthServer, id: String, authentication: Authentication = .none, via sender: some HTTPSender,
+        now: @escaping @Sendable () -> Date = { Date() }
+    ) {
+        self.init(
+            server, id: id, authentication: authentication, via: sender, now: now,
+            randomBytes: { count in (0..<count).map { _ in UInt8.random(in: .min ... .max) } })
+    }
+
+    init(
+        _ server: OAuthServer, id: String, authentication: Authentication, via sender: some HTTPSender, now: @escaping @Sendable () -> Date,
+        randomBytes: @escaping @Sendable (Int) -> [UInt8]
+    ) {
+        (self.server, self.id, self.authentication, self.sender) = (server, id, authentication, HTTPStack(sender))
+        (self.now, self.randomBytes) = (now, randomBytes)
+        skew = ClockSkew()
+    }
+
+    /// The current date.
+    var date: Date { now() }
+
+    // MARK: A person in a browser
+
+    /// Begins a sign-in in a browser: an authorization code with PKCE ([RFC 7636](https://www.rfc-editor.org/rfc/rfc7636)), by S256 alone.
+    ///
+    /// - Parameters:
+    ///   - redirect: the URL that the browser is sent to in the end. The server must know it.
+    ///   - scopes: what the token is to give access to.
+    ///   - parameters: further parameters for the authorization endpoint, such as `prompt`.
+    /// - Returns: the URL to open, and what ``token(for:redirect:)`` needs. Use it once.
+    /// - Throws: ``OAuthError`` if the server has no authorization endpoint.
+    public func authorization(
+        redirectTo redirect: String, scopes: [String] = [], parameters: URLQuery = URLQuery()
+    ) throws -> OAuthAuthorization {
+        guard let endpoint = server.authorizationEndpoint else { throw OAuthError(.unsupported, "there is no authorization endpoint") }
+        try OAuthServer.checkSecure(endpoint)
+        let (state, verifier) = (base64URL(randomBytes(32)), base64URL(randomBytes(32)))
+        var query: URLQuery = [
+            "response_type": "code", "client_id": id, "redirect_uri": redirect, "state": state,
+            "code_challenge": base64URL(SHA256.hash(data: Data(verifier.utf8))), "code_challenge_method": "S256",
+        ]
+        if !scopes.isEmpty { query.append("scope", scopes.joined(separator: " ")) }
+        for item in parameters.items { query.append(item.name, item.value) }
+        let request = Request(.get, url: try HTTPURL(endpoint), query: query)
+        return OAuthAuthorization(
+            url: request.url?.description ?? endpoint, redirect: redirect, state: state, verifier: verifier)
+    }
+
+    /// Ends a sign-in in a browser: checks where the browser was sent to, and gets a token for the code.
+    ///
+    /// - Parameters:
+    ///   - authorization: what ``authorization(redirectTo:scopes:parameters:)`` returned.
+    ///   - redirect: the URL that the browser was sent to, with its query.
+    /// - Throws: ``OAuthError`` if the `state` or the issuer is another, if the person or the server has refused, and if the code is not accepted;
+    ///   what the sender throws.
+    public func token(for authorization: OAuthAuthorization, redirect: String) async throws -> AccessToken {
+        let code = try authorization.code(in: redirect, server: server)
+        return try await token([
+            ("grant_type", "authorization_code"), ("code", code), ("redirect_uri", authorization.redirect),
+            ("code_verifier", authorization.verifier),
+        ])
+    }
+
+    // MARK: Without a person
+
+    /// Gets a token for the client itself ([RFC 6749, section 4.4](https://www.rfc-editor.org/rfc/rfc6749#section-4.4)).
+    ///
+    /// - Parameters:
+    ///   - scopes: what the token is to give access to.
+    ///   - parameters: further parameters, such as `audience` or `resource`.
+    /// - Throws: ``OAuthError``; what the sender throws.
+    public func clientCredentials(scopes: [String] = [], parameters: URLQuery = URLQuery()) async throws -> AccessToken {
+        try await token([("grant_type", "client_credentials")] + Self.scope(scopes) + parameters.items.map { ($0.name, $0.value ?? "") })
+    }
+
+    /// Gets a token for a signed assertion, as service accounts do ([RFC 7523, section 2.1](https://www.rfc-editor.org/rfc/rfc7523#section-2.1)).
+    ///
+    /// - Parameters:
+    ///   - assertion: who asks, and for whom. Its audience is the token endpoint, unless it has one.
+    ///   - scopes: what the token is to give access to; some servers expect them in the assertion's own claims.
+    /// - Throws: ``OAuthError``; what the signer and the sender throw.
+    public func jwtBearer(_ assertion: JWTAssertion, scopes: [String] = []) async throws -> AccessToken {
+        try await withCorrectedClock {
+            let text = try await assertion.signed(audience: server.tokenEndpoint, id: base64URL(randomBytes(16)), at: now() + skew.seconds)
+            return try await token([("grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer"), ("assertion", text)] + Self.scope(scopes))
+        }
+    }
+
+    // MARK: Refresh and revocation
+
+    /// Gets a new token for an old one that has a refresh token ([RFC 6749, section 6](https://www.rfc-editor.org/rfc/rfc6749#section-6)).
+    ///
+    /// A server may replace the refresh token, and revoke all tokens if the old one is used again: call it through a ``TokenSource``.
+    ///
+    /// - Throws: ``OAuthError``; what the sender throws.
+    public func refresh(_ old: AccessToken) async throws -> AccessToken {
+        guard let refreshToken = old.refreshToken else { throw OAuthError(.noRefreshToken, "the token can't be refreshed") }
+        var new = try await token([("grant_type", "refresh_token"), ("refresh_token", refreshToken)])
+        if new.refreshToken == nil { new.refreshToken = refreshToken }
+        if new.scopes.isEmpty { new.scopes = old.scopes }
+        return new
+    }
+
+    /// Revokes a token, and what was obtained with it ([RFC 7009](https://www.rfc-editor.org/rfc/rfc7009)): the refresh token, if it has one, or
+    /// else the access token.
+    ///
+    /// - Throws: ``OAuthError`` if the server has no revocation endpoint, or refuses; what the sender throws.
+    public func revoke(_ token: AccessToken) async throws {
+        guard let endpoint = server.revocationEndpoint else { throw OAuthError(.unsupported, "there is no revocation endpoint") }
+        let pairs = [
+            ("token", token.refreshToken ?? token.value), ("token_type_hint", token.refreshToken == nil ? "access_token" : "refresh_token"),
+        ]
+        let response = try await post(pairs, to: endpoint)
+        guard response.status == .ok else { throw try await Self.error(of: response) }
+        response.discard()
+    }
+
+    // MARK: Requests
+
+    static func scope(_ scopes: [String]) -> [(String, String)] { scopes.isEmpty ? [] : [("scope", scopes.joined(separator: " "))] }
+
+    /// Posts a form with the client's identity.
+    func post(_ pairs: [(String, String)], to endpoint: String) async throws -> Response {
+        try OAuthServer.checkSecure(endpoint)
+        var pairs = pairs
+        var headers: HTTPFields = [.contentType: FormURLEncoded.mediaType, .accept: "application/json", .cacheControl: "no-store"]
+        switch authentication {
+        case .none: pairs.append(("client_id", id))
+        case .basic(let secret):
+            let value = Self.formEncoded(id) + ":" + Self.formEncoded(secret)
+            headers[.authorization] = "Basic " + Data(value.utf8).base64EncodedString()
+        case .post(let secret): pairs += [("client_id", id), ("client_secret", secret)]
+        case .assertion(let signer):
+            let assertion = JWTAssertion(issuer: id, subject: id, signer: signer)
+            let text = try await assertion.signed(audience: server.tokenEndpoint, id: base64URL(randomBytes(16)), at: now() + skew.seconds)
+            pairs += [
+                ("client_id", id), ("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"),
+                ("client_assertion", text),
+            ]
+        }
+        let body = FormURLEncoded.encode(pairs.map { (name: $0.0, value: $0.1) })
+        var request = try Request(.post, url: endpoint, headers: headers, body: .text(body))
+        request.options.sensitivity.formUnion(Sensitivity(fields: [], queryNames: pairs.map(\.0).filter { Self.secretNames.contains($0) }))
+        let response = try await sender.send(request)
+        skew.note(response.head, at: now())
+        return response
+    }
+
+    private static let secretNames: Set = [
+        "code", "code_verifier", "assertion", "client_assertion", "client_secret", "refresh_token", "device_code", "token",
+    ]
+
+    private static func formEncoded(_ text: String) -> String { String(FormURLEncoded.encode([(name: "", value: text)]).dropFirst()) }
+
+    func token(_ pairs: [(String, String)]) async throws -> AccessToken {
+        let response = try await post(pairs, to: server.tokenEndpoint)
+        guard response.status == .ok else { throw try await Self.error(of: response) }
+        let data = try await response.body.collect(upTo: Self.responseLimitBytes)
+        let read: TokenResponse
+        do {
+            read = try JSONDecoder().decode(TokenResponse.self, from: data)
+        } catch {
+            throw OAuthError(.invalidResponse, "the response has no token")
+        }
+        guard read.token_type?.lowercased() ?? "bearer" == "bearer" else { throw OAuthError(.unsupported, "the token is not of the type Bearer") }
+        let now = now()
+        return AccessToken(
+            read.access_token, expiresAt: read.expires_in.map { now + $0.seconds }, refreshToken: read.refresh_token,
+            scopes: read.scope?.split(separator: " ").map(String.init) ?? [], idToken: read.id_token, obtainedAt: now)
+    }
+
+    /// The error that a response describes.
+    static func error(of response: Response) async throws -> any Error {
+        let status = try await StatusError(reading: response)
+        guard (400..<500).contains(response.status.code), let read = try? JSONDecoder().decode(ErrorResponse.self, from: status.bodyPrefix)
+        else { return status }
+        return OAuthError(OAuthError.Code(read.error), read.error_description ?? "", uri: read.error_uri)
+    }
+
+    /// Does work that depends on the clock, and does it once more if the server's clock is found to be another.
+    private func withCorrectedClock<Result>(_ work: () async throws -> Result) async throws -> Result {
+        let before = skew.seconds
+        do {
+            return try await work()
+        } catch let error as OAuthError where error.code == .invalidGrant || error.code == .invalidClient {
+            guard abs(skew.seconds - before) >= 30 else { throw error }
+            return try await work()
+        }
+    }
+
+    private struct TokenResponse: Decodable {
+        let access_token: String
+        let token_type: String?
+        let expires_in: Lifetime?
+        let refresh_token: String?
+        let scope: String?
+        let id_token: String?
+    }
+
+    struct ErrorResponse: Decodable {
+        let error: String
+        let error_description: String?
+        let error_uri: String?
+    }
+
+    /// A number of seconds, which some servers send as text. At most 100 years; less than zero counts as zero.
+    struct Lifetime: Decodable {
+        let seconds: Double
+
+        init(from decoder: any Decoder) throws {
+            let container = try decoder.singleValueContainer()
+            let number = try (try? container.decode(Double.self)) ?? Double(container.decode(String.self)) ?? 0
+            seconds = min(max(0, number), 100 * 365 * 86_400)
+        }
+    }
+}
+
+extension OAuthClient: CustomStringConvertible, CustomReflectable {
+    /// `OAuth client my-app`.
+    public var description: String { "OAuth client \(id.shownSafely(limit: 80))" }
+    /// The description alone.
+    public var customMirror: Mirror { Mirror(self, children: ["client": description]) }
+}
+
+extension TokenSource {
+    /// Creates a source that refreshes its token by OAuth 2.
+    ///
+    /// - Parameters:
+    ///   - client: refreshes the token.
+    ///   - store: keeps the token between runs; `nil`, the default, keeps it in memory alone.
+    ///   - policy: when the token is refreshed, and how often.
+    public convenience init(_ client: OAuthClient, store: (any TokenStore)? = nil, policy: RefreshPolicy = .standard) {
+        self.init(nil, store: store, policy: policy) { old in
+            guard let old else { throw OAuthError(.noRefreshToken, "there is no token") }
+            return try await client.refresh(old)
+        }
+    }
+
+    /// Creates a source for a client itself, which obtains each token by its credentials.
+    ///
+    /// - Parameters:
+    ///   - client: obtains the tokens.
+    ///   - scopes: what the tokens are to give access to.
+    ///   - parameters: further parameters, such as `audience`.
+    ///   - policy: when a token is replaced, and how often.
+    public convenience init(
+        clientCredentials client: OAuthClient, scopes: [String] = [], parameters: URLQuery = URLQuery(), policy: RefreshPolicy = .standard
+    ) {
+        self.init(policy: policy, obtainsFirst: true) { _ in try await client.clientCredentials(scopes: scopes, parameters: parameters) }
+    }
+}
+
+/// The difference of the server's clock and this machine's, by the field `Date`.
+private final class ClockSkew: Sendable {
+    private let value = Mutex(0.0)
+
+    /// The seconds that the server's clock is ahead.
+    var seconds: Double { value.withLock { $0 } }
+
+    func note(_ head: HTTPResponse, at now: Date) {
+        let local = HTTPDate(secondsSinceEpoch: Int64(now.timeIntervalSince1970.rounded(.down)))
+        guard let text = head.headerFields[.date], let date = HTTPDate(text, now: local) else { return }
+        value.withLock { $0 = Double(date.secondsSinceEpoch - local.secondsSinceEpoch) }
+    }
+}
+
+/// Base64 for URLs, without padding ([RFC 4648, section 5](https://www.rfc-editor.org/rfc/rfc4648#section-5)).
+func base64URL(_ bytes: some Sequence<UInt8>) -> String {
+    Data(bytes).base64EncodedString().replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
+}
+#endif

@@ -1,0 +1,85 @@
+#if Auth
+public import ErrandCore
+
+/// A refusal of an OAuth 2 server ([RFC 6749, section 5.2](https://www.rfc-editor.org/rfc/rfc6749#section-5.2)), or a response of it that can't be
+/// used.
+///
+/// ```
+/// OAuth 2: invalid_grant: the refresh token has expired
+/// ```
+public struct OAuthError: Error, LocalizedError, CustomStringConvertible, CustomReflectable, FinalRefreshError {
+    /// What the server says, or what is wrong with what it says. An open set.
+    public struct Code: Sendable, Hashable, CustomStringConvertible {
+        /// The code as it is sent.
+        public let description: String
+        /// A code of a server.
+        public init(_ description: String) { self.description = description }
+
+        /// A parameter of the request is missing or invalid.
+        public static let invalidRequest = Code("invalid_request")
+        /// The server does not know the client, or its secret is wrong.
+        public static let invalidClient = Code("invalid_client")
+        /// The code, the refresh token or the assertion is invalid, expired, revoked, or was used before: a person has to sign in again.
+        public static let invalidGrant = Code("invalid_grant")
+        /// The client may not do this.
+        public static let unauthorizedClient = Code("unauthorized_client")
+        /// The server does not know this kind of request.
+        public static let unsupportedGrantType = Code("unsupported_grant_type")
+        /// A scope is unknown, or is not granted.
+        public static let invalidScope = Code("invalid_scope")
+        /// The person, or the server, has refused.
+        public static let accessDenied = Code("access_denied")
+        /// The server is not able to respond for now.
+        public static let temporarilyUnavailable = Code("temporarily_unavailable")
+        /// The person has not decided yet ([RFC 8628, section 3.5](https://www.rfc-editor.org/rfc/rfc8628#section-3.5)).
+        public static let authorizationPending = Code("authorization_pending")
+        /// As ``authorizationPending``, and the client asks too often.
+        public static let slowDown = Code("slow_down")
+        /// The code for the device has expired.
+        public static let expiredToken = Code("expired_token")
+
+        /// The response is not that of an OAuth 2 server. This and the codes below are not sent by servers.
+        public static let invalidResponse = Code("invalid response")
+        /// The `state` of the redirect is not that of the request: somebody else may have begun it
+        /// ([RFC 6749, section 10.12](https://www.rfc-editor.org/rfc/rfc6749#section-10.12)).
+        public static let stateMismatch = Code("state mismatch")
+        /// The redirect, or the metadata, comes from another issuer ([RFC 9207](https://www.rfc-editor.org/rfc/rfc9207)).
+        public static let issuerMismatch = Code("issuer mismatch")
+        /// There is no refresh token.
+        public static let noRefreshToken = Code("no refresh token")
+        /// The server does not offer this, or it is not known where.
+        public static let unsupported = Code("unsupported")
+    }
+
+    /// What the server says.
+    public let code: Code
+    /// The server's own words (`error_description`), or why a response can't be used; empty if there are none. At most 200 characters are shown.
+    public let message: String
+    /// A page about the error (`error_uri`); `nil` if there is none.
+    public let uri: String?
+
+    /// Creates an error.
+    public init(_ code: Code, _ message: String = "", uri: String? = nil) { (self.code, self.message, self.uri) = (code, message, uri) }
+
+    /// Whether no refresh can succeed any more: the server does not accept the refresh token, or there is none.
+    public var isFinal: Bool { code == .invalidGrant || code == .noRefreshToken }
+
+    /// The code and the server's words, without control characters.
+    public var description: String {
+        "OAuth 2: \(code.description.shownSafely(limit: 80))" + (message.isEmpty ? "" : ": \(message.shownSafely(limit: 200))")
+    }
+    /// A sentence for people.
+    public var errorDescription: String? {
+        switch code {
+        case .accessDenied: "Access was refused."
+        case .invalidGrant, .noRefreshToken, .expiredToken: "You are not signed in any more."
+        default: "Could not sign in."
+        }
+    }
+    public var failureReason: String? { description.asSentence }
+    /// The description alone.
+    public var customMirror: Mirror { Mirror(self, children: ["error": description]) }
+}
+
+extension OAuthError: SafelyDescribedError {}
+#endif

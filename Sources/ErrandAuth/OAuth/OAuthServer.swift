@@ -1,0 +1,94 @@
+#if Auth
+public import ErrandCore
+
+/// The endpoints of an OAuth 2 authorization server, and what it can do ([RFC 8414](https://www.rfc-editor.org/rfc/rfc8414)).
+///
+/// ```swift
+/// let server = try await OAuthServer.discover(issuer: "https://auth.example", via: HTTPStack.default)
+/// let known = OAuthServer(tokenEndpoint: "https://auth.example/token", authorizationEndpoint: "https://auth.example/authorize")
+/// ```
+public struct OAuthServer: Sendable, Hashable {
+    /// The URL that identifies the server; `nil` if it is not known, so that it is not checked.
+    public var issuer: String?
+    /// Where tokens come from.
+    public var tokenEndpoint: String
+    /// Where a person signs in, in a browser.
+    public var authorizationEndpoint: String?
+    /// Where a device without a browser begins ([RFC 8628](https://www.rfc-editor.org/rfc/rfc8628)).
+    public var deviceAuthorizationEndpoint: String?
+    /// Where tokens are revoked ([RFC 7009](https://www.rfc-editor.org/rfc/rfc7009)).
+    public var revocationEndpoint: String?
+    /// Whether the server names its issuer in each redirect ([RFC 9207](https://www.rfc-editor.org/rfc/rfc9207)): one without it is refused then.
+    public var namesIssuer: Bool
+
+    /// Creates a description of a server that publishes none.
+    public init(
+        issuer: String? = nil, tokenEndpoint: String, authorizationEndpoint: String? = nil, deviceAuthorizationEndpoint: String? = nil,
+        revocationEndpoint: String? = nil, namesIssuer: Bool = false
+    ) {
+        (self.issuer, self.tokenEndpoint, self.authorizationEndpoint) = (issuer, tokenEndpoint, authorizationEndpoint)
+        (self.deviceAuthorizationEndpoint, self.revocationEndpoint) = (deviceAuthorizationEndpoint, revocationEndpoint)
+        self.namesIssuer = namesIssuer
+    }
+
+    /// Fetches the description that a server publishes: `/.well-known/oauth-authorization-server`, or else that of OpenID Connect,
+    /// `/.well-known/openid-configuration`.
+    ///
+    /// - Parameters:
+    ///   - issuer: the URL that identifies the server, which must use `https`, or name this machine.
+    ///   - sender: sends the requests. It should follow no redirects.
+    /// - Throws: ``OAuthError`` if the description is missing, if it can't be used, or if it names another issuer; what `sender` throws.
+    public static func discover(issuer: String, via sender: some HTTPSender) async throws -> OAuthServer {
+        guard let url = try? HTTPURL(issuer), url.query == nil else { throw OAuthError(.unsupported, "the issuer is not a URL without a query") }
+        try checkSecure(issuer)
+        let path = url.path.hasSuffix("/") ? String(url.path.dropLast()) : url.path
+        let base = "\(url.scheme)://\(url.authority)"
+        // RFC 8414, section 3.1: the path of the issuer follows. OpenID Connect has it in front.
+        for place in ["/.well-known/oauth-authorization-server\(path)", "\(path)/.well-known/openid-configuration"] {
+            var request = try Request(.get, url: base + place)
+            request.headers[.accept] = "application/json"
+            let response = try await sender.send(request)
+            guard response.status.kind == .successful else {
+                response.discard()
+                continue
+            }
+            let data = try await response.body.collect(upTo: OAuthClient.responseLimitBytes)
+            guard let metadata = try? JSONDecoder().decode(Metadata.self, from: data) else {
+                throw OAuthError(.invalidResponse, "the metadata of the server can't be read")
+            }
+            guard metadata.issuer == issuer else { throw OAuthError(.issuerMismatch, "the metadata names another issuer") }
+            guard let token = metadata.token_endpoint else { throw OAuthError(.invalidResponse, "the metadata names no token endpoint") }
+            for endpoint in [token, metadata.authorization_endpoint, metadata.device_authorization_endpoint, metadata.revocation_endpoint] {
+                if let endpoint { try checkSecure(endpoint) }
+            }
+            if let methods = metadata.code_challenge_methods_supported, !methods.contains("S256") {
+                throw OAuthError(.unsupported, "the server does not support PKCE with S256")
+            }
+            return OAuthServer(
+                issuer: issuer, tokenEndpoint: token, authorizationEndpoint: metadata.authorization_endpoint,
+                deviceAuthorizationEndpoint: metadata.device_authorization_endpoint, revocationEndpoint: metadata.revocation_endpoint,
+                namesIssuer: metadata.authorization_response_iss_parameter_supported ?? false)
+        }
+        throw OAuthError(.unsupported, "the server publishes no metadata")
+    }
+
+    /// - Throws: ``OAuthError`` unless the URL uses `https`, or names this machine.
+    static func checkSecure(_ text: String) throws {
+        guard let url = try? HTTPURL(text) else { throw OAuthError(.unsupported, "an endpoint is not a URL") }
+        let host = url.host.description
+        guard url.scheme == "https" || host == "localhost" || host == "127.0.0.1" || host == "[::1]" || host == "::1" else {
+            throw OAuthError(.unsupported, "an endpoint does not use https")
+        }
+    }
+
+    private struct Metadata: Decodable {
+        let issuer: String?
+        let token_endpoint: String?
+        let authorization_endpoint: String?
+        let device_authorization_endpoint: String?
+        let revocation_endpoint: String?
+        let code_challenge_methods_supported: [String]?
+        let authorization_response_iss_parameter_supported: Bool?
+    }
+}
+#endif

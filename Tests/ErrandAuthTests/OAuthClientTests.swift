@@ -1,0 +1,285 @@
+#if Auth
+import Crypto
+import Errand
+import ErrandTesting
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import ErrandAuth
+
+@Suite(.timeLimit(.minutes(2))) struct OAuthClientTests {
+    private static let server = OAuthServer(
+        issuer: "https://auth.example", tokenEndpoint: "https://auth.example/token", authorizationEndpoint: "https://auth.example/authorize?a=1",
+        deviceAuthorizationEndpoint: "https://auth.example/device", revocationEndpoint: "https://auth.example/revoke")
+
+    private func client(
+        _ stub: StubTransport, _ server: OAuthServer = server, id: String = "app", authentication: OAuthClient.Authentication = .none,
+        now: @escaping @Sendable () -> Date = { Date(timeIntervalSince1970: 1_000_000) }
+    ) -> OAuthClient {
+        OAuthClient(server, id: id, authentication: authentication, via: stub, now: now, randomBytes: { Array(repeating: 7, count: $0) })
+    }
+
+    private func token(_ json: JSONValue = ["access_token": "at", "token_type": "Bearer", "expires_in": 3600]) -> StubResponse { .json(json) }
+
+    private func form(_ recorded: RecordedRequest) -> [String: String] {
+        Dictionary(uniqueKeysWithValues: recorded.formItems.map { ($0.name, $0.value ?? "") })
+    }
+
+    // MARK: Authorization code
+
+    /// The example of [RFC 7636, appendix B](https://www.rfc-editor.org/rfc/rfc7636#appendix-B).
+    @Test func theChallengeIsThatOfTheStandard() throws {
+        let bytes: [UInt8] = [
+            116, 24, 223, 180, 151, 153, 224, 37, 79, 250, 96, 125, 216, 173, 187, 186, 22, 212, 37, 77, 105, 214, 191, 240, 91, 88, 5, 88, 83,
+            132, 141, 121,
+        ]
+        let client = OAuthClient(
+            Self.server, id: "app", authentication: .none, via: StubTransport(), now: { Date() }, randomBytes: { _ in bytes })
+        let authorization = try client.authorization(redirectTo: "app://x", scopes: ["a", "b c"], parameters: ["prompt": "login"])
+        #expect(authorization.verifier == "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk")
+        let url = try HTTPURL(authorization.url)
+        let query = URLQuery(percentEncoded: url.query ?? "")
+        #expect(query["code_challenge"] == "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM" && query["code_challenge_method"] == "S256")
+        #expect(query["a"] == "1" && query["scope"] == "a b c" && query["prompt"] == "login" && query["redirect_uri"] == "app://x")
+        #expect(query["response_type"] == "code" && query["client_id"] == "app" && query["state"]?.utf8.count == 43)
+    }
+
+    @Test func aCodeIsExchangedForAToken() async throws {
+        let stub = StubTransport(
+            Stub(.post, "/token").responds(
+                token(["access_token": "at", "token_type": "bearer", "expires_in": "60", "refresh_token": "rt", "scope": "a b", "id_token": "id"])))
+        let client = client(stub)
+        let authorization = try client.authorization(redirectTo: "http://127.0.0.1:1/cb")
+        let token = try await client.token(
+            for: authorization, redirect: "http://127.0.0.1:1/cb?code=c%2B1&state=\(authorization.state)&iss=https%3A%2F%2Fauth.example")
+        #expect(
+            token
+                == AccessToken(
+                    "at", expiresAt: Date(timeIntervalSince1970: 1_000_060), refreshToken: "rt", scopes: ["a", "b"], idToken: "id",
+                    obtainedAt: Date(timeIntervalSince1970: 1_000_000)))
+        #expect(
+            form(stub.requests[0]) == [
+                "grant_type": "authorization_code", "code": "c+1", "redirect_uri": "http://127.0.0.1:1/cb",
+                "code_verifier": authorization.verifier, "client_id": "app",
+            ])
+    }
+
+    @Test(arguments: [
+        ("code=c&state=other", OAuthError.Code.stateMismatch), ("code=c", .stateMismatch), ("", .stateMismatch),
+        ("error=access_denied&error_description=no%0Away&state=S", .accessDenied), ("state=S", .invalidResponse), ("code=&state=S", .invalidResponse),
+        ("code=c&state=S&iss=https://evil.example", .issuerMismatch),
+    ]) func aRedirectThatCannotBeUsedIsRefused(query: String, code: OAuthError.Code) async throws {
+        let client = client(StubTransport())
+        let authorization = try client.authorization(redirectTo: "app://x")
+        let error = await #expect(throws: OAuthError.self) {
+            try await client.token(for: authorization, redirect: "app://x?" + query.replacing("state=S", with: "state=\(authorization.state)"))
+        }
+        #expect(error?.code == code && !"\(error!)".contains("\n") && !"\(error!)".contains("app://"))
+    }
+
+    @Test func aServerThatNamesItsIssuerMustDoSo() async throws {
+        var server = Self.server
+        server.namesIssuer = true
+        let client = client(StubTransport(), server)
+        let authorization = try client.authorization(redirectTo: "app://x")
+        let error = await #expect(throws: OAuthError.self) {
+            try await client.token(for: authorization, redirect: "app://x?code=c&state=\(authorization.state)")
+        }
+        #expect(error?.code == .issuerMismatch)
+    }
+
+    // MARK: Clients
+
+    @Test func aClientProvesWhoItIs() async throws {
+        let stub = StubTransport(Stub().responds(token()))
+        _ = try await client(stub, id: "a:p p", authentication: .basic(secret: "s%c&t")).clientCredentials(scopes: ["x"])
+        #expect(stub.requests[0].headers[.authorization] == "Basic " + Data("a%3Ap+p:s%25c%26t".utf8).base64EncodedString())
+        #expect(form(stub.requests[0]) == ["grant_type": "client_credentials", "scope": "x"])
+        _ = try await client(stub, authentication: .post(secret: "s&t")).clientCredentials(parameters: ["audience": "api"])
+        #expect(form(stub.requests[1]) == ["grant_type": "client_credentials", "audience": "api", "client_id": "app", "client_secret": "s&t"])
+        #expect(stub.requests[1].headers[.authorization] == nil)
+    }
+
+    @Test func anAssertionIsSignedForTheTokenEndpoint() async throws {
+        let stub = StubTransport(Stub().responds(token()))
+        let key = P256.Signing.PrivateKey()
+        let signer = try JWTSigner.es256(pem: key.pemRepresentation, keyID: "k1")
+        _ = try await client(stub).jwtBearer(
+            JWTAssertion(issuer: "service@example", subject: "joe", claims: ["scope": "read", "iss": "evil"], signer: signer))
+        let sent = form(stub.requests[0])
+        #expect(sent["grant_type"] == "urn:ietf:params:oauth:grant-type:jwt-bearer")
+        let parts = try #require(sent["assertion"]).split(separator: ".").map(String.init)
+        func decoded(_ text: String) throws -> Data {
+            let plain = text.replacing("-", with: "+").replacing("_", with: "/")
+            return try #require(Data(base64Encoded: plain + String(repeating: "=", count: (4 - plain.count % 4) % 4)))
+        }
+        #expect(try JSONDecoder().decode(JSONValue.self, from: decoded(parts[0])) == ["alg": "ES256", "typ": "JWT", "kid": "k1"])
+        let body = try JSONDecoder().decode(JSONValue.self, from: decoded(parts[1]))
+        #expect(body["iss"] == "service@example" && body["sub"] == "joe" && body["aud"] == "https://auth.example/token" && body["scope"] == "read")
+        #expect(body["iat"] == 1_000_000 && body["exp"] == 1_000_300 && body["jti"].stringValue?.isEmpty == false)
+        let signature = try P256.Signing.ECDSASignature(rawRepresentation: decoded(parts[2]))
+        #expect(key.publicKey.isValidSignature(signature, for: Data("\(parts[0]).\(parts[1])".utf8)))
+    }
+
+    /// This machine's clock is ten minutes behind.
+    @Test func anAssertionIsSignedAgainWithTheServersClock() async throws {
+        let date = HTTPDate(secondsSinceEpoch: 1_000_600).description
+        let stub = StubTransport(
+            Stub().responds(
+                .custom { _ in
+                    var head = HTTPResponse(status: .badRequest)
+                    head.headerFields[.date] = date
+                    return (head, Data(#"{"error":"invalid_grant","error_description":"exp is in the past"}"#.utf8))
+                }, token()))
+        let assertion = JWTAssertion(issuer: "s", signer: .hs256(secret: "k"))
+        #expect(try await client(stub).jwtBearer(assertion).value == "at")
+        #expect(stub.requests.count == 2)
+    }
+
+    // MARK: Refresh
+
+    @Test func aRefreshKeepsWhatTheServerLeavesOut() async throws {
+        let stub = StubTransport(Stub().responds(token()))
+        let new = try await client(stub).refresh(AccessToken("old", refreshToken: "r+t", scopes: ["a"]))
+        #expect(new.value == "at" && new.refreshToken == "r+t" && new.scopes == ["a"])
+        #expect(form(stub.requests[0]) == ["grant_type": "refresh_token", "refresh_token": "r+t", "client_id": "app"])
+        let error = await #expect(throws: OAuthError.self) { try await client(stub).refresh(AccessToken("old")) }
+        #expect(error?.code == .noRefreshToken)
+    }
+
+    @Test(arguments: [
+        (400, #"{"error":"invalid_grant","error_description":"revoked\u0000"}"#, OAuthError.Code.invalidGrant),
+        (401, #"{"error":"invalid_client"}"#, .invalidClient), (400, #"{"error":"custom_error","error_uri":"https://x"}"#, .init("custom_error")),
+        (200, "{}", .invalidResponse), (200, "<html>", .invalidResponse), (200, #"{"access_token":"a","token_type":"mac"}"#, .unsupported),
+    ]) func errorsOfTheServerAreTyped(status: Int, body: String, code: OAuthError.Code) async throws {
+        let stub = StubTransport(Stub().responds(.data(Data(body.utf8), status: .init(code: status))))
+        let error = await #expect(throws: OAuthError.self) { try await client(stub).clientCredentials() }
+        #expect(error?.code == code && error?.description.utf8.contains(0) == false)
+        #expect(error?.isFinal == (code == .invalidGrant))
+    }
+
+    @Test func aBrokenServerIsAStatusError() async throws {
+        let stub = StubTransport(Stub().responds(.status(.serviceUnavailable, text: #"{"error":"invalid_grant"}"#)))
+        await #expect(throws: StatusError.self) { try await client(stub).clientCredentials() }
+    }
+
+    @Test(arguments: [("-5", 0.0), ("1e300", 3_153_600_000), (#""60""#, 60), ("1.5", 1.5), (#""x""#, 0)])
+    func lifetimesAreBounded(text: String, seconds: Double) async throws {
+        let stub = StubTransport(Stub().responds(.data(Data(#"{"access_token":"a","expires_in":\#(text)}"#.utf8))))
+        let token = try await client(stub).clientCredentials()
+        #expect(token.expiresAt == Date(timeIntervalSince1970: 1_000_000 + seconds))
+    }
+
+    @Test func aSourceRefreshesByOAuthAndSignsOutIfTheServerRefuses() async throws {
+        let stub = StubTransport(
+            Stub(.post, "/token").responds(
+                token(["access_token": "at2", "refresh_token": "rt2"]), .json(["error": "invalid_grant"], status: .badRequest)),
+            Stub().matching("token") { $0.headers[.authorization] == "Bearer at2" }.responds(.status(.ok)),
+            Stub().responds(.status(.unauthorized)))
+        let tokens = TokenSource(client(stub))
+        try await tokens.signIn(AccessToken("at1", refreshToken: "rt1"))
+        let stack = stub.authenticate(.bearer(tokens))
+        #expect(try await stack.send(try Request(.get, url: "https://api.example/")).status == .ok)
+        #expect(tokens.current?.refreshToken == "rt2")
+    }
+
+    @Test func aTokenIsRevoked() async throws {
+        let stub = StubTransport(Stub(.post, "/revoke").responds(.status(.ok)))
+        try await client(stub).revoke(AccessToken("at", refreshToken: "rt"))
+        #expect(form(stub.requests[0]) == ["token": "rt", "token_type_hint": "refresh_token", "client_id": "app"])
+    }
+
+    // MARK: Devices
+
+    @Test func aDeviceWaitsAsLongAsTheServerSays() async throws {
+        let clock = ManualClock()
+        let start = clock.now
+        let stub = StubTransport(
+            Stub(.post, "/device").responds(
+                .json(
+                    [
+                        "device_code": "dc", "user_code": "AB-CD", "verification_uri": "https://auth.example/d", "expires_in": 600, "interval": 2,
+                    ] as JSONValue)),
+            Stub(.post, "/token").responds(
+                .json(["error": "authorization_pending"], status: .badRequest), .json(["error": "slow_down"], status: .badRequest),
+                .failure(TransportError(.connectionLost, phase: .response, request: nil, delivery: .unknown)), token()))
+        let client = client(stub, now: { Date(timeIntervalSince1970: 1_000_000) + (start.duration(to: clock.now) / .seconds(1)) })
+        let authorization = try await client.deviceAuthorization(scopes: ["a"])
+        #expect(authorization.userCode == "AB-CD" && authorization.verificationURI == "https://auth.example/d")
+        let token = try await clock.advancingToSleepers { try await client.token(for: authorization, clock: clock) }
+        #expect(token.value == "at")
+        // 2 + 2 + 7 + 14.
+        #expect(start.duration(to: clock.now) == .seconds(25))
+        #expect(form(stub.requests[1])["device_code"] == "dc")
+    }
+
+    @Test func aDeviceGivesUpWhenItsCodesExpire() async throws {
+        let clock = ManualClock()
+        let start = clock.now
+        let stub = StubTransport(
+            Stub(.post, "/device").responds(
+                .json(
+                    ["device_code": "dc", "user_code": "AB-CD", "verification_uri": "https://auth.example/d", "expires_in": 11] as JSONValue)),
+            Stub(.post, "/token").responds(.json(["error": "authorization_pending"], status: .badRequest)))
+        let client = client(stub, now: { Date(timeIntervalSince1970: 1_000_000) + (start.duration(to: clock.now) / .seconds(1)) })
+        let authorization = try await client.deviceAuthorization()
+        let error = await #expect(throws: OAuthError.self) {
+            try await clock.advancingToSleepers { try await client.token(for: authorization, clock: clock) }
+        }
+        #expect(error?.code == .expiredToken && stub.requests.count == 3)
+    }
+
+    // MARK: Discovery
+
+    @Test func aServerDescribesItself() async throws {
+        let metadata: JSONValue = [
+            "issuer": "https://auth.example/t", "token_endpoint": "https://auth.example/token",
+            "authorization_endpoint": "https://auth.example/authorize", "code_challenge_methods_supported": ["plain", "S256"],
+            "authorization_response_iss_parameter_supported": true,
+        ]
+        for path in ["/.well-known/oauth-authorization-server/t", "/t/.well-known/openid-configuration"] {
+            let stub = StubTransport(Stub().matching("path") { $0.path == path }.responds(.json(metadata)), Stub().responds(.status(.notFound)))
+            let server = try await OAuthServer.discover(issuer: "https://auth.example/t", via: stub)
+            #expect(server.tokenEndpoint == "https://auth.example/token" && server.namesIssuer && server.revocationEndpoint == nil)
+        }
+    }
+
+    @Test(arguments: [
+        (#"{"issuer":"https://evil.example","token_endpoint":"https://a.example/t"}"#, OAuthError.Code.issuerMismatch),
+        (#"{"issuer":"https://auth.example"}"#, .invalidResponse), ("[]", .invalidResponse),
+        (#"{"issuer":"https://auth.example","token_endpoint":"http://a.example/t"}"#, .unsupported),
+        (#"{"issuer":"https://auth.example","token_endpoint":"https://a.example/t","code_challenge_methods_supported":["plain"]}"#, .unsupported),
+    ]) func aDescriptionThatCannotBeUsedIsRefused(body: String, code: OAuthError.Code) async throws {
+        let stub = StubTransport(Stub().responds(.data(Data(body.utf8))))
+        let error = await #expect(throws: OAuthError.self) { try await OAuthServer.discover(issuer: "https://auth.example", via: stub) }
+        #expect(error?.code == code)
+        await #expect(throws: OAuthError.self) { try await OAuthServer.discover(issuer: "http://auth.example", via: stub) }
+    }
+
+    // MARK: Secrets
+
+    @Test func nothingShowsASecret() async throws {
+        let secret = "s3cr3t-value"
+        let stub = StubTransport(Stub().responds(.json(["error": "invalid_grant"], status: .badRequest)))
+        let client = client(stub, authentication: .post(secret: secret))
+        let authorization = try client.authorization(redirectTo: "app://x")
+        var texts = [
+            "\(client)", "\(authorization)", "\(AccessToken(secret, refreshToken: secret))", "\(OAuthClient.Authentication.basic(secret: secret))",
+            "\(JWTSigner.hs256(secret: secret))", "\(JWTAssertion(issuer: "i", claims: ["x": .string(secret)], signer: .hs256(secret: secret)))",
+        ]
+        for value in [client as Any, AccessToken(secret, refreshToken: secret), JWTSigner.hs256(secret: secret), authorization] {
+            var text = ""
+            dump(value, to: &text)
+            texts.append(text)
+        }
+        do {
+            _ = try await client.refresh(AccessToken(secret, refreshToken: secret))
+        } catch {
+            texts += ["\(error)", error.localizedDescription]
+        }
+        for text in texts { #expect(!text.contains(secret) && !text.contains(authorization.verifier), "\(text)") }
+    }
+}
+#endif
