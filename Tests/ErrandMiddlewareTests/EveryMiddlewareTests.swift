@@ -20,6 +20,15 @@ import Testing
         MiddlewareUnderTest("redirect", switchOff: { $0.options.redirect = .off }) { $0.redirect() },
         MiddlewareUnderTest("decompress", changes: .addedFields, switchOff: { $0.options.decompress = .off }) { $0.decompress() },
         MiddlewareUnderTest("compressRequests", switchOff: { $0.options.compress = .off }) { $0.compressRequests(nil) },
+        MiddlewareUnderTest("authenticate", changes: .addedFields, switchOff: { $0.options.authentication = .off }) {
+            $0.authenticate(.basic(user: "joe", password: "secret"))
+        },
+        MiddlewareUnderTest("authenticate, which waits to be asked", switchOff: { $0.options.authentication = .off }) {
+            $0.authenticate(.digest(user: "joe", password: "secret"))
+        },
+        MiddlewareUnderTest("sign", changes: .addedFields, switchOff: { $0.options.sign = .off }) {
+            $0.sign(with: .awsV4(AWSCredentials(accessKeyID: "id", secretAccessKey: "secret"), region: "r", service: "s3"))
+        },
         MiddlewareUnderTest("concurrencyLimit", switchOff: { $0.options.concurrencyLimit = .off }) { $0.concurrencyLimit(5) },
         MiddlewareUnderTest("hedge", switchOff: { $0.options.hedge = .off }) { $0.hedge(HedgePolicy(.fixed(.seconds(60)))) },
         // Equal calls at once would share an answer, which is what it is for.

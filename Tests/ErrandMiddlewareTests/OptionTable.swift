@@ -60,6 +60,7 @@ extension OptionRow {
         OptionRow("RequestNumberKey", note) { $0.requestNumber = 7 },
         OptionRow("ResendCountKey", note) { $0.resendCount = 1 },
         OptionRow("HasLeftOriginKey", .value) { $0.hasLeftOrigin = true },
+        OptionRow("CredentialIdentityKey", .value, crossesOrigins: false) { $0.credentialIdentity = CredentialIdentity(scheme: "own", "joe") },
         OptionRow("PriorityKey", .none(because: "a more urgent caller sends its own request"), isComparedByItself: true) {
             $0.priority = .high
         },
@@ -106,6 +107,22 @@ extension OptionRow {
         OptionRow("RawResponsesKey", .value) { $0.acceptsRawResponses = true },
     ]
 
+    #if Auth
+    static let auth: [OptionRow] = [
+        OptionRow("AuthenticationOptionKey", .unique, crossesOrigins: false, servedBy: .authenticate) {
+            $0.authentication = .use(.basic(user: "joe", password: "x"))
+        },
+        OptionRow("AuthenticationOptionKey", .value, crossesOrigins: false) { $0.authentication = .off },
+        OptionRow("OnChallengeKey", .unique, crossesOrigins: false, servedBy: .authenticate) { $0.onChallenge = { _ in .useScheme } },
+        OptionRow("SignOptionKey", .unique, crossesOrigins: false, servedBy: .sign) {
+            $0.sign = .use(.awsV4(AWSCredentials(accessKeyID: "a", secretAccessKey: "b"), region: "r", service: "s"))
+        },
+        OptionRow("SignOptionKey", .value, crossesOrigins: false) { $0.sign = .off },
+    ]
+    #else
+    static let auth: [OptionRow] = []
+    #endif
+
     #if Telemetry
     static let telemetry: [OptionRow] = [
         OptionRow("LogOptionKey", outside, servedBy: .log) { $0.log = .use(.trace) },
@@ -118,5 +135,5 @@ extension OptionRow {
     static let telemetry: [OptionRow] = []
     #endif
 
-    static let all = core + middleware + others + telemetry
+    static let all = core + middleware + others + auth + telemetry
 }
