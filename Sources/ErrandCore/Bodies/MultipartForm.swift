@@ -78,7 +78,9 @@ public struct MultipartForm: Sendable {
         ///     `application/octet-stream`.
         public static func file(_ url: URL, fileName: String? = nil, contentType: String? = nil) -> Content {
             let own = url.lastPathComponent
-            return file(name: fileName ?? own, contentType ?? MediaType.name(ofFile: fileName ?? own, own)) { try FileReadError.path(of: url) }
+            return file(name: fileName ?? own, contentType ?? MediaType.name(ofFile: fileName ?? own, own)) {
+                try FileReadError.path(of: url)
+            }
         }
 
         /// A file, read while it is sent. See ``file(_:fileName:contentType:)``.

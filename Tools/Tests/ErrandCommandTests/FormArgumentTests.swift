@@ -56,7 +56,8 @@ import Testing
 
     /// curl drops what stands after a semicolon, or sends an empty part, and says nothing.
     @Test(arguments: [
-        ["a"], ["=x"], [#"a="x"#], [#"a="x";filename=n"#], [#"a="x";type=t/u;type=v/w"#], ["a=@x;size=3"], ["a=<x;filename=n"], ["a=@-", "b=@-"],
+        ["a"], ["=x"], [#"a="x"#], [#"a="x";filename=n"#], [#"a="x";type=t/u;type=v/w"#], ["a=@x;size=3"], ["a=<x;filename=n"],
+        ["a=@-", "b=@-"],
         ["a=<-;type=t/u", "b=@-"],
     ]) func whatCannotBeSentIsAnError(arguments: [String]) {
         #expect(throws: ValidationError.self) { try MultipartForm(arguments: arguments) }

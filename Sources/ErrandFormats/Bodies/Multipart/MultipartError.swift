@@ -13,6 +13,10 @@ public struct MultipartError: Error, Sendable, Hashable, CustomStringConvertible
         public static let invalidHead = Reason(name: "invalidHead")
         /// Something else than spaces follows a delimiter on its line.
         public static let invalidDelimiter = Reason(name: "invalidDelimiter")
+        /// The media type of a body is not multipart, or has no valid boundary.
+        public static let notMultipart = Reason(name: "notMultipart")
+        /// The content of a part was read after the next part was asked for.
+        public static let partIsOver = Reason(name: "partIsOver")
         /// The media type of a part to be sent can't be the value of a field.
         public static let invalidContentType = Reason(name: "invalidContentType")
         /// A part to be sent contains the boundary.
