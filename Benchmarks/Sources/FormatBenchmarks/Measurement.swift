@@ -24,6 +24,10 @@ struct Measured: Sendable {
         let ratio: Double
     }
 
+    func isWithinBudget(_ figures: Figures) -> Bool {
+        figures.ratio <= budget.ratio && figures.allocationsPerUnit <= budget.allocations
+    }
+
     /// Each round measures both, one after the other. Both must do the same: their results are compared.
     func figures(rounds: Int) async throws -> Figures {
         guard try await run() == peer() else { throw DifferentResults(name: name) }
