@@ -302,6 +302,15 @@ import Testing
         }
     }
 
+    @Test func bodiesOfRequestsAreCompressedOnDemand() async throws {
+        let text = String(repeating: "long ", count: 100)
+        try await withRawServer { (server: RawServer) async throws in
+            let outcome = try await CommandProcess.run("post", "--compress-body", "--data-raw", text, server.url)
+            #expect(outcome.status == 0, "\(outcome.errors)")
+            #expect(server.lastHead.contains("Content-Encoding: gzip"), "\(server.lastHead)")
+        }
+    }
+
     @Test func itCompletesInShells() async throws {
         for shell in ["bash", "zsh", "fish"] {
             let outcome = try await CommandProcess.run("--generate-completion-script", shell)
