@@ -76,6 +76,9 @@ import Testing
         ("--bx\r\n\r\ny", [], .missingEnd),
         ("--b x\r\n\r\ny\r\n--b--", [], .invalidDelimiter),
         ("--b\rx", [], .invalidDelimiter),
+        // After spaces, a hyphen does not close the body, wherever a chunk ends.
+        ("--b \t-", [], .invalidDelimiter),
+        ("--b --\r\n\r\nx\r\n--b--", [], .invalidDelimiter),
         ("--b\r\nno field\r\n\r\nx\r\n--b--", [], .invalidHead),
         ("--b\r\nA : 1\r\n\r\nx\r\n--b--", [], .invalidHead),
         ("--b\r\nA: 1\nB: 2\r\n\r\nx\r\n--b--", [], .invalidHead),
