@@ -219,7 +219,12 @@ public struct MultipartReader: Sendable {
             searched = max(start, buffer.count - 3)
             return nil
         }
-        let head = try MultipartHead(buffer[min(start + 2, end)..<end])
+        let delimiter = search.pattern.dropFirst(2)
+        let head = try MultipartHead(buffer[min(start + 2, end)..<end]) { line in
+            guard line.starts(with: delimiter) else { return false }
+            let rest = line.dropFirst(delimiter.count)
+            return rest.first.map(\.isOptionalSpace) ?? true || rest.starts(with: "--".utf8)
+        }
         start = end + 2
         searched = start
         state = .content(isAtStart: true)

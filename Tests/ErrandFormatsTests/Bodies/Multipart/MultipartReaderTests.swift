@@ -84,6 +84,10 @@ import Testing
         ("--b\r\nA: 1\nB: 2\r\n\r\nx\r\n--b--", [], .invalidHead),
         ("--b\r\nA: \0\r\n\r\nx\r\n--b--", [], .invalidHead),
         ("--b\r\n--b--", [], .missingEnd),
+        // A delimiter within a head, where other readers end the part.
+        ("--b\r\nA: 1\r\n--b--B: 2\r\n\r\nx\r\n--b--", [], .invalidHead),
+        ("--b\r\nA: 1\r\n--b : 2\r\n\r\nx\r\n--b--", [], .invalidHead),
+        ("--b\r\n--bB: 2\r\n\r\nx\r\n--b--", [Part(["--bB: 2"], "x")], nil),
     ]
 
     @Test(arguments: bodies) func partsAreRead(_ text: String, _ parts: [Part], _ failure: MultipartError.Reason?) {
