@@ -4,7 +4,8 @@
 
 let redactionTargets = [
     Target("redact", redact), Target("redact-json", redactJSON), Target("redact-form", redactForm),
-    Target("redact-multipart", redactMultipart), Target("redact-stream", redactStream), Target("scrub", scrub),
+    Target("redact-multipart", redactMultipart), Target("redact-stream", redactStream),
+    Target("redact-broken", redactBroken), Target("redact-read", redactRead), Target("scrub", scrub),
 ]
 
 /// The planted secret. The beginning suffices to show that it was not replaced.
@@ -132,6 +133,95 @@ private func redactStream(_ input: inout Input) {
         default: ("text/event-stream", texts.flatMap { Array("data: ".utf8) + $0 + Array("\n\n".utf8) })
         }
     expect(!secretBeginning.isIn(redaction(body, type)), "a secret in \(type) is not replaced: \(body.text)")
+}
+
+/// Between any bytes, which make the JSON invalid.
+private func redactBroken(_ input: inout Input) {
+    let settings = input.byte()
+    let before = input.shortBytes()
+    let after = input.bytes()
+    let body = before + JSONValue.object(["a": 1, "password": .string(secret)]).bytes() + after
+    let type = settings & 1 == 0 ? "application/json" : nil
+    let redacted = redaction(body, type, isCut: settings & 2 != 0)
+    expect(!secretBeginning.isIn(redacted), "a secret in malformed JSON is not replaced: \(body.text)")
+}
+
+// MARK: - A secret that a parser of the library reads
+
+/// Whatever the strict parsers read as the value of a sensitive name, the redaction finds, however it is written.
+///
+/// In the input, the byte 1 stands for the secret, 2 for a name, and 3 for the beginning of a part.
+private func redactRead(_ input: inout Input) {
+    let settings = input.byte()
+    var (body, places): ([UInt8], Int) = ([], 0)
+    for byte in input.bytes() {
+        switch byte {
+        case 1:
+            body += secret.utf8
+            places += 1
+        case 2: body += "password".utf8
+        case 3: body += "\r\n--b\r\nContent-Disposition: form-data; name=".utf8
+        default: body.append(byte)
+        }
+    }
+    guard places == 1 else { return }
+    let (type, isRead): (String, Bool) =
+        switch settings % 5 {
+        case 0: ("application/json", (try? JSONValue(parsing: body)).map(holdsSecret) ?? false)
+        case 1: (FormURLEncoded.mediaType, formHoldsSecret(body))
+        case 2: ("multipart/form-data; boundary=b", multipartHoldsSecret(body))
+        case 3: ("application/x-ndjson", linesHoldSecret(body))
+        default: ("text/event-stream", eventsHoldSecret(body))
+        }
+    guard isRead else { return }
+    expect(!secretBeginning.isIn(redaction(body, type)), "a secret in \(type) is not replaced: \(body.text)")
+}
+
+private func holdsSecret(_ value: JSONValue) -> Bool {
+    switch value {
+    case .array(let elements): elements.contains(where: holdsSecret)
+    case .object(let members):
+        members.contains { name, value in
+            if case .string(let text) = value, name.lowercased() == "password", text.contains("hunter2-s") { return true }
+            return holdsSecret(value)
+        }
+    default: false
+    }
+}
+
+/// Only in a body that is a form: a client escapes white space.
+private func formHoldsSecret(_ body: [UInt8]) -> Bool {
+    guard body.allSatisfy({ $0 > 0x20 }) else { return false }
+    return FormURLEncoded.decode(body.text).contains { $0.name.lowercased() == "password" && $0.value?.contains("hunter2-s") == true }
+}
+
+private func multipartHoldsSecret(_ body: [UInt8]) -> Bool {
+    guard let boundary = MultipartBoundary("b") else { return false }
+    var reader = MultipartReader(boundary: boundary)
+    reader.append(body)
+    var (isSensitive, isFound) = (false, false)
+    while let event = try? reader.next() {
+        switch event {
+        case .head(let head): isSensitive = head.name?.lowercased() == "password"
+        case .content(let content): if isSensitive, secretBeginning.isIn(content) { isFound = true }
+        case .end: isSensitive = false
+        }
+    }
+    // Of other bodies, each reader makes something else.
+    return isFound && reader.isComplete
+}
+
+private func linesHoldSecret(_ body: [UInt8]) -> Bool {
+    body.split(separator: 0x0A).contains { line in (try? JSONValue(parsing: line)).map(holdsSecret) ?? false }
+}
+
+private func eventsHoldSecret(_ body: [UInt8]) -> Bool {
+    var parser = EventStreamParser()
+    parser.append(body)
+    while let item = try? parser.next() {
+        if case .event(let event) = item, let value = try? JSONValue(parsing: event.data.utf8), holdsSecret(value) { return true }
+    }
+    return false
 }
 
 /// A secret that is registered is found, however it is escaped, and whatever surrounds it.

@@ -1,3 +1,5 @@
+import Foundation
+
 @testable import ErrandCore
 @testable import ErrandFormats
 
@@ -43,6 +45,12 @@ private func check(_ url: HTTPURL, of text: String) {
     let again = try? HTTPURL(url.description)
     expectEqual(again?.description, url.description, "a URL changes when it is written and read")
     expectEqual(again?.origin, url.origin, "the origin of a URL changes")
+    // A client of Foundation would go to the same host.
+    if let other = URL(string: url.description) {
+        expectEqual(
+            other.host(percentEncoded: true), url.host.hasPrefix("[") ? String(url.host.dropFirst().dropLast()) : url.host, "the host")
+        expectEqual(other.port, url.port, "the port")
+    }
     _ = (url.debugDescription, text)
 }
 
