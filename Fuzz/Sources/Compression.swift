@@ -73,6 +73,8 @@ private func decompress(_ input: inout Input) {
         expect(result.output.count <= max(limits.ratioFreeBytes, bytes.count * ratio), "more bytes than the limit of the ratio")
         // Where the ratio ends a body depends on the chunks, as does what was delivered before that.
         if result.error?.isLimit == true || results[0].error?.isLimit == true { continue }
+        // libzstd compares a frame with the size in its header only if it decodes it in one step.
+        if result.error != nil || results[0].error != nil, codings.contains(where: { $0.rawValue == "zstd" }) { continue }
         expectEqual(result.error == nil, results[0].error == nil, "an error depends on the chunks")
         if result.error == nil { expectEqual(result.output, results[0].output, "what is decoded depends on the chunks") }
     }
