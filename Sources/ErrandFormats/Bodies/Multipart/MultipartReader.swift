@@ -34,7 +34,9 @@ public struct MultipartReader: Sendable {
     private enum State {
         case preamble
         /// After the delimiter, on its line.
-        case delimiter
+        ///
+        /// - Parameter isPadded: whether spaces were read after it: then it is not the closing one.
+        case delimiter(isPadded: Bool)
         case head
         /// - Parameter isAtStart: whether the buffer begins with the end of the empty line, which may also begin the next delimiter.
         case content(isAtStart: Bool)
@@ -126,8 +128,8 @@ public struct MultipartReader: Sendable {
                     use(upTo: end)
                     return nil
                 }
-            case .delimiter:
-                guard try delimiterLine() else { return nil }
+            case .delimiter(let isPadded):
+                guard try delimiterLine(isPadded: isPadded) else { return nil }
             case .head:
                 guard let head = try head() else { return nil }
                 return .head(head)
@@ -148,7 +150,7 @@ public struct MultipartReader: Sendable {
 
     private mutating func enterDelimiter(at index: Int) {
         use(upTo: index + search.pattern.count)
-        state = .delimiter
+        state = .delimiter(isPadded: false)
     }
 
     /// Finds the next delimiter: the boundary at the beginning of a line, if the octets after it do not make it a longer one.
@@ -175,16 +177,19 @@ public struct MultipartReader: Sendable {
     }
 
     /// Reads the rest of a delimiter's line. Returns false if more bytes are needed.
-    private mutating func delimiterLine() throws(MultipartError) -> Bool {
+    private mutating func delimiterLine(isPadded: Bool) throws(MultipartError) -> Bool {
         guard start < buffer.count else { return false }
-        if buffer[start] == UInt8(ascii: "-") {
+        if !isPadded, buffer[start] == UInt8(ascii: "-") {
             // Two of them, as `delimiter()` has seen.
             state = .epilogue
             buffer = []
             (start, searched) = (0, 0)
             return true
         }
-        while start < buffer.count, buffer[start].isOptionalSpace { start += 1 }
+        while start < buffer.count, buffer[start].isOptionalSpace {
+            start += 1
+            state = .delimiter(isPadded: true)
+        }
         guard start + 1 < buffer.count else {
             guard start == buffer.count || buffer[start] == 0x0D else { throw Self.invalidDelimiter }
             return false
@@ -214,7 +219,12 @@ public struct MultipartReader: Sendable {
             searched = max(start, buffer.count - 3)
             return nil
         }
-        let head = try MultipartHead(buffer[min(start + 2, end)..<end])
+        let delimiter = search.pattern.dropFirst(2)
+        let head = try MultipartHead(buffer[min(start + 2, end)..<end]) { line in
+            guard line.starts(with: delimiter) else { return false }
+            let rest = line.dropFirst(delimiter.count)
+            return rest.first.map(\.isOptionalSpace) ?? true || rest.starts(with: "--".utf8)
+        }
         start = end + 2
         searched = start
         state = .content(isAtStart: true)
