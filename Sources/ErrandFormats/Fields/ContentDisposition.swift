@@ -52,7 +52,7 @@ public struct ContentDisposition: Sendable, Hashable, CustomStringConvertible {
     ///
     /// Names that only Windows reserves, such as `NUL.txt`, stay.
     ///
-    /// - Parameter name: the name if nothing is left, by the same rule; `download` by default, and if nothing is left of that either.
+    /// - Parameter name: the name to use if nothing is left; the same rule applies to it. `download` by default, and if the rule leaves nothing of `name`.
     public func safeFileName(default name: String = "download") -> String {
         Self.safeFileName(fileName ?? "") ?? Self.safeFileName(name) ?? "download"
     }

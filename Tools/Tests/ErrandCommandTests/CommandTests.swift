@@ -32,6 +32,7 @@ import Testing
         ["put", "http://127.0.0.1/", "-T", "/no/such/file"], ["get", "http://127.0.0.1/", "-H", "no colon"],
         ["get", "http://127.0.0.1/", "--cert", "x"], ["-X", "B AD", "http://127.0.0.1/"], ["get", "http://127.0.0.1/", "--max-time", "-1"],
         ["get", "http://127.0.0.1/", "-H", "X: a\r\nEvil: b"],
+        ["events", "http://127.0.0.1/", "--silence", "inf"], ["events", "http://127.0.0.1/", "--silence", "1e30"],
     ]) func whatCannotBeUnderstoodIsUsage(arguments: [String]) async throws {
         let outcome = try await CommandProcess(arguments).outcome()
         #expect(outcome.status == 64)

@@ -5,7 +5,7 @@ public struct MultipartError: Error, Sendable, Hashable, CustomStringConvertible
         private let name: String
         /// The body ended before its closing delimiter: it is incomplete, or its boundary is another one.
         public static let missingEnd = Reason(name: "missingEnd")
-        /// The fields of a part are longer than the limit.
+        /// The fields of a part are longer than the limit, or more than 64.
         public static let headTooLong = Reason(name: "headTooLong")
         /// There are more parts than the limit.
         public static let tooManyParts = Reason(name: "tooManyParts")

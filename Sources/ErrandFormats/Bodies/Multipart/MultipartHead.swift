@@ -12,7 +12,7 @@ public struct MultipartHead: Sendable, Hashable {
     public var disposition: ContentDisposition? { fields[.contentDisposition].flatMap { ContentDisposition($0) } }
     /// The name of the form's field, as it was sent: browsers and this library send a quotation mark as `%22`. `nil` if it is missing.
     public var name: String? { disposition?.name }
-    /// The file's name, as it was sent, that of `filename*` first; `nil` if it is missing. Don't save a file under it: see
+    /// The file's name, as it was sent; `filename*` takes precedence over `filename`; `nil` if it is missing. Don't save a file under it: see
     /// ``ContentDisposition/safeFileName(default:)``.
     public var fileName: String? { disposition?.fileName }
     /// The media type; `nil` if it is missing or invalid.

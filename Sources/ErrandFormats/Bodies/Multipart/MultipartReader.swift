@@ -56,7 +56,7 @@ public struct MultipartReader: Sendable {
     private let headLimitBytes: Int
     private let partLimit: Int
     private var state = State.preamble
-    // Begins as if an empty line had been before the body: its first line may be a delimiter.
+    // Starts with a line ending, so that a delimiter on the first line is found, too.
     private var buffer: [UInt8] = [0x0D, 0x0A]
     /// The first byte that is not used.
     private var start = 0
@@ -68,9 +68,11 @@ public struct MultipartReader: Sendable {
     ///
     /// - Parameters:
     ///   - boundary: the parameter `boundary` of the body's media type.
-    ///   - headLimitBytes: the longest head of a part, in bytes; 16 KiB by default.
-    ///   - partLimit: the most parts; 1000 by default.
+    ///   - headLimitBytes: the longest head of a part, in bytes; at least 1, 16 KiB by default. A head has at most 64 fields.
+    ///   - partLimit: the most parts; at least 1, 1000 by default.
     public init(boundary: MultipartBoundary, headLimitBytes: Int = 16 * 1024, partLimit: Int = 1000) {
+        precondition(headLimitBytes > 0, "headLimitBytes must be at least 1 (is \(headLimitBytes))")
+        precondition(partLimit > 0, "partLimit must be at least 1 (is \(partLimit))")
         search = ByteSearch(Array("\r\n--\(boundary.text)".utf8))
         (self.headLimitBytes, self.partLimit) = (headLimitBytes, partLimit)
     }
@@ -78,7 +80,7 @@ public struct MultipartReader: Sendable {
     /// Whether the closing delimiter was read.
     public var isComplete: Bool { if case .epilogue = state { true } else { false } }
 
-    /// Adds bytes. Call ``next()`` until it returns `nil` before the next time, so that the reader keeps little.
+    /// Adds bytes. Call ``next()`` until it returns `nil` before you add more: bytes that are not parsed take memory.
     public mutating func append(_ chunk: some Sequence<UInt8>) {
         switch state {
         case .epilogue, .failed: return
