@@ -43,7 +43,8 @@ struct EventOptions: ParsableArguments {
 
     var policy: EventStreamPolicy {
         EventStreamPolicy(
-            maxReconnects: maxReconnects, silence: silence.map { .seconds($0) } ?? EventStreamPolicy.standard.silence, maxEventBytes: 16 * 1024 * 1024,
+            maxReconnects: maxReconnects, silence: silence.map { .seconds($0) } ?? EventStreamPolicy.standard.silence,
+            maxEventBytes: 16 * 1024 * 1024,
             lastEventID: lastEventId ?? "")
     }
 
