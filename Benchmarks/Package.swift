@@ -1,8 +1,9 @@
 // swift-tools-version:6.2
 import PackageDescription
 
-// Measurements. `swift run -c release StackBenchmarks` prints what the layers cost; with `--check` it fails over budget. `Benchmarks/run` starts
-// `ClientBenchmarks`, `URLSessionBenchmarks` and the clients of other languages, and prints how they compare over the network.
+// Measurements. `swift run -c release StackBenchmarks` prints what the layers cost; with `--check` it fails over budget. `FormatBenchmarks` does
+// the same for what reads and writes bodies and fields. `Benchmarks/run` starts `ClientBenchmarks`, `URLSessionBenchmarks` and the clients of other
+// languages, and prints how they compare over the network.
 
 let package = Package(
     name: "ErrandBenchmarks",
@@ -36,6 +37,16 @@ let package = Package(
                 .product(name: "Tracing", package: "swift-distributed-tracing"),
             ]
         ),
+        // The C library and zlib by themselves, which the formats are compared with.
+        .target(name: "CPeers", linkerSettings: [.linkedLibrary("z")]),
+        .executableTarget(
+            name: "FormatBenchmarks",
+            dependencies: [
+                "CAllocations", "CPeers", .product(name: "ErrandCore", package: "Errand"),
+                .product(name: "ErrandFormats", package: "Errand"),
+                .product(name: "ErrandCompression", package: "Errand"),
+            ]
+        ),
         // What instructions and allocations of the transport are counted in, by callgrind.
         .executableTarget(
             name: "TransportCalls",
@@ -65,7 +76,7 @@ let package = Package(
     swiftLanguageModes: [.v6]
 )
 
-for target in package.targets where target.name != "CAllocations" {
+for target in package.targets where !["CAllocations", "CPeers"].contains(target.name) {
     target.swiftSettings = [
         "ExistentialAny", "InternalImportsByDefault", "MemberImportVisibility", "NonisolatedNonsendingByDefault",
         "InferIsolatedConformances",

@@ -150,11 +150,14 @@ def measured(arguments):
 
 
 def render(path):
-    """Makes RESULTS.md of a file of results."""
+    """Makes RESULTS.md of a file of results, and of those of FormatBenchmarks, which Results/formats.md keeps."""
     results = report.read(path)
     with contextlib.suppress(ValueError):
         results["file"] = str(path.resolve().relative_to(BENCHMARKS))
     text = report.rendered(results)
+    formats = BENCHMARKS / "Results" / "formats.md"
+    if formats.exists():
+        text += "\n" + formats.read_text()
     (BENCHMARKS / "RESULTS.md").write_text(text)
     return text
 

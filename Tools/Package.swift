@@ -10,8 +10,17 @@ let package = Package(
         .executable(name: "errand", targets: ["ErrandCommand"]),
         .executable(name: "conformance", targets: ["ConformanceCommand"]),
     ],
+    traits: [
+        .trait(name: "Brotli", description: "The command decodes Brotli, with the system's library."),
+        .trait(name: "Zstandard", description: "The command decodes Zstandard, with the system's library."),
+    ],
     dependencies: [
-        .package(name: "Errand", path: "..", traits: ["NIO", "ServiceLifecycle", "Telemetry"]),
+        .package(
+            name: "Errand", path: "..",
+            traits: [
+                "NIO", "ServiceLifecycle", "Telemetry", .trait(name: "Brotli", condition: .when(traits: ["Brotli"])),
+                .trait(name: "Zstandard", condition: .when(traits: ["Zstandard"])),
+            ]),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         .package(url: "https://github.com/apple/swift-crypto", "3.12.3"..<"5.0.0"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
@@ -83,6 +92,7 @@ let package = Package(
             dependencies: [
                 "Examples", "DemoServer",
                 .product(name: "Errand", package: "Errand"),
+                .product(name: "ErrandTesting", package: "Errand"),
                 .product(name: "Logging", package: "swift-log"),
             ]
         ),

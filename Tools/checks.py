@@ -2,6 +2,7 @@
 """Runs the command against a stand of real servers, one row a check, and prints a Markdown table.
 
     scripts/setup --checks
+    swift build --package-path Tools --traits Brotli,Zstandard
     stand.py --bin .build/checks-venv/bin httpbin nginx apache squid socks nghttpd caddy haproxy tus moto oidc hypercorn badtls \\
         multipart mitm -- Tools/checks.py PATH-OF-ERRAND [--write Tools/CHECKS.md]
 
@@ -11,6 +12,9 @@ possible check fails.
 
 The rows `h2-rules-…` need no server of the stand but its certificate: Tools/h2rules.py is a server that breaks the rules of HTTP/2,
 another one each time. `errand get --http2 --cacert FILE URL` must end within 3 s, and tell the server the right code.
+
+The rows of BODIES need no server of the stand: Tools/bodies.py is an application that Hypercorn serves, of the environment that `scripts/setup --checks`
+makes. Rows of a coding that the command was not built with are "not built in": the traits Brotli and Zstandard build them in.
 """
 import os
 import re
@@ -19,9 +23,11 @@ import sys
 import tempfile
 import time
 
+import bodies
 import h2rules
 
 LATER = "later: "
+CODING = "coding: "
 
 
 def rows(scratch):
@@ -48,7 +54,7 @@ def rows(scratch):
     yield "bearer", b, ["-H", "Authorization: Bearer x", at(b, "/bearer")], r'"token": "x"'
     yield "gzip", b, ["--compressed", at(b, "/gzip")], r'"gzipped": true'
     yield "deflate", b, ["--compressed", at(b, "/deflate")], r'"deflated": true'
-    yield "brotli", b, None, LATER + "Brotli"
+    yield "brotli", b, [CODING + "br", "--compressed", at(b, "/brotli")], r'"brotli": true'
     yield "redirect-5", b, ["-L", at(b, "/redirect/5")], r'"url"'
     yield "redirect-absolute", b, ["-L", at(b, "/absolute-redirect/3")], r'"url"'
     yield "redirect-307-post", b, ["-L", "-d", "a=b", at(b, "/redirect-to?url=/post&status_code=307")], r'"a": "b"'
@@ -164,14 +170,71 @@ def rows(scratch):
     yield "badtls-insecure", "BADTLS_BASE", ["-k"] + code + [f"https://localhost:{first + 5}/"], "200"
     form = ["-F", "a=1", "-F", "b=@/etc/hostname;type=text/plain", "-F", f'c=@{big};filename="we ird;n.txt"']
     yield "multipart-agree", "MULTIPART", form + [at("MULTIPART")], '"agree": true'
+    judge = at("MULTIPART")
+    yield "multipart-two-files", "MULTIPART", ["-F", "f=@/etc/hostname", "-F", f"f=@{big};type=image/png", judge], '"agree": true'
+    yield "multipart-text-type", "MULTIPART", ["-F", 'j={"a":1};type=application/json', "-F", "a=", judge], '"agree": true'
+    yield "multipart-content-of-file", "MULTIPART", ["-F", f"t=<{big}", "-F", "u=<-;type=text/plain", judge], '"agree": true'
+    yield "multipart-quoted", "MULTIPART", ["-F", f'q=@"{big}";filename="a;b c.txt"', "-F", "é=ü", judge], '"agree": true'
+    # Some of the readers decode it, as they may or may not.
+    quotation = f'q=@{big};filename="a \\"b\\".txt"'
+    yield "multipart-quotation-mark", "MULTIPART", ["-F", quotation, judge], r'"email": [^}]*"a %22b%22\.txt"'
+    yield "multipart-stdin", "MULTIPART", ["-F", "s=@-;filename=s.bin", judge], '"agree": true'
+    yield "multipart-text", b, ["-F", "t=a;b=c", "-F", f"c=<{big}", at(b, "/post")], r'"c": "x{100}.*"t": "a;b=c"'
+    yield "multipart-redirect-307", b, ["-L", "-F", "f=@/etc/hostname", at(b, "/redirect-to?url=/post&status_code=307")], r'"f": "'
+    yield "multipart-h2", "NGHTTPD", ["-F", "name=value", at("NGHTTPD", "/x")], r'form-data; name="name"\s+value'
+    yield from body_rows(b, at)
     m = "MITM"
     yield "mitm-http", m, code + ["-x", at(m), at(b, "/get")], "200"
     yield "mitm-tls", m, code + ["--cacert", at("MITM_CA"), "-x", at(m), at("NGINX_TLS", "/a.txt")], "200"
     yield "mitm-untrusted", m, ["-x", at(m), "-o", "/dev/null", at("NGINX_TLS", "/a.txt")], "TLS failure"
 
 
+def body_rows(b, at):
+    """Event streams, lines, content codings and compressed requests."""
+    n = "BODIES"
+    prior = ["--http2-prior-knowledge"]
+    once = ["--max-reconnects", "0"]
+    all_events = r"id: 1 event: tick data: one  id: 2 data: zwölf data: lines  id: 3 data: three"
+    yield "events", n, ["events", at(n, "/events")], "^status 0 " + all_events
+    yield "events-h2", n, ["events"] + prior + [at(n, "/events")], "^status 0 " + all_events
+    yield "events-count", n, ["events", "--count", "1", at(n, "/events")], r"^status 0 id: 1 event: tick data: one\s*$"
+    yield "events-last-id", n, ["events", "--last-event-id", "2", at(n, "/events")], "^status 0 id: 3 data: three"
+    yield "events-once", n, ["events", "--data-only"] + once + [at(n, "/events")], r"^status 0 one zwölf lines\s*$"
+    question = ["--data-only", "--json", '{"question":"why not"}', at(n, "/chat")]
+    yield "events-chat", n, ["events"] + question, r'^status 0 {"text":"why "} {"text":"not "} \[DONE\]\s*$'
+    yield "events-chat-h2", n, ["events"] + prior + question, r'^status 0 {"text":"why "} {"text":"not "} \[DONE\]\s*$'
+    yield "events-no-stream", n, ["events", at(n, "/page")], "status 6 .*not an event stream: the Content-Type is text/html"
+    yield "events-silent", n, ["events", "--silence", "0.5", at(n, "/silent")], "status 6 .*silent event stream"
+    yield "events-404", n, ["events", at(n, "/none")], "status 4 .*404"
+    yield "ndjson", n, [at(n, "/ndjson")], r'^status 0 {"n":1} {"n":2}.  {"n":3}'
+    whole = r"^status 0 00000 decoded.*03999 decoded as it should be\s*$"
+    for name in ("gzip", "gzip-members", "deflate", "deflate-raw", "twice"):
+        yield f"coded-{name}", n, ["--compressed", at(n, f"/coded/{name}")], whole
+    yield "coded-gzip-h2", n, ["--compressed"] + prior + [at(n, "/coded/gzip")], whole
+    for name in ("br", "zstd"):
+        yield f"coded-{name}", n, [CODING + name, "--compressed", at(n, f"/coded/{name}")], whole
+    yield "coded-unknown", n, ["--compressed", "-i", at(n, "/coded/unknown")], "(?i)^status 0 .*content-encoding: x-other.*00000 decoded"
+    yield "coded-off", n, ["-o", "/dev/null", "-D", "-", at(n, "/coded/gzip")], "(?i)content-encoding: gzip"
+    yield "coded-cut-off", n, ["--compressed", "-o", "/dev/null", at(n, "/coded/cut-off")], "status 6 .*gzip: the body ends early"
+    yield "coded-corrupt", n, ["--compressed", "-o", "/dev/null", at(n, "/coded/corrupt")], "status 6 .*can't be decoded: gzip: "
+    yield "coded-bomb", n, ["--compressed", "-o", "/dev/null", at(n, "/coded/bomb")], "status 6 .*more than 100 times the bytes"
+    # Brotli if the command was built with it, otherwise gzip.
+    yield "nginx-decoded", "NGINX", ["--compressed", at("NGINX", "/a.txt")], r"^status 0 (hello nginx ){2000}\s*$"
+    long = ["--compress-body", "--data-raw", "long " * 1000]
+    yield "compress-body", n, long + [at(n, "/decode")], "^status 0 coding gzip, received fewer, 5000 bytes"
+    yield "compress-body-h2", n, long + prior + [at(n, "/decode")], "^status 0 coding gzip, received fewer, 5000 bytes"
+    yield "compress-body-file", n, ["--compress-body", "-F", "f=@/etc/services", at(n, "/decode")], "^status 0 coding gzip, received fewer"
+    yield "compress-body-short", n, ["--compress-body", "--data-raw", "x", at(n, "/decode")], "^status 0 coding identity, received all, 1 bytes"
+    yield "compress-body-httpbin", b, long + [at(b, "/post")], '"Content-Encoding": "gzip"'
+    for path in ("refuse", "refuse-silently"):
+        yield f"compress-body-{path}", n, long + [at(n, "/" + path)], "^status 0 coding identity, received all, 5000 bytes"
+    yield "compress-body-415", n, long + ["-w", "%{http_code}", at(n, "/refuse-all")], "^status 4 415"
+
+
 def run(errand, arguments, variables={}):
     words = [errand]
+    if arguments[0] == "events":
+        words, arguments = words + ["events"], arguments[1:]
     if "--cacert" not in arguments and os.environ.get("CA"):
         words += ["--cacert", os.environ["CA"]]
     if "--max-time" not in arguments:
@@ -211,16 +274,26 @@ def rules_table(lines):
             "| What the server does | What the command says | The code that the server receives | Seconds |", "|---|---|---|---|"] + lines
 
 
+def accepted_codings(errand):
+    """The codings that the command was built with."""
+    url = os.environ.get("BODIES")
+    return re.findall(r"[\w-]+", run(errand, ["--compressed", f"{url}/accepts"])) if url else []
+
+
 def main(scratch):
     errand = sys.argv[1]
-    lines, counts = [], {"passes": 0, "fails": 0, "not yet": 0, "server not here": 0}
+    accepted = accepted_codings(errand)
+    lines, counts = [], {"passes": 0, "fails": 0, "not yet": 0, "not built in": 0, "server not here": 0}
     for name, server, arguments, want, *variables in rows(scratch):
         shown = ""
         if arguments is None:
             verdict, shown = "not yet", want.removeprefix(LATER)
         elif not os.environ.get(server):
             verdict = "server not here"
+        elif arguments[0].startswith(CODING) and arguments[0].removeprefix(CODING) not in accepted:
+            verdict = "not built in"
         else:
+            arguments = [argument for argument in arguments if not argument.startswith(CODING)]
             got = run(errand, arguments, *variables)
             verdict = "passes" if re.search(want, got) else "fails"
             if verdict == "fails":
@@ -247,6 +320,7 @@ def main(scratch):
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, bodies.Server() as server:
+        os.environ["BODIES"] = server.url
         status = main(folder)
     sys.exit(status)

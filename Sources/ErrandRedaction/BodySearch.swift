@@ -346,11 +346,14 @@ struct BodySearch {
             let credentials = CredentialSearch(sensitivity: sensitivity, isCut: isCut && end == bytes.count)
             found.add(text.followed(by: credentials.findings(in: edited), in: edited), at: done)
         }
-        for part in parts {
+        let strictEnds = Self.strictEnds(of: parts, in: bytes, boundary: boundary, isCut: isCut)
+        for (index, part) in parts.enumerated() where part.head.lowerBound >= done {
             let isSecret = part.names.contains { isSensitive($0) }
             // Without an empty line, the whole fragment may be the value of its name.
             if part.isFragment, !isSecret { continue }
-            let range = part.isFragment ? part.head : part.content
+            var range = part.isFragment ? part.head : part.content
+            // A line that ends with LF alone does not end the part for every reader.
+            if isSecret, let end = strictEnds[index], end > range.upperBound { range = range.lowerBound..<end }
             searchText(to: range.lowerBound)
             done = range.upperBound
             let content = Array(bytes[range])
@@ -364,6 +367,24 @@ struct BodySearch {
         }
         searchText(to: bytes.count)
         return found
+    }
+
+    /// Returns, for each part, where it ends for a reader to whom LF alone ends no line; `nil` for a part that such a reader does not see, and
+    /// without an end of it, unless more bytes follow.
+    private static func strictEnds(of parts: [MultipartSection], in bytes: [UInt8], boundary: String?, isCut: Bool) -> [Int?] {
+        func isLineEnd(before index: Int) -> Bool { index >= 2 && bytes[index - 2] == 0x0D && bytes[index - 1] == 0x0A }
+        let length = 2 + (boundary?.utf8.count ?? 0)
+        let ends = MultipartSection.delimiters(of: boundary, in: bytes).filter { start in
+            isLineEnd(before: start) && (start + length == bytes.count || bytes[start + length] != 0x0A)
+        }
+        var next = ends.endIndex
+        var found: [Int?] = []
+        for part in parts.reversed() {
+            while next > 0, ends[next - 1] - 2 >= part.content.lowerBound { next -= 1 }
+            let end = next < ends.endIndex ? ends[next] - 2 : isCut ? bytes.count : nil
+            found.append(isLineEnd(before: part.head.lowerBound) ? end : nil)
+        }
+        return found.reversed()
     }
 }
 

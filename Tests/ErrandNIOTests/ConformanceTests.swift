@@ -33,6 +33,11 @@ extension NIOTransportTests {
             return (authority, try authority.certificate())
         }
 
+        private static let certificateOfTwo = Result { () throws -> (TestAuthority, TestCertificate) in
+            let authority = try TestAuthority()
+            return (authority, try authority.certificate(for: ["first.example", "second.example"]))
+        }
+
         @Test(arguments: TransportBehavior.all(excluding: leftOut))
         func conforms(to behavior: TransportBehavior) async throws {
             let check = behavior.prepared()
@@ -81,6 +86,27 @@ extension NIOTransportTests {
                     $0.usesHTTP2WithoutTLS = true
                 } _: { transport in
                     try await check(TransportUnderTest(transport, at: server.url(""), middleware: Self.middleware))
+                }
+            }
+        }
+
+        /// The first host has opened the connection, and the behavior is that of another.
+        @Test(arguments: TransportBehavior.all(excluding: leftOutOverHTTP2))
+        func conformsOverASharedConnection(to behavior: TransportBehavior) async throws {
+            let folder = try TestFolder("authority")
+            let (authority, certificate) = try Self.certificateOfTwo.get()
+            try authority.writeCertificate(toPath: folder.file("authority.pem"))
+            let check = behavior.prepared()
+            try await withMockServer(serving: check.stubs, .tls(certificate)) { server in
+                try await withNIO {
+                    $0.tls.extraRootsPEMFiles = [folder.file("authority.pem")]
+                    $0.resolver = try HostOverrides(["*:\(server.port):127.0.0.1"])
+                    $0.sharesConnectionsAcrossHosts = true
+                } _: { transport in
+                    try await transport.preconnect(to: "https://first.example:\(server.port)")
+                    let base = "https://second.example:\(server.port)"
+                    try await check(TransportUnderTest(transport, at: base, middleware: Self.middleware))
+                    #expect(server.requests.first.map { $0.serverName == "first.example" && $0.connectionIndex == 0 } ?? true)
                 }
             }
         }

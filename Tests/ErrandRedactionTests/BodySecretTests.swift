@@ -115,6 +115,9 @@ import Testing
             value("password", "s3cr3t-1 --b\r\ns3cr3t-2\r\n --b\r\n\r\ns3cr3t-3\r\n--b-1\r\n\r\ns3cr3t-4\r\n--bb\r\n\r\ns3cr3t-5") + "--b--"
         ),
         Body(
+            "multipart with a delimiter that only some readers see", "multipart/form-data; boundary=b",
+            value("password", "s3cr3t-1\n--b\n\ns3cr3t-2\r\n--b\ns3cr3t-3") + value("user", "joe") + "--b--", plain: "joe"),
+        Body(
             "multipart in multipart", "multipart/mixed; boundary=b",
             part(
                 "Content-Type: multipart/form-data; boundary=b-1",

@@ -10,6 +10,18 @@ func makeHTTP2Transport() throws -> NIOTransport {
     return try NIOTransport(configuration)
 }
 
+func makeSharingTransport() throws -> NIOTransport {
+    var configuration = NIOTransport.Configuration()
+    configuration.sharesConnectionsAcrossHosts = true
+    return try NIOTransport(configuration)
+}
+
+func printSharedConnections(of transport: NIOTransport) {
+    for connection in transport.openConnections where !connection.sharedWith.isEmpty {
+        print(connection)  // #1 https://api.a.example at 192.0.2.1:443, shared with https://images.a.example, HTTP/2, …
+    }
+}
+
 func readBesideADownload(over transport: NIOTransport) async throws {
     let stack = transport.server("https://a.example")
     async let export = stack.download(Request(.get, "/export"), to: URL(fileURLWithPath: "export.zip"))

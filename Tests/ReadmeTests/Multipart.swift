@@ -23,18 +23,19 @@ func sendForm(_ form: MultipartForm, over stack: HTTPStack) async throws -> Resp
 }
 
 func printParts(of response: Response) async throws {
-    let type = response.headers[.contentType].flatMap { MediaType($0) }
-    guard let boundary = type?[parameter: "boundary"].flatMap({ MultipartBoundary($0) }) else { return }
-    var reader = MultipartReader(boundary: boundary)
-    for try await chunk in response.body {
-        reader.append(chunk)
-        while let event = try reader.next() {
-            switch event {
-            case .head(let head): print(head.disposition?.safeFileName() ?? "a part")
-            case .content(let bytes): print(bytes.count)
-            case .end: print("complete")
-            }
-        }
+    for try await part in try response.parts() {
+        guard part.head.contentType?.isJSON == true else { continue }
+        let data = try await part.collect(upTo: 64 * 1024)
+        print(part.head.disposition?.safeFileName() ?? "a part", data.count)
+    }
+}
+
+func countParts(in pieces: [Data], boundary: MultipartBoundary) throws -> Int {
+    var (reader, count) = (MultipartReader(boundary: boundary), 0)
+    for piece in pieces {
+        reader.append(piece)
+        while let event = try reader.next() { if case .head = event { count += 1 } }
     }
     try reader.finish()
+    return count
 }

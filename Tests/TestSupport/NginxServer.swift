@@ -79,7 +79,8 @@ public final class NginxServer: Sendable {
 
     /// Returns a URL of the server.
     ///
-    /// - Parameter host: `localhost` or `127.0.0.1`; the certificate contains both.
+    /// - Parameter host: `localhost`, a host below it, or `127.0.0.1`; the certificate contains them. Of TLS, `strict.localhost` responds with
+    ///   the status 421 on a connection whose handshake has named another host.
     public func url(_ path: String, _ listener: Listener = .plain, host: String = "127.0.0.1") -> String {
         "\(listener.isTLS ? "https" : "http")://\(host):\(port(listener))\(path)"
     }
@@ -162,7 +163,7 @@ public final class NginxServer: Sendable {
               add_header X-Connection $connection always;
               add_header X-Connection-Requests $connection_requests always;
               server {
-                listen \(address(.plain)); listen \(address(.tls)) ssl http2; \(identity(.good))
+                listen \(address(.plain)); listen \(address(.tls)) ssl http2; server_name localhost www.localhost; \(identity(.good))
                 location = /token { return 200 \(token); }
                 location /gzip/ { alias \(folder)/www/; gzip on; gzip_types *; }
                 location /br/ { alias \(folder)/www/; \(hasBrotli ? "brotli on; brotli_types *;" : "") }
@@ -180,6 +181,10 @@ public final class NginxServer: Sendable {
                 }
                 location = /limited { client_max_body_size 1k; return 200 taken; }
                 location /put/ { alias \(folder)/put/; \(haveUploads ? "dav_methods PUT;" : "") }
+              }
+              server {
+                listen \(address(.tls)) ssl http2; server_name strict.localhost; \(identity(.good))
+                ssl_client_certificate \(certificates.authority); ssl_verify_client optional;
               }
               server { listen \(address(.selfSigned)) ssl; \(identity(.selfSigned)) location / { return 200 no; } }
               server { listen \(address(.expired)) ssl; \(identity(.expired)) location / { return 200 no; } }

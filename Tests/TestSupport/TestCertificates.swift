@@ -31,7 +31,7 @@ public struct TestCertificates: Sendable {
 
     /// Creates the certificates in `folder`, which must exist.
     static func make(in folder: String) async throws -> TestCertificates {
-        let here = OpenSSLCertificate.Purpose.server("DNS:localhost, IP:127.0.0.1, IP:::1")
+        let here = OpenSSLCertificate.Purpose.server("DNS:localhost, DNS:*.localhost, IP:127.0.0.1, IP:::1")
         try await OpenSSLCertificate.make(
             [
                 OpenSSLCertificate("authority", "Errand test authority", .authority),

@@ -37,7 +37,7 @@ struct EventStreamMachine: Sendable {
     private(set) var reconnectionTime: Duration
     /// Whether any connection has brought a byte.
     private(set) var hasReceived = false
-    /// How many connections in a row, up to the current one, were new and brought no event.
+    /// The number of reconnects since the last event.
     private(set) var reconnects = 0
 
     init(_ policy: EventStreamPolicy, isIdempotent: Bool) {

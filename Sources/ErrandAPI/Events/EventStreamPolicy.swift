@@ -10,7 +10,7 @@ public import ErrandMiddleware
 ///
 /// The wait before a connection is the reconnection time, plus the backoff with its jitter. It is at least what a `Retry-After` asks for.
 public struct EventStreamPolicy: Sendable, CustomStringConvertible {
-    /// The most connections in a row that bring no event, after the first one; `nil` is unlimited. An event begins the count again.
+    /// The largest number of reconnects in a row without an event; `nil` is unlimited. An event resets the count.
     ///
     /// With 0, the stream never connects again: it ends where the server ends it, and fails where the connection fails.
     public var maxReconnects: Int?

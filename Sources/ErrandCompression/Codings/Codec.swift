@@ -33,7 +33,7 @@ struct CodecStep: Sendable {
     var output: Data
 }
 
-/// The state of a library of the system. Its owner has it for itself.
+/// The state of a library of the system. Only one caller uses it at a time.
 protocol CodecState: ~Copyable {
     mutating func step(
         _ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer, isLast: Bool

@@ -34,21 +34,21 @@ struct ContentEncoder: BodyTransform {
         switch step.status {
         case .end: isAtEnd = true
         case .more: break
-        case .failed(let reason): throw ContentEncodingFailure(coding: coding, reason: reason)
+        case .failed(let reason): throw ContentEncodingError(coding: coding, reason: reason)
         }
         return step.output.isEmpty ? nil : step.output
     }
 
     private mutating func begun() throws -> any Codec {
         if let codec { return codec }
-        guard let begun = coding.encoder() else { throw ContentEncodingFailure(coding: coding, reason: "there is not enough memory") }
+        guard let begun = coding.encoder() else { throw ContentEncodingError(coding: coding, reason: "there is not enough memory") }
         codec = begun
         return begun
     }
 }
 
 /// The body of a request can't be encoded.
-struct ContentEncodingFailure: SafelyDescribedError {
+struct ContentEncodingError: SafelyDescribedError {
     let coding: ContentCoding
     let reason: String
     var description: String { "the body of the request can't be encoded: \(coding.rawValue): \(reason)" }

@@ -6,7 +6,7 @@ public import ErrandCore
 /// request.options.compress = .gzip
 /// ```
 public struct RequestCompression: Sendable, Hashable, CustomStringConvertible {
-    /// The coding `gzip` ([RFC 1952](https://www.rfc-editor.org/rfc/rfc1952)), which most servers know that know any.
+    /// The coding `gzip` ([RFC 1952](https://www.rfc-editor.org/rfc/rfc1952)), the most widely supported coding.
     public static let gzip = RequestCompression(coding: .gzip)
     /// The coding `deflate`, in the format of zlib ([RFC 1950](https://www.rfc-editor.org/rfc/rfc1950)).
     public static let deflate = RequestCompression(coding: .deflate)

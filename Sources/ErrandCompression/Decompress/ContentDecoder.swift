@@ -22,10 +22,10 @@ struct ContentDecoder: BodyTransform {
         (self.limits, self.request, self.response) = (limits, request, response)
     }
 
-    mutating func next(_ input: inout Data) throws -> Data? { try decoded(&input, isEnd: false) }
+    mutating func next(_ input: inout Data) throws -> Data? { try decoded(&input) }
 
     mutating func finish(_ input: inout Data) throws -> Data? {
-        if let output = try decoded(&input, isEnd: true) { return output }
+        if let output = try decoded(&input) { return output }
         // A body without any bytes is empty, whatever its coding.
         guard receivedBytes > 0 || !input.isEmpty else { return nil }
         for stage in stages where !stage.decoder.isAtEnd {
@@ -34,7 +34,7 @@ struct ContentDecoder: BodyTransform {
         return nil
     }
 
-    private mutating func decoded(_ input: inout Data, isEnd: Bool) throws -> Data? {
+    private mutating func decoded(_ input: inout Data) throws -> Data? {
         do {
             return try output(of: stages.count - 1, &input)
         } catch {

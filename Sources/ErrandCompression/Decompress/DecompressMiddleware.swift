@@ -17,8 +17,8 @@ public import ErrandCore
 /// (``/ErrandCore/ResponseMetadata/contentCoding``) and both fields as the server sent them
 /// (``/ErrandCore/ResponseMetadata/encodedFields``).
 ///
-/// A response is returned as it is if its request had an `Accept-Encoding` or a `Range` of its own, if one of its codings is another one,
-/// and if it has no body: in response to HEAD, with the status 204 or 304, or with a length of 0.
+/// A response is returned as it is if its request had an `Accept-Encoding` or a `Range` of its own, if one of its codings is not supported,
+/// if its status is 206, and if it has no body: in response to HEAD, with the status 204 or 304, or with a length of 0.
 ///
 /// A body that can't be decoded, that ends early, or that exceeds the ``DecompressionLimits`` fails with ``ContentDecodingError``.
 ///

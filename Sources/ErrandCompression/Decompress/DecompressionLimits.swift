@@ -3,7 +3,7 @@ public struct DecompressionLimits: Sendable, Hashable {
     /// 100 decoded bytes for each received byte, after the first 1 MiB; no limit of the size; at most 5 codings.
     public static let standard = DecompressionLimits()
 
-    /// The number of decoded bytes, for all codings of a body each: at least 0; `nil`, the default, is no limit.
+    /// The most bytes that any one coding of a body may produce: at least 0; `nil`, the default, is no limit.
     public var maxBytes: Int?
     /// The number of decoded bytes for each byte that was received: 100 by default, at least 1; `nil` is no limit.
     public var maxRatio: Int?

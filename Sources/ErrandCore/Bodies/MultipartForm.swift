@@ -74,18 +74,23 @@ public struct MultipartForm: Sendable {
         /// - Parameters:
         ///   - url: a file URL. If the length of the file changes before it is sent, the request fails.
         ///   - fileName: the name that the server gets; `nil`, the default, for its own, without its folder.
-        ///   - contentType: `nil`, the default: that of the extension of the name, or `application/octet-stream`.
+        ///   - contentType: `nil`, the default: that of the extension of `fileName`, or else of the file's own name, or
+        ///     `application/octet-stream`.
         public static func file(_ url: URL, fileName: String? = nil, contentType: String? = nil) -> Content {
-            file(name: fileName ?? url.lastPathComponent, contentType) { try FileReadError.path(of: url) }
+            let own = url.lastPathComponent
+            return file(name: fileName ?? own, contentType ?? MediaType.name(ofFile: fileName ?? own, own)) {
+                try FileReadError.path(of: url)
+            }
         }
 
         /// A file, read while it is sent. See ``file(_:fileName:contentType:)``.
         public static func file(atPath path: String, fileName: String? = nil, contentType: String? = nil) -> Content {
-            file(name: fileName ?? URL(fileURLWithPath: path).lastPathComponent, contentType) { path }
+            let own = URL(fileURLWithPath: path).lastPathComponent
+            return file(name: fileName ?? own, contentType ?? MediaType.name(ofFile: fileName ?? own, own)) { path }
         }
 
-        private static func file(name: String, _ contentType: String?, path: @escaping @Sendable () throws -> String) -> Content {
-            Content(.file(path: path), fileName: name, contentType: contentType ?? MediaType.name(ofFile: name))
+        private static func file(name: String, _ contentType: String, path: @escaping @Sendable () throws -> String) -> Content {
+            Content(.file(path: path), fileName: name, contentType: contentType)
         }
 
         /// Any body, such as a stream or a part of a file.

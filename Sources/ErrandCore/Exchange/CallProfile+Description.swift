@@ -45,7 +45,7 @@ extension CallProfile: CustomStringConvertible {
             var what = "\(indent)\(exchange.method) \(exchange.url)"
             if let version = exchange.httpVersion { what += ", HTTP/\(version)" }
             if let connection = exchange.connection {
-                what += ", \(connection.isReused ? "kept" : "new") connection \(connection.number)"
+                what += ", \(connection.isReused ? "kept" : "new") \(connection.name)"
             }
             rows.append(Row(name: what))
             for phase in exchange.phases {

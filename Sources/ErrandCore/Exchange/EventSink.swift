@@ -170,7 +170,7 @@ extension ExchangeEvent: CustomStringConvertible, CustomReflectable {
         var parts = [kind.description + (exchange.map { " of exchange \($0)" } ?? "")]
         if let bytes { parts.append("\(bytes) bytes") }
         if let response { parts.append("status \(response.status.code)") }
-        if let connection { parts.append("\(connection.isReused ? "reused" : "new") connection \(connection.number)") }
+        if let connection { parts.append("\(connection.isReused ? "reused" : "new") \(connection.name)") }
         if let decision { parts.append(decision.description) }
         if let failure { parts.append(shownError(failure)) }
         return parts.joined(separator: ", ")

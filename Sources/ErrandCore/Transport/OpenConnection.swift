@@ -26,6 +26,9 @@ public struct OpenConnection: Sendable, Hashable {
     public let httpVersion: String?
     /// The proxy that it goes through; `nil` for a direct connection, and where it is not known.
     public let proxy: ProxyAddress?
+    /// The other origins whose requests go over it, too, in alphabetical order
+    /// ([RFC 9113, section 9.1.1](https://www.rfc-editor.org/rfc/rfc9113#section-9.1.1)). Empty for most connections.
+    public let sharedWith: [Origin]
 
     /// Whether no exchange uses it.
     public var isIdle: Bool { exchanges == 0 }
@@ -33,15 +36,16 @@ public struct OpenConnection: Sendable, Hashable {
     /// Creates a value. For transports; see the property of the same name for each parameter.
     public init(
         number: Int, authority: String?, exchanges: Int, exchangesStarted: Int, scheme: String? = nil, peerAddress: String? = nil,
-        peerPort: Int? = nil, age: Duration? = nil, httpVersion: String? = nil, proxy: ProxyAddress? = nil
+        peerPort: Int? = nil, age: Duration? = nil, httpVersion: String? = nil, proxy: ProxyAddress? = nil,
+        sharedWith: [Origin] = []
     ) {
         (self.number, self.scheme, self.authority) = (number, scheme, authority)
         (self.peerAddress, self.peerPort) = (peerAddress, peerPort)
         (self.exchanges, self.exchangesStarted, self.age) = (exchanges, exchangesStarted, age)
-        (self.httpVersion, self.proxy) = (httpVersion, proxy)
+        (self.httpVersion, self.proxy, self.sharedWith) = (httpVersion, proxy, sharedWith)
     }
 
-    /// Whether the requests on it have this origin. A scheme that is not known counts as the same.
+    /// Whether it was opened for this origin. A scheme that is not known counts as the same.
     package func isOpen(to origin: Origin) -> Bool {
         authority == origin.authority && (scheme == nil || scheme == origin.scheme)
     }
@@ -58,6 +62,7 @@ extension OpenConnection: CustomStringConvertible, CustomReflectable {
             let address = peerAddress.contains(":") ? "[\(peerAddress)]" : peerAddress
             text += " at \(address)" + (peerPort.map { ":\($0)" } ?? "")
         }
+        if !sharedWith.isEmpty { text += ", shared with " + sharedWith.map(\.description).joined(separator: ", ").shownSafely() }
         if let httpVersion { text += ", HTTP/\(httpVersion.shownSafely(limit: 20))" }
         text += ", \(exchanges) in progress, \(exchangesStarted) so far"
         return text + (age.map { ", \($0.inWords) old" } ?? "")

@@ -52,7 +52,7 @@ public struct ContentDisposition: Sendable, Hashable, CustomStringConvertible {
     ///
     /// Names that only Windows reserves, such as `NUL.txt`, stay.
     ///
-    /// - Parameter name: the name if nothing is left, by the same rule; `download` by default, and if nothing is left of that either.
+    /// - Parameter name: the name to use if nothing is left; the same rule applies to it. `download` by default, and if the rule leaves nothing of `name`.
     public func safeFileName(default name: String = "download") -> String {
         Self.safeFileName(fileName ?? "") ?? Self.safeFileName(name) ?? "download"
     }
@@ -68,11 +68,17 @@ public struct ContentDisposition: Sendable, Hashable, CustomStringConvertible {
             default: scalars.append(":*?\"<>|".unicodeScalars.contains(scalar) ? "_" : scalar)
             }
         }
-        let isTrimmed: (Unicode.Scalar) -> Bool = { $0 == "." || $0.properties.isWhitespace }
-        var kept = scalars.drop(while: isTrimmed)
-        while let last = kept.last, isTrimmed(last) { kept.removeLast() }
+        let kept = trimmedAtEnd(scalars.drop(while: isTrimmed))
         guard !kept.isEmpty else { return nil }
         return shortened(kept, toBytes: safeFileNameLimitBytes)
+    }
+
+    private static func isTrimmed(_ scalar: Unicode.Scalar) -> Bool { scalar == "." || scalar.properties.isWhitespace }
+
+    private static func trimmedAtEnd(_ scalars: ArraySlice<Unicode.Scalar>) -> ArraySlice<Unicode.Scalar> {
+        var kept = scalars
+        while let last = kept.last, isTrimmed(last) { kept.removeLast() }
+        return kept
     }
 
     /// Cuts the name before its extension, so that the kind of file stays.
@@ -90,7 +96,8 @@ public struct ContentDisposition: Sendable, Hashable, CustomStringConvertible {
             length += UTF8.width(stem[end])
             end += 1
         }
-        return text(stem[..<end]) + suffix
+        // Without an extension, the cut is the end of the name.
+        return suffix.isEmpty ? text(trimmedAtEnd(stem[..<end])) : text(stem[..<end]) + suffix
     }
 
     /// The field's value. A file's name that is not ASCII is written as `filename*` too, after one for old readers.

@@ -29,16 +29,17 @@ public struct MediaType: Sendable, Hashable, CustomStringConvertible {
     public init?(_ text: some StringProtocol) {
         let parts = Self.splitUnquoted(text)
         guard let essence = parts.first else { return nil }
-        let names = essence.split(separator: "/", omittingEmptySubsequences: false)
-        guard names.count == 2, Self.isToken(names[0].utf8), Self.isToken(names[1].utf8) else { return nil }
-        type = names[0].lowercased()
-        subtype = names[1].lowercased()
+        // By octets: a combining character after a separator must not hide it.
+        let names = essence.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+        guard names.count == 2, Self.isToken(names[0]), Self.isToken(names[1]) else { return nil }
+        type = Substring(names[0]).lowercased()
+        subtype = Substring(names[1]).lowercased()
         var parameters: [Parameter] = []
         for part in parts.dropFirst() {
-            guard let equals = part.firstIndex(of: "=") else { continue }
+            guard let equals = part.utf8.firstIndex(of: UInt8(ascii: "=")) else { continue }
             let name = part[..<equals].lowercased()
             guard Self.isToken(name.utf8), !parameters.contains(where: { $0.name == name }),
-                let value = Self.unquoted(part[part.index(after: equals)...])
+                let value = Self.unquoted(part[part.utf8.index(after: equals)...])
             else { continue }
             parameters.append(Parameter(name: name, value: value))
         }
@@ -63,7 +64,12 @@ public struct MediaType: Sendable, Hashable, CustomStringConvertible {
     }
 
     private static func quoted(_ value: String) -> String {
-        "\"" + value.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\""
+        var quoted = "\""
+        for scalar in value.unicodeScalars {
+            if scalar == "\"" || scalar == "\\" { quoted += "\\" }
+            quoted.unicodeScalars.append(scalar)
+        }
+        return quoted + "\""
     }
 
     /// Returns the parts between semicolons outside quotation marks, trimmed, up to the limits.

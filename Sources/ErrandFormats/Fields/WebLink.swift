@@ -15,7 +15,7 @@ public struct WebLink: Sendable, Hashable {
     /// The URL of what the link belongs to, as it was sent; `nil`: the resource of the response. A reader that does not support it must ignore the
     /// link ([RFC 8288, section 3.2](https://www.rfc-editor.org/rfc/rfc8288#section-3.2)).
     public let anchor: String?
-    /// The title, that of `title*` first; `nil` if it is missing.
+    /// The title; `title*` takes precedence over `title`; `nil` if it is missing.
     public let title: String?
     /// The languages of the target; empty if they are not known.
     public let languages: [String]

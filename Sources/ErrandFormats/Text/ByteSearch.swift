@@ -33,7 +33,7 @@ package struct ByteSearch: Sendable {
         }
     }
 
-    /// Returns the first position from which the bytes up to their end are a beginning of the pattern; the end if there is none.
+    /// Returns where a match begins that the end of `bytes` cuts off; `bytes.count` if there is none.
     package func firstPartialIndex(in bytes: UnsafeRawBufferPointer, from start: Int = 0) -> Int {
         pattern.withUnsafeBytes { pattern in
             var index = max(start, bytes.count - pattern.count + 1)

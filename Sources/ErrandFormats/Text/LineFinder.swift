@@ -23,7 +23,7 @@ struct LineFinder: Sendable {
     var pending: Range<Int> { start..<bytes.count }
 
     mutating func append(_ chunk: UnsafeBufferPointer<UInt8>) {
-        // Bytes move only if they are fewer than those that make room.
+        // The rest moves only while it is shorter than what was used, so that all moves together take linear time.
         if start > 0, start * 2 >= bytes.count {
             bytes.removeSubrange(..<start)
             scanned -= start

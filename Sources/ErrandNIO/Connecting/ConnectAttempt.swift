@@ -12,6 +12,7 @@ final class ConnectAttempt: Sendable {
         var loading: EventLoopFuture<Void>?
         var isCancelled = false
         var progress = ConnectProgress()
+        var addresses: [IPAddress] = []
     }
 
     /// Of the connection.
@@ -114,6 +115,10 @@ final class ConnectAttempt: Sendable {
         }
         return found.futureResult
     }
+
+    /// The addresses of the host, if connections to it may be shared; otherwise empty.
+    var addresses: [IPAddress] { state.withLock(\.addresses) }
+    func found(_ addresses: [IPAddress]) { state.withLock { $0.addresses = addresses } }
 
     /// Waits until the trusted certificates are read, which happens once. This belongs to no step that is reported.
     ///

@@ -2,6 +2,7 @@
 internal import ErrandCore
 internal import NIOCore
 internal import NIOHTTP2
+internal import NIOSSL
 internal import NIOTLS
 
 /// Waits until a channel can take exchanges: until it is active, and after the TLS handshake, if there is one. Then it adds the handler of
@@ -120,10 +121,14 @@ final class ConnectionStart: ChannelDuplexHandler, RemovableChannelHandler {
 
     private func addHTTP2(to pipeline: ChannelPipeline.SynchronousOperations, of channel: any Channel) throws -> Connection {
         let handler = HTTP2Handler(of: pool)
+        let isShareable = pool.settings.mayShareConnections(of: route)
+        let certificate = isShareable ? try? pipeline.handler(type: NIOSSLClientHandler.self).peerCertificate : nil
         // The frames' handler writes the preface when it is added.
         try pipeline.addHandler(NIOHTTP2Handler.client(limits: pool.settings.responseLimits, reportingTo: handler))
         try pipeline.addHandler(handler)
-        let connection = Connection(number, to: route, channel, version: "2", streams: HTTP2Limits.firstStreams, handler)
+        let connection = Connection(
+            number, to: route, channel, version: "2", streams: HTTP2Limits.firstStreams,
+            certificateNames: certificate.map { CertificateNames.hosts(in: $0) } ?? [], handler)
         handler.connection = connection
         return connection
     }

@@ -46,6 +46,7 @@ struct Connector: Sendable {
             attempt.lookUp(peer, with: settings.resolver, on: loop).whenComplete { result in
                 switch result {
                 case .success(let addresses):
+                    pool.found(addresses, for: attempt, to: route)
                     whenLoaded(attempt, route, on: loop) { open(addresses, to: route, number: number, for: pool, attempt, on: loop) }
                 case .failure(let error): ready.fail(error)
                 }

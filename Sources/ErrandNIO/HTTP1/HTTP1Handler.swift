@@ -109,7 +109,7 @@ final class HTTP1Handler: ChannelDuplexHandler, ExchangeHandler {
         parser.begin(request.method)
         current = taken
         (endsWithConnection, keepAliveSeconds) = (false, nil)
-        exchange.events?.record(.connectionAcquired, connection: connection.info(isReused: isReused))
+        exchange.events?.record(.connectionAcquired, connection: connection.info(for: exchange.origin, isReused: isReused))
         guard current?.exchange === exchange else { return true }  // a sink has ended it
         send(body, of: exchange, closes: RequestEncoder.asksToClose(request.headers), on: connection, context)
         setAlarm()

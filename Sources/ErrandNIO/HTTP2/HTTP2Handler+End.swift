@@ -130,16 +130,20 @@ extension HTTP2Handler {
     }
 
     /// The server has refused the request as misdirected (421). Returns whether it is sent again: then nothing more begins on this
-    /// connection, and its other exchanges go on.
+    /// connection, and its other exchanges go on. A connection of another origin is left to that one.
     func moveOnAsMisdirected(_ number: Int32) -> Bool {
         guard let connection, let exchange = active[number]?.exchange else { return false }
+        let isGuest = exchange.origin != connection.origin
+        if isGuest { pool.keepApart(exchange.route) }
         // First, so that the task that sends the body can't open it for this connection any more. The rest is not wanted in either case.
         stopUpload(number)
         guard exchange.moveOnAsMisdirected() else { return false }
         _ = remove(number)
         if machine.end(number) { reset(number, .cancel) }
-        machine.drain()
-        pool.drain(connection)
+        if !isGuest {
+            machine.drain()
+            pool.drain(connection)
+        }
         exchange.events?.beginAgain(after: CancellationError())
         release(connection)
         pool.send(exchange, isFresh: true)

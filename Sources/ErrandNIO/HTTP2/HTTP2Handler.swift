@@ -158,7 +158,7 @@ final class HTTP2Handler: ChannelInboundHandler, ExchangeHandler {
         active[number] = taken
         numbers[ObjectIdentifier(exchange)] = number
         if machine.isDraining { pool.drain(connection) }
-        exchange.events?.record(.connectionAcquired, connection: connection.info(isReused: isReused))
+        exchange.events?.record(.connectionAcquired, connection: connection.info(for: exchange.origin, isReused: isReused))
         guard isActive(exchange, number) else { return true }  // a sink has ended it
         send(fields, body, of: exchange, number, on: connection, context)
         setAlarm(of: number)

@@ -15,6 +15,8 @@ final class Connection: Sendable {
     let peer: (address: String, port: Int)?
     /// How many exchanges it takes at a time, until the server says otherwise.
     let streams: Int
+    /// The names of the server's certificate, if exchanges with other origins may use the connection; otherwise empty.
+    private let certificateNames: [String]
     /// The version of HTTP.
     private let version: String
     private let handler: NIOLoopBound<any ExchangeHandler>
@@ -24,10 +26,11 @@ final class Connection: Sendable {
 
     /// Must be called on the channel's event loop.
     init(
-        _ number: Int, to route: Route, _ channel: any Channel, version: String, streams: Int = 1, _ handler: any ExchangeHandler
+        _ number: Int, to route: Route, _ channel: any Channel, version: String, streams: Int = 1, certificateNames: [String] = [],
+        _ handler: any ExchangeHandler
     ) {
         (self.number, self.route, self.channel, loop) = (number, route, channel, channel.eventLoop)
-        (self.version, self.streams) = (version, streams)
+        (self.version, self.streams, self.certificateNames) = (version, streams, certificateNames)
         opened = Pool.now()
         peer = channel.remoteAddress.flatMap { peer in peer.ipAddress.flatMap { address in peer.port.map { (address, $0) } } }
         self.handler = NIOLoopBound(handler, eventLoop: channel.eventLoop)
@@ -76,9 +79,21 @@ final class Connection: Sendable {
         return (Int(usage / Self.oneBegun), Int(usage % Self.oneBegun))
     }
 
-    /// What an exchange's events say of it.
-    func info(isReused: Bool) -> ConnectionInfo {
-        ConnectionInfo(number: number, isReused: isReused, peerAddress: peer?.address, peerPort: peer?.port)
+    /// Whether exchanges with another origin may use it, whose host has these addresses: the server has one of them and the origin's port, and
+    /// its certificate is valid for the host ([RFC 9113, section 9.1.1](https://www.rfc-editor.org/rfc/rfc9113#section-9.1.1)).
+    ///
+    /// It asks nothing of the settings: see ``NIOTransport/Configuration/mayShareConnections(of:)``.
+    func isValid(for origin: Origin, at addresses: [IPAddress]) -> Bool {
+        guard !certificateNames.isEmpty, !addresses.isEmpty, let peer, peer.port == origin.effectivePort else { return false }
+        guard let address = try? IPAddress(peer.address), addresses.contains(address) else { return false }
+        return certificateNames.contains { CertificateNames.matches($0, origin.host) }
+    }
+
+    /// What the events of an exchange with an origin say of it.
+    func info(for origin: Origin, isReused: Bool) -> ConnectionInfo {
+        ConnectionInfo(
+            number: number, isReused: isReused, peerAddress: peer?.address, peerPort: peer?.port,
+            openedFor: origin == self.origin ? nil : self.origin)
     }
 
     /// What is reported when it has closed.
@@ -88,12 +103,13 @@ final class Connection: Sendable {
             duration: Pool.now() - opened)
     }
 
-    var shown: OpenConnection {
+    /// - Parameter guests: the other origins whose exchanges may use it.
+    func shown(sharedWith guests: [Origin]) -> OpenConnection {
         let (begun, inProgress) = exchanges
         return OpenConnection(
             number: number, authority: origin.authority, exchanges: inProgress, exchangesStarted: begun, scheme: origin.scheme,
             peerAddress: peer?.address, peerPort: peer?.port, age: Pool.now() - opened, httpVersion: version,
-            proxy: route.proxy?.shown)
+            proxy: route.proxy?.shown, sharedWith: guests.sorted { $0.description < $1.description })
     }
 }
 #endif

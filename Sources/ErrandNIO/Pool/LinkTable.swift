@@ -35,6 +35,8 @@ struct LinkTable<Key: Hashable & Sendable, Link: AnyObject & Sendable>: Sendable
         /// From when on it is not used, if it is idle.
         var expiry = Duration.zero
         fileprivate(set) var place = Place.none
+        /// The other keys whose exchanges may begin on it, or once could: see ``PoolMachine/share(_:with:at:)``.
+        var guests: [Key] = []
 
         fileprivate init(_ link: Link, of key: Key, on loop: ObjectIdentifier, until end: Duration?, streams: Int) {
             (self.link, self.key, self.loop, self.end, self.streams) = (link, key, loop, end, streams)

@@ -232,13 +232,15 @@ final class Pool: Sendable {
     /// - Parameter streams: how many exchanges the connection takes at a time.
     private func arrived(_ attempt: Machine.Attempt, _ made: ConnectAttempt, _ connection: Connection, streams: Int) {
         let now = Self.now()
-        let (arrival, more) = state.withLock { state in
+        let (arrival, more) = state.withLock { state -> (Machine.Arrival, [Machine.Work]) in
             let arrival = state.machine.connected(attempt, connection, on: connection.loopID, streams: streams, at: now)
-            if case .refuse = arrival { return (arrival, Machine.Work()) }
+            if case .refuse = arrival { return (arrival, []) }
             state.open[connection.number] = connection
             state.attempts[attempt] = nil
-            guard case .begin = arrival else { return (arrival, Machine.Work()) }
-            return (arrival, state.machine.beginMore(on: connection, of: attempt.key, at: now))
+            var more: [Machine.Work] = []
+            if case .begin = arrival { more.append(state.machine.beginMore(on: connection, of: attempt.key, at: now)) }
+            if settings.sharesConnectionsAcrossHosts { more += state.share(connection, at: now) }
+            return (arrival, more)
         }
         switch arrival {
         case .begin(let exchange): connection.begin(exchange)
@@ -248,8 +250,30 @@ final class Pool: Sendable {
             perform(work)
         case .refuse: end(attempt, made)
         }
-        perform(more)
+        for work in more { perform(work) }
     }
+
+    // MARK: - Sharing
+
+    /// The addresses of an origin's host were found: exchanges that wait for a connection to it begin on one of another origin, if there is one
+    /// that may be shared. Then the attempt is cancelled, unless others wait for it.
+    func found(_ addresses: [IPAddress], for made: ConnectAttempt, to route: Route) {
+        guard settings.mayShareConnections(of: route) else { return }
+        // First: a connection that opens from now on sees them.
+        made.found(addresses)
+        let now = Self.now()
+        let work = state.withLock { state -> Machine.Work? in
+            let valid = state.open.values.filter { $0.isValid(for: route.origin, at: addresses) }.sorted { $0.number < $1.number }
+            for connection in valid {
+                if let work = state.machine.share(connection, with: route, at: now) { return work }
+            }
+            return nil
+        }
+        if let work { perform(work) }
+    }
+
+    /// A server has refused a request as misdirected over a connection of another origin: from now on, the origin has connections of its own.
+    func keepApart(_ route: Route) { state.withLock { $0.machine.keepApart(route) } }
 
     /// An attempt has failed, or its connection is not needed. It counts until what it has opened is closed.
     private func end(_ attempt: Machine.Attempt, _ made: ConnectAttempt) {
@@ -331,7 +355,10 @@ final class Pool: Sendable {
         Dictionary(state.withLock { $0.machine.waiterCounts }.map { ($0.key.origin, $0.value) }, uniquingKeysWith: +)
     }
 
-    var openConnections: [OpenConnection] { state.withLock { Array($0.open.values) }.map(\.shown).sorted { $0.number < $1.number } }
+    var openConnections: [OpenConnection] {
+        let open = state.withLock { state in state.open.values.map { ($0, state.machine.guests(of: $0)) } }
+        return open.map { $0.shown(sharedWith: $1.map(\.origin)) }.sorted { $0.number < $1.number }
+    }
 
     // MARK: - The end
 
@@ -372,6 +399,12 @@ extension Pool.State {
         guard machine.hasPreferences, !route.needsHTTP1, machine.isPreferred(route.overHTTP1) else { return route }
         exchange.useHTTP1()
         return exchange.route
+    }
+
+    /// A connection has opened: exchanges with other origins begin on it that wait for connections to the same address.
+    fileprivate mutating func share(_ connection: Connection, at now: Duration) -> [Pool.Machine.Work] {
+        let keys = Set(attempts.filter { connection.isValid(for: $0.key.origin, at: $1.addresses) }.map(\.key.key))
+        return keys.compactMap { machine.share(connection, with: $0, at: now) }
     }
 
     fileprivate mutating func takeClosed() -> [EventLoopPromise<Void>] {

@@ -55,6 +55,8 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         var starvedPlace: Int?
         /// See ``PoolMachine/prefer(_:)``.
         var isPreferred = false
+        /// Whether one of its waiters must not begin on a connection of another key that was idle until now, and may be lost.
+        var needsProof = false
 
         var isEmpty: Bool { open == 0 && queue.attempts.isEmpty && queue.isEmpty }
         /// Connections and attempts.
@@ -80,6 +82,10 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
     private var remembered = BoundedTable<Key, Int>(limit: Self.rememberedKeys)
     /// How many groups are preferred.
     var preferredCount = 0
+    /// The places of connections that exchanges of other keys may use, by these keys.
+    var sharedSlots: [Key: Int] = [:]
+    /// The keys that share no connection.
+    var apart = BoundedTable<Key, Void>(limit: Self.rememberedKeys)
 
     init(_ limits: Limits) { self.limits = limits }
 
@@ -114,10 +120,17 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
                 if table[slot].inUse > 0 { drain(slot, in: index) } else { close(slot, in: index, &closing) }
             }
         }
+        if let link = beginShared(key, isFresh: isFresh, at: now) {
+            if !closing.isEmpty { forgetIfEmpty(key) }
+            return .use(link, closing: closing)
+        }
         lastNumber += 1
         let number = lastNumber
         addGroup(key)
-        groups[key]?.queue.enqueue(waiter, number, lane: lane)
+        if let index = groups.index(forKey: key) {
+            groups.values[index].needsProof = isFresh || groups.values[index].needsProof && !groups.values[index].queue.isEmpty
+            groups.values[index].queue.enqueue(waiter, number, lane: lane)
+        }
         var work = Work()
         work.close = closing
         connectIfNeeded(key, for: number, &work)
@@ -175,6 +188,7 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
 
     mutating func forget(_ slot: Int, in index: Dictionary<Key, Group>.Index) {
         move(slot, to: .none, in: index)
+        endSharing(slot)
         table.remove(slot)
         groups.values[index].open -= 1
         total -= 1

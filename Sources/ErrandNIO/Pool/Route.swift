@@ -1,7 +1,8 @@
 #if NIO
 internal import ErrandCore
 
-/// The way of an exchange to its origin: the key of the pool. An exchange uses only connections of its own route.
+/// The way of an exchange to its origin: the key of the pool. An exchange uses only connections of its own route, unless the settings allow that
+/// it shares one of another route (``NIOTransport/Configuration/sharesConnectionsAcrossHosts``).
 ///
 /// Through an HTTP proxy, too, each origin has connections of its own, although one could carry requests without TLS to all of them
 /// ([RFC 9112, section 9.3](https://www.rfc-editor.org/rfc/rfc9112#section-9.3)): a response that is out of step can't reach another origin,
@@ -68,6 +69,15 @@ extension NIOTransport.Configuration {
     func firstStreams(of route: Route) -> Int? {
         if isKnownToUseHTTP2(for: route) { return HTTP2Limits.firstStreams }
         return route.origin.scheme == "https" && allowsHTTP2 && !route.needsHTTP1 ? nil : 1
+    }
+
+    /// Whether a route may share connections with other origins, as a host or as a guest: it is direct, has TLS and a host that is a name, and
+    /// nothing else is checked of the server than of others.
+    func mayShareConnections(of route: Route) -> Bool {
+        let (origin, host) = (route.origin, route.origin.host)
+        guard sharesConnectionsAcrossHosts, origin.scheme == "https", route.proxy == nil, !route.needsHTTP1 else { return false }
+        guard tls.clientCertificate == nil, tls.pins?.pins(for: host).isEmpty ?? true else { return false }
+        return !tls.trustsAnyCertificateForTesting.contains(host) && (try? IPAddress(origin.bareHost)) == nil
     }
 
     /// Whether a connection will have HTTP/2: without TLS, nobody chooses. A proxy that reads requests gets them by HTTP/1.1.

@@ -14,7 +14,7 @@ enum CertificateNames {
         let names = certificate._subjectAlternativeNames()
         // Without an address in it, NIOSSL has compared the names.
         guard names.contains(where: { $0.nameType == .ipAddress }) else { return true }
-        return names.contains { $0.nameType == .dnsName && matches(String(decoding: $0.contents, as: UTF8.self), host) }
+        return hosts(in: certificate).contains { matches($0, host) }
     }
 
     /// Whether a certificate is valid for an address.
@@ -22,7 +22,16 @@ enum CertificateNames {
         certificate._subjectAlternativeNames().contains { $0.nameType == .ipAddress && Array($0.contents) == address.octets }
     }
 
-    /// Whether a name of a certificate stands for a host. `*` stands for exactly one label, the leftmost.
+    /// The names of hosts in a certificate. Those that are not in ASCII stand for no host; the common name is not among them.
+    static func hosts(in certificate: NIOSSLCertificate) -> [String] {
+        certificate._subjectAlternativeNames().compactMap { name in
+            guard name.nameType == .dnsName, name.contents.allSatisfy({ $0 < 0x80 }) else { return nil }
+            return String(decoding: name.contents, as: UTF8.self)
+        }
+    }
+
+    /// Whether a name of a certificate stands for a host. `*` stands for exactly one label, the leftmost. As in NIOSSL, it stands for no label of
+    /// an internationalized name (`xn--…`).
     static func matches(_ name: String, _ host: String) -> Bool {
         let (name, host) = (comparable(name), comparable(host))
         guard !host.isEmpty, !name.isEmpty else { return false }
@@ -30,7 +39,7 @@ enum CertificateNames {
         let rest = name.dropFirst()
         guard !rest.dropFirst().contains("*"), host.hasSuffix(rest) else { return false }
         let label = host.dropLast(rest.count)
-        return !label.isEmpty && !label.contains(".")
+        return !label.isEmpty && !label.contains(".") && !label.hasPrefix("xn--")
     }
 
     private static func comparable(_ name: String) -> Substring {

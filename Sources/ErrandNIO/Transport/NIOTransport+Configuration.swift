@@ -16,6 +16,25 @@ extension NIOTransport {
         /// ([RFC 9113, section 3.3](https://www.rfc-editor.org/rfc/rfc9113#section-3.3)). It changes nothing for `https`, nor
         /// for requests that an HTTP proxy reads. It requires ``allowsHTTP2``.
         public var usesHTTP2WithoutTLS = false
+        /// Whether requests to several hosts may share a connection of HTTP/2, as in browsers: false by default.
+        ///
+        /// The first request to a host looks its addresses up. If one of them is the other side of an open connection of another host, with the same
+        /// port, and the certificate of that connection names both hosts, it is used, and no new one is opened
+        /// ([RFC 9113, section 9.1.1](https://www.rfc-editor.org/rfc/rfc9113#section-9.1.1)). A connection that opens meanwhile is used, too. What
+        /// does not find room on it gets a connection of its own; so does ``NIOTransport/preconnect(to:count:)``. While the connection is open,
+        /// later requests use it without a lookup.
+        ///
+        /// Only `https` origins with a name share connections, not IP addresses, and only direct ones, not through a proxy. Hosts with
+        /// ``ErrandCore/TLSSettings/pins``, or in ``ErrandCore/TLSSettings/trustsAnyCertificateForTesting``, have connections of their own.
+        ///
+        /// The risks: behind one address and one certificate, there may be servers of several tenants. One that can't choose the host by the request
+        /// alone, but only by the name in the handshake, responds to a request for another host with the status 421
+        /// ([RFC 9110, section 15.5.20](https://www.rfc-editor.org/rfc/rfc9110#section-15.5.20)), or, if it is badly configured, with a wrong response.
+        /// After a 421, the request is sent again over a connection of its own host, if its body can be, and the host shares no connection
+        /// any more; the last 1024 such hosts are remembered. A lost connection fails the requests of all its hosts.
+        ///
+        /// It requires ``allowsHTTP2``, and neither ``unixSocketPath`` nor a client certificate may be set.
+        public var sharesConnectionsAcrossHosts = false
         /// How long a server may be silent before the transport sends a ping on an HTTP/2 connection. More than zero. `nil` (the default):
         /// no pings, except one with the reset of a request that was canceled while the server was silent. If nothing comes within the same
         /// time, at most 10 s, the connection is closed, and its exchanges fail or are sent again.
@@ -96,7 +115,16 @@ extension NIOTransport {
             guard allowsHTTP2 || !usesHTTP2WithoutTLS else {
                 throw UnusableSettingError("usesHTTP2WithoutTLS", "it must be false if allowsHTTP2 is false (is true)")
             }
+            if let reason = reasonNotToShare { throw UnusableSettingError("sharesConnectionsAcrossHosts", reason) }
             try checkAddresses()
+        }
+
+        private var reasonNotToShare: String? {
+            guard sharesConnectionsAcrossHosts else { return nil }
+            if !allowsHTTP2 { return "it must be false if allowsHTTP2 is false (is true)" }
+            if tls.clientCertificate != nil { return "connections with a client certificate are not shared; set only one of both" }
+            if unixSocketPath != nil { return "connections to a Unix domain socket are not shared; set only one of both" }
+            return nil
         }
 
         private static func check(

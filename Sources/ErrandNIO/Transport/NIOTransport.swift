@@ -21,7 +21,8 @@ internal import Synchronization
 /// misdirected (421; [RFC 9110, section 15.5.20](https://www.rfc-editor.org/rfc/rfc9110#section-15.5.20)), if its body can be sent again.
 ///
 /// Over TLS, HTTP/2 is used if the server chooses it: all requests to an origin then share one connection, up to the number of streams that
-/// the server allows. Up to 1 MiB of a response is received before its body is read; a body that is not read holds back no other response.
+/// the server allows. ``Configuration/sharesConnectionsAcrossHosts`` lets several hosts share it. Up to 1 MiB of a response is received before
+/// its body is read; a body that is not read holds back no other response.
 /// A request that the server says it has not processed (GOAWAY or `REFUSED_STREAM`;
 /// [RFC 9113, section 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)) is sent once more, whatever its method. A request that asks
 /// for another protocol (``ErrandCore/UpgradeRequest``) uses a connection of HTTP/1.1. A request that a server refuses with `HTTP_1_1_REQUIRED`

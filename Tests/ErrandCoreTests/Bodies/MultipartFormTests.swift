@@ -151,7 +151,7 @@ import Testing
         #expect(file.openDescriptors == 1)
         source.abandon()
         source.abandon()
-        #expect(file.openDescriptors == 0)
+        await eventually { file.openDescriptors == 0 }
         #expect(try await source.next() == nil)
     }
 

@@ -1,4 +1,5 @@
 import ErrandCore
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct OpenConnectionTests {
@@ -14,6 +15,13 @@ import Testing
             httpVersion: "2", proxy: ProxyAddress(.http(host: "proxy.example", port: 3128, credentials: ("joe", "hunter2"))))
         #expect(
             "\(proxied)" == "#4 https://a.example through the HTTP proxy proxy.example:3128 at 192.0.2.1:3128, HTTP/2, 0 in progress, "
+                + "2 so far")
+        let shared = OpenConnection(
+            number: 5, authority: "a.example", exchanges: 2, exchangesStarted: 2, scheme: "https", peerAddress: "192.0.2.1", peerPort: 443,
+            httpVersion: "2", sharedWith: ["https://b.example", "https://c.example"])
+        #expect(
+            "\(shared)"
+                == "#5 https://a.example at 192.0.2.1:443, shared with https://b.example, https://c.example, HTTP/2, 2 in progress, "
                 + "2 so far")
         let overIPv6 = OpenConnection(
             number: 2, authority: "a.example", exchanges: 0, exchangesStarted: 0, peerAddress: "::1", peerPort: 80)

@@ -15,6 +15,10 @@ import Testing
         ("text/plain;a=\"", "text/plain"),
         ("multipart/mixed;boundary=a=b/c", "multipart/mixed; boundary=\"a=b/c\""), ("a!#$%&'*+-.^_`|~/b", "a!#$%&'*+-.^_`|~/b"),
         ("*/*", "*/*"),
+        // A combining character does not hide the sign before it.
+        ("text/plain;a=\"\\\"\u{301}\"", "text/plain; a=\"\\\"\u{301}\""),
+        ("text/plain;a=\"\\\\\u{301}\"", "text/plain; a=\"\\\\\u{301}\""),
+        ("text/plain;a=\u{301}b", "text/plain; a=\"\u{301}b\""),
     ])
     func aFieldsValueIsReadAndWritten(_ text: String, _ expected: String) throws {
         let media = try #require(MediaType(text))

@@ -15,7 +15,8 @@ import Testing
         arguments: [
             ("a.example", "b.example"), ("*.example", "example"), ("*.example", "b.a.example"), ("*.example", ".example"),
             ("*.*.example", "b.a.example"), ("b*.example", "b1.example"), ("*", "a"), ("", ""), ("", "a.example"), ("*.", "a."),
-            ("a.example", "xa.example"), ("*.a.example", "a.example"),
+            ("a.example", "xa.example"), ("*.a.example", "a.example"), ("*.example", "xn--bcher-kva.example"),
+            ("*.example", "XN--a.example"),
         ])
     func aNameDoesNotStandForAHost(_ name: String, _ host: String) { #expect(!CertificateNames.matches(name, host)) }
 }

@@ -18,6 +18,20 @@ import Testing
             { ($0.allowsHTTP2, $0.usesHTTP2WithoutTLS) = (false, true) }, "usesHTTP2WithoutTLS",
             "it must be false if allowsHTTP2 is false (is true)"
         ),
+        (
+            { ($0.allowsHTTP2, $0.sharesConnectionsAcrossHosts) = (false, true) }, "sharesConnectionsAcrossHosts",
+            "it must be false if allowsHTTP2 is false (is true)"
+        ),
+        (
+            {
+                $0.sharesConnectionsAcrossHosts = true
+                $0.tls.clientCertificate = .init(chainPEMFile: "client.pem", keyPEMFile: "client.key")
+            }, "sharesConnectionsAcrossHosts", "connections with a client certificate are not shared; set only one of both"
+        ),
+        (
+            { ($0.unixSocketPath, $0.sharesConnectionsAcrossHosts) = ("/tmp/socket", true) }, "sharesConnectionsAcrossHosts",
+            "connections to a Unix domain socket are not shared; set only one of both"
+        ),
     ]
 
     @Test(arguments: refusals.indices) func aSettingOutsideItsBoundsIsRefused(_ index: Int) {

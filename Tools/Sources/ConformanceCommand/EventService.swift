@@ -77,7 +77,7 @@ struct EventService {
                 let client = try? EventServiceClient(parameters)
             else { return Response(status: .badRequest) }
             let number = clients.withLock { clients in
-                let number = clients.count + 1
+                let number = (clients.keys.max() ?? 0) + 1
                 clients[number] = client
                 return number
             }

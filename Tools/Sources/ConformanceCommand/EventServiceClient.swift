@@ -31,7 +31,7 @@ final class EventServiceClient: Sendable {
     private let signal: AsyncStream<Signal>.Continuation
     private let reports: AsyncStream<Report>
     private let report: AsyncStream<Report>.Continuation
-    /// With which a stream begins that is read anew.
+    /// The last event ID, from which a restarted stream continues.
     private let lastEventID: Mutex<String>
 
     init(_ parameters: EventService.Parameters) throws {

@@ -54,6 +54,41 @@ extension DemoServer {
         }
     }
 
+    /// A chat with a model that repeats the last question, word by word, and an upload of a form.
+    static func addChatAndForms(to router: Router<BasicRequestContext>) {
+        struct Chat: Decodable {
+            struct Message: Decodable { var role: String; var content: String }
+            var messages: [Message]
+        }
+        // A question of "break off" ends the stream before [DONE].
+        router.post("v1/chat/completions") { request, context -> Response in
+            guard request.headers[.authorization] == "Bearer demo" else { return Response(status: .unauthorized) }
+            let question = try await request.decode(as: Chat.self, context: context).messages.last?.content ?? ""
+            return Response(
+                status: .ok, headers: [.contentType: "text/event-stream", .cacheControl: "no-store"],
+                body: ResponseBody { writer in
+                    try await writer.write(ByteBuffer(string: #"data: {"choices":[{"delta":{"role":"assistant"}}]}"# + "\n\n"))
+                    for word in "You said: \(question)".split(separator: " ") {
+                        let chunk = ["choices": [["delta": ["content": "\(word) "]]]]
+                        let text = String(decoding: try JSONEncoder().encode(chunk), as: UTF8.self)
+                        try await writer.write(ByteBuffer(string: "data: \(text)\n\n"))
+                    }
+                    if question != "break off" { try await writer.write(ByteBuffer(string: "data: [DONE]\n\n")) }
+                    try await writer.finish(nil)
+                })
+        }
+        router.post("v1/reports") { request, _ -> Response in
+            guard request.headers[.contentType]?.hasPrefix("multipart/form-data; boundary=") == true else {
+                return Response(status: .unsupportedMediaType)
+            }
+            var count = 0
+            for try await chunk in request.body { count += chunk.readableBytes }
+            var response = json(#"{"id":1,"bytes":\#(count)}"#)
+            response.status = .created
+            return response
+        }
+    }
+
     private static func json(_ text: String) -> Response {
         Response(status: .ok, headers: [.contentType: "application/json"], body: .init(byteBuffer: ByteBuffer(string: text)))
     }

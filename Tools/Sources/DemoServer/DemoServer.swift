@@ -76,6 +76,7 @@ public enum DemoServer {
             PUT  /v1/upload  GET /v1/download[?bytes=N] (ranges), /v1/zeros[?bytes=N]  GET /v1/cached (ETag)  GET /v1/gzip
             GET  /v1/busy (503 twice of three)  GET /v1/slow[?seconds=N]  GET /v1/status/CODE  GET /v1/redirect/N
             GET  /v1/events[?count=N&each=M] (an event stream)  GET /v1/lines
+            POST /v1/chat/completions (Authorization: Bearer demo; an event stream)  POST /v1/reports (a form with files)
             any  /v1/echo  GET /v1/articles, /v1/envelope/user, /v1/envelope/denied, /v1/favorites, /v1/ip, /v1/photo
 
             """
@@ -85,6 +86,7 @@ public enum DemoServer {
         addTrouble(to: router)
         addBodies(to: router)
         addSamples(to: router)
+        addChatAndForms(to: router)
         return router
     }
 

@@ -36,12 +36,15 @@ struct EventOptions: ParsableArguments {
         for (name, value) in [("--count", count), ("--max-reconnects", maxReconnects)] {
             if let value, value < 0 { throw ValidationError("\(name) must be at least 0 (is \(value))") }
         }
-        if let silence, !(silence > 0) { throw ValidationError("--silence must be more than 0 (is \(silence))") }
+        if let silence, !(silence > 0 && silence < 1e9) {
+            throw ValidationError("--silence must be more than 0 and less than 1000000000 seconds (is \(silence.shortText))")
+        }
     }
 
     var policy: EventStreamPolicy {
         EventStreamPolicy(
-            maxReconnects: maxReconnects, silence: .seconds(silence ?? 300), maxEventBytes: 16 * 1024 * 1024,
+            maxReconnects: maxReconnects, silence: silence.map { .seconds($0) } ?? EventStreamPolicy.standard.silence,
+            maxEventBytes: 16 * 1024 * 1024,
             lastEventID: lastEventId ?? "")
     }
 

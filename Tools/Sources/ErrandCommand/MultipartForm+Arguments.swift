@@ -6,11 +6,15 @@ extension MultipartForm {
     /// The form of the options `-F`.
     ///
     /// - Parameter arguments: each `name=TEXT[;type=TYPE]`, `name=@FILE[;type=TYPE][;filename=NAME]`, which sends a file, or
-    ///   `name=<FILE[;type=TYPE]`, which sends the content of a file as a text. A file of `-` is standard input. A file or a name that contains a
-    ///   semicolon stands in quotation marks, with a backslash before quotation marks and backslashes in it.
+    ///   `name=<FILE[;type=TYPE]`, which sends the content of a file as a text. A file of `-` is standard input, for one of the arguments. A file, a
+    ///   name or a text that contains a semicolon stands in quotation marks, with a backslash before quotation marks and backslashes in it. A text
+    ///   without them keeps its semicolons, except for that of `;type=`.
     /// - Throws: `ValidationError`; `FileReadError` for a file of `<` that is not there.
     init(arguments: [String]) throws {
         self.init()
+        guard arguments.count(where: Self.readsStandardInput) <= 1 else {
+            throw ValidationError("--form can read standard input for one part only")
+        }
         for argument in arguments {
             guard let equals = argument.firstIndex(of: "="), equals != argument.startIndex else {
                 throw ValidationError("--form must be name=value, name=@FILE or name=<FILE")
@@ -19,8 +23,15 @@ extension MultipartForm {
         }
     }
 
+    private static func readsStandardInput(_ argument: String) -> Bool {
+        guard let equals = argument.firstIndex(of: "=") else { return false }
+        let value = argument[argument.index(after: equals)...]
+        return ["@-", "<-"].contains { value == $0 || value.hasPrefix($0 + ";") }
+    }
+
     private static func content(_ value: Substring) throws -> Content {
         guard let sign = value.first, sign == "@" || sign == "<" else {
+            if value.first == "\"" { return try quotedText(value) }
             // Other semicolons are text.
             guard let mark = value.range(of: ";type=", options: .backwards) else { return .text(String(value)) }
             return .text(String(value[..<mark.lowerBound]), contentType: String(value[mark.upperBound...]))
@@ -46,6 +57,16 @@ extension MultipartForm {
         case (_, "-"): return .body(.standardInput, contentType: type)
         default: return .body(try .file(atPath: path), contentType: type)
         }
+    }
+
+    /// A text in quotation marks, which may have a media type after it.
+    private static func quotedText(_ value: Substring) throws -> Content {
+        let fields = try fields(value)
+        guard let last = fields.dropFirst().first else { return .text(fields[0]) }
+        guard fields.count == 2, last.hasPrefix("type=") else {
+            throw ValidationError("--form knows type= after a text in quotation marks, not '\(last.shownSafely())'")
+        }
+        return .text(fields[0], contentType: String(last.dropFirst("type=".count)))
     }
 
     /// What stands between semicolons outside quotation marks, without these marks.

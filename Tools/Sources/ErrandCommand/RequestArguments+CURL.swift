@@ -6,7 +6,7 @@ extension RequestArguments {
     /// written where are not among them.
     ///
     /// Curl sends a body again after most redirects, and retries every method; this command does neither. So `--location` is there for GET and
-    /// HEAD only, and `--retry` for idempotent methods only.
+    /// HEAD only, and `--retry` for idempotent methods only. Curl does not compress bodies: it sends what `--compress-body` compresses as it is.
     ///
     /// - Throws: `ValidationError` for settings that can't be understood.
     func curlArguments(for request: Request) throws -> [String] {

@@ -68,7 +68,9 @@ struct ContentOptions: ParsableArguments {
         name: [.customShort("r"), .customLong("range")],
         help: ArgumentHelp("Asks for a range of bytes: '0-99', or '5-' up to the end.", valueName: "range"))
     var range: String?
-    @Flag(help: "Asks for gzip or deflate and decodes the body.") var compressed = false
+    @Flag(help: "Asks for gzip or deflate and decodes the body. A build with the traits Brotli and Zstandard asks for those, too.")
+    var compressed = false
+    @Flag(help: "Compresses the request's body with gzip. A server that refuses that (415) gets it uncompressed.") var compressBody = false
 
     func validate() throws {
         let isForm = !data.isEmpty || !dataRaw.isEmpty || !dataUrlencode.isEmpty

@@ -86,6 +86,7 @@ struct RequestRun {
         var stack = bottom
         if shown.verbose { stack = stack.wrapped(by: ExchangeNarrator(narration: narration, proxy: proxy)) }
         if arguments.content.compressed { stack = stack.decompress() }
+        if arguments.content.compressBody { stack = stack.compressRequests(.gzip) }
         if connection.followsRedirects { stack = stack.redirect(RedirectPolicy(maxHops: connection.maxRedirects)) }
         if shown.verbose { stack = stack.wrapped(by: AttemptNarrator()) }
         if connection.retry > 0 { stack = stack.retry(RetryPolicy(maxAttempts: connection.retry + 1), budget: nil) }

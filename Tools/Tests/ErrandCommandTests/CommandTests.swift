@@ -32,6 +32,7 @@ import Testing
         ["put", "http://127.0.0.1/", "-T", "/no/such/file"], ["get", "http://127.0.0.1/", "-H", "no colon"],
         ["get", "http://127.0.0.1/", "--cert", "x"], ["-X", "B AD", "http://127.0.0.1/"], ["get", "http://127.0.0.1/", "--max-time", "-1"],
         ["get", "http://127.0.0.1/", "-H", "X: a\r\nEvil: b"],
+        ["events", "http://127.0.0.1/", "--silence", "inf"], ["events", "http://127.0.0.1/", "--silence", "1e30"],
     ]) func whatCannotBeUnderstoodIsUsage(arguments: [String]) async throws {
         let outcome = try await CommandProcess(arguments).outcome()
         #expect(outcome.status == 64)
@@ -299,6 +300,15 @@ import Testing
     @Test func compressedBodiesAreDecodedOnDemand() async throws {
         try await withDemoServer { (url: String) async throws in
             #expect(try await CommandProcess.run("get", "--compressed", "\(url)/gzip").text == "compressed, as it should be\n")
+        }
+    }
+
+    @Test func bodiesOfRequestsAreCompressedOnDemand() async throws {
+        let text = String(repeating: "long ", count: 100)
+        try await withRawServer { (server: RawServer) async throws in
+            let outcome = try await CommandProcess.run("post", "--compress-body", "--data-raw", text, server.url)
+            #expect(outcome.status == 0, "\(outcome.errors)")
+            #expect(server.lastHead.contains("Content-Encoding: gzip"), "\(server.lastHead)")
         }
     }
 

@@ -1,5 +1,6 @@
 import DemoServer
 import Errand
+import ErrandTesting
 import Foundation
 import Logging
 import Synchronization
@@ -306,6 +307,109 @@ import Testing
             #expect(try await greeted.get("/echo", as: NetworkKitStyle.Echo.self).target == "/v1/echo?greeting=hello")
         }
     }
+
+    // MARK: - A streamed chat
+
+    @Test func theChatShowsTheAnswerAndItsStates() async throws {
+        typealias Chat = StreamedChat
+        try await withServer { (server: URL) async throws in
+            let states = Mutex<[Chat.State]>([])
+            let conversation = await Chat.Conversation(client: Chat.client(server, key: "demo")) { state in
+                states.withLock { $0.append(state) }
+            }
+            await conversation.ask("Buy tea")
+            let first = await conversation.messages
+            #expect(
+                first == [Chat.Message(role: "user", content: "Buy tea"), Chat.Message(role: "assistant", content: "You said: Buy tea ")])
+            let seen = states.withLock { $0 }
+            #expect(seen == [.connecting, .answering, .ready])
+            await conversation.ask("break off")
+            let last = await conversation.messages.last
+            #expect(last == Chat.Message(role: "assistant", content: "You said: break off "))
+            #expect(await conversation.state == .failed("The answer was cut off."))
+            let stranger = await Chat.Conversation(client: Chat.client(server, key: "wrong"))
+            await stranger.ask("Buy tea")
+            #expect(await stranger.state == .failed("Please check your key."))
+            #expect(await stranger.messages.count == 1)
+        }
+    }
+
+    @Test func theChatKeepsWhatItHasWhenItIsCancelled() async throws {
+        let (waits, waiting) = AsyncStream.makeStream(of: Void.self)
+        let transport = StubTransport(
+            Stub(.post, "/chat/completions").responds(
+                .streaming { _, _ in
+                    let event = #"data: {"choices":[{"delta":{"content":"A part"}}]}"# + "\n\n"
+                    let head = HTTPResponse(status: .ok, headerFields: [.contentType: "text/event-stream"])
+                    return (head, StalledBody(Data(event.utf8)) { waiting.yield() })
+                }))
+        let conversation = await StreamedChat.Conversation(client: APIClient(HTTPStack(transport).server("https://a.example")))
+        let asking = Task { await conversation.ask("What?") }
+        for await _ in waits { break }
+        asking.cancel()
+        await asking.value
+        #expect(await conversation.state == .ready)
+        #expect(await conversation.messages.last == StreamedChat.Message(role: "assistant", content: "A part"))
+    }
+
+    // MARK: - An upload form
+
+    @Test func theUploadFormShowsItsProgress() async throws {
+        try await withServer { (server: URL) async throws in
+            try await withFile(String(repeating: "x", count: 400_000)) { (photo: URL) async throws in
+                try await withFile("It failed.") { (log: URL) async throws in
+                    let draft = UploadForm.Draft(title: "Twice", photo: photo, log: log)
+                    let length = try #require(try draft.form.body().length)
+                    let fractions = Mutex<[Double]>([])
+                    let uploader = await UploadForm.Uploader(client: UploadForm.client(server)) { value in
+                        fractions.withLock { $0.append(value) }
+                    }
+                    await uploader.send(draft)
+                    let sent = UploadForm.Report(id: 1, bytes: Int(length))
+                    #expect(await uploader.state == .sent(sent))
+                    let seen = fractions.withLock { $0 }
+                    #expect(seen.first == 0 && seen.last == 1 && seen == seen.sorted(), "\(seen)")
+                    try FileManager.default.removeItem(at: log)
+                    await uploader.send(draft)
+                    #expect(await uploader.state == .failed("One of the files can't be read."))
+                    try Data().write(to: log)
+                }
+            }
+        }
+    }
+
+    @Test func theUploadFormSendsItsParts() async throws {
+        let transport = StubTransport(Stub(.post, "/reports").responds(.json(["id": 1, "bytes": 2], status: .created)))
+        try await withFile("pixels") { (photo: URL) async throws in
+            let uploader = await UploadForm.Uploader(client: APIClient(HTTPStack(transport).server("https://a.example")))
+            await uploader.send(UploadForm.Draft(title: "Zürich", photo: photo, log: photo))
+            #expect(await uploader.state == .sent(UploadForm.Report(id: 1, bytes: 2)))
+            let parts = try #require(transport.requests.first).parts
+            #expect(parts.map(\.name) == ["title", "photo", "log"])
+            #expect(parts.map(\.filename) == [nil, photo.lastPathComponent, "today.log"])
+            #expect(parts.map { String(decoding: $0.body, as: UTF8.self) } == ["Zürich", "pixels", "pixels"])
+        }
+    }
+}
+
+/// A body of one chunk, after which nothing comes until the reader is cancelled.
+private final class StalledBody: BodySource {
+    private let chunk: Mutex<Data?>
+    private let onWait: @Sendable () -> Void
+
+    init(_ chunk: Data, onWait: @escaping @Sendable () -> Void) {
+        self.chunk = Mutex(chunk)
+        self.onWait = onWait
+    }
+
+    func next() async throws -> Data? {
+        if let chunk = chunk.withLock({ $0.take() }) { return chunk }
+        onWait()
+        try await Task.sleep(for: .seconds(3600))
+        return nil
+    }
+
+    func abandon() {}
 }
 
 /// Keeps the messages of a log.

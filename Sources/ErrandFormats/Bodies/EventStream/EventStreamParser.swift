@@ -26,7 +26,7 @@ public struct EventStreamParser: Sendable {
         case comment(String)
     }
 
-    /// The last event ID: that of the last event whose empty line was read, also of one without data. A client sends it as `Last-Event-ID` when it
+    /// The ID of the last complete event, even if that event had no data; empty if there is none. A client sends it as `Last-Event-ID` when it
     /// connects again, unless it is empty.
     public private(set) var lastEventID: String
     /// The wait before a client connects again, as the stream's last `retry` field sets it, in milliseconds; `nil` if there is none.
@@ -51,7 +51,7 @@ public struct EventStreamParser: Sendable {
     /// Creates a parser at the beginning of a stream.
     ///
     /// - Parameters:
-    ///   - maxEventBytes: the largest event: the bytes of its lines without comments and line endings, at least 1, 1 MiB by default. The same limit
+    ///   - maxEventBytes: the largest size of an event, in bytes; at least 1, 1 MiB by default. Comments and line endings do not count. The same limit
     ///     applies to each comment.
     ///   - reportsComments: whether comments are items; `false` by default: they are dropped.
     ///   - lastEventID: the last event ID of an earlier connection, which events without an ID keep; empty by default.

@@ -1,7 +1,7 @@
 /// Splits a JSON text sequence (`application/json-seq`, [RFC 7464](https://www.rfc-editor.org/rfc/rfc7464)) into its texts, however the chunks
 /// divide them.
 ///
-/// Each text follows a record separator (0x1E) and ends with LF. A text is delivered with that LF, before the next record separator arrives. A
+/// Each text follows a record separator (0x1E) and ends with LF. A text is delivered as soon as its LF arrives. A
 /// text that is cut off is an item of its own, since another text may follow it
 /// ([section 2.3](https://www.rfc-editor.org/rfc/rfc7464#section-2.3)). The texts are not parsed: they may be invalid.
 public struct JSONSequenceSplitter: Sendable {

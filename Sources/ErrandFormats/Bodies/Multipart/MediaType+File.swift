@@ -1,8 +1,12 @@
 extension MediaType {
-    /// The media type that the extension of a file's name stands for; `application/octet-stream` for one that is not in the table.
-    package static func name(ofFile fileName: String) -> String {
-        let last = fileName.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false).dropFirst().last
-        return last.flatMap { $0.count <= 8 ? byExtension[Substring($0).lowercased()] : nil } ?? "application/octet-stream"
+    /// The media type that the extension of a file's name stands for: of the first name whose extension is in the table;
+    /// `application/octet-stream` if there is none.
+    package static func name(ofFile fileNames: String...) -> String {
+        for name in fileNames {
+            let last = name.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false).dropFirst().last
+            if let last, last.count <= 8, let known = byExtension[Substring(last).lowercased()] { return known }
+        }
+        return "application/octet-stream"
     }
 
     private static let byExtension = [

@@ -1,6 +1,6 @@
 /// The text that separates the parts of a multipart body ([RFC 2046, section 5.1.1](https://www.rfc-editor.org/rfc/rfc2046#section-5.1.1)).
 ///
-/// It must not occur in the parts at the beginning of a line. A random one has 128 random bits, so that it does not.
+/// It must not occur in the parts at the beginning of a line. A random boundary has 128 random bits, which no part contains by chance.
 public struct MultipartBoundary: Sendable, Hashable, CustomStringConvertible {
     /// The text, without the hyphens before it.
     public let text: String

@@ -5,7 +5,7 @@ public struct MultipartError: Error, Sendable, Hashable, CustomStringConvertible
         private let name: String
         /// The body ended before its closing delimiter: it is incomplete, or its boundary is another one.
         public static let missingEnd = Reason(name: "missingEnd")
-        /// The fields of a part are longer than the limit.
+        /// The fields of a part are longer than the limit, or more than 64.
         public static let headTooLong = Reason(name: "headTooLong")
         /// There are more parts than the limit.
         public static let tooManyParts = Reason(name: "tooManyParts")
@@ -13,6 +13,10 @@ public struct MultipartError: Error, Sendable, Hashable, CustomStringConvertible
         public static let invalidHead = Reason(name: "invalidHead")
         /// Something else than spaces follows a delimiter on its line.
         public static let invalidDelimiter = Reason(name: "invalidDelimiter")
+        /// The media type of a body is not multipart, or has no valid boundary.
+        public static let notMultipart = Reason(name: "notMultipart")
+        /// The content of a part was read after the next part was asked for.
+        public static let partIsOver = Reason(name: "partIsOver")
         /// The media type of a part to be sent can't be the value of a field.
         public static let invalidContentType = Reason(name: "invalidContentType")
         /// A part to be sent contains the boundary.

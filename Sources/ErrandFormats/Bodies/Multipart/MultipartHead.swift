@@ -12,7 +12,7 @@ public struct MultipartHead: Sendable, Hashable {
     public var disposition: ContentDisposition? { fields[.contentDisposition].flatMap { ContentDisposition($0) } }
     /// The name of the form's field, as it was sent: browsers and this library send a quotation mark as `%22`. `nil` if it is missing.
     public var name: String? { disposition?.name }
-    /// The file's name, as it was sent, that of `filename*` first; `nil` if it is missing. Don't save a file under it: see
+    /// The file's name, as it was sent; `filename*` takes precedence over `filename`; `nil` if it is missing. Don't save a file under it: see
     /// ``ContentDisposition/safeFileName(default:)``.
     public var fileName: String? { disposition?.fileName }
     /// The media type; `nil` if it is missing or invalid.
@@ -22,7 +22,9 @@ public struct MultipartHead: Sendable, Hashable {
     static let countLimit = 64
 
     /// Reads the lines of a head, which have a CR LF between them. A line that begins with a space continues the line before it.
-    init(_ bytes: ArraySlice<UInt8>) throws(MultipartError) {
+    ///
+    /// - Parameter isDelimiter: whether a line is one. Other readers end the part there, so that it is refused.
+    init(_ bytes: ArraySlice<UInt8>, isDelimiter: (ArraySlice<UInt8>) -> Bool) throws(MultipartError) {
         var lines: [[UInt8]] = []
         var start = bytes.startIndex
         while start < bytes.endIndex {
@@ -31,6 +33,7 @@ public struct MultipartHead: Sendable, Hashable {
             while end < bytes.endIndex, !(bytes[end] == 0x0D && end + 1 < bytes.endIndex && bytes[end + 1] == 0x0A) { end += 1 }
             let line = bytes[start..<end]
             start = min(end + 2, bytes.endIndex)
+            if isDelimiter(line) { throw MultipartError(.invalidHead, "the boundary of the multipart body is within the head of a part") }
             if line.first?.isOptionalSpace == true, !lines.isEmpty {
                 lines[lines.count - 1] += [0x20] + line.drop(while: \.isOptionalSpace)
             } else {

@@ -34,7 +34,9 @@ public struct MultipartReader: Sendable {
     private enum State {
         case preamble
         /// After the delimiter, on its line.
-        case delimiter
+        ///
+        /// - Parameter isPadded: whether spaces were read after it: then it is not the closing one.
+        case delimiter(isPadded: Bool)
         case head
         /// - Parameter isAtStart: whether the buffer begins with the end of the empty line, which may also begin the next delimiter.
         case content(isAtStart: Bool)
@@ -54,7 +56,7 @@ public struct MultipartReader: Sendable {
     private let headLimitBytes: Int
     private let partLimit: Int
     private var state = State.preamble
-    // Begins as if an empty line had been before the body: its first line may be a delimiter.
+    // Starts with a line ending, so that a delimiter on the first line is found, too.
     private var buffer: [UInt8] = [0x0D, 0x0A]
     /// The first byte that is not used.
     private var start = 0
@@ -66,9 +68,11 @@ public struct MultipartReader: Sendable {
     ///
     /// - Parameters:
     ///   - boundary: the parameter `boundary` of the body's media type.
-    ///   - headLimitBytes: the longest head of a part, in bytes; 16 KiB by default.
-    ///   - partLimit: the most parts; 1000 by default.
+    ///   - headLimitBytes: the longest head of a part, in bytes; at least 1, 16 KiB by default. A head has at most 64 fields.
+    ///   - partLimit: the most parts; at least 1, 1000 by default.
     public init(boundary: MultipartBoundary, headLimitBytes: Int = 16 * 1024, partLimit: Int = 1000) {
+        precondition(headLimitBytes > 0, "headLimitBytes must be at least 1 (is \(headLimitBytes))")
+        precondition(partLimit > 0, "partLimit must be at least 1 (is \(partLimit))")
         search = ByteSearch(Array("\r\n--\(boundary.text)".utf8))
         (self.headLimitBytes, self.partLimit) = (headLimitBytes, partLimit)
     }
@@ -76,7 +80,7 @@ public struct MultipartReader: Sendable {
     /// Whether the closing delimiter was read.
     public var isComplete: Bool { if case .epilogue = state { true } else { false } }
 
-    /// Adds bytes. Call ``next()`` until it returns `nil` before the next time, so that the reader keeps little.
+    /// Adds bytes. Call ``next()`` until it returns `nil` before you add more: bytes that are not parsed take memory.
     public mutating func append(_ chunk: some Sequence<UInt8>) {
         switch state {
         case .epilogue, .failed: return
@@ -126,8 +130,8 @@ public struct MultipartReader: Sendable {
                     use(upTo: end)
                     return nil
                 }
-            case .delimiter:
-                guard try delimiterLine() else { return nil }
+            case .delimiter(let isPadded):
+                guard try delimiterLine(isPadded: isPadded) else { return nil }
             case .head:
                 guard let head = try head() else { return nil }
                 return .head(head)
@@ -148,7 +152,7 @@ public struct MultipartReader: Sendable {
 
     private mutating func enterDelimiter(at index: Int) {
         use(upTo: index + search.pattern.count)
-        state = .delimiter
+        state = .delimiter(isPadded: false)
     }
 
     /// Finds the next delimiter: the boundary at the beginning of a line, if the octets after it do not make it a longer one.
@@ -175,16 +179,19 @@ public struct MultipartReader: Sendable {
     }
 
     /// Reads the rest of a delimiter's line. Returns false if more bytes are needed.
-    private mutating func delimiterLine() throws(MultipartError) -> Bool {
+    private mutating func delimiterLine(isPadded: Bool) throws(MultipartError) -> Bool {
         guard start < buffer.count else { return false }
-        if buffer[start] == UInt8(ascii: "-") {
+        if !isPadded, buffer[start] == UInt8(ascii: "-") {
             // Two of them, as `delimiter()` has seen.
             state = .epilogue
             buffer = []
             (start, searched) = (0, 0)
             return true
         }
-        while start < buffer.count, buffer[start].isOptionalSpace { start += 1 }
+        while start < buffer.count, buffer[start].isOptionalSpace {
+            start += 1
+            state = .delimiter(isPadded: true)
+        }
         guard start + 1 < buffer.count else {
             guard start == buffer.count || buffer[start] == 0x0D else { throw Self.invalidDelimiter }
             return false
@@ -214,7 +221,12 @@ public struct MultipartReader: Sendable {
             searched = max(start, buffer.count - 3)
             return nil
         }
-        let head = try MultipartHead(buffer[min(start + 2, end)..<end])
+        let delimiter = search.pattern.dropFirst(2)
+        let head = try MultipartHead(buffer[min(start + 2, end)..<end]) { line in
+            guard line.starts(with: delimiter) else { return false }
+            let rest = line.dropFirst(delimiter.count)
+            return rest.first.map(\.isOptionalSpace) ?? true || rest.starts(with: "--".utf8)
+        }
         start = end + 2
         searched = start
         state = .content(isAtStart: true)

@@ -76,11 +76,18 @@ import Testing
         ("--bx\r\n\r\ny", [], .missingEnd),
         ("--b x\r\n\r\ny\r\n--b--", [], .invalidDelimiter),
         ("--b\rx", [], .invalidDelimiter),
+        // After spaces, a hyphen does not close the body, wherever a chunk ends.
+        ("--b \t-", [], .invalidDelimiter),
+        ("--b --\r\n\r\nx\r\n--b--", [], .invalidDelimiter),
         ("--b\r\nno field\r\n\r\nx\r\n--b--", [], .invalidHead),
         ("--b\r\nA : 1\r\n\r\nx\r\n--b--", [], .invalidHead),
         ("--b\r\nA: 1\nB: 2\r\n\r\nx\r\n--b--", [], .invalidHead),
         ("--b\r\nA: \0\r\n\r\nx\r\n--b--", [], .invalidHead),
         ("--b\r\n--b--", [], .missingEnd),
+        // A delimiter within a head, where other readers end the part.
+        ("--b\r\nA: 1\r\n--b--B: 2\r\n\r\nx\r\n--b--", [], .invalidHead),
+        ("--b\r\nA: 1\r\n--b : 2\r\n\r\nx\r\n--b--", [], .invalidHead),
+        ("--b\r\n--bB: 2\r\n\r\nx\r\n--b--", [Part(["--bB: 2"], "x")], nil),
     ]
 
     @Test(arguments: bodies) func partsAreRead(_ text: String, _ parts: [Part], _ failure: MultipartError.Reason?) {

@@ -1,0 +1,151 @@
+import HTTPTypes
+
+@testable import ErrandFormats
+
+let fieldTargets = [
+    Target("content-disposition", contentDisposition), Target("extended-value", extendedValue), Target("link", link),
+    Target("content-range", contentRange), Target("http-date", httpDate), Target("media-type", mediaType),
+    Target("challenges", challenges), Target("retry-after", retryAfter), Target("rate-limit", rateLimit), Target("alt-svc", altSvc),
+]
+
+private func isControl(_ byte: UInt8) -> Bool { byte < 0x20 || byte == 0x7F }
+
+private func contentDisposition(_ input: inout Input) {
+    guard let value = ContentDisposition(input.text()) else { return }
+    let name = value.safeFileName()
+    expect(!name.isEmpty && name.utf8.count <= ContentDisposition.safeFileNameLimitBytes, "a file's name of \(name.utf8.count) bytes")
+    expect(!name.utf8.contains { isControl($0) || "/\\:*?\"<>|".utf8.contains($0) }, "an unsafe name of a file: \(name)")
+    expect(name.utf8.first != UInt8(ascii: ".") && name.utf8.last != UInt8(ascii: ".") && name.utf8.last != 0x20, "a dot or a space")
+    expectEqual(ContentDisposition(type: "attachment", fileName: name).safeFileName(), name, "a safe name is not safe")
+
+    let written = value.description
+    guard written.utf8.count <= FieldLimits.valueBytes else { return }
+    expect(HTTPField.isValidValue(written), "not the value of a field: \(written)")
+    let names = [value.name ?? "", value.fileName ?? ""]
+    // They become something else.
+    guard !names.contains(where: { $0.utf8.contains(where: isControl) }) else { return }
+    expectEqual(ContentDisposition(written), value, "a value changes when it is written and read")
+}
+
+private func extendedValue(_ input: inout Input) {
+    let text = input.text()
+    _ = ExtendedValue.decode(text)
+    expectEqual(ExtendedValue.decode(ExtendedValue.encode(text)), text, "a text changes when it is encoded and decoded")
+}
+
+private func link(_ input: inout Input) {
+    let (first, second) = (input.shortText(), input.text())
+    let links = WebLink.parse([first, second])
+    expectEqual(links, WebLink.parse([first]) + WebLink.parse([second]), "two fields are not two lists of links")
+    expect(links.count <= 256, "more links than the limit")
+    for link in links {
+        expect(!link.relations.isEmpty && link.relations.allSatisfy { !$0.isEmpty && $0 == $0.lowercased() }, "relations")
+        expect(link.relations.allSatisfy { link.isRelated(as: $0) }, "a relation that is none")
+        expect(!link.target.utf8.contains { "<>".utf8.contains($0) }, "a target with angle brackets")
+        expect(link.extensions.count <= 32, "more parameters than the limit")
+    }
+}
+
+private func contentRange(_ input: inout Input) {
+    let length = input.shortBytes().prefix(8).reduce(Int64(0)) { ($0 << 8) | Int64($1) } & .max
+    let text = input.text()
+    if let range = ContentRange(text) {
+        expectEqual(ContentRange(range.description), range, "a range changes when it is written and read")
+        expect(range.range.map { !$0.isEmpty && $0.lowerBound >= 0 } ?? (range.completeLength != nil), "a range that is none")
+        if let bytes = range.range, let length = range.completeLength { expect(bytes.upperBound <= length, "a range after the end") }
+    }
+    guard let ranges = ByteRange.parse(text) else { return }
+    expect((1...128).contains(ranges.count), "more ranges than the limit")
+    guard let field = ByteRange.field(ranges) else { fail("ranges that were read can't be written") }
+    expectEqual(ByteRange.parse(field) ?? [], field.utf8.count <= FieldLimits.valueBytes ? ranges : [], "ranges change")
+    for range in ranges {
+        guard let bytes = range.resolved(length: length) else { continue }
+        expect(!bytes.isEmpty && bytes.lowerBound >= 0 && bytes.upperBound <= length, "bytes outside of the representation")
+    }
+}
+
+/// An instant from 1970 to the year 9999.
+private func instant(_ bytes: [UInt8]) -> HTTPDate {
+    HTTPDate(secondsSinceEpoch: bytes.prefix(5).reduce(Int64(0)) { ($0 << 8) | Int64($1) } % 253_402_300_800)
+}
+
+private func httpDate(_ input: inout Input) {
+    let now = instant(input.shortBytes())
+    expectEqual(HTTPDate(now.description, now: now), now, "an instant changes when it is written and read")
+    guard let date = HTTPDate(input.text(), now: now) else { return }
+    let again = HTTPDate(date.description, now: now)
+    // A leap second is the first second of the next minute, which may be in the year 10000; the year 0000 has none before it.
+    let isInRange = (-62_167_219_200..<253_402_300_800).contains(date.secondsSinceEpoch)
+    if isInRange { expectEqual(again, date, "a date changes when it is written and read") }
+}
+
+private func mediaType(_ input: inout Input) {
+    let text = input.text()
+    guard let type = MediaType(text) else { return }
+    expect(type.parameters.count <= 32, "more parameters than the limit")
+    expectEqual(Set(type.parameters.map(\.name)).count, type.parameters.count, "two parameters with one name")
+    _ = type.isJSON
+    let written = type.description
+    guard written.utf8.count <= FieldLimits.valueBytes else { return }
+    expectEqual(MediaType(written), type, "a media type changes when it is written and read")
+}
+
+private func challenges(_ input: inout Input) {
+    let (first, second) = (input.shortText(), input.text())
+    let challenges = AuthenticationChallenge.parse([first, second])
+    expectEqual(
+        challenges, AuthenticationChallenge.parse([first]) + AuthenticationChallenge.parse([second]), "two fields are not two lists")
+    expect(challenges.count <= 64, "more challenges than the limit")
+    for challenge in challenges {
+        expect(!challenge.scheme.isEmpty && challenge.scheme.utf8.allSatisfy(\.isTokenOctet), "a scheme that is no token")
+        expect(challenge.parameters.count <= 32, "more parameters than the limit")
+        expectEqual(Set(challenge.parameters.map(\.name)).count, challenge.parameters.count, "two parameters with one name")
+        expect(challenge.token68 == nil || challenge.parameters.isEmpty, "parameters and a token")
+        expect(!challenge.description.utf8.contains(where: isControl), "a control character in a description")
+    }
+}
+
+private func retryAfter(_ input: inout Input) {
+    let now = instant(input.shortBytes())
+    let date = input.shortText()
+    guard let wait = RetryAfter.wait(input.text(), date: date.isEmpty ? nil : date, now: now) else { return }
+    expect(wait >= .zero && wait <= .seconds(1 << 40), "a wait of \(wait)")
+}
+
+private let rateLimitNames: [HTTPField.Name] = [
+    "Retry-After", "Date", "X-RateLimit-Retry-After", "RateLimit", "RateLimit-Policy", "RateLimit-Limit", "RateLimit-Remaining",
+    "RateLimit-Reset", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-RateLimit-Reset-After",
+    "X-Rate-Limit-Limit", "X-Rate-Limit-Remaining", "X-Rate-Limit-Reset",
+].compactMap { HTTPField.Name($0) }
+
+private func rateLimit(_ input: inout Input) {
+    let settings = input.byte()
+    var fields = HTTPFields()
+    while !input.isEmpty, fields.count < 8 {
+        let name = rateLimitNames[Int(input.byte()) % rateLimitNames.count]
+        fields.append(HTTPField(name: name, value: input.shortText()))
+    }
+    let response = HTTPResponse(status: settings & 1 == 0 ? .tooManyRequests : .ok, headerFields: fields)
+    let limits = RateLimitFields(response, now: HTTPDate(secondsSinceEpoch: 1_700_000_000))
+    expect(limits.retryAfter.map { $0 >= .zero && $0 <= .seconds(1 << 40) } ?? true, "a wait out of bounds")
+    expect(limits.quotas.count <= 8 && (limits.retryAfter == nil || limits.quotas.isEmpty), "more quotas than the limit")
+    for quota in limits.quotas {
+        expect(quota.remaining >= 0 && quota.limit ?? 0 >= 0, "a negative number of requests")
+        for duration in [quota.reset, quota.window ?? .zero] {
+            expect(duration >= .zero && duration <= .seconds(1 << 40), "a duration out of bounds")
+        }
+    }
+}
+
+private func altSvc(_ input: inout Input) {
+    let services = AlternativeService.parse(input.text())
+    expect(services.count <= 32, "more services than the limit")
+    for service in services {
+        expect((1...65_535).contains(service.port), "a port out of range")
+        expect(service.maxAge >= .zero && service.maxAge <= .seconds(Int64(1) << 31), "an age out of bounds")
+        expect(!(service.host ?? "a").isEmpty, "an empty host")
+        let written = service.description
+        guard written.utf8.count <= FieldLimits.valueBytes else { continue }
+        expectEqual(AlternativeService.parse(written), [service], "a service changes when it is written and read")
+    }
+}

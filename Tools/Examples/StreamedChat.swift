@@ -1,0 +1,117 @@
+import Errand
+import Foundation
+
+/// A chat with a language model, whose answer appears while the server streams it.
+///
+/// The API is chat completions, as many servers have it: a POST whose response is an event stream, a JSON object in each event, and `[DONE]` at the end.
+///
+/// In SwiftUI, make `Conversation` `@Observable`, and call `ask(_:)` in a task of the view. When that task is cancelled, Errand closes the connection, so
+/// that the server stops writing; the conversation keeps what it has.
+enum StreamedChat {
+    // MARK: - What goes over the wire
+
+    struct Message: Codable, Sendable, Equatable {
+        var role: String
+        var content: String
+    }
+
+    struct Question: Encodable, Sendable {
+        var model = "small"
+        var messages: [Message]
+        var stream = true
+    }
+
+    // One event: a piece of the answer
+    struct Chunk: Decodable, Sendable {
+        struct Choice: Decodable, Sendable {
+            var delta: Delta
+        }
+
+        struct Delta: Decodable, Sendable {
+            var content: String?
+        }
+
+        var choices: [Choice]
+        var text: String { choices.first?.delta.content ?? "" }
+    }
+
+    static func answer(to messages: [Message]) -> Endpoint<Void> {
+        .post("/chat/completions", body: .json(Question(messages: messages)))
+    }
+
+    // The key goes to this server alone. Events need no timeout of the call: a stream that is silent for a minute fails
+    static func client(_ server: URL, key: String) -> APIClient {
+        APIClient(.default.retry().server(server, headers: [.authorization: "Bearer \(key)"]))
+    }
+
+    static let policy = EventStreamPolicy(silence: .seconds(60))
+
+    // MARK: - What the app shows
+
+    enum State: Sendable, Equatable {
+        case ready
+        case connecting
+        case answering
+        // The server is busy, or the connection was lost before the server had the question: the stream connects again
+        case waiting(String)
+        // The answer, if there is a part of it, is not the whole
+        case failed(String)
+    }
+
+    @MainActor final class Conversation {
+        private(set) var messages: [Message] = []
+        private(set) var state = State.ready {
+            didSet { if state != oldValue { onChange(state) } }
+        }
+        private let client: APIClient
+        private let onChange: @MainActor (State) -> Void
+
+        init(client: APIClient, onChange: @escaping @MainActor (State) -> Void = { _ in }) {
+            (self.client, self.onChange) = (client, onChange)
+        }
+
+        func ask(_ text: String) async {
+            messages.append(Message(role: "user", content: text))
+            let (states, continuation) = AsyncStream.makeStream(of: EventStreamState.self)
+            let answer = client.events(
+                StreamedChat.answer(to: messages), as: Chunk.self, terminator: "[DONE]", policy: StreamedChat.policy,
+                onState: { continuation.yield($0) })
+            // States are reported by the task that reads; a stream brings them to the main actor
+            async let shown: Void = show(states)
+            let end = await read(answer)
+            continuation.finish()
+            await shown
+            state = end
+        }
+
+        private func read(_ answer: DecodedEventStream<Chunk>) async -> State {
+            let place = messages.count
+            do {
+                for try await chunk in answer where !chunk.text.isEmpty {
+                    if messages.count == place { messages.append(Message(role: "assistant", content: "")) }
+                    messages[place].content += chunk.text
+                }
+                return .ready
+            } catch is CancellationError {
+                return .ready
+            } catch let error as StatusError where error.status == .unauthorized {
+                return .failed("Please check your key.")
+            } catch let error as EventStreamError where error.code == .incomplete {
+                return .failed("The answer was cut off.")
+            } catch {
+                return .failed(error.localizedDescription)
+            }
+        }
+
+        private func show(_ states: AsyncStream<EventStreamState>) async {
+            for await next in states {
+                switch next {
+                case .connecting: state = .connecting
+                case .open: state = .answering
+                case .waiting: state = .waiting("\(next)")
+                case .closed: break
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,84 @@
+import Errand
+import Foundation
+
+/// A form with a text and two files, and a progress bar while it is sent.
+///
+/// The files are read while they are sent. Their lengths are known before, so that the bar shows a part of the whole.
+///
+/// In SwiftUI, make `Uploader` `@Observable`, show `fraction` in a `ProgressView(value:)`, and call `send(_:)` in a task that the cancel button cancels.
+enum UploadForm {
+    struct Draft: Sendable {
+        var title: String
+        var photo: URL
+        var log: URL
+
+        // Names and media types are those of the files, unless you give others
+        var form: MultipartForm {
+            [
+                "title": .text(title),
+                "photo": .file(photo),
+                "log": .file(log, fileName: "today.log", contentType: "text/plain"),
+            ]
+        }
+    }
+
+    // What the server returns
+    struct Report: Decodable, Sendable, Equatable {
+        var id: Int
+        var bytes: Int
+    }
+
+    static func upload(_ draft: Draft) -> Endpoint<Report> { .post("/reports", body: .multipart(draft.form)) }
+
+    // A POST is sent again only if the server cannot have processed it
+    static func client(_ server: URL) -> APIClient { APIClient(.default.retry().timeout(.seconds(600)).server(server)) }
+
+    enum State: Sendable, Equatable {
+        case ready
+        case sending
+        case sent(Report)
+        case failed(String)
+    }
+
+    @MainActor final class Uploader {
+        private(set) var state = State.ready
+        // From 0 to 1
+        private(set) var fraction = 0.0 {
+            didSet { onProgress(fraction) }
+        }
+        private let client: APIClient
+        private let onProgress: @MainActor (Double) -> Void
+
+        init(client: APIClient, onProgress: @escaping @MainActor (Double) -> Void = { _ in }) {
+            (self.client, self.onProgress) = (client, onProgress)
+        }
+
+        func send(_ draft: Draft) async {
+            (state, fraction) = (.sending, 0)
+            // Reports come from the task that sends; the bar needs the newest alone
+            let (reports, continuation) = AsyncStream.makeStream(of: TransferProgress.self, bufferingPolicy: .bufferingNewest(1))
+            async let shown: Void = show(reports)
+            do {
+                let report = try await client.upload(UploadForm.upload(draft)) { continuation.yield($0) }
+                continuation.finish()
+                await shown
+                state = .sent(report)
+            } catch {
+                continuation.finish()
+                await shown
+                state = end(error)
+            }
+        }
+
+        private func show(_ reports: AsyncStream<TransferProgress>) async {
+            for await progress in reports { fraction = progress.fraction ?? 0 }
+        }
+
+        private func end(_ error: any Error) -> State {
+            if error is CancellationError { return .ready }
+            if error is FileReadError { return .failed("One of the files can't be read.") }
+            if error.isConnectivityError { return .failed("You seem to be offline.") }
+            return .failed(error.localizedDescription)
+        }
+    }
+}
