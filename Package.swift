@@ -158,7 +158,8 @@ let package = Package(
         .target(
             name: "Errand",
             dependencies: [
-                "ErrandAPI", "ErrandAuth", "ErrandCompression", "ErrandCore", "ErrandFormats", "ErrandMiddleware", "ErrandNIO", "ErrandRedaction",
+                "ErrandAPI", "ErrandAuth", "ErrandCompression", "ErrandCore", "ErrandFormats", "ErrandMiddleware", "ErrandNIO",
+                "ErrandRedaction",
                 "ErrandTelemetry",
                 .product(
                     name: "ServiceLifecycle",

@@ -73,13 +73,17 @@ import Testing
         }
         let cases = (0..<1_000).map { _ -> Case in
             let service = pick(["s3", "execute-api", "sqs", "service"])
-            let path = (0..<Int.random(in: 0...4, using: &random)).map { _ in pick(["a%20b", "$&'()*+,;=:@", "%C3%A4", "x+y", "~.-_", "a=b&c", ".", "..", "", "%2F", "d"]) }
+            let path = (0..<Int.random(in: 0...4, using: &random)).map { _ in
+                pick(["a%20b", "$&'()*+,;=:@", "%C3%A4", "x+y", "~.-_", "a=b&c", ".", "..", "", "%2F", "d"])
+            }
             let query = (0..<Int.random(in: 0...4, using: &random)).map { _ in
                 pick(["a=1", "a=0", "b", "b=", "A=x%20y", "%C3%A4=~", "c=a%2Bb", "d=%2F%3F%3A", "e=%3D%26", "a=2"])
             }
             let headers = (0..<Int.random(in: 0...4, using: &random)).map { number in
                 [
-                    pick(["X-Amz-Meta-A", "Content-Type", "X-Custom-\(number)", "Range", "User-Agent", "traceparent", "TE", "Cache-Control"]),
+                    pick([
+                        "X-Amz-Meta-A", "Content-Type", "X-Custom-\(number)", "Range", "User-Agent", "traceparent", "TE", "Cache-Control",
+                    ]),
                     pick(["a", "a  b   c", "text/plain; charset=utf-8", "\"x  y\"", "1,2"]),
                 ]
             }
@@ -89,8 +93,10 @@ import Testing
                     + (query.isEmpty ? "" : "?" + query.joined(separator: "&")),
                 headers: headers.reduce(into: [[String]]()) { kept, field in
                     if !kept.contains(where: { $0[0].lowercased() == field[0].lowercased() }) { kept.append(field) }
-                }, body: pick(["", "body", "{\"ä\":1}"]), date: "2026\(pick(["0101", "0228", "1231"]))T\(pick(["000000", "235959"]))Z", id: "AKID",
-                secret: text("abcDEF/+0123", 20...40), token: pick([nil, "tok/en+=="]), service: service, region: pick(["us-east-1", "eu-x"]))
+                }, body: pick(["", "body", "{\"ä\":1}"]), date: "2026\(pick(["0101", "0228", "1231"]))T\(pick(["000000", "235959"]))Z",
+                id: "AKID",
+                secret: text("abcDEF/+0123", 20...40), token: pick([nil, "tok/en+=="]), service: service,
+                region: pick(["us-east-1", "eu-x"]))
         }
         let fields = try await SignatureJudge.fields(of: cases)
         #expect(fields.count == cases.count)

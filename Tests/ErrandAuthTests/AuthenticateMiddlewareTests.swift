@@ -73,7 +73,8 @@ import Testing
                 $0.yield(Data("once".utf8))
                 $0.finish()
             })
-        let response = try await stub.authenticate(.basic(user: "joe", password: "secret", isPreemptive: false)).send(try request(body: body))
+        let response = try await stub.authenticate(.basic(user: "joe", password: "secret", isPreemptive: false)).send(
+            try request(body: body))
         #expect(response.status == .unauthorized && response.metadata.authenticationStop == .bodyCannotBeReplayed)
         #expect(stub.requests.count == 1)
 
@@ -158,7 +159,8 @@ import Testing
         #expect(seen.withLock { $0 } == ["401, Basic realm"])
 
         request.options.onChallenge = { _ in .returnResponse }
-        #expect(try await stub.authenticate(.basic(user: "joe", password: "secret", isPreemptive: false)).send(request).status == .unauthorized)
+        #expect(
+            try await stub.authenticate(.basic(user: "joe", password: "secret", isPreemptive: false)).send(request).status == .unauthorized)
         request.options.onChallenge = { _ in .useScheme }
         #expect(try await stub.authenticate(.basic(user: "joe", password: "secret", isPreemptive: false)).send(request).status == .ok)
     }
@@ -220,7 +222,8 @@ import Testing
         }
         let stub = StubTransport(
             Stub().responds(
-                .status(.unauthorized, headers: digest("n1", stale: false)), .status(.ok, headers: [.authenticationInfo: #"nextnonce="n2""#]),
+                .status(.unauthorized, headers: digest("n1", stale: false)),
+                .status(.ok, headers: [.authenticationInfo: #"nextnonce="n2""#]),
                 .status(.unauthorized, headers: digest("n3", stale: true)), .status(.ok)))
         let stack = stub.authenticate(.digest(user: "joe", password: "secret"))
         for _ in 0..<2 { #expect(try await stack.send(try request()).status == .ok) }

@@ -57,7 +57,8 @@ struct DigestResponseTests {
     }
 
     @Test func theStrongestOfSeveralChallengesIsChosen() throws {
-        let value = #"Digest realm="a", nonce="1", Digest realm="b", nonce="2", algorithm=SHA-256, qop="auth", Basic realm="c", "#
+        let value =
+            #"Digest realm="a", nonce="1", Digest realm="b", nonce="2", algorithm=SHA-256, qop="auth", Basic realm="c", "#
             + #"Digest realm="d", nonce="3", algorithm=SHA-512-256, qop="auth", Digest realm="e", nonce="4", algorithm=SHA-999"#
         #expect(try response(value).realm == "d")
         #expect(try response(#"Digest realm="a", nonce="1", qop="auth", Digest realm="b", nonce="2""#).realm == "a")

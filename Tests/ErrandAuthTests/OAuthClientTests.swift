@@ -11,7 +11,8 @@ import Testing
 
 @Suite(.timeLimit(.minutes(2))) struct OAuthClientTests {
     private static let server = OAuthServer(
-        issuer: "https://auth.example", tokenEndpoint: "https://auth.example/token", authorizationEndpoint: "https://auth.example/authorize?a=1",
+        issuer: "https://auth.example", tokenEndpoint: "https://auth.example/token",
+        authorizationEndpoint: "https://auth.example/authorize?a=1",
         deviceAuthorizationEndpoint: "https://auth.example/device", revocationEndpoint: "https://auth.example/revoke")
 
     private func client(
@@ -21,7 +22,9 @@ import Testing
         OAuthClient(server, id: id, authentication: authentication, via: stub, now: now, randomBytes: { Array(repeating: 7, count: $0) })
     }
 
-    private func token(_ json: JSONValue = ["access_token": "at", "token_type": "Bearer", "expires_in": 3600]) -> StubResponse { .json(json) }
+    private func token(_ json: JSONValue = ["access_token": "at", "token_type": "Bearer", "expires_in": 3600]) -> StubResponse {
+        .json(json)
+    }
 
     private func form(_ recorded: RecordedRequest) -> [String: String] {
         Dictionary(uniqueKeysWithValues: recorded.formItems.map { ($0.name, $0.value ?? "") })
@@ -32,7 +35,8 @@ import Testing
     /// The example of [RFC 7636, appendix B](https://www.rfc-editor.org/rfc/rfc7636#appendix-B).
     @Test func theChallengeIsThatOfTheStandard() throws {
         let bytes: [UInt8] = [
-            116, 24, 223, 180, 151, 153, 224, 37, 79, 250, 96, 125, 216, 173, 187, 186, 22, 212, 37, 77, 105, 214, 191, 240, 91, 88, 5, 88, 83,
+            116, 24, 223, 180, 151, 153, 224, 37, 79, 250, 96, 125, 216, 173, 187, 186, 22, 212, 37, 77, 105, 214, 191, 240, 91, 88, 5, 88,
+            83,
             132, 141, 121,
         ]
         let client = OAuthClient(
@@ -49,7 +53,10 @@ import Testing
     @Test func aCodeIsExchangedForAToken() async throws {
         let stub = StubTransport(
             Stub(.post, "/token").responds(
-                token(["access_token": "at", "token_type": "bearer", "expires_in": "60", "refresh_token": "rt", "scope": "a b", "id_token": "id"])))
+                token([
+                    "access_token": "at", "token_type": "bearer", "expires_in": "60", "refresh_token": "rt", "scope": "a b",
+                    "id_token": "id",
+                ])))
         let client = client(stub)
         let authorization = try client.authorization(redirectTo: "http://127.0.0.1:1/cb")
         let token = try await client.token(
@@ -68,13 +75,15 @@ import Testing
 
     @Test(arguments: [
         ("code=c&state=other", OAuthError.Code.stateMismatch), ("code=c", .stateMismatch), ("", .stateMismatch),
-        ("error=access_denied&error_description=no%0Away&state=S", .accessDenied), ("state=S", .invalidResponse), ("code=&state=S", .invalidResponse),
+        ("error=access_denied&error_description=no%0Away&state=S", .accessDenied), ("state=S", .invalidResponse),
+        ("code=&state=S", .invalidResponse),
         ("code=c&state=S&iss=https://evil.example", .issuerMismatch),
     ]) func aRedirectThatCannotBeUsedIsRefused(query: String, code: OAuthError.Code) async throws {
         let client = client(StubTransport())
         let authorization = try client.authorization(redirectTo: "app://x")
         let error = await #expect(throws: OAuthError.self) {
-            try await client.token(for: authorization, redirect: "app://x?" + query.replacing("state=S", with: "state=\(authorization.state)"))
+            try await client.token(
+                for: authorization, redirect: "app://x?" + query.replacing("state=S", with: "state=\(authorization.state)"))
         }
         #expect(error?.code == code && !"\(error!)".contains("\n") && !"\(error!)".contains("app://"))
     }
@@ -98,7 +107,8 @@ import Testing
         #expect(stub.requests[0].headers[.authorization] == "Basic " + Data("a%3Ap+p:s%25c%26t".utf8).base64EncodedString())
         #expect(form(stub.requests[0]) == ["grant_type": "client_credentials", "scope": "x"])
         _ = try await client(stub, authentication: .post(secret: "s&t")).clientCredentials(parameters: ["audience": "api"])
-        #expect(form(stub.requests[1]) == ["grant_type": "client_credentials", "audience": "api", "client_id": "app", "client_secret": "s&t"])
+        #expect(
+            form(stub.requests[1]) == ["grant_type": "client_credentials", "audience": "api", "client_id": "app", "client_secret": "s&t"])
         #expect(stub.requests[1].headers[.authorization] == nil)
     }
 
@@ -117,7 +127,9 @@ import Testing
         }
         #expect(try JSONDecoder().decode(JSONValue.self, from: decoded(parts[0])) == ["alg": "ES256", "typ": "JWT", "kid": "k1"])
         let body = try JSONDecoder().decode(JSONValue.self, from: decoded(parts[1]))
-        #expect(body["iss"] == "service@example" && body["sub"] == "joe" && body["aud"] == "https://auth.example/token" && body["scope"] == "read")
+        #expect(
+            body["iss"] == "service@example" && body["sub"] == "joe" && body["aud"] == "https://auth.example/token"
+                && body["scope"] == "read")
         #expect(body["iat"] == 1_000_000 && body["exp"] == 1_000_300 && body["jti"].stringValue?.isEmpty == false)
         let signature = try P256.Signing.ECDSASignature(rawRepresentation: decoded(parts[2]))
         #expect(key.publicKey.isValidSignature(signature, for: Data("\(parts[0]).\(parts[1])".utf8)))
@@ -151,7 +163,8 @@ import Testing
 
     @Test(arguments: [
         (400, #"{"error":"invalid_grant","error_description":"revoked\u0000"}"#, OAuthError.Code.invalidGrant),
-        (401, #"{"error":"invalid_client"}"#, .invalidClient), (400, #"{"error":"custom_error","error_uri":"https://x"}"#, .init("custom_error")),
+        (401, #"{"error":"invalid_client"}"#, .invalidClient),
+        (400, #"{"error":"custom_error","error_uri":"https://x"}"#, .init("custom_error")),
         (200, "{}", .invalidResponse), (200, "<html>", .invalidResponse), (200, #"{"access_token":"a","token_type":"mac"}"#, .unsupported),
     ]) func errorsOfTheServerAreTyped(status: Int, body: String, code: OAuthError.Code) async throws {
         let stub = StubTransport(Stub().responds(.data(Data(body.utf8), status: .init(code: status))))
@@ -200,7 +213,8 @@ import Testing
             Stub(.post, "/device").responds(
                 .json(
                     [
-                        "device_code": "dc", "user_code": "AB-CD", "verification_uri": "https://auth.example/d", "expires_in": 600, "interval": 2,
+                        "device_code": "dc", "user_code": "AB-CD", "verification_uri": "https://auth.example/d", "expires_in": 600,
+                        "interval": 2,
                     ] as JSONValue)),
             Stub(.post, "/token").responds(
                 .json(["error": "authorization_pending"], status: .badRequest), .json(["error": "slow_down"], status: .badRequest),
@@ -221,7 +235,8 @@ import Testing
         let stub = StubTransport(
             Stub(.post, "/device").responds(
                 .json(
-                    ["device_code": "dc", "user_code": "AB-CD", "verification_uri": "https://auth.example/d", "expires_in": 11] as JSONValue)),
+                    ["device_code": "dc", "user_code": "AB-CD", "verification_uri": "https://auth.example/d", "expires_in": 11] as JSONValue
+                )),
             Stub(.post, "/token").responds(.json(["error": "authorization_pending"], status: .badRequest)))
         let client = client(stub, now: { Date(timeIntervalSince1970: 1_000_000) + (start.duration(to: clock.now) / .seconds(1)) })
         let authorization = try await client.deviceAuthorization()
@@ -240,7 +255,8 @@ import Testing
             "authorization_response_iss_parameter_supported": true,
         ]
         for path in ["/.well-known/oauth-authorization-server/t", "/t/.well-known/openid-configuration"] {
-            let stub = StubTransport(Stub().matching("path") { $0.path == path }.responds(.json(metadata)), Stub().responds(.status(.notFound)))
+            let stub = StubTransport(
+                Stub().matching("path") { $0.path == path }.responds(.json(metadata)), Stub().responds(.status(.notFound)))
             let server = try await OAuthServer.discover(issuer: "https://auth.example/t", via: stub)
             #expect(server.tokenEndpoint == "https://auth.example/token" && server.namesIssuer && server.revocationEndpoint == nil)
         }
@@ -250,7 +266,10 @@ import Testing
         (#"{"issuer":"https://evil.example","token_endpoint":"https://a.example/t"}"#, OAuthError.Code.issuerMismatch),
         (#"{"issuer":"https://auth.example"}"#, .invalidResponse), ("[]", .invalidResponse),
         (#"{"issuer":"https://auth.example","token_endpoint":"http://a.example/t"}"#, .unsupported),
-        (#"{"issuer":"https://auth.example","token_endpoint":"https://a.example/t","code_challenge_methods_supported":["plain"]}"#, .unsupported),
+        (
+            #"{"issuer":"https://auth.example","token_endpoint":"https://a.example/t","code_challenge_methods_supported":["plain"]}"#,
+            .unsupported
+        ),
     ]) func aDescriptionThatCannotBeUsedIsRefused(body: String, code: OAuthError.Code) async throws {
         let stub = StubTransport(Stub().responds(.data(Data(body.utf8))))
         let error = await #expect(throws: OAuthError.self) { try await OAuthServer.discover(issuer: "https://auth.example", via: stub) }
@@ -266,8 +285,10 @@ import Testing
         let client = client(stub, authentication: .post(secret: secret))
         let authorization = try client.authorization(redirectTo: "app://x")
         var texts = [
-            "\(client)", "\(authorization)", "\(AccessToken(secret, refreshToken: secret))", "\(OAuthClient.Authentication.basic(secret: secret))",
-            "\(JWTSigner.hs256(secret: secret))", "\(JWTAssertion(issuer: "i", claims: ["x": .string(secret)], signer: .hs256(secret: secret)))",
+            "\(client)", "\(authorization)", "\(AccessToken(secret, refreshToken: secret))",
+            "\(OAuthClient.Authentication.basic(secret: secret))",
+            "\(JWTSigner.hs256(secret: secret))",
+            "\(JWTAssertion(issuer: "i", claims: ["x": .string(secret)], signer: .hs256(secret: secret)))",
         ]
         for value in [client as Any, AccessToken(secret, refreshToken: secret), JWTSigner.hs256(secret: secret), authorization] {
             var text = ""

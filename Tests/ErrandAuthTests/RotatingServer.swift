@@ -54,7 +54,8 @@ final class RotatingServer: HTTPSender {
         try await clock.sleep(for: latency())
         guard isValid else {
             return Response(
-                head: HTTPResponse(status: .unauthorized, headerFields: [.wwwAuthenticate: #"Bearer error="invalid_token""#]), request: request)
+                head: HTTPResponse(status: .unauthorized, headerFields: [.wwwAuthenticate: #"Bearer error="invalid_token""#]),
+                request: request)
         }
         return Response(head: HTTPResponse(status: .ok), request: request)
     }

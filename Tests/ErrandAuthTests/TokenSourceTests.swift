@@ -155,7 +155,8 @@ import Testing
         let error = await #expect(throws: AuthenticationError.self) {
             try await StubTransport().authenticate(.bearer(tokens)).send(try request())
         }
-        #expect(error?.reason == .signedOut && "\(error!)" == "GET https://a.example/x: cannot authenticate: nobody is signed in (not sent)")
+        #expect(
+            error?.reason == .signedOut && "\(error!)" == "GET https://a.example/x: cannot authenticate: nobody is signed in (not sent)")
         #expect(error?.errorDescription == "You are not signed in to the server a.example.")
     }
 
@@ -267,7 +268,8 @@ import Testing
         #expect(try await store.load() == nil)
         try await store.remove()
         let token = AccessToken(
-            "a", expiresAt: Date(timeIntervalSince1970: 2_000_000), refreshToken: "r", scopes: ["x", "y"], idToken: "i", obtainedAt: Date(timeIntervalSince1970: 1))
+            "a", expiresAt: Date(timeIntervalSince1970: 2_000_000), refreshToken: "r", scopes: ["x", "y"], idToken: "i",
+            obtainedAt: Date(timeIntervalSince1970: 1))
         try await store.save(token)
         #expect(try await store.load() == token)
         #expect(try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int == 0o600)

@@ -60,7 +60,9 @@ extension OptionRow {
         OptionRow("RequestNumberKey", note) { $0.requestNumber = 7 },
         OptionRow("ResendCountKey", note) { $0.resendCount = 1 },
         OptionRow("HasLeftOriginKey", .value) { $0.hasLeftOrigin = true },
-        OptionRow("CredentialIdentityKey", .value, crossesOrigins: false) { $0.credentialIdentity = CredentialIdentity(scheme: "own", "joe") },
+        OptionRow("CredentialIdentityKey", .value, crossesOrigins: false) {
+            $0.credentialIdentity = CredentialIdentity(scheme: "own", "joe")
+        },
         OptionRow("PriorityKey", .none(because: "a more urgent caller sends its own request"), isComparedByItself: true) {
             $0.priority = .high
         },

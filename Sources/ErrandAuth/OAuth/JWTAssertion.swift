@@ -59,7 +59,8 @@ public struct JWTAssertion: Sendable, CustomStringConvertible, CustomReflectable
 
     /// Creates an assertion, which is signed anew for each request.
     public init(
-        issuer: String, subject: String? = nil, audience: String? = nil, lifetime: Duration = .seconds(300), claims: [String: JSONValue] = [:],
+        issuer: String, subject: String? = nil, audience: String? = nil, lifetime: Duration = .seconds(300),
+        claims: [String: JSONValue] = [:],
         signer: JWTSigner
     ) {
         (self.issuer, self.subject, self.audience) = (issuer, subject ?? issuer, audience)

@@ -63,12 +63,12 @@ extension OAuthClient {
         let response = try await post(Self.scope(scopes), to: endpoint)
         guard response.status == .ok else { throw try await Self.error(of: response) }
         let data = try await response.body.collect(upTo: Self.responseLimitBytes)
-        guard let read = try? JSONDecoder().decode(DeviceResponse.self, from: data) else {
+        guard let read = try? OAuthClient.decoder.decode(DeviceResponse.self, from: data) else {
             throw OAuthError(.invalidResponse, "the response has no code for a device")
         }
         return DeviceAuthorization(
-            userCode: read.user_code, verificationURI: read.verification_uri, completeVerificationURI: read.verification_uri_complete,
-            expiresAt: date + (read.expires_in?.seconds ?? 0), deviceCode: read.device_code,
+            userCode: read.userCode, verificationURI: read.verificationUri, completeVerificationURI: read.verificationUriComplete,
+            expiresAt: date + (read.expiresIn?.seconds ?? 0), deviceCode: read.deviceCode,
             interval: .seconds(min(max(1, read.interval?.seconds ?? 5), 300)))
     }
 
@@ -98,11 +98,11 @@ extension OAuthClient {
     }
 
     private struct DeviceResponse: Decodable {
-        let device_code: String
-        let user_code: String
-        let verification_uri: String
-        let verification_uri_complete: String?
-        let expires_in: Lifetime?
+        let deviceCode: String
+        let userCode: String
+        let verificationUri: String
+        let verificationUriComplete: String?
+        let expiresIn: Lifetime?
         let interval: Lifetime?
     }
 }

@@ -25,6 +25,13 @@ public struct OAuthClient: Sendable {
     /// The most bytes of a response that are read: 1 MiB.
     static let responseLimitBytes = 1 << 20
 
+    /// Reads the responses of servers, whose names have underscores.
+    static var decoder: JSONDecoder {
+        let decoder = JSONDecoder()
+        decoder.keyDecodingStrategy = .convertFromSnakeCase
+        return decoder
+    }
+
     /// How the client proves who it is at the token endpoint.
     public enum Authentication: Sendable, CustomStringConvertible, CustomReflectable {
         /// Not at all: a public client, such as an app.
@@ -151,7 +158,8 @@ public struct OAuthClient: Sendable {
     public func jwtBearer(_ assertion: JWTAssertion, scopes: [String] = []) async throws -> AccessToken {
         try await withCorrectedClock {
             let text = try await assertion.signed(audience: server.tokenEndpoint, id: base64URL(randomBytes(16)), at: now() + skew.seconds)
-            return try await token([("grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer"), ("assertion", text)] + Self.scope(scopes))
+            return try await token(
+                [("grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer"), ("assertion", text)] + Self.scope(scopes))
         }
     }
 
@@ -227,23 +235,26 @@ public struct OAuthClient: Sendable {
         let data = try await response.body.collect(upTo: Self.responseLimitBytes)
         let read: TokenResponse
         do {
-            read = try JSONDecoder().decode(TokenResponse.self, from: data)
+            read = try OAuthClient.decoder.decode(TokenResponse.self, from: data)
         } catch {
             throw OAuthError(.invalidResponse, "the response has no token")
         }
-        guard read.token_type?.lowercased() ?? "bearer" == "bearer" else { throw OAuthError(.unsupported, "the token is not of the type Bearer") }
+        guard read.tokenType?.lowercased() ?? "bearer" == "bearer" else {
+            throw OAuthError(.unsupported, "the token is not of the type Bearer")
+        }
         let now = now()
         return AccessToken(
-            read.access_token, expiresAt: read.expires_in.map { now + $0.seconds }, refreshToken: read.refresh_token,
-            scopes: read.scope?.split(separator: " ").map(String.init) ?? [], idToken: read.id_token, obtainedAt: now)
+            read.accessToken, expiresAt: read.expiresIn.map { now + $0.seconds }, refreshToken: read.refreshToken,
+            scopes: read.scope?.split(separator: " ").map(String.init) ?? [], idToken: read.idToken, obtainedAt: now)
     }
 
     /// The error that a response describes.
     static func error(of response: Response) async throws -> any Error {
         let status = try await StatusError(reading: response)
-        guard (400..<500).contains(response.status.code), let read = try? JSONDecoder().decode(ErrorResponse.self, from: status.bodyPrefix)
+        guard (400..<500).contains(response.status.code),
+            let read = try? OAuthClient.decoder.decode(ErrorResponse.self, from: status.bodyPrefix)
         else { return status }
-        return OAuthError(OAuthError.Code(read.error), read.error_description ?? "", uri: read.error_uri)
+        return OAuthError(OAuthError.Code(read.error), read.errorDescription ?? "", uri: read.errorUri)
     }
 
     /// Does work that depends on the clock, and does it once more if the server's clock is found to be another.
@@ -258,18 +269,18 @@ public struct OAuthClient: Sendable {
     }
 
     private struct TokenResponse: Decodable {
-        let access_token: String
-        let token_type: String?
-        let expires_in: Lifetime?
-        let refresh_token: String?
+        let accessToken: String
+        let tokenType: String?
+        let expiresIn: Lifetime?
+        let refreshToken: String?
         let scope: String?
-        let id_token: String?
+        let idToken: String?
     }
 
     struct ErrorResponse: Decodable {
         let error: String
-        let error_description: String?
-        let error_uri: String?
+        let errorDescription: String?
+        let errorUri: String?
     }
 
     /// A number of seconds, which some servers send as text. At most 100 years; less than zero counts as zero.

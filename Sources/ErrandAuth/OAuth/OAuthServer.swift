@@ -39,7 +39,9 @@ public struct OAuthServer: Sendable, Hashable {
     ///   - sender: sends the requests. It should follow no redirects.
     /// - Throws: ``OAuthError`` if the description is missing, if it can't be used, or if it names another issuer; what `sender` throws.
     public static func discover(issuer: String, via sender: some HTTPSender) async throws -> OAuthServer {
-        guard let url = try? HTTPURL(issuer), url.query == nil else { throw OAuthError(.unsupported, "the issuer is not a URL without a query") }
+        guard let url = try? HTTPURL(issuer), url.query == nil else {
+            throw OAuthError(.unsupported, "the issuer is not a URL without a query")
+        }
         try checkSecure(issuer)
         let path = url.path.hasSuffix("/") ? String(url.path.dropLast()) : url.path
         let base = "\(url.scheme)://\(url.authority)"
@@ -53,21 +55,21 @@ public struct OAuthServer: Sendable, Hashable {
                 continue
             }
             let data = try await response.body.collect(upTo: OAuthClient.responseLimitBytes)
-            guard let metadata = try? JSONDecoder().decode(Metadata.self, from: data) else {
+            guard let metadata = try? OAuthClient.decoder.decode(Metadata.self, from: data) else {
                 throw OAuthError(.invalidResponse, "the metadata of the server can't be read")
             }
             guard metadata.issuer == issuer else { throw OAuthError(.issuerMismatch, "the metadata names another issuer") }
-            guard let token = metadata.token_endpoint else { throw OAuthError(.invalidResponse, "the metadata names no token endpoint") }
-            for endpoint in [token, metadata.authorization_endpoint, metadata.device_authorization_endpoint, metadata.revocation_endpoint] {
+            guard let token = metadata.tokenEndpoint else { throw OAuthError(.invalidResponse, "the metadata names no token endpoint") }
+            for endpoint in [token, metadata.authorizationEndpoint, metadata.deviceAuthorizationEndpoint, metadata.revocationEndpoint] {
                 if let endpoint { try checkSecure(endpoint) }
             }
-            if let methods = metadata.code_challenge_methods_supported, !methods.contains("S256") {
+            if let methods = metadata.codeChallengeMethodsSupported, !methods.contains("S256") {
                 throw OAuthError(.unsupported, "the server does not support PKCE with S256")
             }
             return OAuthServer(
-                issuer: issuer, tokenEndpoint: token, authorizationEndpoint: metadata.authorization_endpoint,
-                deviceAuthorizationEndpoint: metadata.device_authorization_endpoint, revocationEndpoint: metadata.revocation_endpoint,
-                namesIssuer: metadata.authorization_response_iss_parameter_supported ?? false)
+                issuer: issuer, tokenEndpoint: token, authorizationEndpoint: metadata.authorizationEndpoint,
+                deviceAuthorizationEndpoint: metadata.deviceAuthorizationEndpoint, revocationEndpoint: metadata.revocationEndpoint,
+                namesIssuer: metadata.authorizationResponseIssParameterSupported ?? false)
         }
         throw OAuthError(.unsupported, "the server publishes no metadata")
     }
@@ -83,12 +85,12 @@ public struct OAuthServer: Sendable, Hashable {
 
     private struct Metadata: Decodable {
         let issuer: String?
-        let token_endpoint: String?
-        let authorization_endpoint: String?
-        let device_authorization_endpoint: String?
-        let revocation_endpoint: String?
-        let code_challenge_methods_supported: [String]?
-        let authorization_response_iss_parameter_supported: Bool?
+        let tokenEndpoint: String?
+        let authorizationEndpoint: String?
+        let deviceAuthorizationEndpoint: String?
+        let revocationEndpoint: String?
+        let codeChallengeMethodsSupported: [String]?
+        let authorizationResponseIssParameterSupported: Bool?
     }
 }
 #endif

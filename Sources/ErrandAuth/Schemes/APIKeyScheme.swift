@@ -38,6 +38,9 @@ public struct APIKeyScheme: AuthenticationScheme, CustomStringConvertible, Custo
 
     public var label: String { "apiKey" }
 
+    /// Returns the proof that a request carries before the server has asked for any; `nil` to wait for a challenge.
+    ///
+    /// - Throws: ``AuthenticationError``.
     public func proof(for request: Request) throws -> AuthenticationProof? {
         let identity = CredentialIdentity(scheme: "apiKey", key)
         switch location.kind {

@@ -78,7 +78,8 @@ public struct AuthenticationProof: Sendable, CustomStringConvertible, CustomRefl
         fingerprint: AuthenticationFingerprint? = nil
     ) {
         (self.headers, self.query, self.identity) = (headers, query, identity)
-        self.fingerprint = fingerprint ?? AuthenticationFingerprint(headers.map { "\($0.name.canonicalName):\($0.value)" } + [query.encoded])
+        self.fingerprint =
+            fingerprint ?? AuthenticationFingerprint(headers.map { "\($0.name.canonicalName):\($0.value)" } + [query.encoded])
     }
 
     /// `proof in authorization`.

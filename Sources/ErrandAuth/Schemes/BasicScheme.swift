@@ -28,15 +28,22 @@ public struct BasicScheme: AuthenticationScheme {
 
     public var label: String { "basic" }
 
+    /// Returns the proof that a request carries before the server has asked for any; `nil` to wait for a challenge.
+    ///
+    /// - Throws: ``AuthenticationError``.
     public func proof(for request: Request) throws -> AuthenticationProof? { isPreemptive ? try proof() : nil }
 
+    /// Returns the proof in response to challenges; `nil` if there is none of this scheme.
+    ///
+    /// - Throws: ``AuthenticationError``.
     public func proof(for request: Request, inResponseTo challenge: ServerChallenge) throws -> AuthenticationProof? {
         challenge.challenges(of: "Basic").isEmpty ? nil : try proof()
     }
 
     private func proof() throws(AuthenticationError) -> AuthenticationProof {
         AuthenticationProof(
-            headers: [.authorization: try Self.field(user: user, password: password)], identity: CredentialIdentity(scheme: "basic", user, password))
+            headers: [.authorization: try Self.field(user: user, password: password)],
+            identity: CredentialIdentity(scheme: "basic", user, password))
     }
 
     /// The value of `Authorization` or `Proxy-Authorization`.

@@ -39,8 +39,12 @@ public struct BearerScheme: AuthenticationScheme {
 
     public var label: String { "bearer" }
 
+    /// Whether the response says that the token is not valid any more.
     public func isChallenge(_ response: HTTPResponse) -> Bool { isRefused(response) }
 
+    /// Returns the proof that a request carries before the server has asked for any; `nil` to wait for a challenge.
+    ///
+    /// - Throws: ``AuthenticationError``; ``/ErrandCore/TransportError`` if the deadline passes.
     public func proof(for request: Request) async throws -> AuthenticationProof? {
         switch token {
         case .fixed(let token):
@@ -53,6 +57,9 @@ public struct BearerScheme: AuthenticationScheme {
         }
     }
 
+    /// Returns the proof in response to challenges; `nil` if there is none of this scheme.
+    ///
+    /// - Throws: ``AuthenticationError``; ``/ErrandCore/TransportError`` if the deadline passes.
     public func proof(for request: Request, inResponseTo challenge: ServerChallenge) async throws -> AuthenticationProof? {
         guard case .source(let source) = token, let refused = challenge.refused?.issued, !source.isRefreshing else { return nil }
         let errors = challenge.challenges(of: "Bearer").compactMap { $0["error"] }

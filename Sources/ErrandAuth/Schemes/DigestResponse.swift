@@ -115,7 +115,8 @@ struct DigestResponse: Sendable {
         let hasQuality = quality != .none
         let response = algorithm.digits(
             of: hasQuality
-                ? "\(secret):\(nonce):\(padded):\(clientNonce):\(quality.rawValue):\(requestDigits)" : "\(secret):\(nonce):\(requestDigits)")
+                ? "\(secret):\(nonce):\(padded):\(clientNonce):\(quality.rawValue):\(requestDigits)" : "\(secret):\(nonce):\(requestDigits)"
+        )
         let hashesUser = hasQuality && challenge["userhash"]?.lowercased() == "true"
         var parts: [String] = []
         if hashesUser {

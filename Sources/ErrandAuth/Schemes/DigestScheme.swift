@@ -39,6 +39,9 @@ public struct DigestScheme: AuthenticationScheme {
 
     public var label: String { "digest" }
 
+    /// Returns the proof that a request carries before the server has asked for any; `nil` to wait for a challenge.
+    ///
+    /// - Throws: ``AuthenticationError``, and the error of a body that can't be read.
     public func proof(for request: Request) async throws -> AuthenticationProof? {
         guard let origin = request.origin, let (response, count) = sessions.next(for: origin), request.canBeHashed(for: response) else {
             return nil
@@ -46,6 +49,9 @@ public struct DigestScheme: AuthenticationScheme {
         return try await proof(response, count, for: request, isFresh: false)
     }
 
+    /// Returns the proof in response to challenges; `nil` if there is none of this scheme.
+    ///
+    /// - Throws: ``AuthenticationError``, and the error of a body that can't be read.
     public func proof(for request: Request, inResponseTo challenge: ServerChallenge) async throws -> AuthenticationProof? {
         guard let origin = request.origin, let response = DigestResponse.strongest(of: challenge.challenges),
             request.canBeHashed(for: response)
@@ -54,6 +60,7 @@ public struct DigestScheme: AuthenticationScheme {
         return try await proof(response, count, for: request, isFresh: true)
     }
 
+    /// Takes the next nonce from `Authentication-Info`.
     public func noteAccepted(_ proof: AuthenticationProof, for request: Request, by response: HTTPResponse) {
         guard let origin = request.origin, let value = response.headerFields[.authenticationInfo],
             let nonce = AuthenticationChallenge.parse(["Digest " + value]).first?["nextnonce"], !nonce.isEmpty

@@ -58,7 +58,8 @@ public struct AWSSignatureV4: RequestSigner {
 
     /// The fields that proxies and transports change, and that are not signed.
     private static let unsigned: Set<String> = [
-        "authorization", "baggage", "connection", "content-length", "expect", "keep-alive", "proxy-authenticate", "proxy-authorization", "te",
+        "authorization", "baggage", "connection", "content-length", "expect", "keep-alive", "proxy-authenticate", "proxy-authorization",
+        "te",
         "traceparent", "tracestate", "trailer",
         "transfer-encoding", "upgrade", "user-agent", "x-amzn-trace-id",
     ]
@@ -69,6 +70,9 @@ public struct AWSSignatureV4: RequestSigner {
 
     private var isS3: Bool { service == "s3" || service.hasPrefix("s3-") }
 
+    /// Adds the signature and the fields that it needs.
+    ///
+    /// - Throws: ``AuthenticationError`` for a body that can't be signed; the error of the credentials, and of a body that can't be read.
     public func sign(_ request: inout Request) async throws {
         guard let authority = request.head.authority else { return }
         let credentials = try await credentials()

@@ -11,7 +11,7 @@ struct TokenMachine: Sendable {
         let refreshes: Int
     }
 
-    /// A refresh: that of an account, after so many others. One that has ended is not begun again by a request that comes late.
+    /// A refresh of an account, by the number of those before it. A request that comes late does not begin one that has ended again.
     struct Turn: Hashable, Sendable {
         let account: Int
         let refreshes: Int

@@ -139,7 +139,9 @@ public final class TokenSource: Sendable {
     var identity: CredentialIdentity { CredentialIdentity(scheme: "bearer", "\(number)", "\(state.withLock { $0.machine.account })") }
 
     /// - Parameter refused: the token with which a server has refused the request.
-    func issued(refusing refused: TokenMachine.Issued? = nil, by deadline: Deadline?, for request: Request?) async throws -> TokenMachine.Issued {
+    func issued(refusing refused: TokenMachine.Issued? = nil, by deadline: Deadline?, for request: Request?) async throws
+        -> TokenMachine.Issued
+    {
         while true {
             try await prepare(by: deadline, for: request)
             switch state.withLock({ $0.machine.decision(refusing: refused, at: now()) }) {
@@ -173,7 +175,8 @@ public final class TokenSource: Sendable {
             try await racing(
                 deadline,
                 onTimeout: {
-                    .timedOut(.queue, after: nil, deadline.passedMessage + ", while waiting for a token", request: request, delivery: .notSent)
+                    .timedOut(
+                        .queue, after: nil, deadline.passedMessage + ", while waiting for a token", request: request, delivery: .notSent)
                 }, discard: { _ in }, operation: { [flights] in try await flights.run(key, mustFinish: true, work) })
         } catch is CancellationError where !Task.isCancelled {
             // Another account has signed in, or nobody is signed in: the decision is made anew.

@@ -21,8 +21,11 @@ public final class MemoryTokenStore: TokenStore {
     /// Creates a store.
     public init(_ token: AccessToken? = nil) { self.token = Mutex(token) }
 
+    /// Returns the token; `nil` if there is none.
     public func load() -> AccessToken? { token.withLock { $0 } }
+    /// Replaces the token.
     public func save(_ token: AccessToken) { self.token.withLock { $0 = token } }
+    /// Removes the token.
     public func remove() { token.withLock { $0 = nil } }
 }
 

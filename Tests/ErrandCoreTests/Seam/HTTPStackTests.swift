@@ -71,7 +71,8 @@ import Testing
 
     @Test func theCanonicalOrderIsSound() {
         let canonical = stack(
-            .trace, .metrics, .concurrencyLimit, .rateLimit, .circuitBreaker, .coalesce, .cache, .decompress, .cookies, .authenticate,
+            .sign, .trace, .metrics, .concurrencyLimit, .rateLimit, .circuitBreaker, .coalesce, .cache, .decompress, .cookies,
+            .authenticate,
             .compressRequests, .redirect, .retry,
             .fallback,
             .validateStatus, .timeout, .log, .traceCall, .number, .server)
