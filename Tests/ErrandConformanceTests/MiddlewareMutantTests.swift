@@ -1,6 +1,7 @@
 import Errand
 import ErrandConformance
 import Synchronization
+import TestSupport
 import Testing
 
 /// The suite for middleware against middleware with one fault each: it must see the fault.

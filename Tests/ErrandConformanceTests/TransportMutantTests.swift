@@ -2,6 +2,7 @@ import Errand
 import ErrandConformance
 import ErrandTesting
 import Synchronization
+import TestSupport
 import Testing
 
 /// The suite for transports against transports with one fault each: it must see the fault.
