@@ -13,8 +13,8 @@ extension Response {
     /// Nothing is kept. Read the parts once.
     ///
     /// - Parameters:
-    ///   - headLimitBytes: the longest head of a part, in bytes; at least 1, 16 KiB by default.
-    ///   - partLimit: the most parts; at least 1, 1000 by default.
+    ///   - headLimitBytes: the longest head of a part, in bytes; at least 0, 16 KiB by default.
+    ///   - partLimit: the most parts; at least 0, 1000 by default.
     /// - Throws: ``/ErrandFormats/MultipartError`` with the reason `notMultipart` if the body is not multipart, or has no valid boundary. The body is
     ///   not read then.
     public func parts(headLimitBytes: Int = 16 * 1024, partLimit: Int = 1000) throws(MultipartError) -> MultipartParts {

@@ -68,11 +68,11 @@ public struct MultipartReader: Sendable {
     ///
     /// - Parameters:
     ///   - boundary: the parameter `boundary` of the body's media type.
-    ///   - headLimitBytes: the longest head of a part, in bytes; at least 1, 16 KiB by default. A head has at most 64 fields.
-    ///   - partLimit: the most parts; at least 1, 1000 by default.
+    ///   - headLimitBytes: the longest head of a part, in bytes; at least 0, 16 KiB by default. A head has at most 64 fields.
+    ///   - partLimit: the most parts; at least 0, 1000 by default.
     public init(boundary: MultipartBoundary, headLimitBytes: Int = 16 * 1024, partLimit: Int = 1000) {
-        precondition(headLimitBytes > 0, "headLimitBytes must be at least 1 (is \(headLimitBytes))")
-        precondition(partLimit > 0, "partLimit must be at least 1 (is \(partLimit))")
+        precondition(headLimitBytes >= 0, "headLimitBytes must be at least 0 (is \(headLimitBytes))")
+        precondition(partLimit >= 0, "partLimit must be at least 0 (is \(partLimit))")
         search = ByteSearch(Array("\r\n--\(boundary.text)".utf8))
         (self.headLimitBytes, self.partLimit) = (headLimitBytes, partLimit)
     }
