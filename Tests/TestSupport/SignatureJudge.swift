@@ -1,4 +1,4 @@
-public import Foundation
+internal import Foundation
 
 /// Another program that signs requests with AWS Signature Version 4: `Tests/Servers/sigv4_judge.py`, over botocore.
 public enum SignatureJudge {

@@ -1,0 +1,81 @@
+#if Auth
+import Errand
+import Foundation
+
+// The samples of the article "Authentication", to the letter: `ReadmeTests` holds each block of it against this file.
+
+func makeClient(password: String) throws -> APIClient {
+    let stack = HTTPStack.default
+        .authenticate(.basic(user: "joe", password: password))
+        .retry()
+        .server("https://api.example/v1")
+    return APIClient(stack)
+}
+
+nonisolated struct Tokens: Codable, Sendable {
+    var access: String
+    var refresh: String
+    var lifetime: Double
+}
+
+func makeSource(_ auth: APIClient, store: some TokenStore) -> TokenSource {
+    TokenSource(store: store) { old in
+        let tokens: Tokens = try await auth.value(.post("/refresh", body: .json(["token": old?.refreshToken])))
+        return AccessToken(tokens.access, expiresAt: Date() + tokens.lifetime, refreshToken: tokens.refresh)
+    }
+}
+
+func followAccount(_ source: TokenSource, show: (String) -> Void) async {
+    for await change in source.changes {
+        switch change {
+        case .signedIn: show("You are signed in.")
+        case .refreshed: break
+        case .signedOut(because: nil): show("You are signed out.")
+        case .signedOut: show("Sign in again to go on.")
+        }
+    }
+}
+
+func endSession(_ source: TokenSource, _ oauth: OAuthClient) async throws {
+    guard let token = try await source.signOut() else { return }
+    try await oauth.revoke(token)
+}
+
+func signIn(_ source: TokenSource, _ oauth: OAuthClient, browse: (String) async throws -> String) async throws {
+    let authorization = try oauth.authorization(redirectTo: "http://127.0.0.1:8765/", scopes: ["read"])
+    let redirect = try await browse(authorization.url)  // opens a browser, and returns the URL that it was sent to
+    try await source.signIn(oauth.token(for: authorization, redirect: redirect))
+}
+
+func makeOAuth() async throws -> (OAuthClient, TokenSource) {
+    let server = try await OAuthServer.discover(issuer: "https://auth.example", via: HTTPStack.default)
+    let oauth = OAuthClient(server, id: "my-app", via: HTTPStack.default.retry())
+    return (oauth, TokenSource(oauth, store: FileTokenStore(atPath: "token.json")))
+}
+
+func makeService(_ oauth: OAuthClient) -> TokenSource {
+    TokenSource(clientCredentials: oauth, scopes: ["orders"])
+}
+
+func signInOnTelevision(_ source: TokenSource, _ oauth: OAuthClient, show: (String) -> Void) async throws {
+    let device = try await oauth.deviceAuthorization(scopes: ["read"])
+    show("Open \(device.verificationURI) and type \(device.userCode)")
+    try await source.signIn(oauth.token(for: device))
+}
+
+func sendWithOtherCredentials(_ request: Request, _ stack: HTTPStack, ask: @escaping @Sendable (String) async -> String?) async throws -> Response {
+    var request = request
+    request.options.onChallenge = { challenge in
+        guard let password = await ask(challenge.challenges.first?.realm ?? "") else { return .returnResponse }
+        return .use(.basic(user: "joe", password: password))
+    }
+    return try await stack.send(request)
+}
+
+func makeBucket(_ credentials: AWSCredentials) -> HTTPStack {
+    HTTPStack.default
+        .sign(with: .awsV4(credentials, region: "eu-central-1", service: "s3"))
+        .retry()
+        .server("https://bucket.s3.eu-central-1.amazonaws.com")
+}
+#endif
