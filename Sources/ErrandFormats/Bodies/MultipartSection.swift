@@ -45,14 +45,6 @@ package struct MultipartSection: Sendable {
         return line.isEmpty ? nil : String(decoding: line, as: UTF8.self)
     }
 
-    /// Returns the parts of a complete body; `nil` if the closing delimiter is missing, or if a part's fields do not end.
-    package static func wholeParts(of bytes: [UInt8], boundary: String?) -> [MultipartSection]? {
-        let (starts, boundary) = (delimiters(of: boundary, in: bytes), boundary ?? "")
-        guard let last = starts.firstIndex(where: { bytes[($0 + 2 + boundary.utf8.count)...].starts(with: "--".utf8) }) else { return nil }
-        let sections = (0..<last).compactMap { section(of: bytes, from: starts, at: $0, boundary: boundary) }.filter { !$0.isFragment }
-        return sections.count == last ? sections : nil
-    }
-
     private static func section(of bytes: [UInt8], from starts: [Int], at index: Int, boundary: String) -> MultipartSection? {
         let isLast = index + 1 == starts.count
         // The last part of a truncated body ends with the body.

@@ -49,17 +49,6 @@ import Testing
         }
     }
 
-    @Test(
-        arguments: [
-            ("--b\r\n\r\none\r\n--b--", ["one"]), ("--b\r\n\r\none\r\n--b--\r\n--b\r\n\r\nepilogue", ["one"]), ("--b--", []),
-            ("--b\r\n\r\none", nil), ("--b\r\nA: 1\r\n--b--", nil), ("", nil), ("--b\r\n\r\none\r\n--b-", nil),
-        ] as [(String, [String]?)]) func aWholeBodyEndsWithTheClosingDelimiter(_ body: String, _ contents: [String]?)
-    {
-        let bytes = Array(body.utf8)
-        let parts = MultipartSection.wholeParts(of: bytes, boundary: "b")
-        #expect(parts?.map { String(decoding: bytes[$0.content], as: UTF8.self) } == contents)
-    }
-
     @Test(arguments: ["-", "\n", "--b\n", "--b", "-\n", "--bb\n", "\r\n--"]) func looksAtEachByteABoundedNumberOfTimes(_ unit: String) {
         for count in [1_000, 2_000, 4_000] {
             let bytes = Array(String(repeating: unit, count: count).utf8)
