@@ -165,7 +165,7 @@ import Testing
     @Test func boundariesAreChecked() {
         for text in ["b", "a b", "'()+_,-./:=?", String(repeating: "a", count: 70)] { #expect(MultipartBoundary(text)?.text == text) }
         for text in ["", "a ", "a\r\nb", "a\"b", "ä", "a;b", String(repeating: "a", count: 71)] { #expect(MultipartBoundary(text) == nil) }
-        #expect(MultipartBoundary("a b")?.contentType() == "multipart/form-data; boundary=\"a b\"")
+        #expect(MultipartBoundary("a b")?.contentType == "multipart/form-data; boundary=\"a b\"")
         var random = SeededGenerator(seed: 1)
         let some = (0..<100).map { _ in MultipartBoundary.random(using: &random) }
         #expect(Set(some).count == 100 && some.allSatisfy { $0.text.utf8.count == 39 && MultipartBoundary($0.text) == $0 })

@@ -28,7 +28,7 @@ import Testing
         for (count, isOne) in [(70, true), (71, false)] {
             let boundary = String(repeating: "b", count: count)
             #expect(sections("--\(boundary)\r\n\r\none\r\n--\(boundary)--", boundary).isEmpty == !isOne)
-            #expect(MultipartSection.isTooLong(boundary: boundary) == !isOne)
+            #expect(MultipartBoundary.isTooLong(boundary) == !isOne)
         }
     }
 
