@@ -86,7 +86,7 @@ extension RecordedRequest {
         public let body: Data
 
         /// The header fields of the part.
-        public var headers: HTTPFields { head.fields }
+        public var headers: HTTPFields { head.headers }
         /// The `name` of its `Content-Disposition` ([RFC 7578, section 4.2](https://www.rfc-editor.org/rfc/rfc7578#section-4.2)); `nil` if it is
         /// missing.
         public var name: String? { head.name }
@@ -95,9 +95,9 @@ extension RecordedRequest {
 
         /// Returns the parts of a body; `nil` if it is not valid or not complete.
         fileprivate static func parts(of body: Data, boundary: MultipartBoundary) -> [Part]? {
-            var reader = MultipartReader(boundary: boundary, headLimitBytes: .max, partLimit: .max)
+            var reader = MultipartReader(boundary: boundary, maxHeadBytes: .max, maxParts: .max)
             reader.append(body)
-            var (parts, head, content) = ([Part](), MultipartHead(fields: HTTPFields()), Data())
+            var (parts, head, content) = ([Part](), MultipartHead(headers: HTTPFields()), Data())
             do {
                 while let event = try reader.next() {
                     switch event {
