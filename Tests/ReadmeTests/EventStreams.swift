@@ -4,7 +4,7 @@ import Errand
 
 func watchPrices(_ client: APIClient) async throws {
     for try await event in client.events("/prices", query: ["symbol": "AAPL"]) {
-        print(event.id, event.event, event.data)  // 17 message {"price":1.5}
+        print(event.lastEventID, event.type, event.data)  // 17 message {"price":1.5}
     }
 }
 

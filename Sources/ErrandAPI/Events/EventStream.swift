@@ -5,7 +5,7 @@ public import ErrandFormats
 ///
 /// ```swift
 /// for try await event in client.events("/prices") {
-///     print(event.id, event.event, event.data)
+///     print(event.lastEventID, event.type, event.data)
 /// }
 /// ```
 ///

@@ -74,7 +74,7 @@ import Testing
             gone)
         let received = try await all(events(client))
         #expect(received.map(\.data) == ["a", "b", "c", "d", "e"])
-        #expect(received.map(\.id) == ["1", "1", "1", "", ""])
+        #expect(received.map(\.lastEventID) == ["1", "1", "1", "", ""])
         #expect(lastEventIDs(stub) == [nil, "1", "1", nil, nil])
         let once = ["connecting", "open", "waiting for 3.5 s"]
         #expect(states.all == once + once + once + once + ["connecting", "closed"])

@@ -12,7 +12,7 @@ import Testing
     @Test func theEventsOfOneBodyEndWithIt() async throws {
         var events: [ServerSentEvent] = []
         for try await event in body("id: 1\nda", "ta: a\n\n:\n", "data: b\n\ndata: cut off").events { events.append(event) }
-        #expect(events == [ServerSentEvent(data: "a", id: "1"), ServerSentEvent(data: "b", id: "1")])
+        #expect(events == [ServerSentEvent(data: "a", lastEventID: "1"), ServerSentEvent(data: "b", lastEventID: "1")])
         for try await event in ResponseBody(Data("data: a\n\n".utf8)).events { #expect(event.data == "a") }
     }
 

@@ -66,7 +66,7 @@ import Testing
             return events
         }
         #expect(events.map(\.data) == ["a", "b", "ü"])
-        #expect(events.map(\.id) == ["né 1", "né 1", ""])
+        #expect(events.map(\.lastEventID) == ["né 1", "né 1", ""])
         #expect(seen.value.lastEventIDs == [nil, "né 1", "né 1", "né 1", nil])
     }
 
@@ -120,7 +120,7 @@ import Testing
         var policy = soon
         policy.silence = .milliseconds(200)
         try await tested.run { transport in
-            for try await event in client(transport, server).events("/", policy: policy) { #expect(event.id == "1") }
+            for try await event in client(transport, server).events("/", policy: policy) { #expect(event.lastEventID == "1") }
         }
         #expect(seen.value.lastEventIDs == [nil, "1"])
     }

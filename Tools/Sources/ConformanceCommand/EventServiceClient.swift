@@ -89,7 +89,7 @@ final class EventServiceClient: Sendable {
         var events = stream.makeAsyncIterator()
         do {
             while let event = try await events.next() {
-                report.yield(Report(kind: "event", event: .init(type: event.event, data: event.data, id: event.id)))
+                report.yield(Report(kind: "event", event: .init(type: event.type, data: event.data, id: event.lastEventID)))
                 lastEventID.withLock { $0 = events.lastEventID }
             }
         } catch is CancellationError {

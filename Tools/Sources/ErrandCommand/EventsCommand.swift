@@ -51,8 +51,8 @@ struct EventOptions: ParsableArguments {
     /// An event as it is written.
     func text(of event: ServerSentEvent) -> String {
         if dataOnly { return event.data + "\n" }
-        var text = event.id.isEmpty ? "" : "id: \(event.id)\n"
-        if event.event != ServerSentEvent.defaultType { text += "event: \(event.event)\n" }
+        var text = event.lastEventID.isEmpty ? "" : "id: \(event.lastEventID)\n"
+        if event.type != ServerSentEvent.defaultType { text += "event: \(event.type)\n" }
         for line in event.data.split(separator: "\n", omittingEmptySubsequences: false) { text += "data: \(line)\n" }
         return text + "\n"
     }
