@@ -20,9 +20,8 @@ func answer(_ question: String, _ client: APIClient) async throws -> String {
 }
 
 func watchPatiently(_ client: APIClient, after lastEventID: String, show: @escaping @Sendable (String) -> Void) async throws {
-    var policy = EventStreamPolicy(maxReconnects: 20, silence: .seconds(45))
-    policy.lastEventID = lastEventID
-    for try await event in client.events("/prices", policy: policy, onState: { show("\($0)") }) {
+    let policy = EventStreamPolicy(maxReconnects: 20, silenceTimeout: .seconds(45))
+    for try await event in client.events("/prices", lastEventID: lastEventID, policy: policy, onState: { show("\($0)") }) {
         show(event.data)
     }
 }

@@ -31,6 +31,8 @@ public struct EventStream: AsyncSequence, Sendable {
 
     let client: APIClient
     let policy: EventStreamPolicy
+    /// The ID of the event to begin after; `nil` for that of the request, empty for none.
+    let lastEventID: String?
     let clock: any Clock<Duration>
     let random: @Sendable () -> Double
     let onComment: (@Sendable (String) -> Void)?
@@ -55,8 +57,8 @@ public struct EventStream: AsyncSequence, Sendable {
 
         /// What the next connection sends as `Last-Event-ID`, also if an event without data has set it; empty for nothing.
         ///
-        /// A stream that begins with it continues where this one ended: see ``EventStreamPolicy/lastEventID``.
-        public var lastEventID: String { reader?.lastEventID ?? stream.policy.lastEventID }
+        /// Pass it to the client's `events` as `lastEventID` for a stream that continues where this one ended.
+        public var lastEventID: String { reader?.lastEventID ?? stream.lastEventID ?? "" }
 
         /// Returns the next event; `nil` at the end, and after an error.
         ///
