@@ -44,7 +44,8 @@ enum StreamedChat {
         APIClient(.default.server(server, headers: [.authorization: "Bearer \(key)"]))
     }
 
-    static let policy = EventStreamPolicy(silenceTimeout: .seconds(60))
+    // A server that stays busy is asked five times more
+    static let policy = EventStreamPolicy(maxReconnects: 5, silenceTimeout: .seconds(60))
 
     // MARK: - What the app shows
 
@@ -52,7 +53,7 @@ enum StreamedChat {
         case ready
         case connecting
         case answering
-        // There was no connection: the stream connects again
+        // The server is busy (429, or 503 with `Retry-After`), or there was no connection: the stream connects again
         case waiting(String)
         // The answer is incomplete or missing
         case failed(String)

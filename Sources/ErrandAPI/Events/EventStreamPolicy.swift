@@ -32,6 +32,9 @@ public struct EventStreamPolicy: Sendable, CustomStringConvertible {
     public var retriedStatuses: StatusRule
     /// Whether a request that is not idempotent, such as a POST, is sent again even if the server may have processed it, and the stream has no event ID
     /// by which the server could continue.
+    ///
+    /// In either case it is sent again if the server cannot have processed it: it was not sent, or the response has the status 429, or 503 with
+    /// `Retry-After`.
     public var resendsNonIdempotent: Bool
 
     /// Creates a policy. For each parameter, see the property of the same name.

@@ -150,7 +150,8 @@ extension EventStream {
         switch error {
         case let error as EventStreamError: error.code == .silent ? .silent : .permanent
         case let error as StatusError:
-            policy.retriedStatuses.accepts(error.status) ? .failed(mayBeProcessed: true, retryAfter: error.retryAfter) : .permanent
+            policy.retriedStatuses.accepts(error.status)
+                ? .failed(mayBeProcessed: !error.saysNotProcessed, retryAfter: error.retryAfter) : .permanent
         case let error as TransportError:
             switch error.code {
             case .cannotFindHost, .cannotConnect, .connectionLost, .timedOut:
@@ -159,5 +160,14 @@ extension EventStream {
             }
         default: .permanent
         }
+    }
+}
+
+extension StatusError {
+    /// Whether the server says that it has not processed the request, and that the client should send it again: by the status 429
+    /// ([RFC 6585, section 4](https://www.rfc-editor.org/rfc/rfc6585#section-4)), or by 503 with `Retry-After`
+    /// ([RFC 9110, section 15.6.4](https://www.rfc-editor.org/rfc/rfc9110#section-15.6.4)).
+    fileprivate var saysNotProcessed: Bool {
+        status == .tooManyRequests || status == .serviceUnavailable && retryAfter != nil
     }
 }

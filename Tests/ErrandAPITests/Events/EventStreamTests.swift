@@ -236,6 +236,29 @@ import Testing
         #expect(third.requests.map(\.text) == Array(repeating: #"{"q":"why"}"#, count: 3))
     }
 
+    @Test(arguments: [429, 503]) func aPostThatWasNotProcessedIsSentAgainAfterTheServersWait(_ code: Int) async throws {
+        let (client, stub) = client(.status(.init(code: code), headers: [.retryAfter: "60"]), stream("data: a\n\n"))
+        #expect(try await all(events(client, chat)).map(\.data) == ["a"])
+        #expect(stub.requests.map(\.text) == Array(repeating: #"{"q":"why"}"#, count: 2))
+        #expect(states.all == ["connecting", "waiting for 1 min", "connecting", "open", "closed"])
+    }
+
+    @Test func aPostThatIsRefusedAgainAndAgainIsSentAsOftenAsThePolicyAllows() async throws {
+        let (client, stub) = client(.status(.tooManyRequests))
+        let policy = EventStreamPolicy(maxReconnects: 2, silenceTimeout: nil)
+        let error = await #expect(throws: StatusError.self) { try await all(events(client, chat, policy: policy)) }
+        #expect(error?.status == .tooManyRequests && stub.requests.count == 3)
+    }
+
+    @Test(arguments: [500, 502, 503, 504]) func aPostThatMayHaveBeenProcessedIsNotSentAgain(_ code: Int) async throws {
+        // Of 503, `Retry-After` alone says that the request was not processed.
+        let headers: HTTPFields = code == 503 ? [:] : [.retryAfter: "60"]
+        let (client, stub) = client(.status(.init(code: code), headers: headers))
+        let error = await #expect(throws: StatusError.self) { try await all(events(client, chat)) }
+        #expect(error?.status.code == code && stub.requests.count == 1)
+        #expect(states.all == ["connecting", "closed"])
+    }
+
     @Test func anyRequestCanHaveEvents() async throws {
         let (client, stub) = client(stream("id: 1\ndata: a\n\n"), gone)
         var request = try Request(.put, "/chat", body: .data(Data("why".utf8)))
