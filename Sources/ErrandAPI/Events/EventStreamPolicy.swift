@@ -33,8 +33,8 @@ public struct EventStreamPolicy: Sendable, CustomStringConvertible {
     /// Whether a request that is not idempotent, such as a POST, is sent again even if the server may have processed it, and the stream has no event ID
     /// by which the server could continue.
     ///
-    /// In either case it is sent again if the server cannot have processed it: it was not sent, or the response has the status 429, or 503 with
-    /// `Retry-After`.
+    /// Without it, the request is sent again only if the server has not processed it: it was not sent, the server says so over HTTP/2, or the response
+    /// has the status 429, or 503 with `Retry-After`.
     public var resendsNonIdempotent: Bool
 
     /// Creates a policy. For each parameter, see the property of the same name.
