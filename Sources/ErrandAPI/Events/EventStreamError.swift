@@ -93,7 +93,8 @@ public struct EventStreamError: RequestFailure, CustomReflectable {
     }
     /// What happened in detail.
     public var failureReason: String? { happened.asSentence }
-    public var recoverySuggestion: String? { "Try again later." }
+    /// `nil` for a response that is not an event stream, because another attempt would get the same one.
+    public var recoverySuggestion: String? { code == .notAnEventStream ? nil : "Try again later." }
 
     /// The description.
     public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }

@@ -2,7 +2,7 @@ internal import ErrandFormats
 
 extension ResponseBody {
     /// The default limit of a line of ``ndjson(as:coding:upTo:)``, and of a text of ``jsonSequence(as:coding:upTo:)``: 1 MiB.
-    public static let defaultJSONTextLimitBytes = 1024 * 1024
+    public static let defaultJSONTextLimitBytes = JSONLineSplitter.defaultMaxLineBytes
 
     /// Returns the body as values, one in each line: newline-delimited JSON (`application/x-ndjson`), or JSON Lines.
     ///
@@ -20,7 +20,8 @@ extension ResponseBody {
     public func ndjson<Value: Decodable & Sendable>(
         as type: Value.Type = Value.self, coding: JSONCoding = .standard, upTo limitBytes: Int = defaultJSONTextLimitBytes
     ) -> JSONTexts<Value> {
-        JSONTexts(body: self, splitter: .lines(JSONLineSplitter(maxLineBytes: limitBytes)), coding: coding)
+        precondition(limitBytes > 0, "limitBytes must be at least 1 (is \(limitBytes))")
+        return JSONTexts(body: self, splitter: .lines(JSONLineSplitter(maxLineBytes: limitBytes)), coding: coding)
     }
 
     /// Returns the body as values of a JSON text sequence (`application/json-seq`, [RFC 7464](https://www.rfc-editor.org/rfc/rfc7464)).
@@ -39,7 +40,8 @@ extension ResponseBody {
     public func jsonSequence<Value: Decodable & Sendable>(
         as type: Value.Type = Value.self, coding: JSONCoding = .standard, upTo limitBytes: Int = defaultJSONTextLimitBytes
     ) -> JSONTexts<Value> {
-        JSONTexts(body: self, splitter: .sequence(JSONSequenceSplitter(maxTextBytes: limitBytes)), coding: coding)
+        precondition(limitBytes > 0, "limitBytes must be at least 1 (is \(limitBytes))")
+        return JSONTexts(body: self, splitter: .sequence(JSONSequenceSplitter(maxTextBytes: limitBytes)), coding: coding)
     }
 
     /// The values of a body with many JSON texts. See ``ResponseBody/ndjson(as:coding:upTo:)`` and ``ResponseBody/jsonSequence(as:coding:upTo:)``.
@@ -83,7 +85,7 @@ extension ResponseBody {
                     if let text = try splitter.next() { return text }
                     return isAtEnd ? try splitter.finish() : nil
                 } catch {
-                    throw TransportError.bodyTooLarge(limitBytes: error.limitBytes, request: nil)
+                    throw body.tooLarge(error.limitBytes)
                 }
             }
         }
