@@ -42,6 +42,7 @@ nonisolated struct LogEntry: Decodable, Sendable {
 }
 
 func printLog(_ client: APIClient) async throws {
-    let response = try await client.send(Endpoint<Void>.get("/log"))
-    for try await entry in response.body.ndjson(as: LogEntry.self) { print(entry.message) }
+    let log = Endpoint<Void>.get("/log", headers: [.acceptEncoding: "identity"]).with(\.timeout, .off)
+    let response = try await client.send(log)
+    for try await entry in response.ndjson(as: LogEntry.self, onInvalid: { print("skipped: \($0)") }) { print(entry.message) }
 }

@@ -10,24 +10,24 @@ import Foundation
 enum StreamedChat {
     // MARK: - What goes over the wire
 
-    struct Message: Codable, Sendable, Equatable {
+    nonisolated struct Message: Codable, Sendable, Equatable {
         var role: String
         var content: String
     }
 
-    struct Question: Encodable, Sendable {
+    nonisolated struct Question: Encodable, Sendable {
         var model = "small"
         var messages: [Message]
         var stream = true
     }
 
     // One event: a piece of the answer
-    struct Chunk: Decodable, Sendable {
-        struct Choice: Decodable, Sendable {
+    nonisolated struct Chunk: Decodable, Sendable {
+        nonisolated struct Choice: Decodable, Sendable {
             var delta: Delta
         }
 
-        struct Delta: Decodable, Sendable {
+        nonisolated struct Delta: Decodable, Sendable {
             var content: String?
         }
 

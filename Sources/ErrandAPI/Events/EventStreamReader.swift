@@ -138,6 +138,8 @@ extension EventStream {
         var request = try makeRequest()
         if request.headers[.accept] == nil { request.headers[.accept] = EventStreamError.mediaType }
         if request.headers[.cacheControl] == nil { request.headers[.cacheControl] = "no-cache" }
+        // Who compresses a stream may hold it back: a proxy sends it when a buffer is full, or at its end.
+        if request.headers[.acceptEncoding] == nil { request.headers[.acceptEncoding] = "identity" }
         (request.options.timeout, request.options.attemptTimeout) = (.off, .off)
         if case .inherited = request.options.retry { request.options.retry = .off }
         if case .inherited = request.options.hedge { request.options.hedge = .off }

@@ -138,10 +138,14 @@ public struct MultipartForm: Sendable {
         parts.append(Part(name, content, headers: headers))
     }
 
+    /// Write `append(name, .text(value))`.
+    @available(*, unavailable, message: "write append(name, .text(value))")
+    public mutating func append(_ name: String, _ text: String) { fatalError() }
+
     /// The value of `Content-Type` for a request with this form, with the boundary.
     public var contentType: String { boundary.contentType }
 
-    /// Returns the body of a request. Send it with ``contentType``.
+    /// Returns the body of a request. Send it with ``contentType``: no server can read it with another `Content-Type`.
     ///
     /// A form in memory of at most 1 MiB is bytes in memory. Any other is a stream, which keeps at most 128 KiB of a file in memory.
     ///

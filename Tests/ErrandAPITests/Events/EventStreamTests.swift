@@ -86,8 +86,10 @@ import Testing
         let (client, stub) = client(gone)
         #expect(try await all(events(client)) == [])
         let request = try #require(stub.requests.first)
-        #expect(request.headers == [.accept: "text/event-stream", .cacheControl: "no-cache"])
-        let own: HTTPFields = [.accept: "text/event-stream, */*", .cacheControl: "no-store", .custom("Last-Event-ID"): "7"]
+        #expect(request.headers == [.accept: "text/event-stream", .cacheControl: "no-cache", .acceptEncoding: "identity"])
+        let own: HTTPFields = [
+            .accept: "text/event-stream, */*", .cacheControl: "no-store", .acceptEncoding: "gzip", .custom("Last-Event-ID"): "7",
+        ]
         _ = try await all(events(client, .get("/prices", headers: own)))
         #expect(stub.requests.last?.headers == own)
         _ = try await all(client.events(Endpoint<Void>.get("/prices"), lastEventID: "8"))
@@ -443,5 +445,34 @@ import Testing
         #expect(error?.bodyPrefix == Data(#"{"text":7}"#.utf8))
         #expect(try await iterator.next() == nil)
         #expect(stub.openBodyCount == 0)
+    }
+
+    @Test func anEventThatIsNotJSONIsNamedByItsNumber() async throws {
+        func problem(_ payload: String) async -> String? {
+            let (client, _) = client(silentStream(":\n\n", "data: {\"text\":\"a\"}\n\n", "data: \(payload)\n\n"))
+            let error = await #expect(throws: ResponseDecodingError.self) {
+                for try await _ in client.events(chat, as: Chunk.self, terminator: "[END]") {}
+            }
+            return error?.description
+        }
+        let start = "POST https://a.example/chat: cannot decode Chunk: event 2"
+        #expect(await problem("nonsense") == "\(start) is not valid JSON (status 200)")
+        #expect(
+            await problem("[DONE]") == "\(start), which may end the stream: pass it as terminator, is not valid JSON (status 200)")
+    }
+
+    /// A proxy that compresses holds events back.
+    @Test func asksForNoCompressionAndRefusesAnEncodedStream() async throws {
+        let (client, stub) = client(gone)
+        for try await _ in events(client) {}
+        for try await _ in events(client, .get("/prices", headers: [.acceptEncoding: "zstd"])) {}
+        #expect(stub.requests.map { $0.headers[.acceptEncoding] } == ["identity", "zstd"])
+
+        var encoded = fields
+        encoded[.contentEncoding] = "gzip"
+        let (other, encodedStub) = self.client(.stream([Data([0x1F, 0x8B])], headers: encoded))
+        let error = await #expect(throws: EventStreamError.self) { for try await _ in events(other) {} }
+        #expect(error?.description.contains("not an event stream: the body is encoded (Content-Encoding: gzip)") == true)
+        #expect(encodedStub.openBodyCount == 0)
     }
 }
