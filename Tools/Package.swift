@@ -34,6 +34,7 @@ let package = Package(
         .target(
             name: "DemoServer",
             dependencies: [
+                .product(name: "ErrandFormats", package: "Errand"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"),

@@ -43,7 +43,7 @@ private func multipartReader(_ input: inout Input) {
     let reader =
         settings == 0
         ? MultipartReader(boundary: boundary)
-        : MultipartReader(boundary: boundary, headLimitBytes: Int(settings & 0x7F), partLimit: Int(settings >> 4))
+        : MultipartReader(boundary: boundary, maxHeadBytes: Int(settings & 0x7F), maxParts: Int(settings >> 4))
     let results = divisions(of: bytes, seed: seed).map { MultipartResult($0, reader) }
     for result in results.dropFirst() { expectEqual(result, results[0], "the parts depend on the chunks") }
     let result = results[0]
@@ -55,7 +55,7 @@ private func multipartReader(_ input: inout Input) {
         case .head(let head):
             expect(!isWithin, "a head within a part")
             (isWithin, parts) = (true, parts + 1)
-            for field in head.fields { expect(HTTPField.isValidValue(field.value), "an invalid field") }
+            for field in head.headers { expect(HTTPField.isValidValue(field.value), "an invalid field") }
             _ = (head.name, head.fileName, head.contentType)
         case .content(let content):
             expect(isWithin, "content outside of a part")
@@ -127,8 +127,8 @@ private func multipartWriter(_ input: inout Input) {
     expectEqual(read.count, sent.count, "the number of the parts")
     for (part, original) in zip(read, sent) {
         expectEqual(part.content, original.content, "the content of a part")
-        expectEqual(part.head.fields.count, original.contentType == nil ? 1 : 2, "the fields of a part")
-        guard (part.head.fields[.contentDisposition] ?? "").utf8.count <= 8192, !hasBackslash(original) else { continue }
+        expectEqual(part.head.headers.count, original.contentType == nil ? 1 : 2, "the fields of a part")
+        guard (part.head.headers[.contentDisposition] ?? "").utf8.count <= 8192, !hasBackslash(original) else { continue }
         expectEqual(part.head.name, MultipartWriter.escaped(original.name), "the name of a part")
         expectEqual(part.head.fileName, original.fileName.map(MultipartWriter.escaped), "the name of a file")
     }

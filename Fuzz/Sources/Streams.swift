@@ -58,7 +58,7 @@ private func plainEvents(_ bytes: [UInt8], reportsComments: Bool) -> [EventStrea
             lastID = id
             if !data.isEmpty {
                 let text = Array(data.joined(separator: [0x0A])).text
-                items.append(.event(ServerSentEvent(data: text, event: type.isEmpty ? "message" : type, id: lastID)))
+                items.append(.event(ServerSentEvent(data: text, type: type.isEmpty ? "message" : type, lastEventID: lastID)))
             }
             (data, type) = ([], "")
             continue

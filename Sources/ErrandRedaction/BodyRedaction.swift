@@ -7,7 +7,7 @@ package import ErrandFormats
 /// texts, and in any other text lines such as `name: value` and elements of XML. Strings in JSON and values of forms are examined like
 /// bodies without a type. All of these are examined in UTF-16 too. The names of ``/ErrandCore/Sensitivity`` decide.
 ///
-/// It takes linear time and limited stack: multipart bodies are examined to a depth of ``/ErrandFormats/MultipartSection/deepest``, and JSON within JSON
+/// It takes linear time and limited stack: multipart bodies are examined to a depth of ``/ErrandFormats/MultipartSection/maxDepth``, and JSON within JSON
 /// to ``/ErrandFormats/JSONRedaction/nestedTextLimit``. Anything nested deeper is replaced completely.
 package struct BodyRedaction: Sendable {
     /// The replacement of a secret. Only letters, so that it is valid in any syntax.

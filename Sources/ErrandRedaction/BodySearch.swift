@@ -334,7 +334,7 @@ struct BodySearch {
         var found = Findings()
         let parts = MultipartSection.parts(of: bytes, boundary: boundary, includingFragments: true)
         // A part that is not examined may contain anything.
-        if depth.parts == MultipartSection.deepest || MultipartSection.isTooLong(boundary: boundary) || parts.isEmpty {
+        if depth.parts == MultipartSection.maxDepth || MultipartBoundary.isTooLong(boundary) || parts.isEmpty {
             if !bytes.isEmpty { found.replace(0..<bytes.count) }
             return found
         }

@@ -1,5 +1,7 @@
 import Errand
 import ErrandTesting
+import Foundation
+import Synchronization
 import TestSupport
 import Testing
 
@@ -280,6 +282,51 @@ private enum Users {
         let own = await #expect(throws: RequestEncodingError.self) { try await client.put("/x", body: .json([Refusing()])) }
         #expect(own?.description == "PUT /x: cannot encode [Refusing] at [0]: invalid value (not sent)")
         #expect(!String(reflecting: own).contains("s3cret") && stub.requests.isEmpty)
+    }
+
+    /// The boundary is known to the form alone: a server would find no part by another one.
+    @Test(arguments: ["multipart/form-data", "multipart/form-data; boundary=abc", "application/json"])
+    func aFormWithAContentTypeOfYourOwnIsRefused(type: String) async throws {
+        let (client, stub) = client(Stub().responds(.status(.noContent)))
+        let form: MultipartForm = ["title": "Sunset"]
+        let error = await #expect(throws: RequestEncodingError.self) {
+            try await client.post("/form", headers: [.contentType: type], body: .multipart(form))
+        }
+        #expect(
+            error?.description
+                == "POST /form: cannot encode the body: the Content-Type of the request does not have the boundary of the form; "
+                + "leave the field out, as the form brings it (not sent)")
+        #expect(stub.requests.isEmpty)
+        try await client.post("/form", headers: [.contentType: form.contentType], body: .multipart(form))
+        #expect(stub.requests.map { $0.headers[.contentType] } == [form.contentType])
+    }
+
+    @Test func aBodyThatNobodyDecodedIsNamedAsEncoded() async throws {
+        let (client, _) = client(
+            Stub().responds(.data(Data([0x1F, 0x8B, 8, 0, 0, 0]), headers: [.contentType: "application/json", .contentEncoding: "gzip"])))
+        let error = await #expect(throws: ResponseDecodingError.self) { try await client.value(Users.all) }
+        #expect(
+            error?.description
+                == "GET https://a.example/v1/users: cannot decode [User]: the body is still encoded (Content-Encoding: gzip): "
+                + "decompress() decodes it, unless the request has an Accept-Encoding of its own (status 200)")
+    }
+
+    @Test func linesOfAResponseHaveTheCodingOfTheClientAndInvalidOnesCanBeSkipped() async throws {
+        let log =
+            "{\"item_name\":\"a\",\"placed_at\":\"2026-01-01T00:00:00Z\"}\nno JSON\n{}\n{\"item_name\":\"b\",\"placed_at\":\"2026-01-01T00:00:00Z\"}"
+        let (client, _) = client(Stub().responds(.data(Data(log.utf8))), json: JSONCoding(keys: .snakeCase))
+        let skipped = Mutex<[String]>([])
+        var names: [String] = []
+        let lines = try await client.send(Endpoint<Void>.get("/log"))
+            .ndjson(as: Order.self, onInvalid: { error in skipped.withLock { $0.append("\(error)") } })
+        for try await order in lines { names.append(order.itemName) }
+        #expect(names == ["a", "b"])
+        #expect(skipped.withLock { $0.map { $0.prefix { $0 != ":" } } } == ["line 2", "line 3"])
+
+        let sequence = try await client.send(Endpoint<Void>.get("/log")).jsonSequence(as: Order.self, onInvalid: { _ in })
+        for try await _ in sequence {}
+        let strict = try await client.send(Endpoint<Void>.get("/log")).ndjson(as: Order.self)
+        await #expect(throws: JSONTextError.self) { for try await _ in strict {} }
     }
 
     @Test func aDecodingOfYourOwn() async throws {

@@ -34,11 +34,11 @@ extension AsyncHTTPClientTransportTests {
                     var read = Data()
                     for try await chunk in response.body {
                         read += chunk
-                        if read.count > 1024 * 1024 { break }
+                        if read.count > 100_000 { break }
                     }
                     return read
                 } accepts: { read in
-                    let isRight = read.count > 1024 * 1024 && read == NginxServer.large.prefix(read.count)
+                    let isRight = read.count > 100_000 && read == NginxServer.large.prefix(read.count)
                     return isRight
                 }
             }
@@ -51,7 +51,7 @@ extension AsyncHTTPClientTransportTests {
             TestedTransport.allCases)
         func anUploadFromAFile(listener: NginxServer.Listener, by tested: TestedTransport) async throws {
             let folder = try TestFolder("torture")
-            let content = Data.seeded(2 * 1024 * 1024 + 5)
+            let content = Data.seeded(512 * 1024 + 5)
             let path = try folder.write(content, to: "upload")
             try await withNginx(listener, tested) { nginx, stage in
                 let url = nginx.url("/put/torture-\(listener)", listener)
@@ -164,7 +164,7 @@ private struct Stage: Sendable {
         _ scenario: @escaping @Sendable () async throws -> Value, accepts: (Value) -> Bool,
         check: (TortureRun<Value>) async throws -> Void = { _ in }
     ) async throws {
-        let report = try await CancellationTorture(uncancelledRuns: 10, lateJobs: 1_000).run {
+        let report = try await CancellationTorture(uncancelledRuns: 4, lateJobs: 1_000).run {
             try await ticks.during(scenario)
         } accepts: {
             accepts($0)

@@ -200,7 +200,7 @@ import Testing
     @Test func refusalsAreBounded() {
         let refused = RefusedCodings(ManualClock())
         let origins = (0...RefusedCodings.limit).map { "https://a\($0).example" }.compactMap { try? Origin($0) }
-        for origin in origins { refused.note(.gzip, at: origin, isAccepted: false) }
+        for origin in origins { refused.record(.gzip, at: origin, isAccepted: false) }
         #expect(!refused.contains(.gzip, at: origins[0]) && refused.contains(.gzip, at: origins[1]))
         #expect(!refused.contains(.deflate, at: origins[1]))
     }

@@ -39,7 +39,7 @@ struct LinearWorkTests {
 
     private static let readMultipart: @Sendable (String) -> Void = { text in
         guard let boundary = MultipartBoundary("b") else { return }
-        var reader = MultipartReader(boundary: boundary, headLimitBytes: .max, partLimit: .max)
+        var reader = MultipartReader(boundary: boundary, maxHeadBytes: .max, maxParts: .max)
         // In small chunks: what is kept must not be searched again for each.
         var rest = Array(text.utf8)[...]
         while !rest.isEmpty {

@@ -4,7 +4,7 @@ import Errand
 
 func watchPrices(_ client: APIClient) async throws {
     for try await event in client.events("/prices", query: ["symbol": "AAPL"]) {
-        print(event.id, event.event, event.data)  // 17 message {"price":1.5}
+        print(event.lastEventID, event.type, event.data)  // 17 message {"price":1.5}
     }
 }
 
@@ -20,9 +20,8 @@ func answer(_ question: String, _ client: APIClient) async throws -> String {
 }
 
 func watchPatiently(_ client: APIClient, after lastEventID: String, show: @escaping @Sendable (String) -> Void) async throws {
-    var policy = EventStreamPolicy(maxReconnects: 20, silence: .seconds(45))
-    policy.lastEventID = lastEventID
-    for try await event in client.events("/prices", policy: policy, onState: { show("\($0)") }) {
+    let policy = EventStreamPolicy(maxReconnects: 20, silenceTimeout: .seconds(45))
+    for try await event in client.events("/prices", lastEventID: lastEventID, policy: policy, onState: { show("\($0)") }) {
         show(event.data)
     }
 }
@@ -43,6 +42,7 @@ nonisolated struct LogEntry: Decodable, Sendable {
 }
 
 func printLog(_ client: APIClient) async throws {
-    let response = try await client.send(Endpoint<Void>.get("/log"))
-    for try await entry in response.body.ndjson(as: LogEntry.self) { print(entry.message) }
+    let log = Endpoint<Void>.get("/log", headers: [.acceptEncoding: "identity"]).with(\.timeout, .off)
+    let response = try await client.send(log)
+    for try await entry in response.ndjson(as: LogEntry.self, onInvalid: { print("skipped: \($0)") }) { print(entry.message) }
 }

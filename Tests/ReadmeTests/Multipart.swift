@@ -3,8 +3,8 @@ import Foundation
 
 // The samples of the article "Forms with files", to the letter: `ReadmeTests` holds each block of it against this file.
 
-func uploadPhoto(at url: URL, over client: APIClient) async throws {
-    try await client.post("/photos", body: .multipart(["title": "Sunset", "photo": .file(url)]))
+func uploadPhoto(at url: URL, named title: String, over client: APIClient) async throws {
+    try await client.post("/photos", body: .multipart(["title": .text(title), "album": "Summer", "photo": .file(url)]))
 }
 
 func makeReport(log: URL, thumbnail: Data) -> MultipartForm {

@@ -10,24 +10,24 @@ import Foundation
 enum StreamedChat {
     // MARK: - What goes over the wire
 
-    struct Message: Codable, Sendable, Equatable {
+    nonisolated struct Message: Codable, Sendable, Equatable {
         var role: String
         var content: String
     }
 
-    struct Question: Encodable, Sendable {
+    nonisolated struct Question: Encodable, Sendable {
         var model = "small"
         var messages: [Message]
         var stream = true
     }
 
     // One event: a piece of the answer
-    struct Chunk: Decodable, Sendable {
-        struct Choice: Decodable, Sendable {
+    nonisolated struct Chunk: Decodable, Sendable {
+        nonisolated struct Choice: Decodable, Sendable {
             var delta: Delta
         }
 
-        struct Delta: Decodable, Sendable {
+        nonisolated struct Delta: Decodable, Sendable {
             var content: String?
         }
 
@@ -39,12 +39,13 @@ enum StreamedChat {
         .post("/chat/completions", body: .json(Question(messages: messages)))
     }
 
-    // The key goes to this server alone. Events need no timeout of the call: a stream that is silent for a minute fails
+    // The key goes to this server alone. A stream has no timeout for the whole call; the policy limits its silence to a minute
     static func client(_ server: URL, key: String) -> APIClient {
-        APIClient(.default.retry().server(server, headers: [.authorization: "Bearer \(key)"]))
+        APIClient(.default.server(server, headers: [.authorization: "Bearer \(key)"]))
     }
 
-    static let policy = EventStreamPolicy(silence: .seconds(60))
+    // A server that stays busy is asked five times more
+    static let policy = EventStreamPolicy(maxReconnects: 5, silenceTimeout: .seconds(60))
 
     // MARK: - What the app shows
 
@@ -52,9 +53,9 @@ enum StreamedChat {
         case ready
         case connecting
         case answering
-        // The server is busy, or the connection was lost before the server had the question: the stream connects again
+        // The server is busy (429, or 503 with `Retry-After`), or there was no connection: the stream connects again
         case waiting(String)
-        // The answer, if there is a part of it, is not the whole
+        // The answer is incomplete or missing
         case failed(String)
     }
 

@@ -39,6 +39,42 @@ extension Response {
         try await decoded(as: .json, coding: coding, upTo: limitBytes)
     }
 
+    /// The body as values, one in each line: newline-delimited JSON (`application/x-ndjson`), or JSON Lines.
+    ///
+    /// ```swift
+    /// for try await entry in response.ndjson(as: LogEntry.self, onInvalid: { print($0) }) { print(entry.message) }
+    /// ```
+    ///
+    /// As ``/ErrandCore/ResponseBody/ndjson(as:coding:upTo:onInvalid:)``, by the coding of the client.
+    ///
+    /// - Parameters:
+    ///   - type: the type of the values.
+    ///   - coding: `nil`, the default, takes the coding of the client that sent the request; without a client, ``/ErrandCore/JSONCoding/standard``.
+    ///   - limitBytes: the largest length of a line, in bytes; at least 1, 1 MiB by default.
+    ///   - onInvalid: is called with the error of each line that is not a `Value`, which is then skipped. `nil`, the default, throws the error.
+    public func ndjson<Value: Decodable & Sendable>(
+        as type: Value.Type = Value.self, coding: JSONCoding? = nil, upTo limitBytes: Int = ResponseBody.defaultJSONTextLimitBytes,
+        onInvalid: (@Sendable (JSONTextError) -> Void)? = nil
+    ) -> ResponseBody.JSONTexts<Value> {
+        body.ndjson(as: type, coding: coding ?? request.options.call.json ?? .standard, upTo: limitBytes, onInvalid: onInvalid)
+    }
+
+    /// The body as values of a JSON text sequence (`application/json-seq`, [RFC 7464](https://www.rfc-editor.org/rfc/rfc7464)).
+    ///
+    /// As ``/ErrandCore/ResponseBody/jsonSequence(as:coding:upTo:onInvalid:)``, by the coding of the client.
+    ///
+    /// - Parameters:
+    ///   - type: the type of the values.
+    ///   - coding: `nil`, the default, takes the coding of the client that sent the request; without a client, ``/ErrandCore/JSONCoding/standard``.
+    ///   - limitBytes: the largest length of a text, in bytes; at least 1, 1 MiB by default.
+    ///   - onInvalid: is called with the error of each text that is not a `Value`, which is then skipped. `nil`, the default, throws the error.
+    public func jsonSequence<Value: Decodable & Sendable>(
+        as type: Value.Type = Value.self, coding: JSONCoding? = nil, upTo limitBytes: Int = ResponseBody.defaultJSONTextLimitBytes,
+        onInvalid: (@Sendable (JSONTextError) -> Void)? = nil
+    ) -> ResponseBody.JSONTexts<Value> {
+        body.jsonSequence(as: type, coding: coding ?? request.options.call.json ?? .standard, upTo: limitBytes, onInvalid: onInvalid)
+    }
+
     /// The body as a value, by any decoding. Reads the body.
     ///
     /// - Parameters:

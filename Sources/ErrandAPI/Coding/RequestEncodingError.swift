@@ -26,6 +26,14 @@ public struct RequestEncodingError: RequestFailure {
     public var phase: ExchangePhase { .request }
     public var delivery: Delivery { .notSent }
 
+    /// A form with parts cannot be read by another boundary than its own.
+    static let foreignBoundary = EncodingError.invalidValue(
+        "…",
+        .init(
+            codingPath: [],
+            debugDescription:
+                "the Content-Type of the request does not have the boundary of the form; leave the field out, as the form brings it"))
+
     init(_ typeName: String, underlying: EncodingError, request: Request) {
         (self.typeName, self.underlying, self.request) = (typeName, underlying, request)
         guard case .invalidValue(let value, let context) = underlying else {

@@ -48,8 +48,10 @@ public struct ResponseDecodingError: RequestFailure {
         self.init(type, underlying: underlying, body: body, of: response, coding: response.request.options.call.json ?? .standard)
     }
 
-    /// - Parameter coding: that of the decoder.
-    init(_ type: Any.Type, underlying: any Error, body: Data, of response: Response, coding: JSONCoding) {
+    /// - Parameters:
+    ///   - coding: that of the decoder.
+    ///   - part: what `body` is, if it is not the whole body of the response: `event 7`.
+    init(_ type: Any.Type, underlying: any Error, body: Data, of response: Response, coding: JSONCoding, part: String? = nil) {
         request = response.request
         head = response.head
         attempts = response.metadata.attempts
@@ -59,7 +61,8 @@ public struct ResponseDecodingError: RequestFailure {
         let keys = Self.context(of: underlying)?.codingPath ?? []
         let (names, found) = Self.names(of: keys, in: body, underlying, coding)
         codingPath = shownPath(keys, named: names)
-        problem = Self.problem(underlying, in: body, head) + (found.map { Self.remark(on: $0, for: keys.last, coding) } ?? "")
+        let problem = Self.problem(underlying, in: body, head) + (found.map { Self.remark(on: $0, for: keys.last, coding) } ?? "")
+        self.problem = part.map { problem.replacing("the body", with: $0, maxReplacements: 1) } ?? problem
     }
 
     /// That the body has a member that could be meant by a key which is not there, and what would read it.
@@ -170,6 +173,10 @@ extension ResponseDecodingError {
         let isJSONWanted = text.hasPrefix("The given data was not valid JSON")
         if let type = head.headerFields[.contentType].flatMap({ MediaType($0) }), !type.isJSON {
             return "the body is \(type.essence.shownSafely(limit: 80))\(isJSONWanted ? ", not JSON" : "")"
+        }
+        if let codings = head.headerFields[.contentEncoding], !codings.isEmpty, codings.lowercased() != "identity" {
+            return "the body is still encoded (Content-Encoding: \(codings.shownSafely(limit: 80))): "
+                + "decompress() decodes it, unless the request has an Accept-Encoding of its own"
         }
         if let problem = body.withUnsafeBytes({ JSONDepth.problem(in: $0) }) { return "the body is \(problem)" }
         guard isJSONWanted else { return problem(ofValue: text) }

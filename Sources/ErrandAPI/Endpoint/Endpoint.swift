@@ -102,6 +102,9 @@ public struct Endpoint<Output: Sendable>: Sendable {
             request.options.fallbackHeaders[.accept] = accept
         }
         do {
+            if let boundary = body.boundary, let type = request.headers[.contentType], MediaType(type)?[parameter: "boundary"] != boundary {
+                throw RequestEncodingError.foreignBoundary
+            }
             request.body = try body.requestBody(json)
         } catch let error as EncodingError {
             throw RequestEncodingError(body.typeName ?? "the body", underlying: error, request: request)

@@ -3,10 +3,13 @@ public import ErrandFormats
 
 /// The body of a call: a value as JSON, a form, bytes, a file, a stream, or nothing.
 ///
-/// It brings its own `Content-Type`. One in the call's headers counts before it.
+/// It brings its own `Content-Type`. One in the call's headers counts before it, but for a form with parts, whose boundary that field must have:
+/// building a request whose headers have another one throws a ``RequestEncodingError``.
 public struct EndpointBody: Sendable {
     private let make: @Sendable (JSONCoding) throws -> RequestBody
     let contentType: String?
+    /// The boundary that the `Content-Type` must have; `nil` where it need not have one.
+    private(set) var boundary: String?
     /// The type of the value that becomes the body; `nil` for bytes.
     private let type: (any (Encodable & Sendable).Type)?
 
@@ -73,7 +76,9 @@ public struct EndpointBody: Sendable {
     ///
     /// Files are looked at when the request is built, which throws a ``/ErrandCore/FileReadError`` if one is not there. See ``/ErrandCore/MultipartForm``.
     public static func multipart(_ form: MultipartForm) -> EndpointBody {
-        EndpointBody(contentType: form.contentType) { _ in try form.body() }
+        var body = EndpointBody(contentType: form.contentType) { _ in try form.body() }
+        body.boundary = form.boundary.text
+        return body
     }
 
     /// Text, as UTF-8.
@@ -103,6 +108,8 @@ public struct EndpointBody: Sendable {
     /// The same body, which reports how much of it has been sent.
     func reportingProgress(_ progress: @escaping @Sendable (TransferProgress) -> Void) -> EndpointBody {
         let base = self
-        return EndpointBody(contentType: contentType, of: type) { try base.requestBody($0).reportingProgress(progress) }
+        var body = EndpointBody(contentType: contentType, of: type) { try base.requestBody($0).reportingProgress(progress) }
+        body.boundary = boundary
+        return body
     }
 }

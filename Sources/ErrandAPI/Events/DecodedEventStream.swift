@@ -30,6 +30,8 @@ public struct DecodedEventStream<Value: Decodable & Sendable>: AsyncSequence, Se
         private let terminator: String?
         private let coding: JSONCoding
         private var isOver = false
+        /// How many events with a payload came.
+        private var count = 0
 
         init(events: EventStream.Iterator, terminator: String?, coding: JSONCoding) {
             (self.events, self.terminator, self.coding) = (events, terminator, coding)
@@ -43,6 +45,7 @@ public struct DecodedEventStream<Value: Decodable & Sendable>: AsyncSequence, Se
             guard !isOver else { return nil }
             while let event = try await events.next() {
                 if event.data.isEmpty { continue }
+                count += 1
                 if event.data == terminator { return end() }
                 do {
                     return try await Self.decode(event.data, coding)
@@ -52,7 +55,9 @@ public struct DecodedEventStream<Value: Decodable & Sendable>: AsyncSequence, Se
                     guard let error = error as? DecodingError, var response else { throw error }
                     // The type of the stream, not of the payload.
                     response.head.headerFields[.contentType] = nil
-                    throw ResponseDecodingError(Value.self, underlying: error, body: Data(event.data.utf8), of: response, coding: coding)
+                    throw ResponseDecodingError(
+                        Value.self, underlying: error, body: Data(event.data.utf8), of: response, coding: coding,
+                        part: "event \(count)" + (isTerminator(event.data) ? ", which may end the stream: pass it as terminator," : ""))
                 }
             }
             guard !isOver, terminator != nil, events.reader?.hasNoContent != true else { return end() }
@@ -61,6 +66,12 @@ public struct DecodedEventStream<Value: Decodable & Sendable>: AsyncSequence, Se
         }
 
         public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Value? { try await next() }
+
+        /// Whether a payload looks like the text that ends the streams of language models: `[DONE]`.
+        private func isTerminator(_ data: String) -> Bool {
+            data.utf8.count <= 16 && data.hasPrefix("[") && data.hasSuffix("]") && data.dropFirst().dropLast().allSatisfy(\.isLetter)
+                && data.count > 2
+        }
 
         private mutating func end() -> Value? {
             isOver = true

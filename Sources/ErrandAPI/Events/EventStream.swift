@@ -5,7 +5,7 @@ public import ErrandFormats
 ///
 /// ```swift
 /// for try await event in client.events("/prices") {
-///     print(event.id, event.event, event.data)
+///     print(event.lastEventID, event.type, event.data)
 /// }
 /// ```
 ///
@@ -16,12 +16,16 @@ public import ErrandFormats
 ///   media type. Redirects are followed by the stack.
 /// - When the server ends the stream, the connection is lost, or the server responds with 429 or 5xx, the stream connects again, after the wait of its
 ///   ``EventStreamPolicy``, with the last event ID as `Last-Event-ID`. The status 204 ends the sequence. Any other status is an error.
-/// - A request that is not idempotent is sent again only if that can do no harm: see ``EventStreamPolicy/resendsNonIdempotent``. Otherwise the sequence ends
-///   with the stream.
+/// - A request that is not idempotent, such as a POST, is sent again only if the stream has a last event ID, or if the server has not processed the
+///   request: it was not sent, the server says so over HTTP/2 (``/ErrandCore/TransportError/isUnprocessed``), or the response has the status 429
+///   ([RFC 6585, section 4](https://www.rfc-editor.org/rfc/rfc6585#section-4)), or 503 with `Retry-After`
+///   ([RFC 9110, section 15.6.4](https://www.rfc-editor.org/rfc/rfc9110#section-15.6.4)). Otherwise the sequence ends where the server ends the stream,
+///   and throws where the connection is lost or silent, or the response has the status 503 without `Retry-After` or another 5xx. With
+///   ``EventStreamPolicy/resendsNonIdempotent``, it is sent again in these cases, too.
 ///
 /// The stack's timeouts for a call and for an attempt do not apply, nor do those of the endpoint, as a stream may last for days; its `phaseTimeouts` do.
 /// `retry`, `hedge` and `coalesce` leave the requests alone, unless the endpoint's options say otherwise: the stream itself connects again. An open stream
-/// holds its slot of a `concurrencyLimit`. To limit the whole, cancel the task.
+/// holds its slot of a `concurrencyLimit`. To limit the whole, cancel the task, or set a deadline of the request.
 ///
 /// Nothing happens before the first event is asked for. Each iterator has connections of its own, makes them in the task that reads, and closes them when it
 /// is released (`break` is enough) or its task is cancelled. Events that are not read wait on the wire.
@@ -31,6 +35,8 @@ public struct EventStream: AsyncSequence, Sendable {
 
     let client: APIClient
     let policy: EventStreamPolicy
+    /// The ID of the event to begin after; `nil` for that of the request, empty for none.
+    let lastEventID: String?
     let clock: any Clock<Duration>
     let random: @Sendable () -> Double
     let onComment: (@Sendable (String) -> Void)?
@@ -55,8 +61,8 @@ public struct EventStream: AsyncSequence, Sendable {
 
         /// What the next connection sends as `Last-Event-ID`, also if an event without data has set it; empty for nothing.
         ///
-        /// A stream that begins with it continues where this one ended: see ``EventStreamPolicy/lastEventID``.
-        public var lastEventID: String { reader?.lastEventID ?? stream.policy.lastEventID }
+        /// Pass it to the client's `events` as `lastEventID` for a stream that continues where this one ended.
+        public var lastEventID: String { reader?.lastEventID ?? stream.lastEventID ?? "" }
 
         /// Returns the next event; `nil` at the end, and after an error.
         ///

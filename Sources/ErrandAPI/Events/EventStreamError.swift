@@ -49,6 +49,8 @@ public struct EventStreamError: RequestFailure, CustomReflectable {
             problem = "the Content-Type is \((MediaType(type)?.essence ?? type).shownSafely(limit: 80)), not \(Self.mediaType)"
         } else if type == nil {
             problem = "the Content-Type is missing, not \(Self.mediaType)"
+        } else if let codings = response.head.headerFields[.contentEncoding], !codings.isEmpty, codings.lowercased() != "identity" {
+            problem = "the body is encoded (Content-Encoding: \(codings.shownSafely(limit: 80)))"
         } else {
             return nil
         }
@@ -93,7 +95,8 @@ public struct EventStreamError: RequestFailure, CustomReflectable {
     }
     /// What happened in detail.
     public var failureReason: String? { happened.asSentence }
-    public var recoverySuggestion: String? { "Try again later." }
+    /// `nil` for a response that is not an event stream, because another attempt would get the same one.
+    public var recoverySuggestion: String? { code == .notAnEventStream ? nil : "Try again later." }
 
     /// The description.
     public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }

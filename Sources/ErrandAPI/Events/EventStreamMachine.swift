@@ -11,11 +11,11 @@ struct EventStreamMachine: Sendable {
         case noContent
         /// The connection failed, or the server refused the request for now.
         ///
-        /// - wasSent: whether the server may have processed the request.
-        case failed(wasSent: Bool, retryAfter: Duration?)
+        /// - mayBeProcessed: whether the server may have processed the request.
+        case failed(mayBeProcessed: Bool, retryAfter: Duration?)
         /// No byte came for the longest time that the policy allows.
         case silent
-        /// A failure that would come again.
+        /// A failure that another attempt would repeat.
         case permanent
     }
 
@@ -40,25 +40,32 @@ struct EventStreamMachine: Sendable {
     /// The number of reconnects since the last event.
     private(set) var reconnects = 0
 
-    init(_ policy: EventStreamPolicy, isIdempotent: Bool) {
-        (self.policy, self.isIdempotent) = (policy, isIdempotent)
-        (lastEventID, reconnectionTime) = (policy.lastEventID, policy.reconnectionTime)
+    /// - Parameters:
+    ///   - isIdempotent: whether the method of the request lets it be sent again.
+    ///   - lastEventID: what the first connection sends as `Last-Event-ID`; empty, the default, for no field.
+    init(_ policy: EventStreamPolicy, isIdempotent: Bool, lastEventID: String = "") {
+        (self.policy, self.isIdempotent, self.lastEventID) = (policy, isIdempotent, lastEventID)
+        reconnectionTime = policy.reconnectionTime
     }
 
-    mutating func received() { hasReceived = true }
+    /// Records that a connection has brought bytes.
+    mutating func receive() { hasReceived = true }
 
-    /// Takes over what the stream has said so far.
-    mutating func noted(lastEventID: String, reconnectionTime: Duration?) {
+    /// Records what the stream has said so far.
+    mutating func record(lastEventID: String, reconnectionTime: Duration?) {
         self.lastEventID = lastEventID
         if let reconnectionTime { self.reconnectionTime = reconnectionTime }
     }
 
-    mutating func delivered() { reconnects = 0 }
+    /// Records that the app gets an event.
+    mutating func deliver() { reconnects = 0 }
 
+    /// Decides what follows the end of a connection.
+    ///
     /// - Parameters:
     ///   - canReplay: whether the body of the request can be sent again.
     ///   - random: a number from 0 up to, but not including, 1.
-    mutating func connectionEnded(_ end: End, canReplay: Bool, random: Double) -> Decision {
+    mutating func endConnection(_ end: End, canReplay: Bool, random: Double) -> Decision {
         let mayBeProcessed: Bool
         var floor = Duration.zero
         switch end {
@@ -66,7 +73,7 @@ struct EventStreamMachine: Sendable {
         case .permanent: return .fail
         case .silent where !hasReceived: return .fail
         case .complete, .silent: mayBeProcessed = true
-        case .failed(let wasSent, let retryAfter): (mayBeProcessed, floor) = (wasSent, retryAfter ?? .zero)
+        case .failed(let isPossible, let retryAfter): (mayBeProcessed, floor) = (isPossible, retryAfter ?? .zero)
         }
         let isAllowed = isIdempotent || policy.resendsNonIdempotent || !mayBeProcessed || !lastEventID.isEmpty
         guard isAllowed, canReplay, policy.maxReconnects != 0 else { return end == .complete ? .finish : .fail }

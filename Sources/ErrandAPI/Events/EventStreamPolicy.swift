@@ -5,7 +5,7 @@ public import ErrandMiddleware
 /// When an event stream connects again, and what limits it.
 ///
 /// ```swift
-/// client.events("/prices", policy: EventStreamPolicy(maxReconnects: 10, silence: .seconds(45)))
+/// client.events("/prices", policy: EventStreamPolicy(maxReconnects: 10, silenceTimeout: .seconds(45)))
 /// ```
 ///
 /// The wait before a connection is the reconnection time, plus the backoff with its jitter. It is at least what a `Retry-After` asks for.
@@ -24,15 +24,17 @@ public struct EventStreamPolicy: Sendable, CustomStringConvertible {
     ///
     /// A stream that becomes silent connects again. One of which no byte ever came fails with an ``EventStreamError``. Servers send comments to show
     /// that a stream without events is alive ([HTML, section 9.2.7](https://html.spec.whatwg.org/multipage/server-sent-events.html#authoring-notes)).
-    public var silence: Duration?
+    public var silenceTimeout: Duration?
     /// The largest event in bytes. A larger one fails the stream with a ``/ErrandCore/TransportError`` with the code `bodyTooLarge`.
     public var maxEventBytes: Int
-    /// The ID of the last event that the app has seen, to begin after it; empty for none.
-    public var lastEventID: String
-    /// The statuses after which the stream connects again. Every other status but 200 and 204 is final.
+    /// The statuses after which the stream connects again. Every other status but 200 and 204 is final. Other statuses of success, such as 202, are final
+    /// even if the rule accepts them.
     public var retriedStatuses: StatusRule
     /// Whether a request that is not idempotent, such as a POST, is sent again even if the server may have processed it, and the stream has no event ID
     /// by which the server could continue.
+    ///
+    /// Without it, the request is sent again only if the server has not processed it: it was not sent, the server says so over HTTP/2, or the response
+    /// has the status 429, or 503 with `Retry-After`.
     public var resendsNonIdempotent: Bool
 
     /// Creates a policy. For each parameter, see the property of the same name.
@@ -42,24 +44,25 @@ public struct EventStreamPolicy: Sendable, CustomStringConvertible {
     ///   - reconnectionTime: at least zero, 3 s by default.
     ///   - backoff: 1 s doubling up to 30 s by default.
     ///   - jitter: full by default.
-    ///   - silence: more than zero; 5 minutes by default.
+    ///   - silenceTimeout: more than zero; 5 minutes by default.
     ///   - maxEventBytes: at least 1, 1 MiB by default.
-    ///   - lastEventID: none by default.
     ///   - retriedStatuses: 429 and 500 to 599 by default.
     ///   - resendsNonIdempotent: `false` by default, as a second POST to a language model is a second, different text.
     public init(
         maxReconnects: Int? = nil, reconnectionTime: Duration = .seconds(3),
         backoff: Backoff = .exponential(base: .seconds(1), factor: 2, cap: .seconds(30)), jitter: Jitter = .full,
-        silence: Duration? = .seconds(300), maxEventBytes: Int = EventStreamParser.defaultMaxEventBytes, lastEventID: String = "",
+        silenceTimeout: Duration? = .seconds(300), maxEventBytes: Int = EventStreamParser.defaultMaxEventBytes,
         retriedStatuses: StatusRule = StatusRule("429, 5xx") { $0.code == 429 || $0.kind == .serverError },
         resendsNonIdempotent: Bool = false
     ) {
         precondition(maxReconnects ?? 0 >= 0, "maxReconnects must be at least 0, or nil (is \(maxReconnects ?? 0))")
         precondition(reconnectionTime >= .zero, "reconnectionTime must be at least zero (is \(reconnectionTime.inWords))")
-        precondition(silence.map { $0 > .zero } ?? true, "silence must be more than zero, or nil (is \((silence ?? .zero).inWords))")
+        precondition(
+            silenceTimeout.map { $0 > .zero } ?? true,
+            "silenceTimeout must be more than zero, or nil (is \((silenceTimeout ?? .zero).inWords))")
         precondition(maxEventBytes > 0, "maxEventBytes must be at least 1 (is \(maxEventBytes))")
         (self.maxReconnects, self.reconnectionTime, self.backoff, self.jitter) = (maxReconnects, reconnectionTime, backoff, jitter)
-        (self.silence, self.maxEventBytes, self.lastEventID) = (silence, maxEventBytes, lastEventID)
+        (self.silenceTimeout, self.maxEventBytes) = (silenceTimeout, maxEventBytes)
         (self.retriedStatuses, self.resendsNonIdempotent) = (retriedStatuses, resendsNonIdempotent)
     }
 
@@ -75,6 +78,6 @@ public struct EventStreamPolicy: Sendable, CustomStringConvertible {
             case 0?: "no reconnects"
             case let count?: "at most \(count) \(count == 1 ? "reconnect" : "reconnects") without an event, \(waits)"
             }
-        return reconnects + (silence.map { ", silence \($0.inWords)" } ?? "")
+        return reconnects + (silenceTimeout.map { ", silence \($0.inWords)" } ?? "")
     }
 }

@@ -20,10 +20,9 @@ struct EventStreamReader: Sendable {
 
     init(_ stream: EventStream, _ request: Request, _ observer: EventStreamObserver?) {
         (self.stream, self.request, self.observer) = (stream, request, observer)
-        var policy = stream.policy
-        // The endpoint may set the field itself.
-        if policy.lastEventID.isEmpty { policy.lastEventID = request.headers[.lastEventID] ?? "" }
-        machine = EventStreamMachine(policy, isIdempotent: request.method.isIdempotent)
+        // The request may have the field itself.
+        let lastEventID = stream.lastEventID ?? request.headers[.lastEventID] ?? ""
+        machine = EventStreamMachine(stream.policy, isIdempotent: request.method.isIdempotent, lastEventID: lastEventID)
     }
 
     var lastEventID: String { machine.lastEventID }
@@ -37,17 +36,18 @@ struct EventStreamReader: Sendable {
             var failure: (any Error)?
             do {
                 if let event = try await read() {
-                    machine.delivered()
+                    machine.deliver()
                     return event
                 }
                 end = hasNoContent ? .noContent : .complete
             } catch {
                 if Task.isCancelled || error is CancellationError { throw CancellationError() }
-                (end, failure) = (stream.end(by: error), error)
+                // Another attempt would end at the same deadline.
+                (end, failure) = (request.deadline?.hasPassed == true ? .permanent : stream.end(by: error), error)
             }
             disconnect()
             let random = stream.random()
-            switch machine.connectionEnded(end, canReplay: request.body.canBeSent, random: random) {
+            switch machine.endConnection(end, canReplay: request.body.canBeSent, random: random) {
             case .connect(let wait):
                 observer?.report(.waiting(wait, after: failure))
                 if wait > .zero { try await stream.clock.sleep(for: wait) }
@@ -71,7 +71,7 @@ struct EventStreamReader: Sendable {
             } catch {
                 throw TransportError.bodyTooLarge(limitBytes: error.limitBytes, request: response?.request)
             }
-            machine.noted(lastEventID: parser.lastEventID, reconnectionTime: parser.reconnectionTime)
+            machine.record(lastEventID: parser.lastEventID, reconnectionTime: parser.reconnectionTime)
             switch item {
             case .event(let event): return event
             case .comment(let text):
@@ -80,7 +80,7 @@ struct EventStreamReader: Sendable {
             case nil: break
             }
             guard let chunk = try await notSilent(discard: { _ in }, { try await body.next() }) else { return nil }
-            machine.received()
+            machine.receive()
             parser.append(chunk)
         }
     }
@@ -99,7 +99,7 @@ struct EventStreamReader: Sendable {
             response.body.abandon()
             return nil
         }
-        // Where the stack lets it pass: an error of its own, so that it is judged as any other refused status.
+        // A stack without `validateStatus` returns the response: the status is then judged here, as the same error.
         if response.status.code >= 300 { throw try await StatusError(reading: response) }
         if let error = EventStreamError(checking: response) {
             response.body.abandon()
@@ -117,7 +117,7 @@ struct EventStreamReader: Sendable {
     private func notSilent<Result: Sendable>(
         discard: @escaping @Sendable (Result) -> Void, _ operation: @escaping @Sendable () async throws -> Result
     ) async throws -> Result {
-        guard let limit = stream.policy.silence?.bounded else { return try await operation() }
+        guard let limit = stream.policy.silenceTimeout?.bounded else { return try await operation() }
         let (clock, request, head, isFromStart) = (stream.clock, sentRequest, response?.head, !machine.hasReceived)
         return try await racing(
             {
@@ -138,6 +138,8 @@ extension EventStream {
         var request = try makeRequest()
         if request.headers[.accept] == nil { request.headers[.accept] = EventStreamError.mediaType }
         if request.headers[.cacheControl] == nil { request.headers[.cacheControl] = "no-cache" }
+        // Who compresses a stream may hold it back: a proxy sends it when a buffer is full, or at its end.
+        if request.headers[.acceptEncoding] == nil { request.headers[.acceptEncoding] = "identity" }
         (request.options.timeout, request.options.attemptTimeout) = (.off, .off)
         if case .inherited = request.options.retry { request.options.retry = .off }
         if case .inherited = request.options.hedge { request.options.hedge = .off }
@@ -150,14 +152,24 @@ extension EventStream {
         switch error {
         case let error as EventStreamError: error.code == .silent ? .silent : .permanent
         case let error as StatusError:
-            policy.retriedStatuses.accepts(error.status) ? .failed(wasSent: true, retryAfter: error.retryAfter) : .permanent
+            policy.retriedStatuses.accepts(error.status)
+                ? .failed(mayBeProcessed: !error.saysNotProcessed, retryAfter: error.retryAfter) : .permanent
         case let error as TransportError:
             switch error.code {
             case .cannotFindHost, .cannotConnect, .connectionLost, .timedOut:
-                .failed(wasSent: error.delivery != .notSent && !error.isUnprocessed, retryAfter: nil)
+                .failed(mayBeProcessed: error.delivery != .notSent && !error.isUnprocessed, retryAfter: nil)
             default: .permanent
             }
         default: .permanent
         }
+    }
+}
+
+extension StatusError {
+    /// Whether the server says that it has not processed the request, and that the client should send it again: by the status 429
+    /// ([RFC 6585, section 4](https://www.rfc-editor.org/rfc/rfc6585#section-4)), or by 503 with `Retry-After`
+    /// ([RFC 9110, section 15.6.4](https://www.rfc-editor.org/rfc/rfc9110#section-15.6.4)).
+    fileprivate var saysNotProcessed: Bool {
+        status == .tooManyRequests || status == .serviceUnavailable && retryAfter != nil
     }
 }

@@ -3,7 +3,7 @@ internal import CBrotli
 
 /// Decodes Brotli ([RFC 7932](https://www.rfc-editor.org/rfc/rfc7932)). Its window is at most 16 MiB: large windows are off.
 struct BrotliDecoding: ~Copyable, CodecState {
-    private var decoder: OpaquePointer
+    private let decoder: OpaquePointer
 
     /// - Returns: `nil` if there is no memory for it.
     init?() {
@@ -12,12 +12,6 @@ struct BrotliDecoding: ~Copyable, CodecState {
     }
 
     deinit { BrotliDecoderDestroyInstance(decoder) }
-
-    mutating func reset() {
-        guard let anew = BrotliDecoderCreateInstance(nil, nil, nil) else { return }
-        BrotliDecoderDestroyInstance(decoder)
-        decoder = anew
-    }
 
     mutating func step(
         _ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer, isLast: Bool
@@ -41,27 +35,16 @@ struct BrotliDecoding: ~Copyable, CodecState {
 struct BrotliEncoding: ~Copyable, CodecState {
     private static let quality: UInt32 = 5
 
-    private var encoder: OpaquePointer
+    private let encoder: OpaquePointer
 
     /// - Returns: `nil` if there is no memory for it.
     init?() {
-        guard let encoder = Self.made() else { return nil }
+        guard let encoder = BrotliEncoderCreateInstance(nil, nil, nil) else { return nil }
+        _ = BrotliEncoderSetParameter(encoder, BROTLI_PARAM_QUALITY, Self.quality)
         self.encoder = encoder
     }
 
-    private static func made() -> OpaquePointer? {
-        guard let encoder = BrotliEncoderCreateInstance(nil, nil, nil) else { return nil }
-        _ = BrotliEncoderSetParameter(encoder, BROTLI_PARAM_QUALITY, quality)
-        return encoder
-    }
-
     deinit { BrotliEncoderDestroyInstance(encoder) }
-
-    mutating func reset() {
-        guard let anew = Self.made() else { return }
-        BrotliEncoderDestroyInstance(encoder)
-        encoder = anew
-    }
 
     mutating func step(
         _ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer, isLast: Bool

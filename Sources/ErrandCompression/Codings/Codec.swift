@@ -10,7 +10,7 @@ protocol Codec: AnyObject, Sendable {
     ///   - isLast: whether nothing follows `input`. An encoder ends then; a decoder finds the end by itself.
     func step(_ input: Data, upTo limitBytes: Int, isLast: Bool) -> CodecStep
 
-    /// Begins anew.
+    /// Begins anew, for the next member of a coding with members. Only their decoders can: see ``ContentCoding/hasMember(beginningWith:)``.
     func reset()
 }
 
@@ -39,7 +39,12 @@ protocol CodecState: ~Copyable {
         _ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer, isLast: Bool
     ) -> (status: CodecStep.Status, used: Int, made: Int)
 
+    /// Begins anew. By default, it stops the program: no coding without members, and no encoder, begins anew.
     mutating func reset()
+}
+
+extension CodecState where Self: ~Copyable {
+    mutating func reset() { preconditionFailure("only the decoder of a coding with members begins anew") }
 }
 
 /// A codec over a state that one caller at a time uses.

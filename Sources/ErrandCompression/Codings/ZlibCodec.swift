@@ -34,10 +34,8 @@ struct ZlibState: ~Copyable, CodecState {
     }
 
     mutating func reset() {
-        switch direction {
-        case .decode: _ = inflateReset(stream)
-        case .encode: _ = deflateReset(stream)
-        }
+        precondition(direction == .decode, "only a decoder begins anew")
+        _ = inflateReset(stream)
     }
 
     mutating func step(

@@ -41,8 +41,6 @@ struct ZstandardEncoding: ~Copyable, CodecState {
 
     deinit { _ = ZSTD_freeCCtx(context) }
 
-    mutating func reset() { _ = ZSTD_CCtx_reset(context, ZSTD_reset_session_only) }
-
     mutating func step(
         _ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer, isLast: Bool
     ) -> (status: CodecStep.Status, used: Int, made: Int) {

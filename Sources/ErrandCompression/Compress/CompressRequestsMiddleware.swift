@@ -11,8 +11,8 @@ internal import ErrandFormats
 /// let logs = HTTPStack.default.compressRequests(.gzip).retry()        // all
 /// ```
 ///
-/// It sets `Content-Encoding`. Bytes in memory, at most 64 KiB of them, are compressed at once, and are sent as they are unless that makes
-/// them fewer. Any other body is compressed while it is sent: its length is not known before its end, so that it is sent in chunks. A body that can
+/// It sets `Content-Encoding`. Bytes in memory, at most 64 KiB of them, are compressed at once, and are sent uncompressed unless compression
+/// makes them fewer. Any other body is compressed while it is sent: its length is not known before its end, so that it is sent in chunks. A body that can
 /// be sent again still can, from its first byte.
 ///
 /// A request is left as it is if its body is empty, if it has a `Content-Encoding` already, or if a field describes the bytes of its body:
@@ -64,19 +64,19 @@ public struct CompressRequestsMiddleware: HTTPMiddleware {
         let origin = request.origin
         guard !refused.contains(coding, at: origin), let compressed = request.compressed(in: coding) else {
             let response = try await next.send(request)
-            if let isAccepted = coding.isAccepted(by: response.headers) { refused.note(coding, at: origin, isAccepted: isAccepted) }
+            if let isAccepted = coding.isAccepted(by: response.headers) { refused.record(coding, at: origin, isAccepted: isAccepted) }
             return response
         }
         let response = try await next.send(compressed)
         let isAccepted = coding.isAccepted(by: response.headers)
-        if let isAccepted { refused.note(coding, at: origin, isAccepted: isAccepted) }
+        if let isAccepted { refused.record(coding, at: origin, isAccepted: isAccepted) }
         guard response.head.status == .unsupportedMediaType, isAccepted != true else { return response }
         guard request.body.canBeSent else {
-            refused.note(coding, at: origin, isAccepted: false)
+            refused.record(coding, at: origin, isAccepted: false)
             return response
         }
         let second = try await sendUncompressed(request, after: response, compressed, to: next)
-        if isAccepted == nil, second.head.status != .unsupportedMediaType { refused.note(coding, at: origin, isAccepted: false) }
+        if isAccepted == nil, second.head.status != .unsupportedMediaType { refused.record(coding, at: origin, isAccepted: false) }
         return second
     }
 

@@ -2,8 +2,6 @@ internal import ErrandCore
 
 /// Encodes a body in a content coding. It makes at most 64 KiB at a time.
 struct ContentEncoder: BodyTransform {
-    private static let outputLimitBytes = 64 * 1024
-
     private let coding: ContentCoding
     /// `nil` before the first bytes. Copies of an encoder that has begun share it.
     private var codec: (any Codec)?
@@ -29,7 +27,7 @@ struct ContentEncoder: BodyTransform {
 
     private mutating func encoded(_ input: inout Data, isLast: Bool) throws -> Data? {
         let codec = try begun()
-        let step = codec.step(input, upTo: Self.outputLimitBytes, isLast: isLast)
+        let step = codec.step(input, upTo: BodyPipeline.chunkLimitBytes, isLast: isLast)
         input = step.used < input.count ? input.dropFirst(step.used) : Data()
         switch step.status {
         case .end: isAtEnd = true

@@ -28,8 +28,8 @@ final class RefusedCodings: Sendable {
         }
     }
 
-    /// Notes whether an origin accepts a coding.
-    func note(_ coding: ContentCoding, at origin: Origin?, isAccepted: Bool) {
+    /// Records whether an origin accepts a coding.
+    func record(_ coding: ContentCoding, at origin: Origin?, isAccepted: Bool) {
         let key = Key(origin: origin, coding: coding)
         entries.withLock { entries in
             if isAccepted { entries.removeValue(forKey: key) } else { entries.update(key, default: .zero) { $0 = now() } }

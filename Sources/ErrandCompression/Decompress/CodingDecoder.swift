@@ -1,12 +1,9 @@
 internal import ErrandCore
 
-/// Decodes one content coding, piece by piece.
+/// Decodes one content coding, piece by piece. It makes at most 64 KiB at a time.
 ///
 /// A body in gzip may have several members, and one in Zstandard several frames.
 struct CodingDecoder: Sendable {
-    /// The most that ``decode(_:)`` makes at a time.
-    static let outputLimitBytes = 64 * 1024
-
     let coding: ContentCoding
     /// `nil` before the first bytes. Copies of a decoder that has begun share it.
     private var codec: (any Codec)?
@@ -29,7 +26,7 @@ struct CodingDecoder: Sendable {
                 isAtEnd = false
             }
             guard let codec = try begun(on: input) else { return nil }
-            let limitBytes = min(max(input.count * 4, 1024), Self.outputLimitBytes)
+            let limitBytes = min(max(input.count * 4, 1024), BodyPipeline.chunkLimitBytes)
             let step = codec.step(input, upTo: limitBytes, isLast: false)
             input = step.used < input.count ? input.dropFirst(step.used) : Data()
             decodedBytes += step.output.count
@@ -45,7 +42,7 @@ struct CodingDecoder: Sendable {
         return nil
     }
 
-    /// Returns the codec; `nil` if `input` does not tell yet which one.
+    /// Returns the codec; `nil` if `input` is too short to choose one.
     private mutating func begun(on input: Data) throws(ContentDecodingError.Reason) -> (any Codec)? {
         if let codec { return codec }
         guard input.count >= coding.bytesToBegin else { return nil }

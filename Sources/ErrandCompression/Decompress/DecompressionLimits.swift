@@ -1,16 +1,15 @@
 /// Limits of decoding, against bodies that are small on the wire and huge when they are decoded (decompression bombs).
 public struct DecompressionLimits: Sendable, Hashable {
-    /// 100 decoded bytes for each received byte, after the first 1 MiB; no limit of the size; at most 5 codings.
+    /// 100 decoded bytes for each received byte, after the first 1 MiB; no size limit; at most 5 codings.
     public static let standard = DecompressionLimits()
 
     /// The most bytes that any one coding of a body may produce: at least 0; `nil`, the default, is no limit.
     public var maxBytes: Int?
-    /// The number of decoded bytes for each byte that was received: 100 by default, at least 1; `nil` is no limit.
+    /// The most decoded bytes for each received byte: 100 by default, at least 1; `nil` is no limit.
     public var maxRatio: Int?
-    /// The number of decoded bytes that ``maxRatio`` does not apply to, because small bodies may be very regular: 1 MiB by default, at
-    /// least 0.
+    /// How many decoded bytes are free of ``maxRatio``, because small bodies may be very regular: 1 MiB by default, at least 0.
     public var ratioFreeBytes: Int
-    /// The number of content codings of one body: 5 by default, at least 1.
+    /// The most content codings of one body: 5 by default, at least 1.
     public var maxCodings: Int
 
     /// Creates limits.

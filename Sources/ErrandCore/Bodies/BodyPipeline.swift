@@ -15,9 +15,9 @@ protocol BodyInput {
 }
 
 /// The stages of a body and their state. Owned by one reader.
-struct BodyPipeline: Sendable {
+package struct BodyPipeline: Sendable {
     /// The largest chunk that a transform passes on: 64 KiB.
-    static let chunkLimitBytes = 64 * 1024
+    package static let chunkLimitBytes = 64 * 1024
 
     private var steps: [Step]
 

@@ -20,8 +20,8 @@
 public protocol BodyTransform: Sendable {
     /// Returns the next bytes of the new body, made from bytes that it removes from the front of `input`.
     ///
-    /// Bytes that it leaves in `input` are there at the next call, followed by newer ones; until then, they take memory. Indices begin at
-    /// `input.startIndex`. The method is called until it returns `nil`, also with an empty `input`, and again when there is more input.
+    /// Bytes that it leaves in `input` stay in memory until the next call, which gets them before newer bytes. There is no limit: a transform that
+    /// never takes any keeps the whole body. Indices begin at `input.startIndex`. The method is called until it returns `nil`, also with an empty `input`, and again when there is more input.
     /// Empty output counts as `nil`, unless the method removed some of `input`.
     ///
     /// - Parameter input: the bytes that are not used yet.

@@ -37,7 +37,7 @@ package final class FileBodySource: BodySource {
         try Task.checkCancellation()
         guard !chunk.isEmpty else {
             // The length was declared to the server: a file that has become shorter can't be sent completely.
-            throw FileReadError(path: path, operation: "read", code: 5, reason: "it has become shorter since the request was made")
+            throw FileReadError.changed(path, reason: "it has become shorter since the request was made")
         }
         state.withLock { $0.offset += Int64(chunk.count) }
         return chunk

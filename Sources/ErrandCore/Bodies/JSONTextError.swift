@@ -64,3 +64,8 @@ public struct JSONTextError: LocalizedError, Sendable, CustomStringConvertible, 
 }
 
 extension JSONTextError: SafelyDescribedError {}
+
+extension JSONTextTooLargeError: LocalizedError, SafelyDescribedError {
+    /// A sentence for people.
+    public var errorDescription: String? { "A part of the server's response is too large." }
+}

@@ -66,7 +66,7 @@ public struct MultipartForm: Sendable {
         ///   - fileName: the name that the server gets; `nil` for a field that is not a file.
         ///   - contentType: `nil`, the default: that of the extension of `fileName`, or `application/octet-stream`.
         public static func data(_ data: Data, fileName: String?, contentType: String? = nil) -> Content {
-            .body(.data(data), fileName: fileName, contentType: contentType ?? MediaType.name(ofFile: fileName ?? ""))
+            .body(.data(data), fileName: fileName, contentType: contentType ?? MediaType.essence(forFileNamed: fileName ?? ""))
         }
 
         /// A file, read while it is sent. It is looked at when the form becomes a body, which throws a ``FileReadError`` if it is not there.
@@ -78,7 +78,7 @@ public struct MultipartForm: Sendable {
         ///     `application/octet-stream`.
         public static func file(_ url: URL, fileName: String? = nil, contentType: String? = nil) -> Content {
             let own = url.lastPathComponent
-            return file(name: fileName ?? own, contentType ?? MediaType.name(ofFile: fileName ?? own, own)) {
+            return file(name: fileName ?? own, contentType ?? MediaType.essence(forFileNamed: fileName ?? own, own)) {
                 try FileReadError.path(of: url)
             }
         }
@@ -86,7 +86,7 @@ public struct MultipartForm: Sendable {
         /// A file, read while it is sent. See ``file(_:fileName:contentType:)``.
         public static func file(atPath path: String, fileName: String? = nil, contentType: String? = nil) -> Content {
             let own = URL(fileURLWithPath: path).lastPathComponent
-            return file(name: fileName ?? own, contentType ?? MediaType.name(ofFile: fileName ?? own, own)) { path }
+            return file(name: fileName ?? own, contentType ?? MediaType.essence(forFileNamed: fileName ?? own, own)) { path }
         }
 
         private static func file(name: String, _ contentType: String, path: @escaping @Sendable () throws -> String) -> Content {
@@ -138,10 +138,14 @@ public struct MultipartForm: Sendable {
         parts.append(Part(name, content, headers: headers))
     }
 
-    /// The value of `Content-Type` for a request with this form, with the boundary.
-    public var contentType: String { boundary.contentType() }
+    /// Write `append(name, .text(value))`.
+    @available(*, unavailable, message: "write append(name, .text(value))")
+    public mutating func append(_ name: String, _ text: String) { fatalError() }
 
-    /// Returns the body of a request. Send it with ``contentType``.
+    /// The value of `Content-Type` for a request with this form, with the boundary.
+    public var contentType: String { boundary.contentType }
+
+    /// Returns the body of a request. Send it with ``contentType``: no server can read it with another `Content-Type`.
     ///
     /// A form in memory of at most 1 MiB is bytes in memory. Any other is a stream, which keeps at most 128 KiB of a file in memory.
     ///

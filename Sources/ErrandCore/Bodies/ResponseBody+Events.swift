@@ -4,7 +4,7 @@ extension ResponseBody {
     /// The body as the events of an event stream ([HTML, section 9.2](https://html.spec.whatwg.org/multipage/server-sent-events.html)).
     ///
     /// ```swift
-    /// for try await event in response.body.events { print(event.event, event.data) }
+    /// for try await event in response.body.events { print(event.type, event.data) }
     /// ```
     ///
     /// It reads one response, whatever its media type, and ends with it: an event that is cut off is dropped. A client's `events` connects again. An
@@ -46,7 +46,7 @@ extension ResponseBody {
                     do throws(EventTooLargeError) {
                         if case .event(let event) = try parser.next() { return event }
                     } catch {
-                        throw TransportError.bodyTooLarge(limitBytes: error.limitBytes, request: nil)
+                        throw body.tooLarge(error.limitBytes)
                     }
                     guard let chunk = try await body.next() else { return nil }
                     parser.append(chunk)
@@ -66,9 +66,4 @@ extension ResponseBody.Events.Iterator: CustomReflectable {
 extension EventTooLargeError: LocalizedError, SafelyDescribedError {
     /// A sentence for people.
     public var errorDescription: String? { "An event of the server is too large." }
-}
-
-extension JSONTextTooLargeError: LocalizedError, SafelyDescribedError {
-    /// A sentence for people.
-    public var errorDescription: String? { "A part of the server's response is too large." }
 }

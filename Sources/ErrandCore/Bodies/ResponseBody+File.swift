@@ -70,9 +70,4 @@ extension ResponseBody {
             throw error
         }
     }
-
-    private func tooLarge(_ limitBytes: Int) -> TransportError {
-        guard case .stream(let owner, _) = storage else { return .bodyTooLarge(limitBytes: limitBytes, request: nil) }
-        return .bodyTooLarge(limitBytes: limitBytes, request: owner.request)
-    }
 }

@@ -1,8 +1,8 @@
 internal import ErrandFormats
 
 extension ResponseBody {
-    /// The default limit of a line of ``ndjson(as:coding:upTo:)``, and of a text of ``jsonSequence(as:coding:upTo:)``: 1 MiB.
-    public static let defaultJSONTextLimitBytes = 1024 * 1024
+    /// The default limit of a line of ``ndjson(as:coding:upTo:onInvalid:)``, and of a text of ``jsonSequence(as:coding:upTo:onInvalid:)``: 1 MiB.
+    public static let defaultJSONTextLimitBytes = JSONLineSplitter.defaultMaxLineBytes
 
     /// Returns the body as values, one in each line: newline-delimited JSON (`application/x-ndjson`), or JSON Lines.
     ///
@@ -15,12 +15,15 @@ extension ResponseBody {
     ///
     /// - Parameters:
     ///   - type: the type of the values.
-    ///   - coding: ISO 8601 dates, and members named as the properties, by default.
+    ///   - coding: ISO 8601 dates, and members named as the properties, by default. It is not that of a client: `response.ndjson(as:)` takes that.
     ///   - limitBytes: the largest length of a line, in bytes; at least 1, 1 MiB by default.
+    ///   - onInvalid: is called with the error of each line that is not a `Value`, which is then skipped. `nil`, the default, throws the error.
     public func ndjson<Value: Decodable & Sendable>(
-        as type: Value.Type = Value.self, coding: JSONCoding = .standard, upTo limitBytes: Int = defaultJSONTextLimitBytes
+        as type: Value.Type = Value.self, coding: JSONCoding = .standard, upTo limitBytes: Int = defaultJSONTextLimitBytes,
+        onInvalid: (@Sendable (JSONTextError) -> Void)? = nil
     ) -> JSONTexts<Value> {
-        JSONTexts(body: self, splitter: .lines(JSONLineSplitter(maxLineBytes: limitBytes)), coding: coding)
+        precondition(limitBytes > 0, "limitBytes must be at least 1 (is \(limitBytes))")
+        return JSONTexts(body: self, splitter: .lines(JSONLineSplitter(maxLineBytes: limitBytes)), coding: coding, onInvalid: onInvalid)
     }
 
     /// Returns the body as values of a JSON text sequence (`application/json-seq`, [RFC 7464](https://www.rfc-editor.org/rfc/rfc7464)).
@@ -34,15 +37,19 @@ extension ResponseBody {
     ///
     /// - Parameters:
     ///   - type: the type of the values.
-    ///   - coding: ISO 8601 dates, and members named as the properties, by default.
+    ///   - coding: ISO 8601 dates, and members named as the properties, by default. It is not that of a client: `response.jsonSequence(as:)` takes that.
     ///   - limitBytes: the largest length of a text, in bytes; at least 1, 1 MiB by default.
+    ///   - onInvalid: is called with the error of each text that is not a `Value`, which is then skipped. `nil`, the default, throws the error.
     public func jsonSequence<Value: Decodable & Sendable>(
-        as type: Value.Type = Value.self, coding: JSONCoding = .standard, upTo limitBytes: Int = defaultJSONTextLimitBytes
+        as type: Value.Type = Value.self, coding: JSONCoding = .standard, upTo limitBytes: Int = defaultJSONTextLimitBytes,
+        onInvalid: (@Sendable (JSONTextError) -> Void)? = nil
     ) -> JSONTexts<Value> {
-        JSONTexts(body: self, splitter: .sequence(JSONSequenceSplitter(maxTextBytes: limitBytes)), coding: coding)
+        precondition(limitBytes > 0, "limitBytes must be at least 1 (is \(limitBytes))")
+        return JSONTexts(
+            body: self, splitter: .sequence(JSONSequenceSplitter(maxTextBytes: limitBytes)), coding: coding, onInvalid: onInvalid)
     }
 
-    /// The values of a body with many JSON texts. See ``ResponseBody/ndjson(as:coding:upTo:)`` and ``ResponseBody/jsonSequence(as:coding:upTo:)``.
+    /// The values of a body with many JSON texts. See ``ResponseBody/ndjson(as:coding:upTo:onInvalid:)`` and ``ResponseBody/jsonSequence(as:coding:upTo:onInvalid:)``.
     public struct JSONTexts<Value: Decodable & Sendable>: AsyncSequence, Sendable {
         public typealias Element = Value
         public typealias Failure = any Error
@@ -50,18 +57,24 @@ extension ResponseBody {
         let body: ResponseBody
         let splitter: JSONTextSplitter
         let coding: JSONCoding
+        let onInvalid: (@Sendable (JSONTextError) -> Void)?
 
-        public func makeAsyncIterator() -> Iterator { Iterator(body: body.makeAsyncIterator(), splitter: splitter, coding: coding) }
+        public func makeAsyncIterator() -> Iterator {
+            Iterator(body: body.makeAsyncIterator(), splitter: splitter, coding: coding, onInvalid: onInvalid)
+        }
 
         /// Reads the values of a body.
         public struct Iterator: AsyncIteratorProtocol {
             private var body: ResponseBody.Iterator
             private var splitter: JSONTextSplitter
             private let coding: JSONCoding
+            private let onInvalid: (@Sendable (JSONTextError) -> Void)?
             private var isAtEnd = false
 
-            init(body: ResponseBody.Iterator, splitter: JSONTextSplitter, coding: JSONCoding) {
-                (self.body, self.splitter, self.coding) = (body, splitter, coding)
+            init(
+                body: ResponseBody.Iterator, splitter: JSONTextSplitter, coding: JSONCoding, onInvalid: (@Sendable (JSONTextError) -> Void)?
+            ) {
+                (self.body, self.splitter, self.coding, self.onInvalid) = (body, splitter, coding, onInvalid)
             }
 
             /// Returns the next value; `nil` at the end.
@@ -70,7 +83,15 @@ extension ResponseBody {
             ///   limit; what the body throws.
             public mutating func next() async throws -> Value? {
                 while true {
-                    if let text = try nextText() { return try text.decoded(as: Value.self, coding) }
+                    if let text = try nextText() {
+                        switch Result(catching: { try text.decoded(as: Value.self, coding) }) {
+                        case .success(let value): return value
+                        case .failure(let error):
+                            guard let onInvalid, let error = error as? JSONTextError else { throw error }
+                            onInvalid(error)
+                        }
+                        continue
+                    }
                     if isAtEnd { return nil }
                     if let chunk = try await body.next() { splitter.append(chunk) } else { isAtEnd = true }
                 }
@@ -83,7 +104,7 @@ extension ResponseBody {
                     if let text = try splitter.next() { return text }
                     return isAtEnd ? try splitter.finish() : nil
                 } catch {
-                    throw TransportError.bodyTooLarge(limitBytes: error.limitBytes, request: nil)
+                    throw body.tooLarge(error.limitBytes)
                 }
             }
         }

@@ -1,3 +1,5 @@
+internal import ErrandFormats
+
 extension ResponseBody {
     /// The body as lines of UTF-8 text, each without its line ending. Empty lines are kept.
     ///
@@ -7,7 +9,7 @@ extension ResponseBody {
     ///
     /// A line ends with LF, CR LF or CR, however the chunks divide them. The last line needs no ending. Octets that are not valid UTF-8
     /// become U+FFFD. A line longer than 1 MiB is an error: see ``lines(upTo:)``.
-    public var lines: Lines { lines(upTo: 1024 * 1024) }
+    public var lines: Lines { lines(upTo: LineSplitter.defaultMaxLineBytes) }
 
     /// Returns the body as lines, as ``lines`` does, with a limit of your own.
     ///
@@ -58,7 +60,7 @@ extension ResponseBody {
                         return splitter.finish()
                     }
                 }
-                throw TransportError.bodyTooLarge(limitBytes: limitBytes, request: nil)
+                throw body.tooLarge(limitBytes)
             }
 
             public mutating func next(isolation actor: isolated (any Actor)?) async throws -> String? { try await next() }

@@ -105,19 +105,25 @@ public struct ResponseBody: Sendable, AsyncSequence {
             guard bytes.data.count <= limitBytes else {
                 guard bytes.claim() else { throw BodyAlreadyUsedError() }
                 bytes.abandon()
-                throw TransportError.bodyTooLarge(limitBytes: limitBytes, request: nil)
+                throw tooLarge(limitBytes)
             }
             return try bytes.readAll()
         case .stream(let owner, _):
             if let expectedLength, expectedLength > Int64(limitBytes) {
                 guard owner.claim() != nil else { throw BodyAlreadyUsedError() }
                 owner.abandon()
-                throw TransportError.bodyTooLarge(limitBytes: limitBytes, request: owner.request)
+                throw tooLarge(limitBytes)
             }
             let (data, isWhole) = try await prefix(upTo: limitBytes)
-            guard isWhole else { throw TransportError.bodyTooLarge(limitBytes: limitBytes, request: owner.request) }
+            guard isWhole else { throw tooLarge(limitBytes) }
             return data
         }
+    }
+
+    /// The error for a body, or a part of it, over a limit. It names the request of a stream.
+    func tooLarge(_ limitBytes: Int) -> TransportError {
+        guard case .stream(let owner, _) = storage else { return .bodyTooLarge(limitBytes: limitBytes, request: nil) }
+        return .bodyTooLarge(limitBytes: limitBytes, request: owner.request)
     }
 
     /// Reads at most `limitBytes` from the front of the body, and returns whether that is all. The rest is abandoned.
@@ -226,6 +232,12 @@ public struct ResponseBody: Sendable, AsyncSequence {
 
         fileprivate var isStream: Bool {
             if case .stream = kind { true } else { false }
+        }
+
+        /// See ``ResponseBody/tooLarge(_:)``.
+        func tooLarge(_ limitBytes: Int) -> TransportError {
+            guard case .stream(let reader) = kind else { return .bodyTooLarge(limitBytes: limitBytes, request: nil) }
+            return .bodyTooLarge(limitBytes: limitBytes, request: reader.request)
         }
     }
 

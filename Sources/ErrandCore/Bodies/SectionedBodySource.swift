@@ -3,7 +3,7 @@ internal import Synchronization
 /// A part of a body that consists of several.
 struct BodySection: Sendable {
     let body: RequestBody
-    /// The path of the file that the body is, if its length must not change until it was sent.
+    /// The path, if the body is a whole file, whose length must not change while it is sent; otherwise `nil`.
     let wholeFile: String?
 }
 
@@ -89,11 +89,13 @@ private final class SectionedBodySource: BodySource {
         return true
     }
 
-    /// What was read of a file that has grown is not the file.
+    /// Checks that the file has the length that it had when the request was made. A file that has grown was not read to its end.
+    ///
+    /// - Throws: ``FileReadError`` if it has another length.
     private func checkLength(of body: RequestBody, path: String) async throws {
         let length = try await BlockingWork.runUntilCancelled { try ReadOnlyFile.lengthBytes(path: path) }
         guard length == body.length else {
-            throw FileReadError(path: path, operation: "read", code: 5, reason: "its length has changed since the request was made")
+            throw FileReadError.changed(path, reason: "its length has changed since the request was made")
         }
     }
 

@@ -157,6 +157,8 @@ final class StreamReader: Sendable, BodyInput {
         hasSource = source != nil
     }
 
+    var request: Request? { owner.request }
+
     /// Returns the next chunk; `nil` at the end of the body.
     func next() async throws -> Data? {
         if let chunk = try await pull() { return chunk }

@@ -23,6 +23,13 @@ public struct FileReadError: LocalizedError, Sendable, Hashable, CustomStringCon
         (self.path, self.operation, self.code, self.reason) = (path, operation, code, reason)
     }
 
+    /// A file that is no longer as the request declares it.
+    ///
+    /// The code is that of EIO, which is 5 on every system: the bytes that were declared can't be read.
+    static func changed(_ path: String, reason: String) -> FileReadError {
+        FileReadError(path: path, operation: "read", code: 5, reason: reason)
+    }
+
     /// The path of a file URL.
     ///
     /// - Throws: ``FileReadError`` for any other URL, whose path names something on a server.

@@ -30,7 +30,7 @@ public enum RetryStop: String, Sendable, Hashable {
         switch self {
         case .final: "it would not help"
         case .notIdempotent:
-            "the method is not idempotent, and the request may have been processed; an idempotency key would permit it"
+            "the method is not idempotent, and the request may have been processed; an idempotency key (options.idempotencyKey = .attached) would permit it"
         case .attemptsUsedUp: "all attempts are used up"
         case .bodyCannotBeReplayed: "the body of the request can be read once only"
         case .retryAfterTooLong: "the server asks for a longer wait than the policy allows"

@@ -73,7 +73,9 @@ public enum ByteRange: Sendable, Hashable, CustomStringConvertible {
     /// The most ranges of one value.
     static let countLimit = 128
 
-    /// Returns the value of a `Range` field; `nil` without ranges, and for a range that is empty or negative.
+    /// Returns the value of a `Range` field; `nil` without ranges, and if one of them has no bytes or a negative number.
+    ///
+    /// `.last(0)` is an exception, because the field can hold it: `-0`, which no server can satisfy.
     public static func field(_ ranges: [ByteRange]) -> String? {
         guard !ranges.isEmpty, ranges.allSatisfy(\.isValid) else { return nil }
         return "bytes=" + ranges.map(\.description).joined(separator: ", ")
@@ -124,7 +126,8 @@ public enum ByteRange: Sendable, Hashable, CustomStringConvertible {
     /// The range as it is sent: `0-499`, `500-` or `-500`.
     public var description: String {
         switch self {
-        case .bytes(let range): "\(range.lowerBound)-\(range.upperBound - 1)"
+        // Wrapping, because an invalid range can be described, too.
+        case .bytes(let range): "\(range.lowerBound)-\(range.upperBound &- 1)"
         case .from(let first): "\(first)-"
         case .last(let count): "-\(count)"
         }

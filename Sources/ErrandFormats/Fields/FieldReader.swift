@@ -49,8 +49,3 @@ struct FieldReader {
 
     func text(_ range: Range<Int>) -> String { String(decoding: bytes[range], as: UTF8.self) }
 }
-
-extension UInt8 {
-    /// Optional white space of a field: a space or a tab.
-    var isOptionalSpace: Bool { self == 0x20 || self == 0x09 }
-}

@@ -125,23 +125,13 @@ public struct MediaType: Sendable, Hashable, CustomStringConvertible {
     private static func isToken(_ bytes: some Collection<UInt8>) -> Bool { !bytes.isEmpty && bytes.allSatisfy(\.isTokenOctet) }
 }
 
-extension UInt8 {
-    /// Whether it is a `tchar` ([RFC 9110, section 5.6.2](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.2)).
-    var isTokenOctet: Bool {
-        switch self {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"): true
-        default: "!#$%&'*+-.^_`|~".utf8.contains(self)
-        }
-    }
-}
-
 extension String {
     /// Returns the text without spaces and tabs at both ends (`OWS`,
     /// [RFC 9110, section 5.6.3](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.3)).
     package func trimmingOptionalWhitespace() -> String {
         var bytes = Substring(self).utf8
-        while let first = bytes.first, first == 0x20 || first == 0x09 { bytes.removeFirst() }
-        while let last = bytes.last, last == 0x20 || last == 0x09 { bytes.removeLast() }
+        while let first = bytes.first, first.isOptionalSpace { bytes.removeFirst() }
+        while let last = bytes.last, last.isOptionalSpace { bytes.removeLast() }
         return String(Substring(bytes))
     }
 }

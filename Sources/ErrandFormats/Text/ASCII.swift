@@ -4,4 +4,8 @@ extension UInt8 {
     /// White space of JSON ([RFC 8259, section 2](https://www.rfc-editor.org/rfc/rfc8259#section-2)): space, tab, line feed and carriage
     /// return.
     package var isSpace: Bool { self == 0x20 || self == 0x09 || self == 0x0A || self == 0x0D }
+    /// Optional white space of a field ([RFC 9110, section 5.6.3](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.3)): a space or a tab.
+    var isOptionalSpace: Bool { self == 0x20 || self == 0x09 }
+    /// Whether it is a `tchar` ([RFC 9110, section 5.6.2](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.2)).
+    var isTokenOctet: Bool { isASCIILetter || isASCIIDigit || "!#$%&'*+-.^_`|~".utf8.contains(self) }
 }

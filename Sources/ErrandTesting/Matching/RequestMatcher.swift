@@ -118,11 +118,11 @@ public struct RequestMatcher: Sendable, CustomStringConvertible {
 
     /// Matches requests with a part of a multipart body ([RFC 7578](https://www.rfc-editor.org/rfc/rfc7578)) of this name and, unless they
     /// are `nil`, of this file name and this text.
-    public static func part(named name: String, filename: String? = nil, text: String? = nil) -> RequestMatcher {
-        let more = (filename.map { " of the file \($0)" } ?? "") + (text == nil ? "" : " with its text")
+    public static func part(named name: String, fileName: String? = nil, text: String? = nil) -> RequestMatcher {
+        let more = (fileName.map { " of the file \($0)" } ?? "") + (text == nil ? "" : " with its text")
         return RequestMatcher("part \(name)\(more)", needsBody: true) { recorded in
             recorded.parts.contains { part in
-                part.name == name && (filename == nil || part.filename == filename)
+                part.name == name && (fileName == nil || part.fileName == fileName)
                     && (text == nil || part.body == text.map { Data($0.utf8) })
             }
         }

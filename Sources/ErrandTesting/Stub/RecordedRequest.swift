@@ -46,9 +46,13 @@ public struct RecordedRequest: Sendable, CustomStringConvertible {
 
     /// The parts of a multipart body ([RFC 2046, section 5.1](https://www.rfc-editor.org/rfc/rfc2046#section-5.1)); empty for any other body, and for
     /// one that is not valid.
-    public var parts: [MultipartPart] {
-        guard let type = MediaType(headers[.contentType] ?? ""), type.type == "multipart" else { return [] }
-        return MultipartPart.parts(of: Array(body), boundary: type[parameter: "boundary"]) ?? []
+    ///
+    /// They are read as `response.parts()` reads those of a response: lines end with CR LF, and the boundary must be valid.
+    public var parts: [Part] {
+        guard let type = MediaType(headers[.contentType] ?? ""), type.type == "multipart",
+            let boundary = type[parameter: "boundary"].flatMap({ MultipartBoundary($0) })
+        else { return [] }
+        return Part.parts(of: body, boundary: boundary) ?? []
     }
 
     /// The body as UTF-8. Invalid bytes become U+FFFD.
@@ -74,41 +78,39 @@ extension RecordedRequest: CustomReflectable {
     }
 }
 
-/// One part of a multipart body.
-public struct MultipartPart: Sendable, Hashable {
-    /// The header fields of the part.
-    public let headers: HTTPFields
-    /// The bytes of the part.
-    public let body: Data
+extension RecordedRequest {
+    /// One part of a multipart body.
+    public struct Part: Sendable, Hashable {
+        private let head: MultipartHead
+        /// The bytes of the part.
+        public let body: Data
 
-    /// The `name` of its `Content-Disposition` ([RFC 7578, section 4.2](https://www.rfc-editor.org/rfc/rfc7578#section-4.2)); `nil` without one.
-    public var name: String? { disposition?[parameter: "name"] }
-    /// The `filename` of its `Content-Disposition`; `nil` without one.
-    public var filename: String? { disposition?[parameter: "filename"] }
+        /// The header fields of the part.
+        public var headers: HTTPFields { head.headers }
+        /// The `name` of its `Content-Disposition` ([RFC 7578, section 4.2](https://www.rfc-editor.org/rfc/rfc7578#section-4.2)); `nil` if it is
+        /// missing.
+        public var name: String? { head.name }
+        /// The file's name in its `Content-Disposition`: `filename*` takes precedence over `filename`; `nil` if it is missing.
+        public var fileName: String? { head.fileName }
 
-    /// `form-data` reads like a media type behind a slash.
-    private var disposition: MediaType? { headers[.contentDisposition].flatMap { MediaType("x/" + $0) } }
-
-    /// Nil unless `body` is made of parts between `boundary`, each with valid fields.
-    fileprivate static func parts(of body: [UInt8], boundary: String?) -> [MultipartPart]? {
-        guard let sections = MultipartSection.wholeParts(of: body, boundary: boundary) else { return nil }
-        var parts: [MultipartPart] = []
-        for section in sections {
-            guard let headers = fields(of: body[section.head]) else { return nil }
-            parts.append(MultipartPart(headers: headers, body: Data(body[section.content])))
+        /// Returns the parts of a body; `nil` if it is not valid or not complete.
+        fileprivate static func parts(of body: Data, boundary: MultipartBoundary) -> [Part]? {
+            var reader = MultipartReader(boundary: boundary, maxHeadBytes: .max, maxParts: .max)
+            reader.append(body)
+            var (parts, head, content) = ([Part](), MultipartHead(headers: HTTPFields()), Data())
+            do {
+                while let event = try reader.next() {
+                    switch event {
+                    case .head(let next): (head, content) = (next, Data())
+                    case .content(let bytes): content.append(contentsOf: bytes)
+                    case .end: parts.append(Part(head: head, body: content))
+                    }
+                }
+                try reader.finish()
+            } catch {
+                return nil
+            }
+            return parts
         }
-        return parts
-    }
-
-    private static func fields(of head: ArraySlice<UInt8>) -> HTTPFields? {
-        var headers = HTTPFields()
-        for line in head.split(whereSeparator: { $0 == 0x0A || $0 == 0x0D }) {
-            guard let colon = line.firstIndex(of: UInt8(ascii: ":")),
-                let name = HTTPField.Name(String(decoding: line[..<colon], as: UTF8.self))
-            else { return nil }
-            // What stands around the value is trimmed.
-            headers.append(HTTPField(name: name, value: String(decoding: line[(colon + 1)...], as: UTF8.self)))
-        }
-        return headers
     }
 }

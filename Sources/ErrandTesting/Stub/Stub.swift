@@ -55,9 +55,9 @@ public struct Stub: Sendable, CustomStringConvertible {
     public func json(_ subset: JSONValue) -> Stub { and(.json(subset)) }
     /// Requires a form. See ``RequestMatcher/form(_:)``.
     public func form(_ items: [String: String]) -> Stub { and(.form(items)) }
-    /// Requires a part of a multipart body. See ``RequestMatcher/part(named:filename:text:)``.
-    public func part(named name: String, filename: String? = nil, text: String? = nil) -> Stub {
-        and(.part(named: name, filename: filename, text: text))
+    /// Requires a part of a multipart body. See ``RequestMatcher/part(named:fileName:text:)``.
+    public func part(named name: String, fileName: String? = nil, text: String? = nil) -> Stub {
+        and(.part(named: name, fileName: fileName, text: text))
     }
     /// Requires that a closure returns true. See ``RequestMatcher/custom(_:_:)``.
     public func matching(_ name: String, _ matches: @escaping @Sendable (RecordedRequest) -> Bool) -> Stub { and(.custom(name, matches)) }

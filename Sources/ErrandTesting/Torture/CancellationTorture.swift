@@ -31,7 +31,6 @@ internal import Synchronization
 ///
 /// With a real network, the number of jobs varies from run to run. Such a scenario is cancelled at many points, but not at all of them.
 /// Require more than two uncancelled runs for it.
-/// through more often than twice.
 public struct CancellationTorture: Sendable {
     /// When a run is cancelled.
     public enum Moment: Sendable, Hashable, CaseIterable {

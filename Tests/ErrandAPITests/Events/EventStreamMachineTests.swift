@@ -12,32 +12,32 @@ import Testing
         EventStreamMachine(policy, isIdempotent: isIdempotent)
     }
 
-    private static let lost = End.failed(wasSent: true, retryAfter: nil)
-    private static let neverSent = End.failed(wasSent: false, retryAfter: nil)
+    private static let lost = End.failed(mayBeProcessed: true, retryAfter: nil)
+    private static let neverSent = End.failed(mayBeProcessed: false, retryAfter: nil)
 
     @Test func theWaitIsTheReconnectionTimePlusABackoffThatGrowsUntilAnEventComes() {
         var machine = machine()
-        let waits = (1...7).map { _ in machine.connectionEnded(.complete, canReplay: true, random: 0.5) }
+        let waits = (1...7).map { _ in machine.endConnection(.complete, canReplay: true, random: 0.5) }
         #expect(waits == [3.5, 4, 5, 7, 11, 18, 18].map { .connect(after: .seconds($0)) })
-        machine.noted(lastEventID: "", reconnectionTime: .milliseconds(100))
-        #expect(machine.connectionEnded(Self.lost, canReplay: true, random: 0) == .connect(after: .milliseconds(100)))
-        machine.delivered()
-        #expect(machine.connectionEnded(Self.lost, canReplay: true, random: 0.5) == .connect(after: .milliseconds(600)))
+        machine.record(lastEventID: "", reconnectionTime: .milliseconds(100))
+        #expect(machine.endConnection(Self.lost, canReplay: true, random: 0) == .connect(after: .milliseconds(100)))
+        machine.deliver()
+        #expect(machine.endConnection(Self.lost, canReplay: true, random: 0.5) == .connect(after: .milliseconds(600)))
     }
 
     @Test func retryAfterIsTheShortestWait() {
         var machine = machine()
-        let refused = End.failed(wasSent: true, retryAfter: .seconds(60))
-        #expect(machine.connectionEnded(refused, canReplay: true, random: 0.5) == .connect(after: .seconds(60)))
+        let refused = End.failed(mayBeProcessed: true, retryAfter: .seconds(60))
+        #expect(machine.endConnection(refused, canReplay: true, random: 0.5) == .connect(after: .seconds(60)))
         #expect(
-            machine.connectionEnded(.failed(wasSent: true, retryAfter: .seconds(1)), canReplay: true, random: 0)
+            machine.endConnection(.failed(mayBeProcessed: true, retryAfter: .seconds(1)), canReplay: true, random: 0)
                 == .connect(after: .seconds(3)))
     }
 
     @Test func aWaitIsNeverLongerThanAClockCanWait() {
         var machine = machine()
-        machine.noted(lastEventID: "", reconnectionTime: .milliseconds(Int64.max))
-        #expect(machine.connectionEnded(.complete, canReplay: true, random: 0.9) == .connect(after: .longest))
+        machine.record(lastEventID: "", reconnectionTime: .milliseconds(Int64.max))
+        #expect(machine.endConnection(.complete, canReplay: true, random: 0.9) == .connect(after: .longest))
     }
 
     @Test(arguments: [
@@ -46,26 +46,26 @@ import Testing
     ])
     func theEndOfAConnectionThatBroughtNothingDecides(_ end: EventStreamMachine.End, _ decision: EventStreamMachine.Decision) {
         var machine = machine()
-        #expect(machine.connectionEnded(end, canReplay: true, random: 0) == decision)
+        #expect(machine.endConnection(end, canReplay: true, random: 0) == decision)
     }
 
     @Test func aStreamThatBecomesSilentConnectsAgain() {
         var machine = machine()
-        machine.received()
-        #expect(machine.connectionEnded(.silent, canReplay: true, random: 0) == .connect(after: .seconds(3)))
+        machine.receive()
+        #expect(machine.endConnection(.silent, canReplay: true, random: 0) == .connect(after: .seconds(3)))
     }
 
     @Test func theConnectionsInARowWithoutAnEventAreLimited() {
         for end in [End.complete, Self.lost] {
             var machine = machine(EventStreamPolicy(maxReconnects: 2, backoff: .immediate))
-            for _ in 1...2 { #expect(machine.connectionEnded(end, canReplay: true, random: 0) == .connect(after: .seconds(3))) }
-            #expect(machine.connectionEnded(end, canReplay: true, random: 0) == .fail)
-            machine.delivered()
-            #expect(machine.connectionEnded(end, canReplay: true, random: 0) == .connect(after: .seconds(3)))
+            for _ in 1...2 { #expect(machine.endConnection(end, canReplay: true, random: 0) == .connect(after: .seconds(3))) }
+            #expect(machine.endConnection(end, canReplay: true, random: 0) == .fail)
+            machine.deliver()
+            #expect(machine.endConnection(end, canReplay: true, random: 0) == .connect(after: .seconds(3)))
         }
         var never = machine(EventStreamPolicy(maxReconnects: 0))
-        #expect(never.connectionEnded(.complete, canReplay: true, random: 0) == .finish)
-        #expect(never.connectionEnded(Self.lost, canReplay: true, random: 0) == .fail)
+        #expect(never.endConnection(.complete, canReplay: true, random: 0) == .finish)
+        #expect(never.endConnection(Self.lost, canReplay: true, random: 0) == .fail)
     }
 
     @Test func aRequestThatIsNotIdempotentIsSentAgainOnlyWithoutHarm() {
@@ -73,13 +73,16 @@ import Testing
             -> EventStreamMachine.Decision
         {
             var machine = machine(EventStreamPolicy(backoff: .immediate, resendsNonIdempotent: resends), isIdempotent: false)
-            machine.noted(lastEventID: id, reconnectionTime: nil)
-            return machine.connectionEnded(end, canReplay: canReplay, random: 0)
+            machine.record(lastEventID: id, reconnectionTime: nil)
+            return machine.endConnection(end, canReplay: canReplay, random: 0)
         }
         let again = Decision.connect(after: .seconds(3))
         #expect(decision(.complete) == .finish)
         #expect(decision(Self.lost) == .fail)
+        #expect(decision(.failed(mayBeProcessed: true, retryAfter: .seconds(9))) == .fail)
         #expect(decision(Self.neverSent) == again)
+        #expect(decision(.failed(mayBeProcessed: false, retryAfter: .seconds(9))) == .connect(after: .seconds(9)))
+        #expect(decision(.failed(mayBeProcessed: false, retryAfter: .seconds(9)), canReplay: false) == .fail)
         for end in [End.complete, Self.lost] {
             #expect(decision(end, resends: true) == again)
             #expect(decision(end, id: "7") == again)
@@ -90,9 +93,9 @@ import Testing
 
     @Test func thePolicyDescribesItself() {
         #expect("\(EventStreamPolicy.standard)" == "reconnects after 3 s plus 1 s to 30 s, silence 5 min")
-        #expect("\(EventStreamPolicy(maxReconnects: 0, silence: nil))" == "no reconnects")
+        #expect("\(EventStreamPolicy(maxReconnects: 0, silenceTimeout: nil))" == "no reconnects")
         #expect(
-            "\(EventStreamPolicy(maxReconnects: 1, backoff: .immediate, jitter: .none, silence: nil))"
+            "\(EventStreamPolicy(maxReconnects: 1, backoff: .immediate, jitter: .none, silenceTimeout: nil))"
                 == "at most 1 reconnect without an event, after 3 s plus immediate, no jitter")
     }
 }

@@ -47,7 +47,8 @@ import Testing
     }
 
     private func events(
-        _ client: APIClient, _ endpoint: Endpoint<Void> = .get("/prices"), policy: EventStreamPolicy = EventStreamPolicy(silence: nil)
+        _ client: APIClient, _ endpoint: Endpoint<Void> = .get("/prices"),
+        policy: EventStreamPolicy = EventStreamPolicy(silenceTimeout: nil)
     ) -> EventStream {
         client.events(endpoint, policy: policy, clock: clock, random: { 0.5 }, onState: states.record)
     }
@@ -74,7 +75,7 @@ import Testing
             gone)
         let received = try await all(events(client))
         #expect(received.map(\.data) == ["a", "b", "c", "d", "e"])
-        #expect(received.map(\.id) == ["1", "1", "1", "", ""])
+        #expect(received.map(\.lastEventID) == ["1", "1", "1", "", ""])
         #expect(lastEventIDs(stub) == [nil, "1", "1", nil, nil])
         let once = ["connecting", "open", "waiting for 3.5 s"]
         #expect(states.all == once + once + once + once + ["connecting", "closed"])
@@ -85,12 +86,18 @@ import Testing
         let (client, stub) = client(gone)
         #expect(try await all(events(client)) == [])
         let request = try #require(stub.requests.first)
-        #expect(request.headers == [.accept: "text/event-stream", .cacheControl: "no-cache"])
-        let own: HTTPFields = [.accept: "text/event-stream, */*", .cacheControl: "no-store", .custom("Last-Event-ID"): "7"]
+        #expect(request.headers == [.accept: "text/event-stream", .cacheControl: "no-cache", .acceptEncoding: "identity"])
+        let own: HTTPFields = [
+            .accept: "text/event-stream, */*", .cacheControl: "no-store", .acceptEncoding: "gzip", .custom("Last-Event-ID"): "7",
+        ]
         _ = try await all(events(client, .get("/prices", headers: own)))
         #expect(stub.requests.last?.headers == own)
-        _ = try await all(events(client, policy: EventStreamPolicy(lastEventID: "8")))
+        _ = try await all(client.events(Endpoint<Void>.get("/prices"), lastEventID: "8"))
         #expect(lastEventIDs(stub).last == "8")
+        for try await _ in client.events("/prices", headers: own, lastEventID: "8") {}
+        #expect(lastEventIDs(stub).last == "8", "the app's own ID counts before that of the fields")
+        for try await _ in client.events("/prices", headers: own, lastEventID: "") {}
+        #expect(lastEventIDs(stub).last == .some(nil), "none")
         // An endpoint for JSON does not ask for JSON.
         for try await _ in client.events(Endpoint<[Int]>.get("/prices")) {}
         #expect(stub.requests.last?.headers[.accept] == "text/event-stream")
@@ -100,7 +107,7 @@ import Testing
         let (client, stub) = client(stream(": first\ndata: a\n:second\n\nid: 7\n\n"), gone)
         let comments = Mutex<[String]>([])
         let stream = client.events(
-            Endpoint<Void>.get("/prices"), policy: EventStreamPolicy(silence: nil, lastEventID: "6"), clock: clock,
+            Endpoint<Void>.get("/prices"), lastEventID: "6", policy: EventStreamPolicy(silenceTimeout: nil), clock: clock,
             onComment: { text in comments.withLock { $0.append(text) } })
         let reader = simulation.begin {
             var events = stream.makeAsyncIterator()
@@ -117,7 +124,7 @@ import Testing
 
     @Test func theServersRetryIsTheNextWait() async throws {
         let (client, _) = client(stream("retry: 10000\n\n"), stream("retry: 20\n\nretry: 30\ndata: a\n\n"), stream(""), gone)
-        let policy = EventStreamPolicy(backoff: .immediate, silence: nil)
+        let policy = EventStreamPolicy(backoff: .immediate, silenceTimeout: nil)
         #expect(try await all(events(client, policy: policy)).count == 1)
         #expect(states.all.filter { $0.hasPrefix("waiting") } == ["waiting for 10 s", "waiting for 30 ms", "waiting for 30 ms"])
     }
@@ -159,6 +166,7 @@ import Testing
         let error = await #expect(throws: EventStreamError.self) { try await all(events(client)) }
         #expect(error?.code == .notAnEventStream)
         #expect(error?.description == "GET https://a.example/prices: not an event stream: \(problem)")
+        #expect(error?.recoverySuggestion == nil)
         #expect(stub.requests.count == 1 && stub.openBodyCount == 0)
     }
 
@@ -177,7 +185,7 @@ import Testing
     }
 
     @Test func reconnectsWithoutAnEventAreLimited() async throws {
-        let policy = EventStreamPolicy(maxReconnects: 2, silence: nil)
+        let policy = EventStreamPolicy(maxReconnects: 2, silenceTimeout: nil)
         let (ending, stub) = client(stream(": only a comment\n"))
         let error = await #expect(throws: EventStreamError.self) { try await all(events(ending, policy: policy)) }
         #expect(
@@ -189,7 +197,7 @@ import Testing
         await #expect(throws: TransportError.self) { try await all(events(failing, policy: policy)) }
         #expect(other.requests.count == 3)
         let (once, _) = client(stream("data: a\n\n"))
-        #expect(try await all(events(once, policy: EventStreamPolicy(maxReconnects: 0, silence: nil))).count == 1)
+        #expect(try await all(events(once, policy: EventStreamPolicy(maxReconnects: 0, silenceTimeout: nil))).count == 1)
     }
 
     @Test func anErrorThatWouldComeAgainIsFinal() async throws {
@@ -200,7 +208,7 @@ import Testing
 
     @Test func anEventOverTheLimitIsFinal() async throws {
         let (client, stub) = client(stream("data: a\n\n", "data: 0123456789"))
-        var iterator = events(client, policy: EventStreamPolicy(silence: nil, maxEventBytes: 10)).makeAsyncIterator()
+        var iterator = events(client, policy: EventStreamPolicy(silenceTimeout: nil, maxEventBytes: 10)).makeAsyncIterator()
         #expect(try await iterator.next()?.data == "a")
         let error = await #expect(throws: TransportError.self) { try await iterator.next() }
         #expect(error?.code == .bodyTooLarge && error?.request?.url?.description == "https://a.example/prices")
@@ -226,8 +234,48 @@ import Testing
         await #expect(throws: TransportError.self) { try await all(events(breaking, chat)) }
         #expect(first.requests.count == 1 && second.requests.count == 1)
         let (again, third) = client(stream("data: a\n\n"), stream("data: b\n\n"), gone)
-        #expect(try await all(events(again, chat, policy: EventStreamPolicy(silence: nil, resendsNonIdempotent: true))).count == 2)
+        #expect(try await all(events(again, chat, policy: EventStreamPolicy(silenceTimeout: nil, resendsNonIdempotent: true))).count == 2)
         #expect(third.requests.map(\.text) == Array(repeating: #"{"q":"why"}"#, count: 3))
+    }
+
+    @Test(arguments: [429, 503]) func aPostThatWasNotProcessedIsSentAgainAfterTheServersWait(_ code: Int) async throws {
+        let (client, stub) = client(.status(.init(code: code), headers: [.retryAfter: "60"]), stream("data: a\n\n"))
+        #expect(try await all(events(client, chat)).map(\.data) == ["a"])
+        #expect(stub.requests.map(\.text) == Array(repeating: #"{"q":"why"}"#, count: 2))
+        #expect(states.all == ["connecting", "waiting for 1 min", "connecting", "open", "closed"])
+    }
+
+    @Test func aPostThatIsRefusedAgainAndAgainIsSentAsOftenAsThePolicyAllows() async throws {
+        let (client, stub) = client(.status(.tooManyRequests))
+        let policy = EventStreamPolicy(maxReconnects: 2, silenceTimeout: nil)
+        let error = await #expect(throws: StatusError.self) { try await all(events(client, chat, policy: policy)) }
+        #expect(error?.status == .tooManyRequests && stub.requests.count == 3)
+    }
+
+    @Test(arguments: [500, 502, 503, 504]) func aPostThatMayHaveBeenProcessedIsNotSentAgain(_ code: Int) async throws {
+        // Of 503, `Retry-After` alone says that the request was not processed.
+        let headers: HTTPFields = code == 503 ? [:] : [.retryAfter: "60"]
+        let (client, stub) = client(.status(.init(code: code), headers: headers))
+        let error = await #expect(throws: StatusError.self) { try await all(events(client, chat)) }
+        #expect(error?.status.code == code && stub.requests.count == 1)
+        #expect(states.all == ["connecting", "closed"])
+    }
+
+    @Test func anyRequestCanHaveEvents() async throws {
+        let (client, stub) = client(stream("id: 1\ndata: a\n\n"), gone)
+        var request = try Request(.put, "/chat", body: .data(Data("why".utf8)))
+        request.headers[.accept] = "text/event-stream, */*"
+        let stream = client.events(
+            request, lastEventID: "0", policy: EventStreamPolicy(silenceTimeout: nil), clock: clock, random: { 0.5 }, onState: states.record
+        )
+        #expect(try await all(stream).map(\.data) == ["a"])
+        #expect(lastEventIDs(stub) == ["0", "1"])
+        #expect(stub.requests.map(\.text) == ["why", "why"] && stub.requests.map(\.method) == [.put, .put])
+        #expect(stub.requests.first?.headers[.accept] == "text/event-stream, */*")
+        let (other, _) = self.client(self.stream("data: [1]\n\ndata: end\n\n"))
+        var values: [[Int]] = []
+        for try await value in other.events(try Request(.post, "/chat"), as: [Int].self, terminator: "end") { values.append(value) }
+        #expect(values == [[1]])
     }
 
     @Test func aBodyThatCanBeReadOnceIsNeverSentAgain() async throws {
@@ -248,9 +296,20 @@ import Testing
         #expect(stub.requests.first?.request.deadline == nil)
     }
 
+    @Test func aDeadlineOfTheRequestEndsTheStream() async throws {
+        let (client, stub) = client(stream("data: a\n\n"))
+        var request = try Request(.get, "/prices")
+        request.deadline = Deadline(after: .seconds(10), clock: clock)
+        let stream = client.events(
+            request, policy: EventStreamPolicy(silenceTimeout: nil), clock: clock, random: { 0.5 }, onState: states.record)
+        let error = await #expect(throws: TransportError.self) { try await all(stream) }
+        #expect(error?.code == .timedOut && stub.requests.count == 3)
+        #expect(states.all.last == "closed")
+    }
+
     @Test func aStreamThatBecomesSilentConnectsAgain() async throws {
         let (client, stub) = client(silentStream("id: 1\ndata: a\n\n", ": alive\n"), silentStream(), stream("data: b\n\n"), gone)
-        #expect(try await all(events(client, policy: EventStreamPolicy(silence: .seconds(45)))).map(\.data) == ["a", "b"])
+        #expect(try await all(events(client, policy: EventStreamPolicy(silenceTimeout: .seconds(45)))).map(\.data) == ["a", "b"])
         #expect(lastEventIDs(stub) == [nil, "1", "1", "1"])
         #expect(stub.openBodyCount == 0)
     }
@@ -258,16 +317,17 @@ import Testing
     @Test func aStreamThatIsSilentFromTheStartIsAnErrorInWords() async throws {
         let (still, stub) = client(silentStream())
         let error = await #expect(throws: EventStreamError.self) {
-            try await all(events(still, policy: EventStreamPolicy(silence: .seconds(45))))
+            try await all(events(still, policy: EventStreamPolicy(silenceTimeout: .seconds(45))))
         }
         let text =
             "GET https://a.example/prices: silent event stream: no byte came within 45 s; a proxy on the way may buffer the response, "
             + "which the server's X-Accel-Buffering: no prevents with nginx, or the server sends no comments while there are no events"
         #expect(error?.code == .silent && error?.description == text + " (status 200)")
+        #expect(error?.recoverySuggestion == "Try again later.")
         #expect(stub.openBodyCount == 0)
         let (never, _) = client(.never)
         let other = await #expect(throws: EventStreamError.self) {
-            try await all(events(never, policy: EventStreamPolicy(silence: .seconds(45))))
+            try await all(events(never, policy: EventStreamPolicy(silenceTimeout: .seconds(45))))
         }
         #expect(other?.description == text.replacing("https://a.example", with: "") && other?.delivery == .unknown)
     }
@@ -277,7 +337,7 @@ import Testing
             Stub().responds(.stream(Array(repeating: Data(":\n".utf8), count: 20) + [Data("data: a\n\n".utf8)], headers: fields), gone),
             conditions: NetworkConditions(latency: .zero, downloadBytesPerSecond: 1, uploadBytesPerSecond: nil), clock: clock)
         let slow = APIClient(stub.server("https://a.example"))
-        #expect(try await all(events(slow, policy: EventStreamPolicy(silence: .seconds(2)))).map(\.data) == ["a"])
+        #expect(try await all(events(slow, policy: EventStreamPolicy(silenceTimeout: .seconds(2)))).map(\.data) == ["a"])
     }
 
     // MARK: - The reader
@@ -286,7 +346,7 @@ import Testing
         let (client, stub) = client(silentStream("data: a\n\n"))
         for silence in [nil, Duration.seconds(45)] {
             let received = Watched(0)
-            let stream = events(client, policy: EventStreamPolicy(silence: silence))
+            let stream = events(client, policy: EventStreamPolicy(silenceTimeout: silence))
             let task = Task {
                 for try await _ in stream { received.change { $0 += 1 } }
             }
@@ -385,5 +445,34 @@ import Testing
         #expect(error?.bodyPrefix == Data(#"{"text":7}"#.utf8))
         #expect(try await iterator.next() == nil)
         #expect(stub.openBodyCount == 0)
+    }
+
+    @Test func anEventThatIsNotJSONIsNamedByItsNumber() async throws {
+        func problem(_ payload: String) async -> String? {
+            let (client, _) = client(silentStream(":\n\n", "data: {\"text\":\"a\"}\n\n", "data: \(payload)\n\n"))
+            let error = await #expect(throws: ResponseDecodingError.self) {
+                for try await _ in client.events(chat, as: Chunk.self, terminator: "[END]") {}
+            }
+            return error?.description
+        }
+        let start = "POST https://a.example/chat: cannot decode Chunk: event 2"
+        #expect(await problem("nonsense") == "\(start) is not valid JSON (status 200)")
+        #expect(
+            await problem("[DONE]") == "\(start), which may end the stream: pass it as terminator, is not valid JSON (status 200)")
+    }
+
+    /// A proxy that compresses holds events back.
+    @Test func asksForNoCompressionAndRefusesAnEncodedStream() async throws {
+        let (client, stub) = client(gone)
+        for try await _ in events(client) {}
+        for try await _ in events(client, .get("/prices", headers: [.acceptEncoding: "zstd"])) {}
+        #expect(stub.requests.map { $0.headers[.acceptEncoding] } == ["identity", "zstd"])
+
+        var encoded = fields
+        encoded[.contentEncoding] = "gzip"
+        let (other, encodedStub) = self.client(.stream([Data([0x1F, 0x8B])], headers: encoded))
+        let error = await #expect(throws: EventStreamError.self) { for try await _ in events(other) {} }
+        #expect(error?.description.contains("not an event stream: the body is encoded (Content-Encoding: gzip)") == true)
+        #expect(encodedStub.openBodyCount == 0)
     }
 }

@@ -6,13 +6,13 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct ResponseBodyEventsTests {
     private func body(_ chunks: String...) -> ResponseBody {
-        ResponseBody(ScriptedBody(chunks.map { chunk in { Data(chunk.utf8) } }))
+        ResponseBody(ScriptedBody(chunks.map { chunk in { Data(chunk.utf8) } }), request: try? Request(.get, url: "https://a.example/log"))
     }
 
     @Test func theEventsOfOneBodyEndWithIt() async throws {
         var events: [ServerSentEvent] = []
         for try await event in body("id: 1\nda", "ta: a\n\n:\n", "data: b\n\ndata: cut off").events { events.append(event) }
-        #expect(events == [ServerSentEvent(data: "a", id: "1"), ServerSentEvent(data: "b", id: "1")])
+        #expect(events == [ServerSentEvent(data: "a", lastEventID: "1"), ServerSentEvent(data: "b", lastEventID: "1")])
         for try await event in ResponseBody(Data("data: a\n\n".utf8)).events { #expect(event.data == "a") }
     }
 
@@ -21,6 +21,16 @@ import Testing
         #expect(try await events.next()?.data == "a")
         let error = await #expect(throws: TransportError.self) { try await events.next() }
         #expect(error?.code == .bodyTooLarge && error?.message == "more than 10 bytes")
+        #expect(error?.request?.url?.description == "https://a.example/log")
+    }
+
+    @Test func aLineOfTextOverTheLimitNamesTheRequest() async throws {
+        let error = await #expect(throws: TransportError.self) { for try await _ in body("a\n", "0123456789").lines(upTo: 5) {} }
+        #expect(error?.code == .bodyTooLarge && error?.request?.url?.description == "https://a.example/log")
+        let inMemory = await #expect(throws: TransportError.self) {
+            for try await _ in ResponseBody(Data("0123456789".utf8)).lines(upTo: 5) {}
+        }
+        #expect(inMemory?.code == .bodyTooLarge && inMemory?.request == nil)
     }
 
     // MARK: - Many JSON texts
@@ -62,7 +72,7 @@ import Testing
         #expect(try await lines.next() == [1])
         for _ in 1...2 {
             let error = await #expect(throws: TransportError.self) { try await lines.next() }
-            #expect(error?.code == .bodyTooLarge)
+            #expect(error?.code == .bodyTooLarge && error?.request?.url?.description == "https://a.example/log")
         }
     }
 

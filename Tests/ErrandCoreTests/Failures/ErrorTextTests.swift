@@ -237,7 +237,7 @@ import Testing
         (.deadlineTooNear, "the wait before it would pass the deadline"), (.final, "it would not help"),
         (
             .notIdempotent,
-            "the method is not idempotent, and the request may have been processed; an idempotency key would permit it"
+            "the method is not idempotent, and the request may have been processed; an idempotency key (options.idempotencyKey = .attached) would permit it"
         ),
     ])
     func theReasonWhyThereIsNoFurtherAttempt(_ stop: RetryStop, _ words: String) async throws {

@@ -39,7 +39,7 @@ import Testing
         APIClient(HTTPStack(transport).timeout(.milliseconds(1)).server("http://127.0.0.1:\(server.port)"))
     }
 
-    private let soon = EventStreamPolicy(reconnectionTime: .milliseconds(1), backoff: .immediate, silence: .seconds(20))
+    private let soon = EventStreamPolicy(reconnectionTime: .milliseconds(1), backoff: .immediate, silenceTimeout: .seconds(20))
 
     @Test(arguments: TestedTransport.allCases) func eventsGoOnAfterLostConnections(_ tested: TestedTransport) async throws {
         let seen = Watched(Seen())
@@ -66,7 +66,7 @@ import Testing
             return events
         }
         #expect(events.map(\.data) == ["a", "b", "ü"])
-        #expect(events.map(\.id) == ["né 1", "né 1", ""])
+        #expect(events.map(\.lastEventID) == ["né 1", "né 1", ""])
         #expect(seen.value.lastEventIDs == [nil, "né 1", "né 1", "né 1", nil])
     }
 
@@ -118,9 +118,9 @@ import Testing
             ], seen)
         defer { server.stop() }
         var policy = soon
-        policy.silence = .milliseconds(200)
+        policy.silenceTimeout = .milliseconds(200)
         try await tested.run { transport in
-            for try await event in client(transport, server).events("/", policy: policy) { #expect(event.id == "1") }
+            for try await event in client(transport, server).events("/", policy: policy) { #expect(event.lastEventID == "1") }
         }
         #expect(seen.value.lastEventIDs == [nil, "1"])
     }

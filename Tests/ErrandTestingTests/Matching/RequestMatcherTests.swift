@@ -61,12 +61,12 @@ import Testing
     @Test func partsMatchByNameFileAndText() throws {
         let request = try recorded(.post, headers: [.contentType: "multipart/form-data; boundary=\"xyz\""], body: Self.multipart)
         #expect(request.parts.map(\.name) == ["title", "file", "empty"])
-        #expect(request.parts.map(\.filename) == [nil, "a;b.txt", nil])
+        #expect(request.parts.map(\.fileName) == [nil, "a;b.txt", nil])
         #expect(request.parts.map { String(decoding: $0.body, as: UTF8.self) } == ["Tea & milk", "line 1\r\nline 2\r\n--xy", ""])
         #expect(request.parts[1].headers[.contentType] == "text/plain")
         for (matcher, matches) in [
             (.part(named: "title"), true), (.part(named: "title", text: "Tea & milk"), true), (.part(named: "title", text: "Tea"), false),
-            (.part(named: "file", filename: "a;b.txt"), true), (.part(named: "title", filename: "a;b.txt"), false),
+            (.part(named: "file", fileName: "a;b.txt"), true), (.part(named: "title", fileName: "a;b.txt"), false),
             (.part(named: "none"), false), (.part(named: "empty", text: ""), true),
         ] as [(RequestMatcher, Bool)] {
             #expect(matcher.matches(request) == matches, "\(matcher)")
@@ -76,7 +76,9 @@ import Testing
     @Test(
         arguments: [
             ("multipart/form-data", "--x\r\n\r\na\r\n--x--"), ("multipart/form-data; boundary=x", ""),
-            ("multipart/form-data; boundary=x", "--x\r\n\r\na"), ("multipart/form-data; boundary=x", "--x\r\nno field\r\n\r\na\r\n--x--"),
+            ("multipart/form-data; boundary=x", "--x\r\n\r\na"),
+            ("multipart/form-data; boundary=x", "--x\n\na\n--x--"), ("multipart/form-data; boundary=\"x \"", "--x \r\n\r\na\r\n--x --"),
+            ("multipart/form-data; boundary=x", "--x\r\nno field\r\n\r\na\r\n--x--"),
             ("text/plain; boundary=x", "--x\r\n\r\na\r\n--x--"),
         ])
     func whatIsNotMadeOfPartsHasNone(_ type: String, _ body: String) throws {
@@ -87,6 +89,17 @@ import Testing
         let body = "--x\r\nContent-Disposition: form-data; name=a\r\n\r\n1 --x\r\n--xy\r\n--x-1\r\n--x--\r\n"
         let request = try recorded(.post, headers: [.contentType: "multipart/mixed; boundary=x"], body: body)
         #expect(request.parts.map { String(decoding: $0.body, as: UTF8.self) } == ["1 --x\r\n--xy\r\n--x-1"])
+    }
+
+    @Test(
+        arguments: [
+            ("filename=plain.txt", "plain.txt"), (#"filename="old.txt"; filename*=UTF-8''%e2%82%ac.txt"#, "€.txt"),
+            (#"filename="C:\a.txt""#, #"C:\a.txt"#), ("x=y", nil),
+        ] as [(String, String?)])
+    func aFileNameIsReadAsInAResponse(_ parameter: String, _ name: String?) throws {
+        let body = "--x\r\nContent-Disposition: form-data; name=file; \(parameter)\r\n\r\na\r\n--x--\r\n"
+        let request = try recorded(.post, headers: [.contentType: "multipart/form-data; boundary=x"], body: body)
+        #expect(request.parts.map(\.name) == ["file"] && request.parts.map(\.fileName) == [name])
     }
 
     @Test func aPartWithoutFieldsIsAPart() throws {

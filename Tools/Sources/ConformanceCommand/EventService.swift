@@ -63,7 +63,7 @@ struct EventService {
     }
 
     private func router(_ order: AsyncStream<Order>.Continuation) -> Router<BasicRequestContext> {
-        let clients = Mutex<[Int: EventServiceClient]>([:])
+        let clients = Mutex<(all: [Int: EventServiceClient], count: Int)>(([:], 0))
         let router = Router()
         router.get("/") { _, _ in
             let names = Self.capabilities.map { "\"\($0)\"" }.joined(separator: ",")
@@ -77,9 +77,9 @@ struct EventService {
                 let client = try? EventServiceClient(parameters)
             else { return Response(status: .badRequest) }
             let number = clients.withLock { clients in
-                let number = (clients.keys.max() ?? 0) + 1
-                clients[number] = client
-                return number
+                clients.count += 1
+                clients.all[clients.count] = client
+                return clients.count
             }
             order.yield(.start(client))
             return Response(status: .created, headers: [.location: "/clients/\(number)"])
@@ -90,7 +90,7 @@ struct EventService {
         }
         router.post("/clients/:number") { request, context -> HTTPResponse.Status in
             let number = try context.parameters.require("number", as: Int.self)
-            guard let client = clients.withLock({ $0[number] }) else { return .notFound }
+            guard let client = clients.withLock({ $0.all[number] }) else { return .notFound }
             let body = try await request.body.collect(upTo: 1 << 20)
             guard let command = try? JSONDecoder().decode(Command.self, from: Data(body.readableBytesView)), command.command == "restart"
             else {
@@ -101,7 +101,7 @@ struct EventService {
         }
         router.delete("/clients/:number") { _, context -> HTTPResponse.Status in
             let number = try context.parameters.require("number", as: Int.self)
-            guard let client = clients.withLock({ $0.removeValue(forKey: number) }) else { return .notFound }
+            guard let client = clients.withLock({ $0.all.removeValue(forKey: number) }) else { return .notFound }
             client.stop()
             return .noContent
         }

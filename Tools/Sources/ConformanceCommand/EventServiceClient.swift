@@ -43,7 +43,7 @@ final class EventServiceClient: Sendable {
             body: parameters.body.map { .text($0, contentType: headers[.contentType] ?? "text/plain") } ?? .none, decoding: .none)
         policy = EventStreamPolicy(
             reconnectionTime: .milliseconds(parameters.initialDelayMs ?? 1000), backoff: .immediate,
-            silence: parameters.readTimeoutMs.map { .milliseconds($0) }, maxEventBytes: 32 * 1024 * 1024, resendsNonIdempotent: true)
+            silenceTimeout: parameters.readTimeoutMs.map { .milliseconds($0) }, maxEventBytes: 32 * 1024 * 1024, resendsNonIdempotent: true)
         lastEventID = Mutex(parameters.lastEventId ?? "")
         callbackURL = parameters.callbackUrl
         (signals, signal) = AsyncStream.makeStream()
@@ -68,6 +68,7 @@ final class EventServiceClient: Sendable {
         let client = APIClient(transport.redirect().server(url.origin.description))
         var signals = signals.makeAsyncIterator()
         while true {
+            // Not a child: it is cancelled by itself, and always awaited.
             let reading = Task { await self.readOnce(client) }
             let signal = await signals.next()
             reading.cancel()
@@ -78,18 +79,17 @@ final class EventServiceClient: Sendable {
 
     /// Reads the stream until it ends or the task is cancelled.
     private func readOnce(_ client: APIClient) async {
-        var policy = policy
-        policy.lastEventID = lastEventID.withLock { $0 }
         let report = report
         let stream = client.events(
-            endpoint, policy: policy, onComment: { report.yield(Report(kind: "comment", comment: $0)) },
+            endpoint, lastEventID: lastEventID.withLock { $0 }, policy: policy,
+            onComment: { report.yield(Report(kind: "comment", comment: $0)) },
             onState: { state in
                 if case .waiting(_, let error?) = state { report.yield(Report(kind: "error", error: "\(error)")) }
             })
         var events = stream.makeAsyncIterator()
         do {
             while let event = try await events.next() {
-                report.yield(Report(kind: "event", event: .init(type: event.event, data: event.data, id: event.id)))
+                report.yield(Report(kind: "event", event: .init(type: event.type, data: event.data, id: event.lastEventID)))
                 lastEventID.withLock { $0 = events.lastEventID }
             }
         } catch is CancellationError {

@@ -71,7 +71,7 @@ struct EventVector: Decodable {
             parser.append(piece)
             while let item = try parser.next() {
                 guard case .event(let event) = item else { continue }
-                outcome.events.append(Event(type: event.event, data: event.data, lastEventId: event.id))
+                outcome.events.append(Event(type: event.type, data: event.data, lastEventId: event.lastEventID))
             }
         }
         outcome.retry = parser.reconnectionTime.map { Int($0 / .milliseconds(1)) }

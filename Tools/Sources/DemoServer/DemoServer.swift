@@ -1,3 +1,4 @@
+import ErrandFormats
 import Foundation
 import HTTPTypes
 import Hummingbird
@@ -265,23 +266,17 @@ public enum DemoServer {
             var range = 0..<total
             var status = HTTPResponse.Status.ok
             var headers: HTTPFields = [.eTag: "\"\(total)\"", .acceptRanges: "bytes", .contentType: "application/octet-stream"]
-            if let asked = request.headers[.range].flatMap({ Self.range($0, of: total) }) {
-                range = asked
+            // One range: several would need a multipart body, and a server may send the whole instead
+            if let asked = request.headers[.range].flatMap({ ByteRange.parse($0) }), asked.count == 1,
+                let bytes = asked[0].resolved(length: Int64(total))
+            {
+                range = Int(bytes.lowerBound)..<Int(bytes.upperBound)
                 status = .partialContent
-                headers[.contentRange] = "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(total)"
+                headers[.contentRange] = ContentRange(bytes, completeLength: Int64(total))?.description
             }
             headers[.contentLength] = "\(range.count)"
             return Response(status: status, headers: headers, body: Self.pattern(range))
         }
-    }
-
-    /// `bytes=FIRST-LAST` or `bytes=FIRST-`; nil for anything else.
-    private static func range(_ field: String, of total: Int) -> Range<Int>? {
-        guard field.hasPrefix("bytes=") else { return nil }
-        let ends = field.dropFirst(6).split(separator: "-", omittingEmptySubsequences: false)
-        guard ends.count == 2, let first = Int(ends[0]), first < total else { return nil }
-        let last = ends[1].isEmpty ? total - 1 : min(Int(ends[1]) ?? total - 1, total - 1)
-        return first <= last ? first..<(last + 1) : nil
     }
 
     /// Bytes that say their own position, a chunk at a time.

@@ -8,8 +8,9 @@ struct EventsCommand: AsyncParsableCommand {
         commandName: "events", abstract: "Reads an event stream, and connects again when it ends or is lost.",
         usage: "errand events [<options>] <url>",
         discussion: """
-            Each event is written as it arrives: its ID and its type, if it has them, its data, and an empty line. With --data-only, only \
-            the data are written, a line or more for each event. The command ends with a response 204, after --count events, or by Ctrl-C.
+            Each event is written as it arrives: the last event ID and its type, if there are any, its data, and an empty line. With \
+            --data-only, only the data are written, a line or more for each event. An event has at most 16 MiB. The command ends with a \
+            response 204, after --count events, or by Ctrl-C.
             """)
 
     @OptionGroup var arguments: RequestArguments
@@ -23,7 +24,7 @@ struct EventOptions: ParsableArguments {
     @Option(
         name: [.customShort("X"), .customLong("request")],
         help: ArgumentHelp("The method. By default GET, or POST with data.", valueName: "method")) var method: String?
-    @Option(help: ArgumentHelp("Ends after so many events.", valueName: "count")) var count: Int?
+    @Option(help: ArgumentHelp("Ends after this number of events, at least 1.", valueName: "count")) var count: Int?
     @Flag(help: "Writes only the data of each event.") var dataOnly = false
     @Option(help: ArgumentHelp("The ID of the event to begin after.", valueName: "id")) var lastEventId: String?
     @Option(
@@ -33,9 +34,8 @@ struct EventOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The longest time without a byte; 300 by default.", valueName: "seconds")) var silence: Double?
 
     func validate() throws {
-        for (name, value) in [("--count", count), ("--max-reconnects", maxReconnects)] {
-            if let value, value < 0 { throw ValidationError("\(name) must be at least 0 (is \(value))") }
-        }
+        if let count, count < 1 { throw ValidationError("--count must be at least 1 (is \(count))") }
+        if let maxReconnects, maxReconnects < 0 { throw ValidationError("--max-reconnects must be at least 0 (is \(maxReconnects))") }
         if let silence, !(silence > 0 && silence < 1e9) {
             throw ValidationError("--silence must be more than 0 and less than 1000000000 seconds (is \(silence.shortText))")
         }
@@ -43,16 +43,15 @@ struct EventOptions: ParsableArguments {
 
     var policy: EventStreamPolicy {
         EventStreamPolicy(
-            maxReconnects: maxReconnects, silence: silence.map { .seconds($0) } ?? EventStreamPolicy.standard.silence,
-            maxEventBytes: 16 * 1024 * 1024,
-            lastEventID: lastEventId ?? "")
+            maxReconnects: maxReconnects, silenceTimeout: silence.map { .seconds($0) } ?? EventStreamPolicy.standard.silenceTimeout,
+            maxEventBytes: 16 * 1024 * 1024)
     }
 
     /// An event as it is written.
     func text(of event: ServerSentEvent) -> String {
         if dataOnly { return event.data + "\n" }
-        var text = event.id.isEmpty ? "" : "id: \(event.id)\n"
-        if event.event != ServerSentEvent.defaultType { text += "event: \(event.event)\n" }
+        var text = event.lastEventID.isEmpty ? "" : "id: \(event.lastEventID)\n"
+        if event.type != ServerSentEvent.defaultType { text += "event: \(event.type)\n" }
         for line in event.data.split(separator: "\n", omittingEmptySubsequences: false) { text += "data: \(line)\n" }
         return text + "\n"
     }

@@ -121,6 +121,8 @@ extension RequestArguments {
 struct Content {
     let body: RequestBody
     let contentType: String?
+    /// That of a form with parts.
+    var boundary: MultipartBoundary?
     var isJSON: Bool { contentType == "application/json" }
 }
 
@@ -156,6 +158,12 @@ extension ContentOptions {
             if named.insert(name).inserted { request.head.headerFields[name] = nil }
             if !value.isEmpty { request.head.headerFields.append(HTTPField(name: name, value: value)) }
         }
+        // The form can be read by its own boundary alone. As curl does it.
+        if let boundary = content?.boundary, let own = request.head.headerFields[.contentType],
+            MediaType(own)?[parameter: "boundary"] == nil
+        {
+            request.head.headerFields[.contentType] = "\(own); boundary=\(boundary.text)"
+        }
     }
 
     // MARK: - Bodies
@@ -167,7 +175,7 @@ extension ContentOptions {
         if !jsonField.isEmpty { return Content(body: .data(try jsonObject()), contentType: "application/json") }
         if !form.isEmpty {
             let form = try MultipartForm(arguments: form)
-            return Content(body: try form.body(), contentType: form.contentType)
+            return Content(body: try form.body(), contentType: form.contentType, boundary: form.boundary)
         }
         if let uploadFile {
             return Content(body: uploadFile == "-" ? .standardInput : try .file(atPath: uploadFile), contentType: nil)

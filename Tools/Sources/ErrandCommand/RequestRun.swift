@@ -135,14 +135,13 @@ struct RequestRun {
         let client = APIClient(stack.server(try arguments.httpURL().origin.description))
         let isQuiet = !arguments.shown.showsMessages
         let events = client.events(
-            endpoint, policy: options.policy,
+            endpoint, lastEventID: options.lastEventId, policy: options.policy,
             onState: { state in
                 guard !isQuiet, case .waiting(_, let error) = state else { return }
                 let reason = error.map { "\($0)" } ?? "the server has ended the stream"
                 Terminal.say("errand: \(reason); \(state), then it connects again")
             })
         var left = options.count ?? .max
-        guard left > 0 else { return 0 }
         do {
             for try await event in events {
                 try Terminal.write(Data(options.text(of: event).utf8))

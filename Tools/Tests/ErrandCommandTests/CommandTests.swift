@@ -33,6 +33,7 @@ import Testing
         ["get", "http://127.0.0.1/", "--cert", "x"], ["-X", "B AD", "http://127.0.0.1/"], ["get", "http://127.0.0.1/", "--max-time", "-1"],
         ["get", "http://127.0.0.1/", "-H", "X: a\r\nEvil: b"],
         ["events", "http://127.0.0.1/", "--silence", "inf"], ["events", "http://127.0.0.1/", "--silence", "1e30"],
+        ["events", "http://127.0.0.1/", "--count", "0"], ["events", "http://127.0.0.1/", "--max-reconnects", "-1"],
     ]) func whatCannotBeUnderstoodIsUsage(arguments: [String]) async throws {
         let outcome = try await CommandProcess(arguments).outcome()
         #expect(outcome.status == 64)

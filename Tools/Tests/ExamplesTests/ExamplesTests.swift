@@ -386,7 +386,7 @@ import Testing
             #expect(await uploader.state == .sent(UploadForm.Report(id: 1, bytes: 2)))
             let parts = try #require(transport.requests.first).parts
             #expect(parts.map(\.name) == ["title", "photo", "log"])
-            #expect(parts.map(\.filename) == [nil, photo.lastPathComponent, "today.log"])
+            #expect(parts.map(\.fileName) == [nil, photo.lastPathComponent, "today.log"])
             #expect(parts.map { String(decoding: $0.body, as: UTF8.self) } == ["Zürich", "pixels", "pixels"])
         }
     }

@@ -29,7 +29,8 @@ public struct EventStreamParser: Sendable {
     /// The ID of the last complete event, even if that event had no data; empty if there is none. A client sends it as `Last-Event-ID` when it
     /// connects again, unless it is empty.
     public private(set) var lastEventID: String
-    /// The wait before a client connects again, as the stream's last `retry` field sets it, in milliseconds; `nil` if there is none.
+    /// The wait before a client connects again, from the stream's last `retry` field; `nil` if there was none. More than `Int64.max` milliseconds
+    /// count as that many.
     public private(set) var reconnectionTime: Duration?
 
     private let maxEventBytes: Int
@@ -172,7 +173,7 @@ public struct EventStreamParser: Sendable {
         lastEventID = id
         guard hasData else { return nil }
         defer { data.removeAll(keepingCapacity: true) }
-        return ServerSentEvent(data: String(decoding: data, as: UTF8.self), event: type ?? ServerSentEvent.defaultType, id: id)
+        return ServerSentEvent(data: String(decoding: data, as: UTF8.self), type: type ?? ServerSentEvent.defaultType, lastEventID: id)
     }
 }
 

@@ -7,9 +7,9 @@ public struct ServerSentEvent: Sendable, Hashable, CustomStringConvertible, Cust
     /// The last event ID of the stream at this event: its own, or that of an earlier event; empty if there is none.
     ///
     /// A client that connects again sends it as `Last-Event-ID`, so that the server continues after this event.
-    public var id: String
+    public var lastEventID: String
     /// The type of the event: `message` by default.
-    public var event: String
+    public var type: String
     /// The payload. Several `data` lines are joined by LF.
     public var data: String
 
@@ -17,13 +17,15 @@ public struct ServerSentEvent: Sendable, Hashable, CustomStringConvertible, Cust
     ///
     /// - Parameters:
     ///   - data: the payload.
-    ///   - event: the type of the event; `message` by default.
-    ///   - id: the last event ID; empty by default.
-    public init(data: String, event: String = defaultType, id: String = "") { (self.id, self.event, self.data) = (id, event, data) }
+    ///   - type: the type of the event; `message` by default.
+    ///   - lastEventID: the last event ID of the stream at this event; empty by default.
+    public init(data: String, type: String = defaultType, lastEventID: String = "") {
+        (self.lastEventID, self.type, self.data) = (lastEventID, type, data)
+    }
 
-    /// The type, the ID and the length of the payload: `message 17 (120 bytes)`. The payload is not shown.
+    /// The type, the last event ID and the length of the payload: `message 17 (120 bytes)`. The payload is not shown.
     public var description: String {
-        "\(Self.shown(event))\(id.isEmpty ? "" : " " + Self.shown(id)) (\(data.utf8.count) \(data.utf8.count == 1 ? "byte" : "bytes"))"
+        "\(Self.shown(type))\(lastEventID.isEmpty ? "" : " " + Self.shown(lastEventID)) (\(data.utf8.count) \(data.utf8.count == 1 ? "byte" : "bytes"))"
     }
 
     /// The description.

@@ -2,6 +2,9 @@
 ///
 /// It must not occur in the parts at the beginning of a line. A random boundary has 128 random bits, which no part contains by chance.
 public struct MultipartBoundary: Sendable, Hashable, CustomStringConvertible {
+    /// The longest boundary, in bytes ([RFC 2046, section 5.1.1](https://www.rfc-editor.org/rfc/rfc2046#section-5.1.1)).
+    static let maxBytes = 70
+
     /// The text, without the hyphens before it.
     public let text: String
 
@@ -10,7 +13,7 @@ public struct MultipartBoundary: Sendable, Hashable, CustomStringConvertible {
     /// `nil` unless `text` has 1 to 70 characters, each of them a letter, a digit, a space or one of `'()+_,-./:=?`, and does not end with a space.
     public init?(_ text: some StringProtocol) {
         let text = String(text)
-        guard (1...MultipartSection.longestBoundary).contains(text.utf8.count), text.utf8.last != 0x20,
+        guard (1...Self.maxBytes).contains(text.utf8.count), text.utf8.last != 0x20,
             text.utf8.allSatisfy({ $0.isASCIILetter || $0.isASCIIDigit || " '()+_,-./:=?".utf8.contains($0) })
         else { return nil }
         self.text = text
@@ -35,12 +38,13 @@ public struct MultipartBoundary: Sendable, Hashable, CustomStringConvertible {
         MultipartBoundary(random: (generator.next(), generator.next()))
     }
 
-    /// The value of a `Content-Type` with this boundary, such as `multipart/form-data; boundary=errand-…`.
-    ///
-    /// - Parameter subtype: a token, in lower case: `form-data` by default.
-    package func contentType(subtype: String = "form-data") -> String {
+    /// Whether the boundary of a body is longer than ``maxBytes``; false for `nil`.
+    package static func isTooLong(_ boundary: String?) -> Bool { (boundary?.utf8.count ?? 0) > maxBytes }
+
+    /// The value of a form's `Content-Type` with this boundary, such as `multipart/form-data; boundary=errand-…`.
+    package var contentType: String {
         let isToken = text.utf8.allSatisfy(\.isTokenOctet)
-        return "multipart/\(subtype); boundary=" + (isToken ? text : "\"\(text)\"")
+        return "multipart/form-data; boundary=" + (isToken ? text : "\"\(text)\"")
     }
 
     /// The text.

@@ -11,7 +11,7 @@ public struct MultipartError: Error, Sendable, Hashable, CustomStringConvertible
         public static let tooManyParts = Reason(name: "tooManyParts")
         /// A line in the head of a part is not a field.
         public static let invalidHead = Reason(name: "invalidHead")
-        /// Something else than spaces follows a delimiter on its line.
+        /// There are bytes other than spaces after a delimiter, on its line.
         public static let invalidDelimiter = Reason(name: "invalidDelimiter")
         /// The media type of a body is not multipart, or has no valid boundary.
         public static let notMultipart = Reason(name: "notMultipart")

@@ -3,27 +3,27 @@ public import HTTPTypes
 /// The fields of a part of a multipart body ([RFC 7578, section 4](https://www.rfc-editor.org/rfc/rfc7578#section-4)).
 public struct MultipartHead: Sendable, Hashable {
     /// All fields, in order.
-    public let fields: HTTPFields
+    public let headers: HTTPFields
 
     /// Creates a head.
-    public init(fields: HTTPFields) { self.fields = fields }
+    public init(headers: HTTPFields) { self.headers = headers }
 
     /// The `Content-Disposition`; `nil` if it is missing or invalid.
-    public var disposition: ContentDisposition? { fields[.contentDisposition].flatMap { ContentDisposition($0) } }
+    public var disposition: ContentDisposition? { headers[.contentDisposition].flatMap { ContentDisposition($0) } }
     /// The name of the form's field, as it was sent: browsers and this library send a quotation mark as `%22`. `nil` if it is missing.
     public var name: String? { disposition?.name }
     /// The file's name, as it was sent; `filename*` takes precedence over `filename`; `nil` if it is missing. Don't save a file under it: see
     /// ``ContentDisposition/safeFileName(default:)``.
     public var fileName: String? { disposition?.fileName }
     /// The media type; `nil` if it is missing or invalid.
-    public var contentType: MediaType? { fields[.contentType].flatMap { MediaType($0) } }
+    public var contentType: MediaType? { headers[.contentType].flatMap { MediaType($0) } }
 
     /// The most fields of one head.
-    static let countLimit = 64
+    static let maxFields = 64
 
     /// Reads the lines of a head, which have a CR LF between them. A line that begins with a space continues the line before it.
     ///
-    /// - Parameter isDelimiter: whether a line is one. Other readers end the part there, so that it is refused.
+    /// - Parameter isDelimiter: returns whether a line is a delimiter. Such a head is refused, because other readers end the part there.
     init(_ bytes: ArraySlice<UInt8>, isDelimiter: (ArraySlice<UInt8>) -> Bool) throws(MultipartError) {
         var lines: [[UInt8]] = []
         var start = bytes.startIndex
@@ -40,17 +40,17 @@ public struct MultipartHead: Sendable, Hashable {
                 lines.append(Array(line))
             }
         }
-        guard lines.count <= Self.countLimit else {
-            throw MultipartError(.headTooLong, "a part has \(lines.count) fields; the limit is \(Self.countLimit)")
+        guard lines.count <= Self.maxFields else {
+            throw MultipartError(.headTooLong, "a part has \(lines.count) fields; the limit is \(Self.maxFields)")
         }
-        var fields = HTTPFields()
+        var headers = HTTPFields()
         for line in lines {
             let name = line.prefix { $0 != UInt8(ascii: ":") }
             let value = String(decoding: line.dropFirst(name.count + 1), as: UTF8.self).trimmingOptionalWhitespace()
             guard name.count < line.count, let name = HTTPField.Name(String(decoding: name, as: UTF8.self)), HTTPField.isValidValue(value)
             else { throw MultipartError(.invalidHead, "a line in the head of a part is not a field") }
-            fields.append(HTTPField(name: name, value: value))
+            headers.append(HTTPField(name: name, value: value))
         }
-        self.fields = fields
+        self.headers = headers
     }
 }

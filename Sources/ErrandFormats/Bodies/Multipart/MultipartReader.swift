@@ -21,6 +21,11 @@
 ///
 /// It keeps at most one chunk, and less than the longest head. The content of parts is not limited: the code that reads it limits what it keeps.
 public struct MultipartReader: Sendable {
+    /// The default limit of the head of a part: 16 KiB.
+    public static let defaultMaxHeadBytes = 16 * 1024
+    /// The default limit of the number of parts: 1000.
+    public static let defaultMaxParts = 1000
+
     /// What comes next in the body.
     public enum Event: Sendable, Hashable {
         /// A part begins.
@@ -53,8 +58,8 @@ public struct MultipartReader: Sendable {
     private static let headEnd = ByteSearch([0x0D, 0x0A, 0x0D, 0x0A])
 
     private let search: ByteSearch
-    private let headLimitBytes: Int
-    private let partLimit: Int
+    private let maxHeadBytes: Int
+    private let maxParts: Int
     private var state = State.preamble
     // Starts with a line ending, so that a delimiter on the first line is found, too.
     private var buffer: [UInt8] = [0x0D, 0x0A]
@@ -68,13 +73,13 @@ public struct MultipartReader: Sendable {
     ///
     /// - Parameters:
     ///   - boundary: the parameter `boundary` of the body's media type.
-    ///   - headLimitBytes: the longest head of a part, in bytes; at least 0, 16 KiB by default. A head has at most 64 fields.
-    ///   - partLimit: the most parts; at least 0, 1000 by default.
-    public init(boundary: MultipartBoundary, headLimitBytes: Int = 16 * 1024, partLimit: Int = 1000) {
-        precondition(headLimitBytes >= 0, "headLimitBytes must be at least 0 (is \(headLimitBytes))")
-        precondition(partLimit >= 0, "partLimit must be at least 0 (is \(partLimit))")
+    ///   - maxHeadBytes: the longest head of a part, in bytes; at least 0, 16 KiB by default. A head has at most 64 fields.
+    ///   - maxParts: the most parts; at least 0, 1000 by default.
+    public init(boundary: MultipartBoundary, maxHeadBytes: Int = defaultMaxHeadBytes, maxParts: Int = defaultMaxParts) {
+        precondition(maxHeadBytes >= 0, "maxHeadBytes must be at least 0 (is \(maxHeadBytes))")
+        precondition(maxParts >= 0, "maxParts must be at least 0 (is \(maxParts))")
         search = ByteSearch(Array("\r\n--\(boundary.text)".utf8))
-        (self.headLimitBytes, self.partLimit) = (headLimitBytes, partLimit)
+        (self.maxHeadBytes, self.maxParts) = (maxHeadBytes, maxParts)
     }
 
     /// Whether the closing delimiter was read.
@@ -198,8 +203,8 @@ public struct MultipartReader: Sendable {
         }
         guard buffer[start] == 0x0D, buffer[start + 1] == 0x0A else { throw Self.invalidDelimiter }
         partCount += 1
-        guard partCount <= partLimit else {
-            throw MultipartError(.tooManyParts, "the multipart body has more parts than the limit of \(partLimit)")
+        guard partCount <= maxParts else {
+            throw MultipartError(.tooManyParts, "the multipart body has more parts than the limit of \(maxParts)")
         }
         // The end of this line may begin the empty line after a head without fields.
         searched = start
@@ -208,14 +213,14 @@ public struct MultipartReader: Sendable {
     }
 
     private static let invalidDelimiter = MultipartError(
-        .invalidDelimiter, "the boundary of the multipart body is followed by something else than spaces on its line")
+        .invalidDelimiter, "there are bytes other than spaces after the boundary of the multipart body, on its line")
 
     private mutating func head() throws(MultipartError) -> MultipartHead? {
         let from = max(start, searched)
         let end = buffer.withUnsafeBytes { Self.headEnd.firstIndex(in: $0, from: from) }
         // Without its end, the last bytes may be a beginning of it.
-        guard (end ?? max(start, buffer.count - 3)) - start <= headLimitBytes else {
-            throw MultipartError(.headTooLong, "the fields of a part are longer than the limit of \(headLimitBytes) bytes")
+        guard (end ?? max(start, buffer.count - 3)) - start <= maxHeadBytes else {
+            throw MultipartError(.headTooLong, "the fields of a part are longer than the limit of \(maxHeadBytes) bytes")
         }
         guard let end else {
             searched = max(start, buffer.count - 3)

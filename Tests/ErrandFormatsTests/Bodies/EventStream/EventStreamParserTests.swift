@@ -9,7 +9,7 @@ import Testing
         #expect(try parser.next() == nil)
         #expect(parser.lastEventID == "")
         parser.append("\n".utf8)
-        #expect(try parser.next() == .event(ServerSentEvent(data: "a\nb", event: "added", id: "7")))
+        #expect(try parser.next() == .event(ServerSentEvent(data: "a\nb", type: "added", lastEventID: "7")))
         #expect(try parser.next() == nil)
         #expect(parser.lastEventID == "7")
     }
@@ -38,7 +38,7 @@ import Testing
 
     @Test func eventsOfALaterConnectionKeepTheIDOfAnEarlierOne() {
         let parsed = ParsedStream("data: a\n\n", EventStreamParser(lastEventID: "7"))
-        #expect(parsed.events == [ServerSentEvent(data: "a", id: "7")])
+        #expect(parsed.events == [ServerSentEvent(data: "a", lastEventID: "7")])
         #expect(parsed.lastEventID == "7")
         #expect(ParsedStream("id\n\n", EventStreamParser(lastEventID: "7")).lastEventID == "")
     }
@@ -92,8 +92,8 @@ import Testing
     }
 
     @Test func aDescriptionShowsNoPayload() throws {
-        #expect(ServerSentEvent(data: "secret", event: "added", id: "7").description == "added 7 (6 bytes)")
-        #expect(ServerSentEvent(data: "x", event: "a\nb").description == "a\u{FFFD}b (1 byte)")
+        #expect(ServerSentEvent(data: "secret", type: "added", lastEventID: "7").description == "added 7 (6 bytes)")
+        #expect(ServerSentEvent(data: "x", type: "a\nb").description == "a\u{FFFD}b (1 byte)")
         var parser = EventStreamParser()
         parser.append("data: secret\nid: secret".utf8)
         var lines = JSONLineSplitter()

@@ -26,7 +26,7 @@ struct EventStreamSuiteTests {
         #expect(vectors.count >= 26)
         var random = SeededGenerator(seed: 18)
         for vector in vectors {
-            let events = vector.events.map { ServerSentEvent(data: $0.data, event: $0.type, id: $0.lastEventId) }
+            let events = vector.events.map { ServerSentEvent(data: $0.data, type: $0.type, lastEventID: $0.lastEventId) }
             for pieces in Array(vector.wire).divisions(&random) {
                 let parsed = ParsedStream(pieces)
                 #expect(parsed.events == events, "\(vector.name) \(pieces.map(\.count))")

@@ -44,7 +44,7 @@ struct PlainEventStream {
                 lastEventID = id
                 if !data.isEmpty {
                     let event = ServerSentEvent(
-                        data: Self.text(data.unicodeScalars.dropLast()), event: type.isEmpty ? "message" : type, id: id)
+                        data: Self.text(data.unicodeScalars.dropLast()), type: type.isEmpty ? "message" : type, lastEventID: id)
                     items.append(.event(event))
                 }
                 (data, type) = ("", "")

@@ -24,10 +24,11 @@ import Testing
     private static let boundary = MultipartBoundary("b")!
 
     static func read(
-        _ chunks: some Sequence<ArraySlice<UInt8>>, boundary: MultipartBoundary = boundary, headLimitBytes: Int = 16 * 1024,
-        partLimit: Int = 1000
+        _ chunks: some Sequence<ArraySlice<UInt8>>, boundary: MultipartBoundary = boundary,
+        maxHeadBytes: Int = MultipartReader.defaultMaxHeadBytes,
+        maxParts: Int = MultipartReader.defaultMaxParts
     ) -> Outcome {
-        var reader = MultipartReader(boundary: boundary, headLimitBytes: headLimitBytes, partLimit: partLimit)
+        var reader = MultipartReader(boundary: boundary, maxHeadBytes: maxHeadBytes, maxParts: maxParts)
         var (outcome, current) = (Outcome(), [UInt8]())
         do throws(MultipartError) {
             for chunk in chunks {
@@ -35,7 +36,7 @@ import Testing
                 while let event = try reader.next() {
                     switch event {
                     case .head(let head):
-                        outcome.parts.append(Part(head.fields.map { "\($0.name.rawName): \($0.value)" }, ""))
+                        outcome.parts.append(Part(head.headers.map { "\($0.name.rawName): \($0.value)" }, ""))
                         current = []
                     case .content(let bytes):
                         #expect(!bytes.isEmpty)
@@ -132,12 +133,12 @@ import Testing
 
     @Test func headsAndTheNumberOfPartsAreBounded() {
         func text(_ head: String) -> [ArraySlice<UInt8>] { [Array("--b\r\n\(head)\r\n\r\nx\r\n--b--".utf8)[...]] }
-        #expect(Self.read(text("A: " + String(repeating: "a", count: 90)), headLimitBytes: 100).failure == nil)
-        #expect(Self.read(text("A: " + String(repeating: "a", count: 110)), headLimitBytes: 100).failure == .headTooLong)
+        #expect(Self.read(text("A: " + String(repeating: "a", count: 90)), maxHeadBytes: 100).failure == nil)
+        #expect(Self.read(text("A: " + String(repeating: "a", count: 110)), maxHeadBytes: 100).failure == .headTooLong)
         let endless = [Array("--b\r\nA: ".utf8)[...]] + (0..<30).map { _ in Array("aaaaaaaaaa".utf8)[...] }
-        #expect(Self.read(endless, headLimitBytes: 100).failure == .headTooLong)
+        #expect(Self.read(endless, maxHeadBytes: 100).failure == .headTooLong)
         #expect(Self.read(text((0..<65).map { "A\($0): 1" }.joined(separator: "\r\n"))).failure == .headTooLong)
-        let two = Self.read([Array("--b\r\n\r\nx\r\n--b\r\n\r\ny\r\n--b--".utf8)[...]], partLimit: 1)
+        let two = Self.read([Array("--b\r\n\r\nx\r\n--b\r\n\r\ny\r\n--b--".utf8)[...]], maxParts: 1)
         #expect(two.failure == .tooManyParts && two.parts == [Part([], "x")])
     }
 
@@ -153,19 +154,19 @@ import Testing
 
     @Test func theHeadSaysWhatThePartIs() {
         func head(_ disposition: String) -> MultipartHead {
-            MultipartHead(fields: [.contentDisposition: disposition, .contentType: "Text/Plain; charset=utf-8"])
+            MultipartHead(headers: [.contentDisposition: disposition, .contentType: "Text/Plain; charset=utf-8"])
         }
         let file = head(#"form-data; name="a b"; filename="C:\temp\x \"1\".txt""#)
         #expect(file.name == "a b" && file.fileName == #"C:\temp\x "1".txt"# && file.contentType?.essence == "text/plain")
         let extended = head("form-data; name=a; filename=plain; filename*=UTF-8''%e2%82%ac.txt")
         #expect(extended.name == "a" && extended.fileName == "€.txt")
-        #expect(MultipartHead(fields: [:]).name == nil && MultipartHead(fields: [:]).contentType == nil)
+        #expect(MultipartHead(headers: [:]).name == nil && MultipartHead(headers: [:]).contentType == nil)
     }
 
     @Test func boundariesAreChecked() {
         for text in ["b", "a b", "'()+_,-./:=?", String(repeating: "a", count: 70)] { #expect(MultipartBoundary(text)?.text == text) }
         for text in ["", "a ", "a\r\nb", "a\"b", "ä", "a;b", String(repeating: "a", count: 71)] { #expect(MultipartBoundary(text) == nil) }
-        #expect(MultipartBoundary("a b")?.contentType() == "multipart/form-data; boundary=\"a b\"")
+        #expect(MultipartBoundary("a b")?.contentType == "multipart/form-data; boundary=\"a b\"")
         var random = SeededGenerator(seed: 1)
         let some = (0..<100).map { _ in MultipartBoundary.random(using: &random) }
         #expect(Set(some).count == 100 && some.allSatisfy { $0.text.utf8.count == 39 && MultipartBoundary($0.text) == $0 })

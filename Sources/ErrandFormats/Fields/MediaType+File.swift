@@ -1,7 +1,6 @@
 extension MediaType {
-    /// The media type that the extension of a file's name stands for: of the first name whose extension is in the table;
-    /// `application/octet-stream` if there is none.
-    package static func name(ofFile fileNames: String...) -> String {
+    /// Returns the media type of the first name with a known extension; `application/octet-stream` if there is none.
+    package static func essence(forFileNamed fileNames: String...) -> String {
         for name in fileNames {
             let last = name.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false).dropFirst().last
             if let last, last.count <= 8, let known = byExtension[Substring(last).lowercased()] { return known }

@@ -28,7 +28,7 @@ import Testing
         for (count, isOne) in [(70, true), (71, false)] {
             let boundary = String(repeating: "b", count: count)
             #expect(sections("--\(boundary)\r\n\r\none\r\n--\(boundary)--", boundary).isEmpty == !isOne)
-            #expect(MultipartSection.isTooLong(boundary: boundary) == !isOne)
+            #expect(MultipartBoundary.isTooLong(boundary) == !isOne)
         }
     }
 
@@ -47,17 +47,6 @@ import Testing
             let parts = MultipartSection.parts(of: bytes, boundary: "b")
             #expect(parts.map { String(decoding: bytes[$0.head], as: UTF8.self) } == heads)
         }
-    }
-
-    @Test(
-        arguments: [
-            ("--b\r\n\r\none\r\n--b--", ["one"]), ("--b\r\n\r\none\r\n--b--\r\n--b\r\n\r\nepilogue", ["one"]), ("--b--", []),
-            ("--b\r\n\r\none", nil), ("--b\r\nA: 1\r\n--b--", nil), ("", nil), ("--b\r\n\r\none\r\n--b-", nil),
-        ] as [(String, [String]?)]) func aWholeBodyEndsWithTheClosingDelimiter(_ body: String, _ contents: [String]?)
-    {
-        let bytes = Array(body.utf8)
-        let parts = MultipartSection.wholeParts(of: bytes, boundary: "b")
-        #expect(parts?.map { String(decoding: bytes[$0.content], as: UTF8.self) } == contents)
     }
 
     @Test(arguments: ["-", "\n", "--b\n", "--b", "-\n", "--bb\n", "\r\n--"]) func looksAtEachByteABoundedNumberOfTimes(_ unit: String) {

@@ -1,12 +1,11 @@
 /// A part of a multipart body ([RFC 2046, section 5.1](https://www.rfc-editor.org/rfc/rfc2046#section-5.1)): its position, name and type.
 ///
-/// Delimiters are found only at the beginning of lines, and a boundary has at most 70 octets (section 5.1.1), so that reading takes linear
-/// time.
+/// For readers of external data, see ``MultipartReader``, which is strict. This one finds all that any reader could take for a part.
+///
+/// Delimiters are found only at the beginning of lines, and a boundary has at most 70 bytes, so that reading takes linear time.
 package struct MultipartSection: Sendable {
-    /// The longest boundary, in octets ([RFC 2046, section 5.1.1](https://www.rfc-editor.org/rfc/rfc2046#section-5.1.1)).
-    package static let longestBoundary = 70
     /// The largest depth of multipart bodies within each other that is examined.
-    package static let deepest = 8
+    package static let maxDepth = 8
 
     /// The name in its `Content-Disposition` ([RFC 7578, section 4.2](https://www.rfc-editor.org/rfc/rfc7578#section-4.2)); `nil` if there
     /// is none.
@@ -19,11 +18,8 @@ package struct MultipartSection: Sendable {
     package let head: Range<Int>
     /// The position of its content in the body.
     package let content: Range<Int>
-    /// Whether the empty line after its fields is missing. Then the fields extend to its end, and it has no content.
+    /// Whether the empty line after its fields is missing: its fields then extend to its end, and its content is empty.
     package let isFragment: Bool
-
-    /// Whether a body's boundary is longer than the limit.
-    package static func isTooLong(boundary: String?) -> Bool { (boundary?.utf8.count ?? 0) > longestBoundary }
 
     /// Returns the parts whose fields are in `bytes`, which may be truncated; none without a boundary of 1 to 70 octets.
     ///
@@ -37,20 +33,13 @@ package struct MultipartSection: Sendable {
     /// Returns the boundary in the first line, if a field of a part follows it; otherwise `nil`.
     package static func boundary(atFrontOf bytes: [UInt8]) -> String? {
         let first = bytes.firstIndex { !$0.isSpace } ?? bytes.count
-        guard bytes[first...].starts(with: "--".utf8), let lineEnd = bytes[first...].prefix(longestBoundary + 4).firstIndex(of: 0x0A),
+        guard bytes[first...].starts(with: "--".utf8),
+            let lineEnd = bytes[first...].prefix(MultipartBoundary.maxBytes + 4).firstIndex(of: 0x0A),
             bytes[(lineEnd + 1)...].prefix(8).lowercasedASCII == "content-"
         else { return nil }
         var line = bytes[(first + 2)..<lineEnd]
         while line.last?.isSpace == true { line.removeLast() }
         return line.isEmpty ? nil : String(decoding: line, as: UTF8.self)
-    }
-
-    /// Returns the parts of a complete body; `nil` if the closing delimiter is missing, or if a part's fields do not end.
-    package static func wholeParts(of bytes: [UInt8], boundary: String?) -> [MultipartSection]? {
-        let (starts, boundary) = (delimiters(of: boundary, in: bytes), boundary ?? "")
-        guard let last = starts.firstIndex(where: { bytes[($0 + 2 + boundary.utf8.count)...].starts(with: "--".utf8) }) else { return nil }
-        let sections = (0..<last).compactMap { section(of: bytes, from: starts, at: $0, boundary: boundary) }.filter { !$0.isFragment }
-        return sections.count == last ? sections : nil
     }
 
     private static func section(of bytes: [UInt8], from starts: [Int], at index: Int, boundary: String) -> MultipartSection? {
@@ -72,13 +61,14 @@ package struct MultipartSection: Sendable {
         let lines = unfoldedLines(bytes[head])
         let dispositions = values(of: "content-disposition", in: lines)
         return MultipartSection(
+            // As lenient as media types are: redaction must find a name that `ContentDisposition` refuses.
             name: dispositions.first.flatMap { MediaType("part/" + $0) }?[parameter: "name"], names: dispositions.flatMap(names),
             type: values(of: "content-type", in: lines).first, head: head, content: content, isFragment: blank == nil)
     }
 
     /// Returns the positions of lines that begin with the delimiter; none without a boundary of 1 to 70 octets.
     package static func delimiters(of boundary: String?, in bytes: [UInt8]) -> [Int] {
-        guard let boundary, !boundary.isEmpty, !isTooLong(boundary: boundary) else { return [] }
+        guard let boundary, !boundary.isEmpty, !MultipartBoundary.isTooLong(boundary) else { return [] }
         var steps = 0
         return delimiters(of: boundary, in: bytes, steps: &steps)
     }
@@ -135,7 +125,7 @@ package struct MultipartSection: Sendable {
     private static func unfoldedLines(_ head: ArraySlice<UInt8>) -> [[UInt8]] {
         var lines: [[UInt8]] = []
         for line in head.split(whereSeparator: { $0 == 0x0A || $0 == 0x0D }) {
-            if let first = line.first, first == 0x20 || first == 0x09, !lines.isEmpty {
+            if line.first?.isOptionalSpace == true, !lines.isEmpty {
                 lines[lines.count - 1] += line
             } else {
                 lines.append(Array(line))
@@ -148,9 +138,9 @@ package struct MultipartSection: Sendable {
         lines.compactMap { line in
             guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else { return nil }
             var before = line[..<colon]
-            while let last = before.last, last == 0x20 || last == 0x09 { before.removeLast() }
+            while before.last?.isOptionalSpace == true { before.removeLast() }
             guard before.lowercasedASCII == name else { return nil }
-            return String(decoding: line[(colon + 1)...].drop { $0 == 0x20 || $0 == 0x09 }, as: UTF8.self)
+            return String(decoding: line[(colon + 1)...].drop(while: \.isOptionalSpace), as: UTF8.self)
         }
     }
 
@@ -166,7 +156,7 @@ package struct MultipartSection: Sendable {
             while sign < bytes.count, bytes[sign].isASCIIDigit || " \t*".utf8.contains(bytes[sign]) { sign += 1 }
             guard sign < bytes.count, bytes[sign] == UInt8(ascii: "=") else { continue }
             var start = sign + 1
-            while start < bytes.count, bytes[start] == 0x20 || bytes[start] == 0x09 { start += 1 }
+            while start < bytes.count, bytes[start].isOptionalSpace { start += 1 }
             let isQuoted = start < bytes.count && bytes[start] == UInt8(ascii: "\"")
             if isQuoted { start += 1 }
             let end = bytes[start...].firstIndex(of: isQuoted ? UInt8(ascii: "\"") : UInt8(ascii: ";")) ?? bytes.count

@@ -1,0 +1,164 @@
+/// The parts of a multipart body. See ``Response/parts(maxHeadBytes:maxParts:)``.
+public struct MultipartParts: AsyncSequence, Sendable {
+    public typealias Element = MultipartPart
+    public typealias Failure = any Error
+
+    let body: ResponseBody
+    let boundary: MultipartBoundary
+    let maxHeadBytes: Int
+    let maxParts: Int
+    /// The request in the errors of the parts.
+    let request: Request?
+
+    public func makeAsyncIterator() -> Iterator {
+        let reader = MultipartReader(boundary: boundary, maxHeadBytes: maxHeadBytes, maxParts: maxParts)
+        return Iterator(reader: PartReader(body.asSource(), reader, request: request))
+    }
+
+    /// Reads the parts of a body.
+    public struct Iterator: AsyncIteratorProtocol {
+        fileprivate let reader: PartReader
+
+        /// Returns the next part; `nil` after the last one. The rest of the part before is skipped.
+        ///
+        /// - Throws: ``/ErrandFormats/MultipartError``; what the body throws.
+        public mutating func next() async throws -> MultipartPart? {
+            try await reader.nextPart().map { MultipartPart(head: $0.head, number: $0.number, reader: reader) }
+        }
+
+        public mutating func next(isolation actor: isolated (any Actor)?) async throws -> MultipartPart? { try await next() }
+    }
+}
+
+/// A part of a multipart body: its head, and its content as a sequence of chunks. Read the content before the next part is asked for.
+public struct MultipartPart: AsyncSequence, Sendable {
+    public typealias Element = Data
+    public typealias Failure = any Error
+
+    /// The fields of the part.
+    public let head: MultipartHead
+    fileprivate let number: Int
+    fileprivate let reader: PartReader
+
+    public func makeAsyncIterator() -> Iterator { Iterator(number: number, reader: reader) }
+
+    /// Reads the content of a part.
+    public struct Iterator: AsyncIteratorProtocol {
+        fileprivate let number: Int
+        fileprivate let reader: PartReader
+
+        /// Returns the next chunk, never empty; `nil` at the end of the part.
+        ///
+        /// - Throws: ``/ErrandFormats/MultipartError``, with the reason `partIsOver` once the next part was asked for; what the body throws.
+        public mutating func next() async throws -> Data? { try await reader.nextChunk(ofPart: number) }
+
+        public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Data? { try await next() }
+    }
+
+    /// Returns the rest of the content.
+    ///
+    /// - Parameter limitBytes: the most bytes: at least 0, 64 MiB by default.
+    /// - Throws: ``TransportError`` with the code `bodyTooLarge` for a longer content; what reading throws.
+    public func collect(upTo limitBytes: Int = ResponseBody.defaultCollectLimitBytes) async throws -> Data {
+        precondition(limitBytes >= 0, "limitBytes must be at least 0 (is \(limitBytes))")
+        var content = Data()
+        for try await chunk in self {
+            guard content.count + chunk.count <= limitBytes else {
+                throw TransportError.bodyTooLarge(limitBytes: limitBytes, request: reader.request)
+            }
+            content.append(chunk)
+        }
+        return content
+    }
+}
+
+extension MultipartPart: CustomStringConvertible, CustomReflectable {
+    /// `part 2`, without its fields and its content.
+    public var description: String { "part \(number)" }
+    /// The description alone.
+    public var customMirror: Mirror { Mirror(self, children: ["part": description]) }
+}
+
+extension MultipartParts: CustomStringConvertible, CustomReflectable {
+    /// The body's length, never its bytes.
+    public var description: String { "parts of \(body)" }
+    /// The description alone.
+    public var customMirror: Mirror { Mirror(self, children: ["parts": description]) }
+}
+
+/// Reads one multipart body for all of its parts, one reader at a time.
+private actor PartReader {
+    let request: Request?
+    private let source: any BodySource
+    private var reader: MultipartReader
+    /// The number of the current part, from 1.
+    private var number = 0
+    private var isInPart = false
+    private var isBusy = false
+    private var isOver = false
+
+    init(_ source: any BodySource, _ reader: MultipartReader, request: Request?) {
+        (self.source, self.reader, self.request) = (source, reader, request)
+    }
+
+    func nextPart() async throws -> (head: MultipartHead, number: Int)? {
+        try await exclusively {
+            while let event = try await nextEvent() {
+                guard case .head(let head) = event else { continue }
+                number += 1
+                isInPart = true
+                return (head, number)
+            }
+            // From now on, the last part is over, too.
+            number += 1
+            return nil
+        }
+    }
+
+    func nextChunk(ofPart part: Int) async throws -> Data? {
+        try await exclusively {
+            guard part == number else {
+                throw MultipartError(.partIsOver, "the content of a part can be read only before the next part is asked for")
+            }
+            guard isInPart, let event = try await nextEvent() else { return nil }
+            if case .content(let bytes) = event { return Data(bytes) }
+            isInPart = false
+            return nil
+        }
+    }
+
+    private func exclusively<Result>(_ work: () async throws -> Result) async throws -> Result {
+        guard !isBusy else { throw BodyAlreadyUsedError() }
+        isBusy = true
+        defer { isBusy = false }
+        return try await work()
+    }
+
+    private func nextEvent() async throws -> MultipartReader.Event? {
+        if isOver { return nil }
+        do {
+            while true {
+                if let event = try reader.next() { return event }
+                guard !reader.isComplete, let chunk = try await source.next() else {
+                    try reader.finish()
+                    isOver = true
+                    try await drain()
+                    return nil
+                }
+                reader.append(chunk)
+            }
+        } catch let error as MultipartError {
+            source.fail(with: error)
+            throw error
+        }
+    }
+
+    /// The most chunks after the closing delimiter that are read, so that the exchange ends.
+    private static let maxEpilogueChunks = 4
+
+    /// Reads the text after the closing delimiter, and drops it. Abandons a body that has more.
+    private func drain() async throws {
+        for _ in 0..<Self.maxEpilogueChunks { guard try await source.next() != nil else { return } }
+        source.abandon()
+    }
+}
