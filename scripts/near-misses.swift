@@ -114,6 +114,11 @@ func clients(_ client: APIClient, _ endpoint: Endpoint<User>, _ url: URL) async 
     _ = APIClient(url)  // write APIClient(.default.server(url))
 }
 
+func forms(_ title: String) {
+    var form = MultipartForm()
+    form.append("title", title)  // write append(name, .text(value))
+}
+
 // Beside them, what these messages say.
 func remedies(_ client: APIClient, _ stack: HTTPStack, _ path: String, _ file: URL, _ user: User) async throws {
     let _: User = try await client.get(PathTemplate(verbatim: path), timeout: .seconds(5))
@@ -124,4 +129,7 @@ func remedies(_ client: APIClient, _ stack: HTTPStack, _ path: String, _ file: U
     try await client.upload("/x", body: .json(["a": 1]), timeout: .seconds(5)) { _ in }
     _ = Endpoint<User>.post("/x", body: .json(user))
     _ = stack.timeout(.seconds(30))
+    var form: MultipartForm = ["title": "Sunset"]
+    form.append("title", "Sunset")
+    form.append("path", .text(path))
 }

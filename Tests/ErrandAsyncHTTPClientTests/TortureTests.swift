@@ -29,7 +29,7 @@ extension AsyncHTTPClientTransportTests {
         func aBodyReadHalfWay(listener: NginxServer.Listener, by tested: TestedTransport) async throws {
             try await withNginx(listener, tested) { nginx, stage in
                 let url = nginx.url("/5m", listener)
-                try await stage.torture {
+                try await stage.torture(uncancelledRuns: 4) {
                     let response = try await stage.send(Request(.get, url: url))
                     var read = Data()
                     for try await chunk in response.body {
@@ -55,7 +55,7 @@ extension AsyncHTTPClientTransportTests {
             let path = try folder.write(content, to: "upload")
             try await withNginx(listener, tested) { nginx, stage in
                 let url = nginx.url("/put/torture-\(listener)", listener)
-                try await stage.torture {
+                try await stage.torture(uncancelledRuns: 4) {
                     let file = try RequestBody.file(atPath: path)
                     let body = RequestBody.stream(length: file.length, replay: .seekable) {
                         TickingSource(source: try await file.open(from: $0), ticks: stage.ticks)
@@ -160,11 +160,12 @@ private struct Stage: Sendable {
         return try await stack.send(request)
     }
 
+    /// - Parameter uncancelledRuns: fewer for a scenario that has many points, and takes long.
     func torture<Value: Sendable>(
-        _ scenario: @escaping @Sendable () async throws -> Value, accepts: (Value) -> Bool,
+        uncancelledRuns: Int = 10, _ scenario: @escaping @Sendable () async throws -> Value, accepts: (Value) -> Bool,
         check: (TortureRun<Value>) async throws -> Void = { _ in }
     ) async throws {
-        let report = try await CancellationTorture(uncancelledRuns: 4, lateJobs: 1_000).run {
+        let report = try await CancellationTorture(uncancelledRuns: uncancelledRuns, lateJobs: 1_000).run {
             try await ticks.during(scenario)
         } accepts: {
             accepts($0)

@@ -156,6 +156,10 @@ import Testing
         let bomb = try await Self.bytes("gzip(gzip(bytes(64 << 20)))")
         let error = try await failure(ContentDecodingError.self) { try await decoded(bomb, coding: "gzip, gzip", pieceBytes: 16) }
         #expect(error.reason.isLimit)
+        // The first decoder makes much, of which the second one makes nothing.
+        let inner = try await Self.bytes("gzip(gzip(b'') * 200000)")
+        let swallowed = try await failure(ContentDecodingError.self) { try await decoded(inner, coding: "gzip, gzip", pieceBytes: .max) }
+        #expect("\(swallowed.reason)" == "it has more than 100 times the bytes that were received (maxRatio)")
         let long = try await failure(ContentDecodingError.self) {
             try await decoded(Data([1]), coding: "gzip,gzip,gzip,gzip,gzip,gzip", pieceBytes: .max)
         }

@@ -55,7 +55,7 @@ enum StreamedChat {
         case answering
         // The server is busy (429, or 503 with `Retry-After`), or there was no connection: the stream connects again
         case waiting(String)
-        // The answer is incomplete or missing
+        // The text is incomplete, or there is none
         case failed(String)
     }
 

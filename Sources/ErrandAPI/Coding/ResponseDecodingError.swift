@@ -174,8 +174,8 @@ extension ResponseDecodingError {
         if let type = head.headerFields[.contentType].flatMap({ MediaType($0) }), !type.isJSON {
             return "the body is \(type.essence.shownSafely(limit: 80))\(isJSONWanted ? ", not JSON" : "")"
         }
-        if let codings = head.headerFields[.contentEncoding], !codings.isEmpty, codings.lowercased() != "identity" {
-            return "the body is still encoded (Content-Encoding: \(codings.shownSafely(limit: 80))): "
+        if let codings = head.shownContentCodings {
+            return "the body is still encoded (Content-Encoding: \(codings)): "
                 + "decompress() decodes it, unless the request has an Accept-Encoding of its own"
         }
         if let problem = body.withUnsafeBytes({ JSONDepth.problem(in: $0) }) { return "the body is \(problem)" }
@@ -219,6 +219,14 @@ extension ResponseDecodingError {
         ]
         guard let start = text.firstRange(of: "but found "), let end = text.firstRange(of: " instead") else { return nil }
         return start.upperBound <= end.lowerBound ? kinds[String(text[start.upperBound..<end.lowerBound])] : nil
+    }
+}
+
+extension HTTPResponse {
+    /// The content codings that no layer has decoded; `nil` if there are none.
+    var shownContentCodings: String? {
+        guard let codings = headerFields[.contentEncoding], !codings.isEmpty, codings.lowercased() != "identity" else { return nil }
+        return codings.shownSafely(limit: 80)
     }
 }
 

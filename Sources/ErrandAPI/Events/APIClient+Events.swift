@@ -36,8 +36,7 @@ extension APIClient {
         }
     }
 
-    /// The events of any request, over as many connections as they take. The other
-    /// parameters are those for the events of an endpoint.
+    /// The events of any request, over as many connections as they take. The other parameters are those for the events of an endpoint.
     ///
     /// ```swift
     /// var request = try Request(.get, "/prices", query: ["symbol": "AAPL"])
@@ -76,8 +75,7 @@ extension APIClient {
         events(Endpoint<Void>.get(path, query: query, headers: headers), lastEventID: lastEventID, policy: policy, onState: onState)
     }
 
-    /// The events of a call, each decoded from JSON by the client's ``json``. The other
-    /// parameters are those for the events of an endpoint.
+    /// The events of a call, each decoded from JSON by the client's ``json``. The other parameters are those for the events of an endpoint.
     ///
     /// ```swift
     /// let chat = Endpoint<Void>.post("/v1/chat/completions", body: .json(question))

@@ -69,8 +69,7 @@ public struct DecodedEventStream<Value: Decodable & Sendable>: AsyncSequence, Se
 
         /// Whether a payload looks like the text that ends the streams of language models: `[DONE]`.
         private func isTerminator(_ data: String) -> Bool {
-            data.utf8.count <= 16 && data.hasPrefix("[") && data.hasSuffix("]") && data.dropFirst().dropLast().allSatisfy(\.isLetter)
-                && data.count > 2
+            data.utf8.count <= 16 && data.wholeMatch(of: /\[[A-Za-z]+\]/) != nil
         }
 
         private mutating func end() -> Value? {

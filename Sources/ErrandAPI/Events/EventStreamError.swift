@@ -49,8 +49,8 @@ public struct EventStreamError: RequestFailure, CustomReflectable {
             problem = "the Content-Type is \((MediaType(type)?.essence ?? type).shownSafely(limit: 80)), not \(Self.mediaType)"
         } else if type == nil {
             problem = "the Content-Type is missing, not \(Self.mediaType)"
-        } else if let codings = response.head.headerFields[.contentEncoding], !codings.isEmpty, codings.lowercased() != "identity" {
-            problem = "the body is encoded (Content-Encoding: \(codings.shownSafely(limit: 80)))"
+        } else if let codings = response.head.shownContentCodings {
+            problem = "the body is encoded (Content-Encoding: \(codings))"
         } else {
             return nil
         }

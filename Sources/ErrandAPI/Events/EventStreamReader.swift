@@ -138,7 +138,7 @@ extension EventStream {
         var request = try makeRequest()
         if request.headers[.accept] == nil { request.headers[.accept] = EventStreamError.mediaType }
         if request.headers[.cacheControl] == nil { request.headers[.cacheControl] = "no-cache" }
-        // Who compresses a stream may hold it back: a proxy sends it when a buffer is full, or at its end.
+        // A proxy that compresses a stream may hold it back until a buffer is full, or until it ends.
         if request.headers[.acceptEncoding] == nil { request.headers[.acceptEncoding] = "identity" }
         (request.options.timeout, request.options.attemptTimeout) = (.off, .off)
         if case .inherited = request.options.retry { request.options.retry = .off }

@@ -140,7 +140,7 @@ public struct MultipartForm: Sendable {
 
     /// Write `append(name, .text(value))`.
     @available(*, unavailable, message: "write append(name, .text(value))")
-    public mutating func append(_ name: String, _ text: String) { fatalError() }
+    public mutating func append(_ name: String, _ text: String) { append(name, .text(text)) }
 
     /// The value of `Content-Type` for a request with this form, with the boundary.
     public var contentType: String { boundary.contentType }

@@ -1,5 +1,5 @@
 extension MediaType {
-    /// Returns the media type of the first name with a known extension; `application/octet-stream` if there is none.
+    /// Returns the media type for the extension of the first name that has a known one; otherwise `application/octet-stream`.
     package static func essence(forFileNamed fileNames: String...) -> String {
         for name in fileNames {
             let last = name.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false).dropFirst().last

@@ -54,6 +54,18 @@ import Testing
         }
     }
 
+    /// As with curl, the form can be read by its boundary.
+    @Test func aContentTypeOfYourOwnGetsTheBoundary() async throws {
+        for (field, isOwn) in [("multipart/form-data", false), ("multipart/mixed; boundary=abc", true)] {
+            let server = try RawServer()
+            let command = try CommandProcess(["post", server.url, "-F", "a=1", "-H", "Content-Type: \(field)"])
+            _ = try await command.outcome()
+            let request = try #require(server.requests.first)
+            let line = try #require(request.components(separatedBy: "\r\n").first { $0.lowercased().hasPrefix("content-type:") })
+            #expect(line.hasSuffix(field) == isOwn && line.contains("boundary="), "\(line)")
+        }
+    }
+
     /// curl drops what stands after a semicolon, or sends an empty part, and says nothing.
     @Test(arguments: [
         ["a"], ["=x"], [#"a="x"#], [#"a="x";filename=n"#], [#"a="x";type=t/u;type=v/w"#], ["a=@x;size=3"], ["a=<x;filename=n"],

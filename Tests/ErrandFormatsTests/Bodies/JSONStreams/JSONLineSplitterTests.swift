@@ -38,4 +38,13 @@ import Testing
             }
         }
     }
+
+    @Test func aLineOverTheLimitIsAnErrorBeforeItsEnd() throws {
+        var splitter = JSONLineSplitter(maxLineBytes: 5)
+        splitter.append("1\n12345".utf8)
+        #expect(try splitter.next()?.number == 1)
+        #expect(try splitter.next() == nil)
+        splitter.append("6".utf8)
+        for _ in 1...2 { #expect(throws: JSONTextTooLargeError.self) { try splitter.next() } }
+    }
 }
