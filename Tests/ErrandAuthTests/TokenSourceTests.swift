@@ -71,9 +71,12 @@ import Testing
                 if counter.next() == 1 { throw Broken() }
                 return AccessToken("new", expiresAt: dates.now + 1_000)
             })
+        let first = try await tokens.issued(by: nil, for: nil)
         dates.advance(by: 901)
         for _ in 0..<20 { #expect(try await tokens.token().value == "0") }
         await eventually { counter.count == 1 }
+        // A request whose token was refused waits for the end of that refresh.
+        await #expect(throws: AuthenticationError.self) { try await tokens.issued(refusing: first, by: nil, for: nil) }
         for _ in 0..<20 { #expect(try await tokens.token().value == "0") }
         #expect(counter.count == 1)
         dates.advance(by: 30)

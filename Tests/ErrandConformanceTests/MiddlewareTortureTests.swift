@@ -82,6 +82,24 @@ struct Scenario: Sendable, CustomTestStringConvertible {
         }
     }
 
+    /// Asks for a token, and accepts this one alone.
+    private static func guarded(_ token: String) -> Stub {
+        Stub().responds(
+            .streaming { request, _ in
+                await Task.yield()
+                let isRight = request.headers[.authorization] == "Bearer \(token)"
+                return (HTTPResponse(status: isRight ? .ok : .unauthorized), YieldingBodySource("onetwothree"))
+            })
+    }
+
+    /// The token `0`, and `1` after a refresh.
+    private static func refreshing(_ store: YieldingStore? = nil) -> TokenSource {
+        TokenSource(store == nil ? AccessToken("0") : nil, store: store) { _ in
+            for _ in 0..<5 { await Task.yield() }
+            return AccessToken("1")
+        }
+    }
+
     static let all: [Scenario] = [
         Scenario(name: "server") { $0.stub.server("https://a.example", headers: [.userAgent: "x"]) },
         Scenario(name: "number") { $0.stub.number() },
@@ -199,6 +217,41 @@ struct Scenario: Sendable, CustomTestStringConvertible {
         Scenario(name: "standardResilience", stub: Stub().responds(pieces(.serviceUnavailable), pieces()), lateJobs: 40) {
             $0.stub.standardResilience(hedging, clock: $0.stillClock)
         },
+        Scenario(
+            name: "authenticate, challenged",
+            stub: Stub().responds(
+                pieces(.unauthorized, headers: [.wwwAuthenticate: #"Digest realm="a", nonce="n", qop="auth""#]), pieces()),
+            lateJobs: 40
+        ) { $0.stub.authenticate(.digest(user: "joe", password: "secret"), clock: $0.stillClock) },
+        Scenario(name: "authenticate, refused", stub: Stub().responds(pieces(.unauthorized)), expected: "401 onetwothree") {
+            $0.stub.authenticate(.basic(user: "joe", password: "secret"), clock: $0.stillClock)
+        },
+        Scenario(name: "authenticate, with a token to load", stub: guarded("0")) {
+            let tokens = TokenSource(store: YieldingStore(AccessToken("0"))) { _ in throw CancellationError() }
+            return $0.stub.authenticate(.bearer(tokens), clock: $0.stillClock)
+        },
+        Scenario(name: "authenticate, in the middle of a refresh", stub: guarded("1"), lateJobs: 40, endsLater: true) {
+            $0.stub.authenticate(.bearer(refreshing()), clock: $0.stillClock)
+        },
+        Scenario(name: "authenticate, in the middle of a refresh under a deadline", stub: guarded("1"), lateJobs: 40, endsLater: true) {
+            $0.stub.authenticate(.bearer(refreshing()), clock: $0.stillClock).timeout(.seconds(60), clock: $0.stillClock)
+        },
+        Scenario(name: "authenticate, in the middle of a refresh that is saved", stub: guarded("1"), lateJobs: 40, endsLater: true) {
+            $0.stub.authenticate(.bearer(refreshing(YieldingStore(AccessToken("0")))), clock: $0.stillClock)
+        },
+        Scenario(name: "authenticate, in the middle of a refresh by a request", stub: guarded("1"), lateJobs: 40, endsLater: true) {
+            parts in
+            let tokens = TokenSource(AccessToken("0")) { _ in
+                let response = try await parts.other.send(Request(.post, url: "https://auth.example/token"))
+                return AccessToken(try await response.body.collect() == Data("onetwothree".utf8) ? "1" : "0")
+            }
+            return parts.stub.authenticate(.bearer(tokens), clock: parts.stillClock)
+        },
+        Scenario(
+            name: "authenticate, three in the middle of a refresh", stub: guarded("1"),
+            expected: "200 onetwothree 200 onetwothree 200 onetwothree", lateJobs: 40, endsLater: true, calls: 3
+        ) { $0.stub.authenticate(.bearer(refreshing()), clock: $0.stillClock) },
+        Scenario(name: "sign") { $0.stub.sign(with: YieldingSigner()) },
         Scenario(name: "metrics") { $0.stub.metrics(factory: $0.metrics) },
         Scenario(name: "trace") { $0.stub.trace(tracer: $0.tracer) },
         Scenario(name: "traceCall") { $0.stub.traceCall(tracer: $0.tracer) },
@@ -233,6 +286,38 @@ struct Scenario: Sendable, CustomTestStringConvertible {
             }
         },
     ]
+}
+
+/// A store that takes its time.
+private final class YieldingStore: TokenStore {
+    private let inner: MemoryTokenStore
+
+    init(_ token: AccessToken) { inner = MemoryTokenStore(token) }
+
+    func load() async -> AccessToken? {
+        await Task.yield()
+        return inner.load()
+    }
+
+    func save(_ token: AccessToken) async {
+        await Task.yield()
+        inner.save(token)
+        await Task.yield()
+    }
+
+    func remove() async {
+        await Task.yield()
+        inner.remove()
+    }
+}
+
+/// A signer that takes its time.
+private struct YieldingSigner: RequestSigner {
+    func sign(_ request: inout Request) async throws {
+        await Task.yield()
+        try Task.checkCancellation()
+        request.headers[.authorization] = "Signature x"
+    }
 }
 
 /// Sends each request three times at once, and takes the answer that comes last.

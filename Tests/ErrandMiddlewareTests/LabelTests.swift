@@ -30,6 +30,13 @@ import Testing
             ),
             (stub.timeout(.seconds(30)), "timeout(30 s)"), (stub.timeout(.milliseconds(250)), "timeout(250 ms)"),
             (stub.delay(by: .milliseconds(500)), "delay(500 ms)"), (stub.coalesce(), "coalesce"),
+            (stub.authenticate(.basic(user: "joe", password: "secret")), "authenticate(basic)"),
+            (stub.authenticate(.digest(user: "joe", password: "secret")), "authenticate(digest)"),
+            (stub.authenticate(.bearer("secret")), "authenticate(bearer)"), (stub.authenticate(), "authenticate(by option)"),
+            (
+                stub.sign(with: .awsV4(AWSCredentials(accessKeyID: "id", secretAccessKey: "secret"), region: "r", service: "s3")),
+                "sign(awsV4(r, s3))"
+            ),
         ]
     }()
 

@@ -23,6 +23,14 @@ import Testing
             Response(head: HTTPResponse(status: .ok, headerFields: [.setCookie: secret]), data: Data(secret.utf8), request: request)
         },
         TransformMiddleware.request { $0.head.headerFields[.authorization] = secret },
+        AuthenticateMiddleware(.basic(user: secret, password: secret)),
+        AuthenticateMiddleware(.digest(user: secret, password: secret)),
+        AuthenticateMiddleware(.bearer(secret)),
+        AuthenticateMiddleware(.bearer(TokenSource(AccessToken(secret, refreshToken: secret)) { _ in AccessToken(secret) })),
+        AuthenticateMiddleware(.apiKey(secret, in: .header(.custom("X-Key")))),
+        SignMiddleware(
+            .awsV4(
+                AWSCredentials(accessKeyID: secret, secretAccessKey: secret, sessionToken: secret), region: "eu-central-1", service: "s3")),
         ValidateMiddleware([
             ResponseValidator("a token") { request, _, _ in request.head.path == secret ? .retry(.immediate, atMost: 1) : .next }
         ]),
