@@ -229,6 +229,7 @@ let package = Package(
             dependencies: [
                 "Errand", "ErrandAuth", "ErrandConformance", "ErrandTesting", "TestSupport",
                 .product(name: "Crypto", package: "swift-crypto", condition: .when(traits: ["Auth"])),
+                .product(name: "_CryptoExtras", package: "swift-crypto", condition: .when(traits: ["Auth"])),
             ]
         ),
         .testTarget(
@@ -306,6 +307,7 @@ let package = Package(
             dependencies: [
                 "Errand", "ErrandConformance", "ErrandMockServer", "ErrandTesting",
                 .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Telemetry"])),
+                .product(name: "_CryptoExtras", package: "swift-crypto", condition: .when(traits: ["Auth"])),
             ],
             swiftSettings: [.defaultIsolation(MainActor.self)]
         ),
@@ -314,6 +316,7 @@ let package = Package(
             dependencies: [
                 "Errand", "ErrandConformance", "ErrandMockServer", "ErrandTesting", "TestSupport",
                 .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Telemetry"])),
+                .product(name: "_CryptoExtras", package: "swift-crypto", condition: .when(traits: ["Auth"])),
             ]
         ),
     ],

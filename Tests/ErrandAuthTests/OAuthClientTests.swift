@@ -6,6 +6,7 @@ import Foundation
 import Synchronization
 import TestSupport
 import Testing
+import _CryptoExtras
 
 @testable import ErrandAuth
 
@@ -133,6 +134,19 @@ import Testing
         #expect(body["iat"] == 1_000_000 && body["exp"] == 1_000_300 && body["jti"].stringValue?.isEmpty == false)
         let signature = try P256.Signing.ECDSASignature(rawRepresentation: decoded(parts[2]))
         #expect(key.publicKey.isValidSignature(signature, for: Data("\(parts[0]).\(parts[1])".utf8)))
+    }
+
+    /// A key of RSA, by the function of the article.
+    @Test func anAssertionIsSignedByAKeyOfRSA() async throws {
+        let stub = StubTransport(Stub().responds(token()))
+        let key = try _RSA.Signing.PrivateKey(keySize: .bits2048)
+        let signer = JWTSigner(algorithm: "RS256") { try key.signature(for: $0, padding: .insecurePKCS1v1_5).rawRepresentation }
+        _ = try await client(stub).jwtBearer(JWTAssertion(issuer: "service@example", signer: signer))
+        let parts = try #require(form(stub.requests[0])["assertion"]).split(separator: ".").map(String.init)
+        let plain = parts[2].replacing("-", with: "+").replacing("_", with: "/")
+        let octets = try #require(Data(base64Encoded: plain + String(repeating: "=", count: (4 - plain.count % 4) % 4)))
+        let signature = _RSA.Signing.RSASignature(rawRepresentation: octets)
+        #expect(key.publicKey.isValidSignature(signature, for: Data("\(parts[0]).\(parts[1])".utf8), padding: .insecurePKCS1v1_5))
     }
 
     /// This machine's clock is ten minutes behind.

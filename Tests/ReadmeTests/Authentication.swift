@@ -1,6 +1,7 @@
 #if Auth
 import Errand
 import Foundation
+import _CryptoExtras
 
 // The samples of the article "Authentication", to the letter: `ReadmeTests` holds each block of it against this file.
 
@@ -61,6 +62,13 @@ func signInOnTelevision(_ source: TokenSource, _ oauth: OAuthClient, show: (Stri
     let device = try await oauth.deviceAuthorization(scopes: ["read"])
     show("Open \(device.verificationURI) and type \(device.userCode)")
     try await source.signIn(oauth.token(for: device))
+}
+
+func makeServiceAccount(_ oauth: OAuthClient, email: String, pem: String) throws -> TokenSource {
+    let key = try _RSA.Signing.PrivateKey(pemRepresentation: pem)  // of swift-crypto's module _CryptoExtras
+    let signer = JWTSigner(algorithm: "RS256") { try key.signature(for: $0, padding: .insecurePKCS1v1_5).rawRepresentation }
+    let assertion = JWTAssertion(issuer: email, claims: ["scope": "read"], signer: signer)
+    return TokenSource(obtainsFirst: true) { _ in try await oauth.jwtBearer(assertion) }
 }
 
 func sendWithOtherCredentials(_ request: Request, _ stack: HTTPStack, ask: @escaping @Sendable (String) async -> String?) async throws

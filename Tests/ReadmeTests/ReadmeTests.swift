@@ -28,7 +28,7 @@ import Testing
         Samples(guides + "FromAlamofireAndMoya.md", "FromAlamofireAndMoya.swift", least: 5),
         Samples(guides + "ErrorsForPeople.md", "ErrorsForPeople.swift", least: 4),
         Samples(guides + "EventStreams.md", "EventStreams.swift", least: 5),
-        Samples(guides + "Authentication.md", "Authentication.swift", least: 7),
+        Samples(guides + "Authentication.md", "Authentication.swift", least: 8),
         Samples(guides + "WhatTheConsoleShows.md", "WhatTheConsoleShows.swift", "SystemLog.swift", least: 4),
         Samples(guides + "TheSwiftNIOTransport.md", "TheSwiftNIOTransport.swift", least: 6),
         Samples(guides + "HTTP2.md", "HTTP2.swift", least: 4),
