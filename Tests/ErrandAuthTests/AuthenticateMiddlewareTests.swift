@@ -92,6 +92,51 @@ import Testing
         #expect(response.status == .ok && stub.openBodyCount == 0)
     }
 
+    /// Two requests that were sent before the first challenge get the same nonce.
+    @Test func twoResponsesToOneNonceHaveTheirOwnCounts() async throws {
+        let scheme = DigestScheme(user: "joe", password: "secret")
+        let challenge = ServerChallenge(
+            HTTPResponse(status: .unauthorized, headerFields: [.wwwAuthenticate: #"Digest realm="a", nonce="n", qop="auth""#]))
+        var counts: [String?] = []
+        for _ in 0..<2 {
+            let field = try await scheme.proof(for: try request(), inResponseTo: challenge)?.headers[.authorization]
+            counts.append(field.flatMap { AuthenticationChallenge.parse([$0]).first?["nc"] })
+        }
+        let next = try await scheme.proof(for: try request())?.headers[.authorization]
+        counts.append(next.flatMap { AuthenticationChallenge.parse([$0]).first?["nc"] })
+        #expect(counts == ["00000001", "00000002", "00000003"])
+    }
+
+    // MARK: The strongest scheme
+
+    @Test func aPasswordIsProvedByDigestWhereItIsOffered() async throws {
+        let challenge = #"Basic realm="a", Digest realm="a", nonce="n", qop="auth""#
+        let stub = StubTransport(
+            Stub().matching("digest") { $0.headers[.authorization]?.hasPrefix("Digest ") == true }.responds(.status(.ok)),
+            Stub().responds(.status(.unauthorized, headers: [.wwwAuthenticate: challenge])))
+        let stack = stub.authenticate(.password(user: "joe", password: "secret"))
+        for _ in 0..<2 { #expect(try await stack.send(try request()).status == .ok) }
+        #expect(stub.requests.map { $0.headers[.authorization]?.prefix(6) } == [nil, "Digest", "Digest"])
+        #expect(stub.requests.last?.headers[.authorization]?.contains("nc=00000002") == true)
+    }
+
+    @Test func aPasswordGoesByBasicWhereNothingElseIsOffered() async throws {
+        let stub = server(Self.joe)
+        let stack = stub.authenticate(.password(user: "joe", password: "secret"))
+        for _ in 0..<2 { #expect(try await stack.send(try request()).status == .ok) }
+        #expect(stub.requests.map { $0.headers[.authorization] } == [nil, Self.joe, Self.joe])
+        // Another origin has not asked.
+        _ = try await stack.send(try request("https://b.example/x"))
+        #expect(stub.requests.map { $0.headers[.authorization] }.suffix(2) == [nil, Self.joe])
+    }
+
+    @Test func aPasswordDoesNotFollowADigestThatWasRefused() async throws {
+        let stub = server("never", asking: #"Basic realm="a", Digest realm="a", nonce="n", qop="auth""#)
+        let response = try await stub.authenticate(.password(user: "joe", password: "secret")).send(try request())
+        #expect(response.metadata.authenticationStop == .refused)
+        #expect(stub.requests.map { $0.headers[.authorization]?.prefix(6) } == [nil, "Digest"])
+    }
+
     // MARK: Who gets the credentials
 
     @Test func aRedirectToAnotherOriginGetsNoCredentials() async throws {

@@ -84,6 +84,23 @@ import Testing
         await eventually { tokens.current?.value == "new" }
     }
 
+    /// A server that rotates refresh tokens has forgotten the old one by then.
+    @Test(arguments: [nil, Deadline(after: .seconds(60))]) func aRefreshGoesOnWithoutItsOnlyCaller(deadline: Deadline?) async throws {
+        let (begins, continues) = (Watched(false), Watched(false))
+        let tokens = TokenSource(AccessToken("0", expiresAt: .distantPast)) { _ in
+            begins.change { $0 = true }
+            try await continues.wait { $0 }
+            try Task.checkCancellation()
+            return AccessToken("1", refreshToken: "rotated")
+        }
+        let caller = Task { try await tokens.token(by: deadline) }
+        try await begins.wait { $0 }
+        caller.cancel()
+        await #expect(throws: CancellationError.self) { try await caller.value }
+        continues.change { $0 = true }
+        await eventually { tokens.current?.refreshToken == "rotated" }
+    }
+
     @Test func fiveRefreshesInThirtySecondsAreTheMost() async throws {
         let dates = Dates()
         let counter = Counter()

@@ -25,6 +25,7 @@ import Testing
         TransformMiddleware.request { $0.head.headerFields[.authorization] = secret },
         AuthenticateMiddleware(.basic(user: secret, password: secret)),
         AuthenticateMiddleware(.digest(user: secret, password: secret)),
+        AuthenticateMiddleware(.password(user: secret, password: secret)),
         AuthenticateMiddleware(.bearer(secret)),
         AuthenticateMiddleware(.bearer(TokenSource(AccessToken(secret, refreshToken: secret)) { _ in AccessToken(secret) })),
         AuthenticateMiddleware(.apiKey(secret, in: .header(.custom("X-Key")))),

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Starts servers for tests on free ports of 127.0.0.1, and ends them.
 
-    stand.py NAME...        apache, apache-http2, caddy-http2, haproxy, haproxy-http2, httpbin, microsocks, squid
+    stand.py NAME...        apache, apache-http2, caddy-http2, haproxy, haproxy-http2, httpbin, microsocks, moto, oidc, squid
 
 When all answer, it prints one line of JSON, such as
 
@@ -20,6 +20,7 @@ import hashlib
 import json
 import os
 import pwd
+import re
 import secrets
 import select
 import shutil
@@ -30,6 +31,8 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.parse
+import urllib.request
 from pathlib import Path
 
 HOST = "127.0.0.1"
@@ -347,13 +350,13 @@ class Microsocks(Server):
 
 
 class Apache(Server):
-    """Apache with files, and one of them behind a password."""
+    """Apache with files, some of them behind a password: by Basic, by Digest, and by Digest with a nonce that lives for a second."""
 
     MODULES = [
         "/usr/lib/apache2/modules", "/usr/lib64/httpd/modules", "/usr/libexec/apache2", "/opt/homebrew/lib/httpd/modules",
         "/usr/local/lib/httpd/modules",
     ]
-    WANTED = "mpm_event unixd authn_core authn_file authz_core authz_user auth_basic mime dir alias headers"
+    WANTED = "mpm_event unixd authn_core authn_file authz_core authz_user auth_basic auth_digest mime dir alias headers"
 
     def start(self):
         apache = program("apache2", "httpd", package="apache2")
@@ -367,6 +370,9 @@ class Apache(Server):
         self.write("files/basic/secret.txt", "joe's\n")
         password = base64.b64encode(hashlib.sha1(b"pw").digest()).decode()
         self.write("passwords", f"joe:{{SHA}}{password}\n")
+        for folder in ("digest", "moments"):
+            self.write(f"files/{folder}/secret.txt", "joe's\n")
+        self.write("digests", "joe:joe only:" + hashlib.md5(b"joe:joe only:pw").hexdigest() + "\n")
         paths = [(name, modules / f"mod_{name}.so") for name in self.WANTED.split()]
         owner = user("www-data", "apache", "_www", "nobody")
         configuration = self.write("apache.conf", "\n".join([
@@ -391,12 +397,81 @@ class Apache(Server):
             f"AuthUserFile {self.folder}/passwords",
             "Require valid-user",
             "</Location>",
+            *(line for folder, seconds in (("digest", 300), ("moments", 1)) for line in (
+                f"<Location /{folder}>",
+                "AuthType Digest",
+                'AuthName "joe only"',
+                "AuthDigestProvider file",
+                f"AuthDigestNonceLifetime {seconds}",
+                f"AuthUserFile {self.folder}/digests",
+                "Require valid-user",
+                "</Location>",
+            )),
             "",
         ]))
         self.run([apache, "-f", configuration, "-DFOREGROUND"])
 
     def is_up(self):
         return self.token in ask(self.port, "/token")
+
+
+class PythonServer(Server):
+    """A server of .build/servers-venv that takes `-H HOST -p PORT`."""
+
+    NAME = ""
+
+    def start(self):
+        path = ROOT / ".build/servers-venv/bin" / self.NAME
+        if not path.exists():
+            raise Missing(f"{self.NAME} is not on this machine (scripts/setup installs it from PyPI)")
+        [self.port] = free_ports(1)
+        self.run([path, "-H", HOST, "-p", self.port])
+
+
+class OpenIDProvider(PythonServer):
+    """An OAuth 2 and OpenID Connect server that lets in everybody who says a name."""
+
+    NAME = "oidc-provider-mock"
+
+    def is_up(self):
+        return '"token_endpoint"' in ask(self.port, "/.well-known/openid-configuration")
+
+
+class Moto(PythonServer):
+    """A server of S3 that checks signatures, with one key, which may do everything there."""
+
+    NAME = "moto_server"
+
+    def is_up(self):
+        if "200" not in ask(self.port, "/moto-api/").split("\r\n")[0]:
+            return False
+        try:
+            self.make_key()
+        except OSError:
+            return False
+        return True
+
+    def make_key(self):
+        policy = '{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"s3:*","Resource":"*"}]}'
+        self.post({"Action": "CreateUser", "UserName": "joe"})
+        key = self.post({"Action": "CreateAccessKey", "UserName": "joe"})
+        self.post({"Action": "PutUserPolicy", "UserName": "joe", "PolicyName": "all", "PolicyDocument": policy})
+        self.key_id, self.secret = (re.search(f"<{name}>(.*?)</", key).group(1) for name in ("AccessKeyId", "SecretAccessKey"))
+        # From here on signatures are checked: the number of actions before that is 0.
+        self.send("/moto-api/reset-auth", b"0", {"Content-Type": "text/plain"})
+
+    def address(self):
+        return {"port": self.port, "accessKeyID": self.key_id, "secretAccessKey": self.secret}
+
+    def post(self, action):
+        # The scope says for which service the action is.
+        scope = "AWS4-HMAC-SHA256 Credential=x/20260101/us-east-1/iam/aws4_request, SignedHeaders=host, Signature=x"
+        return self.send("/", urllib.parse.urlencode({**action, "Version": "2010-05-08"}).encode(), {"Authorization": scope})
+
+    def send(self, path, body, fields):
+        request = urllib.request.Request(f"http://{HOST}:{self.port}{path}", body, fields, method="POST")
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=5) as answer:
+            return answer.read().decode()
 
 
 class HTTP2Peer(Server):
@@ -558,7 +633,7 @@ https://localhost:{self.secure} {{
 
 SERVERS = {
     "apache": Apache, "apache-http2": ApacheHTTP2, "caddy-http2": CaddyHTTP2, "haproxy": HAProxy, "haproxy-http2": HAProxyHTTP2,
-    "httpbin": HTTPBin, "microsocks": Microsocks, "squid": Squid,
+    "httpbin": HTTPBin, "microsocks": Microsocks, "moto": Moto, "oidc": OpenIDProvider, "squid": Squid,
 }
 
 

@@ -33,8 +33,8 @@ public struct Stand: Sendable {
     public static let microsocks = Stand(
         name: "microsocks", missing: "microsocks or python3 is not on this machine (apt-get install microsocks)")
 
-    /// Apache, with `/letters.txt` (the alphabet a thousand times) and the folder `/basic/`, which requires the password and contains
-    /// `secret.txt`.
+    /// Apache, with `/letters.txt` (the alphabet a thousand times) and the folders `/basic/`, `/digest/` and `/moments/`, which require the
+    /// password and contain `secret.txt`. The last two require it by Digest; a nonce of `/moments/` is valid for one second.
     public static let apache = Stand(name: "apache", missing: "apache2 or python3 is not on this machine (apt-get install apache2)")
 
     /// Apache with HTTP/2: ``securePort()`` by ALPN, ``port()`` without TLS. It has `/letters.txt`, `/large` (8 MiB), and `/count`, which
@@ -48,6 +48,12 @@ public struct Stand: Sendable {
 
     /// Caddy with HTTP/2 on ``securePort()``, and the files of ``apacheHTTP2``.
     public static let caddyHTTP2 = Stand(name: "caddy-http2", missing: "caddy or python3 is not on this machine (apt-get install caddy)")
+
+    /// A server of OAuth 2 and OpenID Connect that lets in everybody who enters a name. It knows `authorization_code` and `refresh_token`.
+    public static let oidc = Stand(name: "oidc", missing: "oidc-provider-mock or python3 is not on this machine (scripts/setup)")
+
+    /// moto as a server of S3 that checks the signatures of requests. ``accessKey()`` may do everything there.
+    public static let moto = Stand(name: "moto", missing: "moto or python3 is not on this machine (scripts/setup)")
 
     private let name: String
     /// The reason to skip a test if ``isHere`` is false.
@@ -81,6 +87,11 @@ public struct Stand: Sendable {
     /// - Throws: ``ProgramFailure`` for a server that did not start.
     public func process() throws -> Int32 { try known(entry.process) }
 
+    /// Returns the key that may do everything at ``moto``.
+    ///
+    /// - Throws: ``ProgramFailure`` for a server that did not start.
+    public func accessKey() throws -> (id: String, secret: String) { (try known(entry.accessKeyID), try known(entry.secretAccessKey)) }
+
     /// Starts the proxies.
     static func startProxies() { _ = Servers.proxies }
 
@@ -103,11 +114,15 @@ public struct Stand: Sendable {
         var certificate: String?
         var process: Int32?
         var dropsSilently: Bool?
+        var accessKeyID: String?
+        var secretAccessKey: String?
     }
 
     private var entry: Entry {
         let servers =
-            Servers.proxyNames.contains(name) ? Servers.proxies : Servers.peerNames.contains(name) ? Servers.peers : Servers.others
+            Servers.proxyNames.contains(name)
+            ? Servers.proxies
+            : Servers.peerNames.contains(name) ? Servers.peers : Servers.identityNames.contains(name) ? Servers.identities : Servers.others
         return servers.entries[name] ?? Entry(failed: "stand.py does not tell of it")
     }
 
@@ -122,6 +137,8 @@ public struct Stand: Sendable {
         static let proxies = Servers(proxyNames)
         static let peerNames = ["apache-http2", "caddy-http2", "haproxy-http2"]
         static let peers = Servers(peerNames)
+        static let identityNames = ["moto", "oidc"]
+        static let identities = Servers(identityNames)
         static let others = Servers(["apache", "haproxy", "httpbin"])
 
         let entries: [String: Entry]

@@ -36,7 +36,7 @@ public struct BasicScheme: AuthenticationScheme {
     /// Returns the proof in response to challenges; `nil` if there is none of this scheme.
     ///
     /// - Throws: ``AuthenticationError``.
-    public func proof(for request: Request, inResponseTo challenge: ServerChallenge) throws -> AuthenticationProof? {
+    public func proof(for request: Request, inResponseTo challenge: ServerChallenge) async throws -> AuthenticationProof? {
         challenge.challenges(of: "Basic").isEmpty ? nil : try proof()
     }
 
