@@ -63,7 +63,9 @@ func signInOnTelevision(_ source: TokenSource, _ oauth: OAuthClient, show: (Stri
     try await source.signIn(oauth.token(for: device))
 }
 
-func sendWithOtherCredentials(_ request: Request, _ stack: HTTPStack, ask: @escaping @Sendable (String) async -> String?) async throws -> Response {
+func sendWithOtherCredentials(_ request: Request, _ stack: HTTPStack, ask: @escaping @Sendable (String) async -> String?) async throws
+    -> Response
+{
     var request = request
     request.options.onChallenge = { challenge in
         guard let password = await ask(challenge.challenges.first?.realm ?? "") else { return .returnResponse }
