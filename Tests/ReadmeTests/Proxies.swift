@@ -49,6 +49,13 @@ func makeTransportOfTwoNetworks(token: @escaping @Sendable () -> String) throws 
     return try NIOTransport(configuration)
 }
 
+func makeTransportWithDigest(password: String) throws -> NIOTransport {
+    var configuration = NIOTransport.Configuration()
+    configuration.proxy = .all(
+        .http(host: "proxy.example", port: 3128).authenticated(by: .digest(user: "joe", password: password)))
+    return try NIOTransport(configuration)
+}
+
 func showProblemOfTheProxy(_ error: TransportError) {
     guard let proxy = error.proxy else { return }
     switch error.proxyCredentials {

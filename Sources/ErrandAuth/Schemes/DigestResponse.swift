@@ -82,8 +82,11 @@ struct DigestResponse: Sendable {
 
     /// The strongest of the challenges that can be responded to; of two that are equally strong, the first
     /// ([RFC 7616, section 3.7](https://www.rfc-editor.org/rfc/rfc7616#section-3.7)).
-    static func strongest(of challenges: [AuthenticationChallenge]) -> DigestResponse? {
+    ///
+    /// - Parameter hashesBody: whether `auth-int` can be responded to; true by default.
+    static func strongest(of challenges: [AuthenticationChallenge], hashesBody: Bool = true) -> DigestResponse? {
         challenges.compactMap { DigestResponse($0) }.reduce(nil as DigestResponse?) { best, response in
+            guard hashesBody || response.quality != .authInt else { return best }
             guard let best else { return response }
             return response.algorithm.function.rawValue > best.algorithm.function.rawValue ? response : best
         }

@@ -29,8 +29,11 @@ public struct DigestScheme: AuthenticationScheme {
     ///   - user: without control characters. Any other fails each request with ``AuthenticationError``.
     ///   - password: the password.
     public init(user: String, password: String) {
-        self.init(user: user, password: password, clientNonce: { hex((0..<16).map { _ in UInt8.random(in: .min ... .max) }) })
+        self.init(user: user, password: password, clientNonce: Self.randomClientNonce)
     }
+
+    /// 128 bits of chance.
+    @Sendable static func randomClientNonce() -> String { hex((0..<16).map { _ in UInt8.random(in: .min ... .max) }) }
 
     init(user: String, password: String, clientNonce: @escaping @Sendable () -> String) {
         (self.user, self.password, self.clientNonce) = (user, password, clientNonce)
@@ -53,8 +56,8 @@ public struct DigestScheme: AuthenticationScheme {
     ///
     /// - Throws: ``AuthenticationError``, and the error of a body that can't be read.
     public func proof(for request: Request, inResponseTo challenge: ServerChallenge) async throws -> AuthenticationProof? {
-        guard let origin = request.origin, let response = DigestResponse.strongest(of: challenge.challenges),
-            request.canBeHashed(for: response)
+        guard let origin = request.origin,
+            let response = DigestResponse.strongest(of: challenge.challenges, hashesBody: request.body.replay.canRestart)
         else { return nil }
         let count = sessions.begin(response, at: origin)
         return try await proof(response, count, for: request, isFresh: true)

@@ -187,14 +187,17 @@ struct S3Tests {
 
     @Test func objectsAreStoredReadListedAndRemoved() async throws {
         try await withStack { stack in
-            func send(_ method: HTTPRequest.Method, _ path: PathTemplate, query: URLQuery = URLQuery(), body: RequestBody = .empty) async throws
+            func send(_ method: HTTPRequest.Method, _ path: PathTemplate, query: URLQuery = URLQuery(), body: RequestBody = .empty)
+                async throws
                 -> (status: Int, data: Data)
             {
                 let response = try await stack.send(Request(method, path, query: query, body: body))
                 return (response.status.code, try await response.body.collect())
             }
             #expect(try await send(.put, "/shelf").status == 200)
-            let names = ["plain.txt", "two words.txt", "a+b=c&d.txt", "100%.txt", "Grüße/日本.txt", "a//b", "~tilde_-.", "quote'(1)*!.txt", "q?x#y"]
+            let names = [
+                "plain.txt", "two words.txt", "a+b=c&d.txt", "100%.txt", "Grüße/日本.txt", "a//b", "~tilde_-.", "quote'(1)*!.txt", "q?x#y",
+            ]
             for name in names {
                 let stored = try await send(.put, "/shelf/\(name)", body: .text(name))
                 #expect(stored.status == 200, "\(name): \(String(decoding: stored.data, as: UTF8.self))")

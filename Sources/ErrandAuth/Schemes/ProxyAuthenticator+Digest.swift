@@ -1,0 +1,63 @@
+#if Auth
+public import ErrandCore
+internal import Synchronization
+
+extension ProxyAuthenticator {
+    /// A user and a password for an HTTP proxy, proved without sending the password ([RFC 7616](https://www.rfc-editor.org/rfc/rfc7616)).
+    ///
+    /// ```swift
+    /// let proxy = ProxySettings.http(host: "proxy.example", port: 3128)
+    ///     .authenticated(by: .digest(user: "joe", password: password))
+    /// ```
+    ///
+    /// It knows what ``DigestScheme`` knows, but `auth-int` for tunnels alone: a proxy authenticator does not see the body of a request. It responds
+    /// to the strongest challenge of the proxy, and once more if only the nonce was too old (`stale`). A refused password is not sent again for the same
+    /// request or tunnel.
+    ///
+    /// Copies share the counts of their nonces: make it once for each proxy, not once for each request.
+    ///
+    /// - Parameters:
+    ///   - user: without control characters. With any, the request fails with ``TransportError/Code/proxy``.
+    ///   - password: the password.
+    ///   - orBasic: whether the password is sent as Basic to a proxy that asks for Basic and for no Digest that is known here; false by default.
+    ///     A user with a colon, and control characters, can't be sent so: the request fails as without credentials.
+    public static func digest(user: String, password: String, orBasic: Bool = false) -> ProxyAuthenticator {
+        digest(user: user, password: password, orBasic: orBasic, clientNonce: DigestScheme.randomClientNonce)
+    }
+
+    static func digest(
+        user: String, password: String, orBasic: Bool, clientNonce: @escaping @Sendable () -> String
+    ) -> ProxyAuthenticator {
+        let counts = NonceCounts()
+        return ProxyAuthenticator { proxy in
+            // The password was refused, or only the nonce was.
+            func isAnother(_ response: DigestResponse?) -> Bool { proxy.refusals == 0 || response?.isStale == true }
+            if let response = DigestResponse.strongest(of: proxy.challenges, hashesBody: proxy.method == .connect) {
+                guard isAnother(response) else { return nil }
+                // A tunnel has no body: the hash is that of no bytes.
+                return response.field(
+                    user: user, password: password, method: proxy.method.rawValue, target: proxy.target,
+                    count: counts.next(for: response.nonce),
+                    clientNonce: clientNonce())
+            }
+            guard orBasic, isAnother(nil), proxy.challenges.contains(where: { $0.isScheme("Basic") }) else { return nil }
+            return try? BasicScheme.field(user: user, password: password)
+        }
+    }
+}
+
+/// How many requests were sent with each of the last nonces. A proxy hands out one to each of the requests that it challenges at the same time.
+private final class NonceCounts: Sendable {
+    private let table = Mutex(BoundedTable<String, Int>(limit: 100))
+
+    /// The count of the next request: 1 for a new nonce.
+    func next(for nonce: String) -> Int {
+        table.withLock { table in
+            table.update(nonce, default: 0) { count in
+                count += 1
+                return count
+            }
+        }
+    }
+}
+#endif
