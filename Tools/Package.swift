@@ -18,7 +18,7 @@ let package = Package(
         .package(
             name: "Errand", path: "..",
             traits: [
-                "NIO", "ServiceLifecycle", "Telemetry", .trait(name: "Brotli", condition: .when(traits: ["Brotli"])),
+                "Auth", "NIO", "ServiceLifecycle", "Telemetry", .trait(name: "Brotli", condition: .when(traits: ["Brotli"])),
                 .trait(name: "Zstandard", condition: .when(traits: ["Zstandard"])),
             ]),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -46,7 +46,6 @@ let package = Package(
             dependencies: [
                 "DemoServer",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Errand", package: "Errand"),
                 .product(name: "ErrandNIO", package: "Errand"),
                 .product(name: "ErrandRecording", package: "Errand"),

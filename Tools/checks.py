@@ -47,9 +47,16 @@ def rows(scratch):
     bad_client = ["--cert", f"{certs}/badclient.pem", "--key", f"{certs}/badclient.key"]
     b = "HTTPBIN"
     yield "get", b, [at(b, "/get?a=1")], r'"a": "1"'
-    yield "digest-md5", b, None, LATER + "digest authentication"
-    yield "digest-sha256", b, None, LATER + "digest authentication"
-    yield "digest-auth-int", b, None, LATER + "digest authentication"
+    for name, path in (("md5", "auth/u/p/MD5"), ("sha256", "auth/u/p/SHA-256"), ("auth-int", "auth-int/u/p/MD5")):
+        yield f"digest-{name}", b, ["--digest", "-u", "u:p", at(b, f"/digest-auth/{path}")], r'"authenticated": true'
+    yield "digest-auth-int-post", b, ["--digest", "-u", "u:p", "-d", "a=b", at(b, "/digest-auth/auth-int/u/p/MD5")], "status 4 .*405"
+    yield "anyauth-digest", b, ["--anyauth", "-u", "u:p", at(b, "/digest-auth/auth/u/p")], r'"authenticated": true'
+    yield "anyauth-basic", b, ["--anyauth", "-u", "u:p", at(b, "/basic-auth/u/p")], r'"authenticated": true'
+    yield "oauth2-bearer", b, ["--oauth2-bearer", "x", at(b, "/bearer")], r'"token": "x"'
+    netrc = os.path.join(scratch, "netrc")
+    with open(netrc, "w") as f:
+        f.write("machine 127.0.0.1 login u password p\n")
+    yield "netrc", b, ["--netrc-file", netrc, at(b, "/basic-auth/u/p")], r'"authenticated": true'
     yield "basic", b, ["-u", "u:p", at(b, "/basic-auth/u/p")], r'"authenticated": true'
     yield "bearer", b, ["-H", "Authorization: Bearer x", at(b, "/bearer")], r'"token": "x"'
     yield "gzip", b, ["--compressed", at(b, "/gzip")], r'"gzipped": true'
@@ -90,8 +97,8 @@ def rows(scratch):
     yield "slow-body", n, ["--max-time", "1", "-o", "/dev/null", at(n, "/slow/1m.bin")], "status 6 .*timed out while reading the body"
     yield "one-per-connection", n, ["-L", "-o", "/dev/null", "-w", "connects %{num_connects}", at("NGINX_ONCE", "/a.txt")], "connects 1"
     a = "APACHE"
-    yield "digest-qop", a, None, LATER + "digest authentication"
-    yield "digest-wrong", a, None, LATER + "digest authentication"
+    yield "digest-qop", a, ["--digest", "-u", "joe:pw"] + code + [at(a, "/digest")], "200"
+    yield "digest-wrong", a, ["--digest", "-u", "joe:no"] + code + [at(a, "/digest")], "401"
     yield "apache-basic", a, code + ["-u", "joe:pw", at(a, "/basic")], "200"
     yield "apache-h2", "APACHE_TLS", code + [at("APACHE_TLS", "/index.html")], r"\b2 200"
     # RFC 9113, section 3.1, withdrew the upgrade from HTTP/1.1: this is prior knowledge.
@@ -148,7 +155,8 @@ def rows(scratch):
         yield name, "TUS", None, LATER + "uploads that resume"
     yield "s3-bucket", "S3", code + ["-X", "PUT", at("S3", "/bkt")], "200"
     yield "s3-put", "S3", code + ["-T", big, at("S3", "/bkt/k")], "200"
-    yield "s3-range-sigv4", "S3", None, "request signing of one vendor"
+    signed = ["--aws-sigv4", "aws:amz:us-east-1:s3", "-u", "test:test"]
+    yield "s3-range-sigv4", "S3", signed + code + ["-r", "0-99", at("S3", "/bkt/k")], "206"
     yield "s3-multipart", "S3", ["-X", "POST", at("S3", "/bkt/m?uploads")], "UploadId"
     yield "s3-404", "S3", [at("S3", "/bkt/none")], "status 4 .*NoSuchKey"
     yield "oidc-discovery", "OIDC", [at("OIDC", "/.well-known/openid-configuration")], "token_endpoint"

@@ -80,7 +80,7 @@ public struct AWSSignatureV4: RequestSigner {
         let text = HTTPDate(secondsSinceEpoch: Int64(now().timeIntervalSince1970.rounded(.down))).basicISO8601
         let day = String(text.prefix(8))
         request.head.headerFields[Self.date] = text
-        request.head.headerFields[Self.securityToken] = credentials.sessionToken
+        if let token = credentials.sessionToken { request.head.headerFields[Self.securityToken] = token }
         if credentials.sessionToken != nil { request.options.sensitivity.formUnion(Sensitivity(fields: [Self.securityToken])) }
 
         let bodyHash = try await bodyHash(of: request)

@@ -31,7 +31,9 @@ extension RequestArguments {
         }
         add("--noproxy", connection.noProxy)
         if connection.proxyUser != nil { add("--proxy-user", "REDACTED:REDACTED") }
-        if connection.proxyAnyAuth {
+        if connection.proxyBasic {
+            arguments.append("--proxy-basic")
+        } else if connection.proxyAnyAuth {
             arguments.append("--proxy-anyauth")
         } else if connection.proxyDigest {
             arguments.append("--proxy-digest")
@@ -49,6 +51,12 @@ extension RequestArguments {
         } else if connection.http2, url.scheme == "https" {
             // Without TLS, curl would ask the server to upgrade to it.
             arguments.append("--http2")
+        }
+        if who.digest || who.anyAuth || who.awsSigV4 != nil {
+            if who.digest { arguments.append("--digest") }
+            if who.anyAuth { arguments.append("--anyauth") }
+            add("--aws-sigv4", who.awsSigV4)
+            arguments += ["--user", "REDACTED:REDACTED"]
         }
         if content.compressed { arguments.append("--compressed") }
         return arguments

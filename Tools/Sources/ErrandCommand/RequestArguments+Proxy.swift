@@ -1,6 +1,7 @@
 import ArgumentParser
 import Errand
 import Foundation
+import Synchronization
 
 extension RequestArguments {
     /// The proxies of the options, or else those that the environment names; for a Unix domain socket, none. `--insecure` never sends a
@@ -72,6 +73,20 @@ extension RequestArguments {
         case .https: .https(host: proxy.host, port: proxy.port, credentials: credentials)
         case .socks5: .socks5(host: proxy.host, port: proxy.port, credentials: credentials)
         default: .http(host: proxy.host, port: proxy.port, credentials: credentials)
+        }
+    }
+}
+
+/// The settings that were made from others, each once.
+private final class SharedSettings: Sendable {
+    private let known = Mutex<[ProxySettings: ProxySettings]>([:])
+
+    func value(for settings: ProxySettings, make: () -> ProxySettings) -> ProxySettings {
+        known.withLock { known in
+            if let made = known[settings] { return made }
+            let made = make()
+            known[settings] = made
+            return made
         }
     }
 }

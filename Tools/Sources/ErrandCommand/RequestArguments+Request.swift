@@ -8,8 +8,9 @@ extension RequestArguments {
     /// - Parameters:
     ///   - method: that of the subcommand or of `-X`; `nil` for the one that follows from what is sent.
     ///   - takesPipedBody: whether a body is read from standard input, where that is a pipe or a file and the arguments name no body.
+    ///   - authentication: who asks.
     /// - Throws: `ValidationError` for what can't be understood, which ends in the usage; ``InvalidURLError``, `FileReadError`.
-    func request(method: String?, takesPipedBody: Bool = false) throws -> Request {
+    func request(method: String?, takesPipedBody: Bool = false, authentication: Authentication? = nil) throws -> Request {
         if shown.head { try checkHead(method: method) }
         var url = try httpURL()
         var body = try content.body()
@@ -30,7 +31,7 @@ extension RequestArguments {
         let name = shown.head ? "HEAD" : method ?? impliedMethod(hasBody: body != nil)
         guard let verb = HTTPRequest.Method(name) else { throw ValidationError("the method '\(name.shownSafely())' is invalid") }
         var request = Request(verb, url: url, query: query, body: body?.body ?? .empty)
-        try content.addFields(to: &request, for: body, credentials: credentials(for: url))
+        try content.addFields(to: &request, for: body, authentication: authentication ?? self.authentication())
         return request
     }
 
@@ -51,19 +52,6 @@ extension RequestArguments {
             guard error.reason == .credentials else { throw error }
             throw ValidationError("\(error). Use -u USER:PASSWORD")
         }
-    }
-
-    /// The name and the password of `-u`, with a colon between them.
-    ///
-    /// - Throws: `ValidationError` if there is neither a password nor a terminal to ask for it.
-    private func credentials(for url: HTTPURL) throws -> String? {
-        guard let user = content.user, !user.contains(":") else { return content.user }
-        // A placeholder would stand there in any case.
-        if shown.curl { return user + ":" }
-        guard let password = Terminal.password(prompt: "Password for \(user.shownSafely()) at \(url.authority): ") else {
-            throw ValidationError("-u \(user.shownSafely()) has no password. Use -u USER:PASSWORD, or a terminal, where errand asks for it")
-        }
-        return "\(user):\(password)"
     }
 
     /// `-I` sends HEAD, and never anything that may change something on the server.
@@ -138,14 +126,14 @@ extension ContentOptions {
             || !form.isEmpty || uploadFile != nil
     }
 
-    fileprivate func addFields(to request: inout Request, for content: Content?, credentials: String?) throws {
+    fileprivate func addFields(to request: inout Request, for content: Content?, authentication: Authentication) throws {
         request.head.headerFields[.userAgent] = userAgent ?? "errand/0.1"
         request.head.headerFields[.accept] = content?.isJSON == true ? "application/json" : "*/*"
         request.head.headerFields[.contentType] = content?.contentType
         request.head.headerFields[.referer] = referer
         request.head.headerFields[.cookie] = cookie
         if let range { request.head.headerFields[.range] = "bytes=\(range)" }
-        if let credentials { request.head.headerFields[.authorization] = "Basic " + Data(credentials.utf8).base64EncodedString() }
+        if case .field(let value) = authentication { request.head.headerFields[.authorization] = value }
         var named: Set<HTTPField.Name> = []
         for line in header {
             let (text, value) = split(line, at: ":")

@@ -4,6 +4,7 @@ import ArgumentParser
 struct RequestArguments: ParsableArguments {
     @Argument(help: "The URL. Without a scheme, http:// is added; ':8080/x' is short for http://localhost:8080/x.") var url: String
     @OptionGroup(title: "Request options") var content: ContentOptions
+    @OptionGroup(title: "Authentication options") var who: AuthenticationOptions
     @OptionGroup(title: "Connection options") var connection: ConnectionOptions
     @OptionGroup(title: "Output options") var shown: OutputOptions
 
@@ -52,11 +53,6 @@ struct ContentOptions: ParsableArguments {
         help: ArgumentHelp("Uploads a file with PUT; '-' is standard input.", valueName: "file"))
     var uploadFile: String?
     @Flag(name: [.customShort("G"), .customLong("get")], help: "Sends the form data as query items, with GET.") var dataInQuery = false
-    @Option(
-        name: [.customShort("u"), .customLong("user")],
-        help: ArgumentHelp(
-            "Sends credentials with Basic authentication. Without ':password', asks for the password.", valueName: "user[:password]"))
-    var user: String?
     @Option(name: [.customShort("A"), .customLong("user-agent")], help: ArgumentHelp("The User-Agent field.", valueName: "name"))
     var userAgent: String?
     @Option(name: [.customShort("e"), .customLong("referer")], help: ArgumentHelp("The Referer field.", valueName: "url")) var referer:
@@ -119,6 +115,7 @@ struct ConnectionOptions: ParsableArguments {
             "The user and the password for the proxy, with Basic authentication; percent-encoded where they have ':' or '%'.",
             valueName: "user:password"))
     var proxyUser: String?
+    @Flag(name: .customLong("proxy-basic"), help: "Uses Basic authentication with the proxy. This is the default.") var proxyBasic = false
     @Flag(name: .customLong("proxy-digest"), help: "Uses Digest authentication with the proxy.") var proxyDigest = false
     @Flag(
         name: .customLong("proxy-anyauth"), help: "Uses the safest authentication that the proxy offers: Digest, or else Basic.")
@@ -159,6 +156,10 @@ struct ConnectionOptions: ParsableArguments {
         }
         let versions = [("--http1.1", http1), ("--http2", http2), ("--http2-prior-knowledge", http2PriorKnowledge)].filter(\.1).map(\.0)
         guard versions.count <= 1 || !http1 else { throw ValidationError("\(versions.joined(separator: " and ")) do not go together") }
+        let proxyWays = [("--proxy-basic", proxyBasic), ("--proxy-digest", proxyDigest), ("--proxy-anyauth", proxyAnyAuth)]
+        guard proxyWays.filter(\.1).count <= 1 else {
+            throw ValidationError("\(proxyWays.filter(\.1).map(\.0).joined(separator: " and ")) do not go together")
+        }
         guard (cert == nil) == (key == nil) else { throw ValidationError("--cert and --key go together") }
     }
 }

@@ -27,8 +27,10 @@ struct RequestRun {
 
     private func run(_ work: @escaping Work) async throws {
         let request: Request
+        let authentication: Authentication
         do {
-            request = try arguments.request(method: method, takesPipedBody: takesPipedBody)
+            authentication = try arguments.authentication()
+            request = try arguments.request(method: method, takesPipedBody: takesPipedBody, authentication: authentication)
         } catch let error as InvalidURLError {
             throw ValidationError("\(error)")
         } catch let error as FileReadError {
@@ -49,7 +51,9 @@ struct RequestRun {
             transport.openConnections.first { $0.number == number }?.httpVersion
         }
         let task = Task {
-            try await run(request, by: transport, to: file, narration, work)
+            try await run(request, by: transport, to: file, narration) { request, stack, file, narration in
+                try await work(request, layers(on: stack, authentication, narration), file, narration)
+            }
         }
         Interrupt.whenItComes { task.cancel() }
         let code: Int32
@@ -81,12 +85,15 @@ struct RequestRun {
     }
 
     /// The layers that the arguments ask for.
-    private func stack(on bottom: HTTPStack, _ proxy: ProxyPolicy, _ narration: Narration) -> HTTPStack {
+    private func layers(on bottom: HTTPStack, _ authentication: Authentication, _ narration: Narration) throws -> HTTPStack {
         let (connection, shown) = (arguments.connection, arguments.shown)
         var stack = bottom
-        if shown.verbose { stack = stack.wrapped(by: ExchangeNarrator(narration: narration, proxy: proxy)) }
+        // Innermost: it shows what is sent.
+        if shown.verbose { stack = stack.wrapped(by: ExchangeNarrator(narration: narration, proxy: try arguments.proxyPolicy())) }
+        if case .signature = authentication { stack = authentication.around(stack) }
         if arguments.content.compressed { stack = stack.decompress() }
         if arguments.content.compressBody { stack = stack.compressRequests(.gzip) }
+        if case .scheme = authentication { stack = authentication.around(stack) }
         if connection.followsRedirects { stack = stack.redirect(RedirectPolicy(maxHops: connection.maxRedirects)) }
         if shown.verbose { stack = stack.wrapped(by: AttemptNarrator()) }
         if connection.retry > 0 { stack = stack.retry(RetryPolicy(maxAttempts: connection.retry + 1), budget: nil) }
@@ -94,10 +101,10 @@ struct RequestRun {
         return stack
     }
 
-    private func perform(_ request: Request, on bottom: HTTPStack, to file: String?, _ narration: Narration) async throws -> Int32 {
+    private func perform(_ request: Request, on stack: HTTPStack, to file: String?, _ narration: Narration) async throws -> Int32 {
         let shown = arguments.shown
         let proxy = try arguments.proxyPolicy()
-        var stack = stack(on: bottom, proxy, narration)
+        var stack = stack
         var request = request
         request.options.eventSink = narration
         let start = ContinuousClock.now
@@ -108,6 +115,9 @@ struct RequestRun {
         }
         defer { if shown.profile { Terminal.say("\(profile)") } }
         return try await stack.withResponse(to: request) { response in
+            if response.metadata.authenticationStop == .bodyCannotBeReplayed, shown.showsMessages {
+                Terminal.say("errand: the server asks for credentials, and the body can't be sent again. Give it as a file")
+            }
             let count = try await ResponseOutput(arguments, file: file, response: response).write()
             if let format = shown.writeOut {
                 let values = WriteOut(
@@ -125,9 +135,8 @@ struct RequestRun {
     }
 
     private func perform(
-        _ request: Request, on bottom: HTTPStack, reading options: EventOptions, _ narration: Narration
+        _ request: Request, on stack: HTTPStack, reading options: EventOptions, _ narration: Narration
     ) async throws -> Int32 {
-        let stack = stack(on: bottom, try arguments.proxyPolicy(), narration)
         let endpoint = Endpoint<Void>(
             request.method, PathTemplate(verbatim: request.head.path ?? "/"), headers: request.headers, body: .raw(request.body),
             decoding: .none

@@ -1,0 +1,167 @@
+import ArgumentParser
+import Errand
+import Foundation
+
+/// Who asks: how a request proves it to its server, in curl's words.
+struct AuthenticationOptions: ParsableArguments {
+    @Option(
+        name: [.customShort("u"), .customLong("user")],
+        help: ArgumentHelp(
+            "Sends credentials, with Basic authentication unless another option says otherwise. Without ':password', asks for the password.",
+            valueName: "user[:password]"))
+    var user: String?
+    @Flag(help: "Uses Basic authentication. This is the default.") var basic = false
+    @Flag(help: "Uses Digest authentication, in response to the server's challenge.") var digest = false
+    @Flag(
+        name: .customLong("anyauth"),
+        help: "Uses the safest authentication that the server offers: Digest, or else Basic. Sends no credentials before the server asks.")
+    var anyAuth = false
+    @Option(name: .customLong("oauth2-bearer"), help: ArgumentHelp("Sends this token, with Bearer authentication.", valueName: "token"))
+    var oauth2Bearer: String?
+    @Option(
+        name: .customLong("aws-sigv4"),
+        help: ArgumentHelp(
+            """
+            Signs the request with AWS Signature Version 4: 'aws:amz:REGION:SERVICE'. Without REGION and SERVICE, the name of the host has \
+            them: SERVICE.REGION.amazonaws.com. -u has the ID of the access key and its secret.
+            """, valueName: "provider"))
+    var awsSigV4: String?
+    @Flag(
+        name: [.customShort("n"), .customLong("netrc")],
+        help: "Takes the credentials for the host from ~/.netrc, or from the file that NETRC names.")
+    var netrc = false
+    @Flag(help: "As --netrc. The file need not exist.") var netrcOptional = false
+    @Option(help: ArgumentHelp("As --netrc, with this file.", valueName: "file")) var netrcFile: String?
+
+    /// The ways that exclude one another.
+    private var ways: [String] {
+        [
+            ("--basic", basic), ("--digest", digest), ("--anyauth", anyAuth), ("--oauth2-bearer", oauth2Bearer != nil),
+            ("--aws-sigv4", awsSigV4 != nil),
+        ].filter(\.1).map(\.0)
+    }
+
+    func validate() throws {
+        guard ways.count <= 1 else { throw ValidationError("\(ways.joined(separator: " and ")) do not go together") }
+        guard oauth2Bearer == nil || user == nil else { throw ValidationError("--oauth2-bearer and --user do not go together") }
+        let readsNetrc = netrc || netrcOptional || netrcFile != nil
+        if let way = ways.first, way != "--oauth2-bearer", user == nil, !readsNetrc {
+            throw ValidationError("\(way) needs credentials. Use -u USER:PASSWORD")
+        }
+        _ = try awsSigV4.map { try AWSProvider($0) }
+    }
+}
+
+/// The value of `--aws-sigv4`: `PROVIDER1[:PROVIDER2[:REGION[:SERVICE]]]`.
+struct AWSProvider: Equatable {
+    let region: String?
+    let service: String?
+
+    init(_ text: String) throws {
+        let parts = text.split(separator: ":", omittingEmptySubsequences: false).map { $0.trimmingCharacters(in: .whitespaces) }
+        guard (1...4).contains(parts.count), parts[0].lowercased() == "aws", parts.count < 2 || parts[1].lowercased() == "amz" else {
+            throw ValidationError("--aws-sigv4 must be 'aws:amz', 'aws:amz:REGION' or 'aws:amz:REGION:SERVICE'")
+        }
+        func part(_ index: Int) throws -> String? {
+            guard parts.count > index else { return nil }
+            let text = parts[index]
+            guard !text.isEmpty, text.utf8.allSatisfy({ (0x21...0x7E).contains($0) && !"/,".utf8.contains($0) }) else {
+                throw ValidationError("--aws-sigv4 has an invalid region or service")
+            }
+            return text
+        }
+        (region, service) = (try part(2), try part(3))
+    }
+
+    /// The region and the service, from the name of the host where they are missing.
+    ///
+    /// - Throws: `ValidationError` if the name has none.
+    func scope(for host: String) throws -> (region: String, service: String) {
+        let labels = host.split(separator: ".").map(String.init)
+        // Not an address.
+        let hasScope = labels.count >= 4 && labels.last?.contains(where: \.isLetter) == true
+        guard let service = service ?? (hasScope ? labels[0] : nil), let region = region ?? (hasScope ? labels[1] : nil)
+        else {
+            throw ValidationError(
+                "--aws-sigv4 has no region and no service, and neither has the host. Use --aws-sigv4 aws:amz:REGION:SERVICE")
+        }
+        return (region, service)
+    }
+}
+
+/// Who asks, found once: the options, the file of passwords, a password that was typed.
+enum Authentication: Sendable {
+    case none
+    /// The value of `Authorization`.
+    case field(String)
+    case scheme(any AuthenticationScheme, name: String)
+    case signature(AWSSignatureV4)
+
+    /// The layers around `stack`.
+    func around(_ stack: HTTPStack) -> HTTPStack {
+        switch self {
+        case .none, .field: stack
+        case .scheme(let scheme, _): stack.wrapped(by: AuthenticateMiddleware(scheme))
+        case .signature(let signer): stack.sign(with: signer)
+        }
+    }
+}
+
+extension RequestArguments {
+    /// Who asks.
+    ///
+    /// - Throws: `ValidationError` for credentials that are missing or can't be sent, and for a file of passwords that can't be read.
+    func authentication(environment: [String: String] = ProcessInfo.processInfo.environment) throws -> Authentication {
+        if let token = who.oauth2Bearer {
+            guard HTTPField.isValidValue(token), !token.isEmpty else { throw ValidationError("--oauth2-bearer must be one line of text") }
+            return .field("Bearer \(token)")
+        }
+        guard let (user, password) = try credentials(environment: environment) else { return .none }
+        if who.digest { return .scheme(.digest(user: user, password: password), name: "--digest") }
+        if who.anyAuth { return .scheme(.password(user: user, password: password), name: "--anyauth") }
+        if let text = who.awsSigV4 {
+            let scope = try AWSProvider(text).scope(for: try httpURL().host.description)
+            let credentials = AWSCredentials(accessKeyID: user, secretAccessKey: password)
+            return .signature(.awsV4(credentials, region: scope.region, service: scope.service))
+        }
+        return .field("Basic " + Data("\(user):\(password)".utf8).base64EncodedString())
+    }
+
+    /// The user and the password.
+    ///
+    /// - Throws: `ValidationError` if there is neither a password nor a terminal to ask for it.
+    private func credentials(environment: [String: String]) throws -> (user: String, password: String)? {
+        let named = who.user.map { text -> (user: String, password: String?) in
+            let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+            return (parts[0], parts.count == 2 ? parts[1] : nil)
+        }
+        if let named, let password = named.password { return (named.user, password) }
+        let url = try httpURL()
+        if let entry = try netrc(environment: environment)?.entry(for: url.host.description, user: named?.user) {
+            return (named?.user ?? entry.user ?? "", entry.password ?? "")
+        }
+        guard let user = named?.user else { return nil }
+        // A placeholder stands there in any case.
+        if shown.curl { return (user, "") }
+        guard let password = Terminal.password(prompt: "Password for \(user.shownSafely()) at \(url.authority): ") else {
+            throw ValidationError("-u \(user.shownSafely()) has no password. Use -u USER:PASSWORD, or a terminal, where errand asks for it")
+        }
+        return (user, password)
+    }
+
+    /// The file of passwords, if one is asked for and exists.
+    private func netrc(environment: [String: String]) throws -> Netrc? {
+        guard who.netrc || who.netrcOptional || who.netrcFile != nil else { return nil }
+        let home = environment["HOME"] ?? NSHomeDirectory()
+        let path = who.netrcFile ?? environment["NETRC"] ?? home + "/.netrc"
+        guard FileManager.default.fileExists(atPath: path) else {
+            if who.netrcOptional { return nil }
+            throw ValidationError("cannot read '\(path.shownSafely())': there is no such file")
+        }
+        do {
+            return try Netrc(atPath: path)
+        } catch {
+            throw ValidationError("cannot read '\(path.shownSafely())': \(error)")
+        }
+    }
+}
