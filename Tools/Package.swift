@@ -34,6 +34,7 @@ let package = Package(
         .target(
             name: "DemoServer",
             dependencies: [
+                .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "ErrandFormats", package: "Errand"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
@@ -50,6 +51,8 @@ let package = Package(
                 .product(name: "ErrandNIO", package: "Errand"),
                 .product(name: "ErrandRecording", package: "Errand"),
                 .product(name: "ErrandTesting", package: "Errand"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),

@@ -78,6 +78,7 @@ public enum DemoServer {
             GET  /v1/busy (503 twice of three)  GET /v1/slow[?seconds=N]  GET /v1/status/CODE  GET /v1/redirect/N
             GET  /v1/events[?count=N&each=M] (an event stream)  GET /v1/lines
             POST /v1/chat/completions (Authorization: Bearer demo; an event stream)  POST /v1/reports (a form with files)
+            GET  /v1/basic, /v1/digest (joe, pw)  GET /v1/account (a token of the OAuth 2 server at /oauth/authorize, /oauth/token)
             any  /v1/echo  GET /v1/articles, /v1/envelope/user, /v1/envelope/denied, /v1/favorites, /v1/ip, /v1/photo
 
             """
@@ -88,6 +89,7 @@ public enum DemoServer {
         addBodies(to: router)
         addSamples(to: router)
         addChatAndForms(to: router)
+        addIdentity(to: router)
         return router
     }
 

@@ -18,6 +18,8 @@ struct AuthenticationOptions: ParsableArguments {
     var anyAuth = false
     @Option(name: .customLong("oauth2-bearer"), help: ArgumentHelp("Sends this token, with Bearer authentication.", valueName: "token"))
     var oauth2Bearer: String?
+    @Option(name: .customLong("auth"), help: ArgumentHelp("Sends the token of a login of 'errand auth login'.", valueName: "name"))
+    var login: String?
     @Option(
         name: .customLong("aws-sigv4"),
         help: ArgumentHelp(
@@ -37,15 +39,16 @@ struct AuthenticationOptions: ParsableArguments {
     private var ways: [String] {
         [
             ("--basic", basic), ("--digest", digest), ("--anyauth", anyAuth), ("--oauth2-bearer", oauth2Bearer != nil),
-            ("--aws-sigv4", awsSigV4 != nil),
+            ("--auth", login != nil), ("--aws-sigv4", awsSigV4 != nil),
         ].filter(\.1).map(\.0)
     }
 
     func validate() throws {
         guard ways.count <= 1 else { throw ValidationError("\(ways.joined(separator: " and ")) do not go together") }
         guard oauth2Bearer == nil || user == nil else { throw ValidationError("--oauth2-bearer and --user do not go together") }
+        guard login == nil || user == nil else { throw ValidationError("--auth and --user do not go together") }
         let readsNetrc = netrc || netrcOptional || netrcFile != nil
-        if let way = ways.first, way != "--oauth2-bearer", user == nil, !readsNetrc {
+        if let way = ways.first, !["--oauth2-bearer", "--auth"].contains(way), user == nil, !readsNetrc {
             throw ValidationError("\(way) needs credentials. Use -u USER:PASSWORD")
         }
         _ = try awsSigV4.map { try AWSProvider($0) }
@@ -96,13 +99,17 @@ enum Authentication: Sendable {
     case field(String)
     case scheme(any AuthenticationScheme, name: String)
     case signature(AWSSignatureV4)
+    case login(StoredLogin)
 
     /// The layers around `stack`.
-    func around(_ stack: HTTPStack) -> HTTPStack {
+    ///
+    /// - Parameter transport: sends the requests for tokens.
+    func around(_ stack: HTTPStack, transport: HTTPStack) throws -> HTTPStack {
         switch self {
         case .none, .field: stack
         case .scheme(let scheme, _): stack.wrapped(by: AuthenticateMiddleware(scheme))
         case .signature(let signer): stack.sign(with: signer)
+        case .login(let login): stack.authenticate(.bearer(try login.source(via: transport)))
         }
     }
 }
@@ -116,6 +123,7 @@ extension RequestArguments {
             guard HTTPField.isValidValue(token), !token.isEmpty else { throw ValidationError("--oauth2-bearer must be one line of text") }
             return .field("Bearer \(token)")
         }
+        if let name = who.login { return .login(try StoredLogin.load(name)) }
         guard let (user, password) = try credentials(environment: environment) else { return .none }
         if who.digest { return .scheme(.digest(user: user, password: password), name: "--digest") }
         if who.anyAuth { return .scheme(.password(user: user, password: password), name: "--anyauth") }

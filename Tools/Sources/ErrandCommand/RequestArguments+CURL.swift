@@ -52,6 +52,7 @@ extension RequestArguments {
             // Without TLS, curl would ask the server to upgrade to it.
             arguments.append("--http2")
         }
+        if who.login != nil { arguments += ["--oauth2-bearer", "REDACTED"] }
         if who.digest || who.anyAuth || who.awsSigV4 != nil {
             if who.digest { arguments.append("--digest") }
             if who.anyAuth { arguments.append("--anyauth") }

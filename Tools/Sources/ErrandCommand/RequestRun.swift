@@ -90,10 +90,13 @@ struct RequestRun {
         var stack = bottom
         // Innermost: it shows what is sent.
         if shown.verbose { stack = stack.wrapped(by: ExchangeNarrator(narration: narration, proxy: try arguments.proxyPolicy())) }
-        if case .signature = authentication { stack = authentication.around(stack) }
+        if case .signature = authentication { stack = try authentication.around(stack, transport: bottom) }
         if arguments.content.compressed { stack = stack.decompress() }
         if arguments.content.compressBody { stack = stack.compressRequests(.gzip) }
-        if case .scheme = authentication { stack = authentication.around(stack) }
+        switch authentication {
+        case .scheme, .login: stack = try authentication.around(stack, transport: bottom)
+        case .none, .field, .signature: break
+        }
         if connection.followsRedirects { stack = stack.redirect(RedirectPolicy(maxHops: connection.maxRedirects)) }
         if shown.verbose { stack = stack.wrapped(by: AttemptNarrator()) }
         if connection.retry > 0 { stack = stack.retry(RetryPolicy(maxAttempts: connection.retry + 1), budget: nil) }

@@ -1,0 +1,81 @@
+import Foundation
+import HTTPTypes
+import Hummingbird
+import Logging
+import NIOCore
+
+/// Receives the browser at the end of a sign-in, on a port of this machine alone
+/// ([RFC 8252, section 7.3](https://www.rfc-editor.org/rfc/rfc8252#section-7.3)).
+enum LoopbackReceiver {
+    /// Nobody came.
+    struct TimedOut: Error, CustomStringConvertible {
+        let seconds: Int
+        var description: String { "nobody has signed in within \(seconds) s" }
+    }
+
+    private enum Event: Sendable {
+        case running(port: Int)
+        case redirect(String)
+        case timedOut
+    }
+
+    /// The path of the URL that the browser is sent to. Other paths, such as that of an icon, are not found.
+    private static let path = "/callback"
+
+    /// Listens, runs `open` with the URL that the browser is to be sent to, and waits for the browser.
+    ///
+    /// - Parameters:
+    ///   - port: zero takes a free one.
+    ///   - seconds: how long to wait.
+    /// - Returns: the URL that the browser was sent to, with its query.
+    /// - Throws: ``TimedOut``; what `open` throws; the error of the system if the port is taken.
+    static func redirect(
+        port: Int = 0, within seconds: Int, afterOpening open: @escaping @Sendable (_ redirect: String) throws -> Void
+    ) async throws -> String {
+        let (events, continuation) = AsyncStream.makeStream(of: Event.self)
+        let router = Router()
+        router.get(RouterPath(path)) { request, _ in
+            continuation.yield(.redirect(request.uri.string))
+            return Response(
+                status: .ok, headers: [.contentType: "text/html; charset=utf-8", .cacheControl: "no-store"],
+                body: .init(byteBuffer: ByteBuffer(string: page)))
+        }
+        var logger = Logger(label: "auth")
+        logger.logLevel = .critical
+        let server = Application(
+            router: router, configuration: .init(address: .hostname("127.0.0.1", port: port)),
+            onServerRunning: { continuation.yield(.running(port: $0.localAddress?.port ?? 0)) }, logger: logger)
+        return try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask {
+                defer { continuation.finish() }
+                try await server.run()
+            }
+            group.addTask {
+                try await Task.sleep(for: .seconds(seconds))
+                continuation.yield(.timedOut)
+            }
+            defer { group.cancelAll() }
+            var base = ""
+            for await event in events {
+                switch event {
+                case .running(let port):
+                    base = "http://127.0.0.1:\(port)"
+                    try open(base + path)
+                case .redirect(let target):
+                    // The page is on its way.
+                    try await Task.sleep(for: .milliseconds(100))
+                    return base + target
+                case .timedOut: throw TimedOut(seconds: seconds)
+                }
+            }
+            try Task.checkCancellation()
+            try await group.next()
+            throw CancellationError()
+        }
+    }
+
+    private static let page = """
+        <!doctype html><meta charset="utf-8"><title>errand</title><p>You can close this page and go back to the terminal.</p>
+
+        """
+}

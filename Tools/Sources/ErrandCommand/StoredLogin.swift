@@ -1,0 +1,136 @@
+import ArgumentParser
+import Errand
+import Foundation
+
+/// A sign-in that `errand auth login` keeps: the server, the client, and where its token is.
+///
+/// Each has two files with mode 0600 in a folder with mode 0700: `NAME.json`, and `NAME.token`.
+struct StoredLogin: Codable, Sendable {
+    /// How tokens are obtained.
+    enum Kind: String, Codable, Sendable {
+        /// By a person, in a browser or with another device.
+        case person
+        /// By the client itself.
+        case client
+    }
+
+    enum SecretPlace: String, Codable, Sendable, CaseIterable, ExpressibleByArgument {
+        case basic
+        case post
+    }
+
+    var name: String
+    var kind: Kind
+    var issuer: String?
+    var tokenEndpoint: String
+    var authorizationEndpoint: String?
+    var deviceAuthorizationEndpoint: String?
+    var revocationEndpoint: String?
+    var namesIssuer: Bool
+    var clientID: String
+    var clientSecret: String?
+    var secretPlace: SecretPlace
+    var scopes: [String]
+
+    var server: OAuthServer {
+        OAuthServer(
+            issuer: issuer, tokenEndpoint: tokenEndpoint, authorizationEndpoint: authorizationEndpoint,
+            deviceAuthorizationEndpoint: deviceAuthorizationEndpoint, revocationEndpoint: revocationEndpoint, namesIssuer: namesIssuer)
+    }
+
+    func client(via sender: some HTTPSender) -> OAuthClient {
+        let authentication: OAuthClient.Authentication =
+            switch (clientSecret, secretPlace) {
+            case (nil, _): .none
+            case (let secret?, .basic): .basic(secret: secret)
+            case (let secret?, .post): .post(secret: secret)
+            }
+        return OAuthClient(server, id: clientID, authentication: authentication, via: sender)
+    }
+
+    /// The token, which is refreshed and saved.
+    func source(via sender: some HTTPSender) throws -> TokenSource {
+        let client = client(via: sender)
+        let store = FileTokenStore(atPath: try Self.path(name, "token"))
+        guard kind == .client else { return TokenSource(client, store: store) }
+        return TokenSource(store: store, obtainsFirst: true) { [scopes] _ in try await client.clientCredentials(scopes: scopes) }
+    }
+
+    // MARK: Files
+
+    /// `$XDG_STATE_HOME/errand`, or `~/.local/state/errand`.
+    static var folder: String {
+        let environment = ProcessInfo.processInfo.environment
+        let state = environment["XDG_STATE_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
+        return (state ?? (environment["HOME"] ?? NSHomeDirectory()) + "/.local/state") + "/errand"
+    }
+
+    /// - Throws: `ValidationError` for a name that can't be that of a file.
+    static func path(_ name: String, _ kind: String) throws -> String {
+        let isValid =
+            !name.isEmpty && name.utf8.count <= 100 && !name.hasPrefix(".")
+            && name.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"):
+                    true
+                default: "-_.".utf8.contains(byte)
+                }
+            }
+        guard isValid else {
+            throw ValidationError("the name of a login has letters, digits, '-', '_' and '.' (is '\(name.shownSafely())')")
+        }
+        return "\(folder)/\(name).\(kind)"
+    }
+
+    /// - Throws: `ValidationError` if there is none of this name.
+    static func load(_ name: String) throws -> StoredLogin {
+        let path = try path(name, "json")
+        guard let data = FileManager.default.contents(atPath: path) else {
+            throw ValidationError("there is no login '\(name)'. Use 'errand auth login'")
+        }
+        guard let login = try? JSONDecoder().decode(StoredLogin.self, from: data) else {
+            throw ValidationError("the login in '\(path.shownSafely())' can't be read. Use 'errand auth login' again")
+        }
+        return login
+    }
+
+    /// The names of all logins, sorted.
+    static var names: [String] {
+        let files = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+        return files.filter { $0.hasSuffix(".json") }.map { String($0.dropLast(5)) }.sorted()
+    }
+
+    /// - Throws: ``WriteError``.
+    func save() throws {
+        let path = try Self.path(name, "json")
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+        let temporary = path + ".\(UUID().uuidString)"
+        do {
+            try FileManager.default.createDirectory(
+                atPath: Self.folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+            let data = try encoder.encode(self)
+            let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+            guard descriptor >= 0 else { throw FileWriteError(path: path, operation: "write", code: errno) }
+            let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+            try file.write(contentsOf: data)
+            try file.close()
+            guard rename(temporary, path) == 0 else { throw FileWriteError(path: path, operation: "write", code: errno) }
+        } catch {
+            unlink(temporary)
+            throw error is FileWriteError ? error : WriteError(path: path, error)
+        }
+    }
+
+    /// Removes both files.
+    func remove() throws {
+        for kind in ["token", "json"] { unlink(try Self.path(name, kind)) }
+    }
+}
+
+extension StoredLogin: CustomStringConvertible {
+    /// Without secrets.
+    var description: String {
+        "\(name): client \(clientID.shownSafely()) of \((issuer ?? tokenEndpoint).shownSafely(limit: 200))"
+    }
+}

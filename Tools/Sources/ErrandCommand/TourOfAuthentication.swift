@@ -1,0 +1,78 @@
+import Errand
+import ErrandNIO
+import Foundation
+import Synchronization
+
+/// The chapter of the tour about who asks.
+enum TourOfAuthentication {
+    private struct Account: Codable, Sendable, Equatable {
+        var name: String
+    }
+
+    static func walk(port: Int) async throws {
+        let base = "http://127.0.0.1:\(port)"
+        try await withTransport(NIOTransport()) { transport in
+            try await passwords(transport, base)
+            try await tokens(transport, base)
+        }
+    }
+
+    private static func passwords(_ transport: NIOTransport, _ base: String) async throws {
+        Tour.step("A password that is proved, and not sent", "stack.authenticate(.password(user: \"joe\", password: password))")
+        let stack = transport.authenticate(.password(user: "joe", password: "pw")).server("\(base)/v1")
+        let first = try await stack.send(Request(.get, "/digest"))
+        let field = first.request.headers[.authorization]
+        try Tour.expect(
+            first.status == .ok && first.metadata.attempts.count == 1 && field?.hasPrefix("Digest ") == true,
+            "\(first.status.code), with a proof after a challenge")
+        let second = try await stack.send(Request(.get, "/digest"))
+        try Tour.expect(second.status == .ok && second.metadata.attempts.isEmpty, "the next request proves it at once")
+
+        Tour.step("A wrong password is sent once", "response.metadata.authenticationStop")
+        let refused = try await transport.authenticate(.basic(user: "joe", password: "wrong")).send(Request(.get, url: "\(base)/v1/basic"))
+        refused.body.abandon()
+        try Tour.expect(
+            refused.metadata.authenticationStop == .refused,
+            "\(refused.status.code): \(refused.metadata.authenticationStop.map { "\($0)" } ?? "")")
+    }
+
+    private static func tokens(_ transport: NIOTransport, _ base: String) async throws {
+        Tour.step(
+            "Sign in with OAuth 2: discovery, a browser, PKCE",
+            "try await tokens.signIn(oauth.token(for: authorization, redirect: redirect))")
+        let server = try await OAuthServer.discover(issuer: base, via: transport)
+        let refreshes = Mutex(0)
+        let counted = transport.transformRequest { request in
+            if request.head.path == "/oauth/token" { refreshes.withLock { $0 += 1 } }
+        }
+        let oauth = OAuthClient(server, id: "tour", via: counted)
+        let store = MemoryTokenStore()
+        let tokens = TokenSource(oauth, store: store)
+        let authorization = try oauth.authorization(redirectTo: "http://127.0.0.1:1/callback", scopes: ["read"])
+        // The browser: this server sends it back at once.
+        let page = try await transport.send(Request(.get, url: authorization.url))
+        page.body.abandon()
+        try await tokens.signIn(oauth.token(for: authorization, redirect: page.headers[.location] ?? ""))
+        Tour.result("\(try await tokens.token())")
+
+        Tour.step("Twenty requests meet an expired token", "transport.authenticate(.bearer(tokens))")
+        let client = APIClient(transport.authenticate(.bearer(tokens)).server("\(base)/v1"))
+        _ = try await transport.send(Request(.post, url: "\(base)/oauth/expire"))
+        let before = refreshes.withLock { $0 }
+        let names = try await withThrowingTaskGroup(of: String.self) { group in
+            for _ in 0..<20 { group.addTask { try await client.get("/account", as: Account.self).name } }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        let count = refreshes.withLock { $0 } - before
+        try Tour.expect(names == Array(repeating: "joe", count: 20) && count == 1, "\(names.count) responses, after \(count) refresh")
+
+        Tour.step("Sign out", "try await oauth.revoke(tokens.signOut())")
+        if let token = try await tokens.signOut() { try await oauth.revoke(token) }
+        do {
+            _ = try await client.get("/account", as: Account.self)
+            try Tour.expect(false, "no error")
+        } catch let error as AuthenticationError {
+            try Tour.expect(error.reason == .signedOut && store.load() == nil, "\(error)")
+        }
+    }
+}
