@@ -164,11 +164,11 @@ def rows(scratch):
     data = ["-d", "grant_type=refresh_token", "-d", "refresh_token=x", "-d", "client_id=a", "-d", "client_secret=b"]
     home = {"XDG_STATE_HOME": os.path.join(scratch, "state")}
     browser = "curl -s -L -o /dev/null --data sub=joe"
-    login = ["login", "check", "--issuer", at("OIDC"), "--client-id", "errand", "--scope", "openid", "--scope", "email", "--browser", browser]
-    yield "auth-login", "OIDC", ["auth", home] + login, "signed in as check"
-    yield "auth-status", "OIDC", ["auth", home, "status"], "can be refreshed, for openid email"
-    yield "auth-use", "OIDC", [home, "--auth", "check", at("OIDC", "/userinfo")], '"sub": ?"joe"'
-    yield "auth-logout", "OIDC", ["auth", home, "logout", "check"], "signed out of check"
+    login = ["login", "check", "--issuer", at("OIDC"), "--client-id", "errand", "--client-secret", "s", "--scope", "openid", "--scope", "email", "--browser", browser]
+    yield "auth-login", "OIDC", ["auth"] + login, "signed in as check", home
+    yield "auth-status", "OIDC", ["auth", "status"], "can be refreshed, for openid email", home
+    yield "auth-use", "OIDC", ["--auth", "check", at("OIDC", "/userinfo")], '"sub": ?"joe"', home
+    yield "auth-logout", "OIDC", ["auth", "logout", "check"], "signed out of check", home
     yield "oidc-bad-refresh", "OIDC", data + [at("OIDC", "/oauth2/token")], "error"
     yield "hypercorn-h2", "HYPERCORN", code + [at("HYPERCORN", "/")], r"\b2 \d"
     yield "alt-svc-h3", "HYPERCORN", ["-o", "/dev/null", "-D", "-", at("HYPERCORN", "/")], "h3"
@@ -248,20 +248,17 @@ def body_rows(b, at):
 
 def run(errand, arguments, variables={}):
     words = [errand]
-    named = {k: v for one in arguments if isinstance(one, dict) for k, v in one.items()}
-    arguments = [one for one in arguments if not isinstance(one, dict)]
     if arguments[0] in ("events", "auth"):
         # Before the options that all have.
         count = 2 if arguments[0] == "auth" else 1
         words, arguments = words + arguments[:count], arguments[count:]
-    if words[1:2] == ["auth"]:
-        pass
-    elif "--cacert" not in arguments and os.environ.get("CA"):
+    is_request = words[1:2] != ["auth"]
+    if is_request and "--cacert" not in arguments and os.environ.get("CA"):
         words += ["--cacert", os.environ["CA"]]
-    if words[1:2] != ["auth"] and "--max-time" not in arguments:
+    if is_request and "--max-time" not in arguments:
         words += ["--max-time", "8"]
     ended = subprocess.run(words + arguments, capture_output=True, timeout=30, stdin=subprocess.DEVNULL,
-                           env={k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy")} | variables | named)
+                           env={k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy")} | variables)
     text = (ended.stdout + b" " + ended.stderr).decode("utf-8", "replace").replace("\n", " ").replace("\0", "")
     return f"status {ended.returncode} {text}"
 

@@ -354,6 +354,39 @@ import Testing
 
     // MARK: - An upload form
 
+    @Test func anAccountStaysSignedInUntilItSignsOut() async throws {
+        try await withServer { (server: URL) async throws in
+            let base = server.absoluteString.replacing("/v1", with: "")
+            let store = MemoryTokenStore()
+            let service = try await SignIn.Service(issuer: base, api: server, store: store)
+            let account = await SignIn.Account(service)
+            let following = Task { await account.follow() }
+            defer { following.cancel() }
+            #expect(await account.load() == nil)
+            let before = await account.state
+            #expect(before == .signedOut(because: "You are not signed in to the server 127.0.0.1."))
+            // The demo server sends the browser back at once.
+            await account.signIn { url in
+                var request = try Request(.get, url: url)
+                request.options.redirect = .off
+                let response = try await HTTPStack.default.send(request)
+                response.body.abandon()
+                return response.headers[.location] ?? ""
+            }
+            let after = await account.state
+            #expect(after == .signedIn)
+            #expect(await account.load() == SignIn.Profile(name: "joe"))
+            _ = try await HTTPStack.default.send(Request(.post, url: "\(base)/oauth/expire"))
+            let old = store.load()
+            #expect(await account.load() == SignIn.Profile(name: "joe"))
+            #expect(store.load()?.value != old?.value && store.load()?.refreshToken != old?.refreshToken)
+            await account.signOut()
+            let state = await account.state
+            let profile = await account.load()
+            #expect(state == .signedOut(because: nil) && profile == nil && store.load() == nil)
+        }
+    }
+
     @Test func theUploadFormShowsItsProgress() async throws {
         try await withServer { (server: URL) async throws in
             try await withFile(String(repeating: "x", count: 400_000)) { (photo: URL) async throws in

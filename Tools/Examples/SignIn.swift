@@ -1,0 +1,82 @@
+import Errand
+import Foundation
+
+/// A person signs in with a browser, and stays signed in.
+///
+/// One token serves all clients of the account. It is refreshed once for all requests that need it, and saved before it is used.
+///
+/// In SwiftUI, make `Account` `@Observable`, run `follow()` in a `.task`, and open the URL with `ASWebAuthenticationSession`, whose callback URL is what
+/// `browse` returns. On Apple's platforms keep the token in the keychain: a type with three functions that conforms to `TokenStore`.
+enum SignIn {
+    nonisolated struct Profile: Decodable, Sendable, Equatable {
+        var name: String
+    }
+
+    static let profile: Endpoint<Profile> = .get("/account")
+
+    /// What an app makes once, at its start.
+    struct Service: Sendable {
+        let oauth: OAuthClient
+        let tokens: TokenSource
+        let api: APIClient
+
+        init(issuer: String, api server: URL, store: some TokenStore) async throws {
+            let stack = HTTPStack.default.retry().timeout(.seconds(30))
+            oauth = OAuthClient(try await .discover(issuer: issuer, via: stack), id: "errand-example", via: stack)
+            tokens = TokenSource(oauth, store: store)
+            api = APIClient(HTTPStack.default.authenticate(.bearer(tokens)).retry().timeout(.seconds(30)).server(server))
+        }
+    }
+
+    enum State: Sendable, Equatable {
+        case unknown
+        case signedOut(because: String?)
+        case signedIn
+    }
+
+    @MainActor final class Account {
+        private(set) var state = State.unknown
+        private let service: Service
+
+        init(_ service: Service) { self.service = service }
+
+        // Also when a refresh is refused in the background: the screen of any request shows the sign-in
+        func follow() async {
+            for await change in service.tokens.changes {
+                switch change {
+                case .signedIn, .refreshed: state = .signedIn
+                case .signedOut(because: let error): state = .signedOut(because: error.map { $0.localizedDescription })
+                }
+            }
+        }
+
+        /// - Parameter browse: opens the page, and returns the URL that the browser is sent to in the end.
+        func signIn(redirect: String = "http://127.0.0.1:8765/", browse: (String) async throws -> String) async {
+            do {
+                let authorization = try service.oauth.authorization(redirectTo: redirect, scopes: ["read"])
+                let url = try await browse(authorization.url)
+                try await service.tokens.signIn(service.oauth.token(for: authorization, redirect: url))
+                state = .signedIn
+            } catch {
+                state = .signedOut(because: error.localizedDescription)
+            }
+        }
+
+        func load() async -> Profile? {
+            do {
+                return try await service.api.value(SignIn.profile)
+            } catch let error as AuthenticationError where error.reason == .signedOut || error.reason == .refreshRefused {
+                state = .signedOut(because: error.localizedDescription)
+            } catch {
+                // Anything else does not sign out: the network may be down
+            }
+            return nil
+        }
+
+        func signOut() async {
+            // Signing out succeeds here, whatever the server says to the revocation
+            if let token = try? await service.tokens.signOut() { try? await service.oauth.revoke(token) }
+            state = .signedOut(because: nil)
+        }
+    }
+}
