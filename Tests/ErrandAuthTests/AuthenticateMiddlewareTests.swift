@@ -102,9 +102,7 @@ import Testing
             let field = try await scheme.proof(for: try request(), inResponseTo: challenge)?.headers[.authorization]
             counts.append(field.flatMap { AuthenticationChallenge.parse([$0]).first?["nc"] })
         }
-        let next = try await scheme.proof(for: try request())?.headers[.authorization]
-        counts.append(next.flatMap { AuthenticationChallenge.parse([$0]).first?["nc"] })
-        #expect(counts == ["00000001", "00000002", "00000003"])
+        #expect(counts == ["00000001", "00000002"])
     }
 
     // MARK: The strongest scheme
@@ -283,6 +281,57 @@ import Testing
         let stack = stub.authenticate(.digest(user: "joe", password: "wrong"))
         #expect(try await stack.send(try request()).metadata.authenticationStop == .refused)
         #expect(stub.requests.count == 2)
+    }
+
+    /// A password that was right once, and is refused now, is not sent with the old nonce first.
+    @Test func aRefusedNonceOfDigestIsForgotten() async throws {
+        let challenge: HTTPFields = [.wwwAuthenticate: #"Digest realm="a", nonce="n", qop="auth""#]
+        let later: HTTPFields = [.wwwAuthenticate: #"Digest realm="a", nonce="m", qop="auth""#]
+        let stub = StubTransport(
+            Stub().responds(
+                .status(.unauthorized, headers: challenge), .status(.ok), .status(.unauthorized, headers: later),
+                .status(.unauthorized, headers: later), .status(.unauthorized, headers: later), .status(.unauthorized, headers: later)))
+        let stack = stub.authenticate(.digest(user: "joe", password: "secret"))
+        let statuses = [
+            try await stack.send(try request()).status, try await stack.send(try request()).status,
+            try await stack.send(try request()).status,
+        ]
+        #expect(statuses == [.ok, .unauthorized, .unauthorized])
+        let nonces = stub.requests.map { recorded in
+            recorded.headers[.authorization].flatMap { AuthenticationChallenge.parse([$0]).first?["nonce"] }
+        }
+        #expect(nonces == [nil, "n", "n", "m", nil, "m"])
+    }
+
+    /// A server that accepts no count of a nonce but the next one, and does not say that the nonce is stale.
+    private final class StrictServer: HTTPSender {
+        private let counts = Mutex<[String: Int]>([:])
+
+        func send(_ request: Request) async throws -> Response {
+            let proof = request.headers[.authorization].flatMap { AuthenticationChallenge.parse([$0]).first }
+            let (nonce, count) = (proof?["nonce"] ?? "", Int(proof?["nc"] ?? "", radix: 16) ?? 0)
+            await Task.yield()
+            let fresh = counts.withLock { counts -> String? in
+                if let last = counts[nonce] {
+                    counts[nonce] = last + 1
+                    if last + 1 == count { return nil }
+                }
+                counts["n\(counts.count)"] = 0
+                return "n\(counts.count - 1)"
+            }
+            guard let fresh else { return Response(head: HTTPResponse(status: .ok), request: request) }
+            let fields: HTTPFields = [.wwwAuthenticate: #"Digest realm="a", nonce="\#(fresh)", qop="auth""#]
+            return Response(head: HTTPResponse(status: .unauthorized, headerFields: fields), request: request)
+        }
+    }
+
+    @Test func aNonceIsNotSharedBeforeItWasAccepted() async throws {
+        let stack = HTTPStack(StrictServer()).authenticate(.digest(user: "joe", password: "secret"))
+        let request = try request()
+        try await withThrowingTaskGroup(of: HTTPResponse.Status.self) { group in
+            for _ in 0..<500 { group.addTask { try await stack.send(request).status } }
+            for try await status in group { #expect(status == .ok) }
+        }
     }
 
     // MARK: Identity and secrets

@@ -20,7 +20,6 @@ import hashlib
 import json
 import os
 import pwd
-import re
 import secrets
 import select
 import shutil
@@ -90,12 +89,24 @@ def free_ports(count):
             probe.close()
 
 
-def ask(port, path, method="GET"):
+def identity(folder):
+    """A certificate that is its own authority, and its key."""
+    certificate, key = folder / "server.pem", folder / "server.key"
+    openssl = program("openssl", package="openssl")
+    subprocess.run(
+        [openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=localhost",
+         "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", key, "-out", certificate],
+        check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    key.chmod(0o644)
+    return certificate, key
+
+
+def ask(port, path, method="GET", host=HOST):
     """Everything that the server answers; empty if it does not."""
     try:
         with socket.create_connection((HOST, port), 1) as connection:
             connection.settimeout(2)
-            connection.sendall(f"{method} {path} HTTP/1.0\r\nHost: {HOST}\r\n\r\n".encode())
+            connection.sendall(f"{method} {path} HTTP/1.0\r\nHost: {host}\r\n\r\n".encode())
             answer = b""
             while len(answer) < 65536:
                 chunk = connection.recv(65536)
@@ -190,7 +201,20 @@ keepalive = 60  # longer than any test leaves a connection unused
 graceful_timeout = 1
 control_socket_disable = True  # versions without it skip the line
 """)
-        self.run([python, "-m", "gunicorn", "--config", configuration, "httpbin:app"], handed=self.sockets)
+        # httpbin has Digest for GET alone, which has no body as a rule. A body that is not read costs the connection.
+        self.write("stand_httpbin.py", """
+from flask import request
+from httpbin import app
+
+@app.before_request
+def read_whole():
+    if request.path.startswith("/posted-digest/"):
+        request.get_data()
+
+app.add_url_rule("/posted-digest/<qop>/<user>/<passwd>/<algorithm>", "posted_digest", app.view_functions["digest_auth_nostale"],
+    methods=["POST"])
+""")
+        self.run([python, "-m", "gunicorn", "--config", configuration, "stand_httpbin:app"], handed=self.sockets)
 
     @staticmethod
     def python():
@@ -350,29 +374,30 @@ class Microsocks(Server):
 
 
 class Apache(Server):
-    """Apache with files, some of them behind a password: by Basic, by Digest, and by Digest with a nonce that lives for a second."""
+    """Apache with files, and one of them behind a password."""
 
     MODULES = [
         "/usr/lib/apache2/modules", "/usr/lib64/httpd/modules", "/usr/libexec/apache2", "/opt/homebrew/lib/httpd/modules",
         "/usr/local/lib/httpd/modules",
     ]
-    WANTED = "mpm_event unixd authn_core authn_file authz_core authz_user auth_basic auth_digest mime dir alias headers"
+    WANTED = "mpm_event unixd authn_core authn_file authz_core authz_user auth_basic auth_digest mime dir alias headers ssl socache_shmcb"
 
     def start(self):
         apache = program("apache2", "httpd", package="apache2")
         modules = next((Path(path) for path in self.MODULES if os.path.isdir(path)), None)
         if modules is None:
             raise Missing("the modules of apache2 are not where they are known to be")
-        [self.port] = free_ports(1)
+        self.port, self.secure = free_ports(2)
+        self.certificate, key = identity(self.folder)
         self.write("files/token", self.token)
         self.write("files/index.html", "<p>here</p>\n")
         self.write("files/letters.txt", b"abcdefghijklmnopqrstuvwxyz" * 1000)
         self.write("files/basic/secret.txt", "joe's\n")
         password = base64.b64encode(hashlib.sha1(b"pw").digest()).decode()
         self.write("passwords", f"joe:{{SHA}}{password}\n")
-        for folder in ("digest", "moments"):
-            self.write(f"files/{folder}/secret.txt", "joe's\n")
-        self.write("digests", "joe:joe only:" + hashlib.md5(b"joe:joe only:pw").hexdigest() + "\n")
+        for name in ("digest", "brief"):
+            self.write(f"files/{name}/secret.txt", "joe's\n")
+        self.write("digests", f"joe:joe only:{hashlib.md5(b'joe:joe only:pw').hexdigest()}\n")
         paths = [(name, modules / f"mod_{name}.so") for name in self.WANTED.split()]
         owner = user("www-data", "apache", "_www", "nobody")
         configuration = self.write("apache.conf", "\n".join([
@@ -384,6 +409,7 @@ class Apache(Server):
             f"ErrorLog {self.folder}/errors.log",
             "ServerName localhost",
             f"Listen {HOST}:{self.port}",
+            f"Listen {HOST}:{self.secure}",
             f"User {owner.pw_name}" if IS_ROOT else "",
             f"Group #{owner.pw_gid}" if IS_ROOT else "",
             f"DocumentRoot {self.folder}/files",
@@ -397,16 +423,25 @@ class Apache(Server):
             f"AuthUserFile {self.folder}/passwords",
             "Require valid-user",
             "</Location>",
-            *(line for folder, seconds in (("digest", 300), ("moments", 1)) for line in (
-                f"<Location /{folder}>",
+            # Room for the counts of many nonces: each must be the next one.
+            "AuthDigestShmemSize 1M",
+            # The nonces of the second folder expire after a second.
+            *(line for name, lifetime in (("digest", 300), ("brief", 1)) for line in (
+                f"<Location /{name}>",
                 "AuthType Digest",
                 'AuthName "joe only"',
+                f"AuthDigestDomain /{name}",
                 "AuthDigestProvider file",
-                f"AuthDigestNonceLifetime {seconds}",
                 f"AuthUserFile {self.folder}/digests",
+                "AuthDigestNcCheck On",
+                f"AuthDigestNonceLifetime {lifetime}",
                 "Require valid-user",
-                "</Location>",
-            )),
+                "</Location>")),
+            f"<VirtualHost {HOST}:{self.secure}>",
+            "SSLEngine on",
+            f"SSLCertificateFile {self.certificate}",
+            f"SSLCertificateKeyFile {key}",
+            "</VirtualHost>",
             "",
         ]))
         self.run([apache, "-f", configuration, "-DFOREGROUND"])
@@ -414,64 +449,72 @@ class Apache(Server):
     def is_up(self):
         return self.token in ask(self.port, "/token")
 
+    def address(self):
+        return {"port": self.port, "securePort": self.secure, "certificate": str(self.certificate)}
+
 
 class PythonServer(Server):
-    """A server of .build/servers-venv that takes `-H HOST -p PORT`."""
+    """A server of a package that `scripts/setup` installs."""
 
-    NAME = ""
+    PACKAGE = ""
+
+    def python(self):
+        inside = ROOT / ".build/servers-venv/bin/python3"
+        script = f"from importlib.util import find_spec as find; raise SystemExit(not find({self.PACKAGE!r}))"
+        for python in (inside, sys.executable):
+            try:
+                if subprocess.run([str(python), "-c", script], stderr=subprocess.DEVNULL, timeout=20).returncode == 0:
+                    return python
+            except OSError:
+                pass
+        raise Missing(f"{self.PACKAGE} is not on this machine (scripts/setup installs it from PyPI)")
+
+
+class OIDCProvider(PythonServer):
+    """oidc-provider-mock, a server of OpenID Connect: any client may sign in anybody."""
+
+    PACKAGE = "oidc_provider_mock"
 
     def start(self):
-        path = ROOT / ".build/servers-venv/bin" / self.NAME
-        if not path.exists():
-            raise Missing(f"{self.NAME} is not on this machine (scripts/setup installs it from PyPI)")
+        python = self.python()
         [self.port] = free_ports(1)
-        self.run([path, "-H", HOST, "-p", self.port])
-
-
-class OpenIDProvider(PythonServer):
-    """An OAuth 2 and OpenID Connect server that lets in everybody who says a name."""
-
-    NAME = "oidc-provider-mock"
+        self.run(["/usr/bin/env", "AUTHLIB_INSECURE_TRANSPORT=1", python, "-m", self.PACKAGE, "-H", HOST, "-p", self.port])
 
     def is_up(self):
-        return '"token_endpoint"' in ask(self.port, "/.well-known/openid-configuration")
+        return f":{self.port}/oauth2/token" in ask(self.port, "/.well-known/openid-configuration", host=f"{HOST}:{self.port}")
 
 
 class Moto(PythonServer):
-    """A server of S3 that checks signatures, with one key, which may do everything there."""
+    """moto, S3 among other services of AWS, which checks signatures. The user joe may do everything."""
 
-    NAME = "moto_server"
+    PACKAGE = "moto"
+    POLICY = '{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}]}'
+    # They need no signature: those that make the user.
+    ACTIONS = [
+        {"Action": "CreateUser"}, {"Action": "PutUserPolicy", "PolicyName": "all", "PolicyDocument": POLICY}, {"Action": "CreateAccessKey"},
+    ]
+
+    def start(self):
+        python = self.python()
+        [self.port] = free_ports(1)
+        self.run([
+            "/usr/bin/env", f"INITIAL_NO_AUTH_ACTION_COUNT={len(self.ACTIONS)}", python, "-c",
+            "from moto.server import main; main()", "-H", HOST, "-p", self.port,
+        ])
 
     def is_up(self):
-        if "200" not in ask(self.port, "/moto-api/").split("\r\n")[0]:
-            return False
-        try:
-            self.make_key()
-        except OSError:
-            return False
-        return True
-
-    def make_key(self):
-        policy = '{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"s3:*","Resource":"*"}]}'
-        self.post({"Action": "CreateUser", "UserName": "joe"})
-        key = self.post({"Action": "CreateAccessKey", "UserName": "joe"})
-        self.post({"Action": "PutUserPolicy", "UserName": "joe", "PolicyName": "all", "PolicyDocument": policy})
-        self.key_id, self.secret = (re.search(f"<{name}>(.*?)</", key).group(1) for name in ("AccessKeyId", "SecretAccessKey"))
-        # From here on signatures are checked: the number of actions before that is 0.
-        self.send("/moto-api/reset-auth", b"0", {"Content-Type": "text/plain"})
+        return "200 OK" in ask(self.port, "/moto-api/data.json")
 
     def address(self):
-        return {"port": self.port, "accessKeyID": self.key_id, "secretAccessKey": self.secret}
-
-    def post(self, action):
-        # The scope says for which service the action is.
-        scope = "AWS4-HMAC-SHA256 Credential=x/20260101/us-east-1/iam/aws4_request, SignedHeaders=host, Signature=x"
-        return self.send("/", urllib.parse.urlencode({**action, "Version": "2010-05-08"}).encode(), {"Authorization": scope})
-
-    def send(self, path, body, fields):
-        request = urllib.request.Request(f"http://{HOST}:{self.port}{path}", body, fields, method="POST")
-        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=5) as answer:
-            return answer.read().decode()
+        told = ""
+        for action in self.ACTIONS:
+            form = urllib.parse.urlencode({**action, "UserName": "joe", "Version": "2010-05-08"}).encode()
+            request = urllib.request.Request(f"http://{HOST}:{self.port}/", form, {
+                "Authorization": "AWS4-HMAC-SHA256 Credential=none/20260101/us-east-1/iam/aws4_request, SignedHeaders=host, Signature=0"})
+            with urllib.request.urlopen(request, timeout=5) as response:
+                told = response.read().decode()
+        read = {name: told.split(f"<{name}>")[1].split(f"</{name}>")[0] for name in ("AccessKeyId", "SecretAccessKey")}
+        return {"port": self.port, "accessKeyID": read["AccessKeyId"], "secretAccessKey": read["SecretAccessKey"]}
 
 
 class HTTP2Peer(Server):
@@ -487,15 +530,7 @@ class HTTP2Peer(Server):
         return self.folder / "files"
 
     def identity(self):
-        """A certificate that is its own authority, and its key."""
-        certificate, key = self.folder / "server.pem", self.folder / "server.key"
-        openssl = program("openssl", package="openssl")
-        subprocess.run(
-            [openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=localhost",
-             "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", key, "-out", certificate],
-            check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        key.chmod(0o644)
-        return certificate, key
+        return identity(self.folder)
 
     def is_up(self):
         context = ssl.create_default_context(cafile=str(self.certificate))
@@ -633,7 +668,7 @@ https://localhost:{self.secure} {{
 
 SERVERS = {
     "apache": Apache, "apache-http2": ApacheHTTP2, "caddy-http2": CaddyHTTP2, "haproxy": HAProxy, "haproxy-http2": HAProxyHTTP2,
-    "httpbin": HTTPBin, "microsocks": Microsocks, "moto": Moto, "oidc": OpenIDProvider, "squid": Squid,
+    "httpbin": HTTPBin, "microsocks": Microsocks, "moto": Moto, "oidc": OIDCProvider, "squid": Squid,
 }
 
 

@@ -1,7 +1,7 @@
 internal import Foundation
 
-/// Real servers on free ports of the loopback interface. `Tests/Servers/stand.py` starts them, the proxies or all others together, when the
-/// first test needs one of them. They end with this process.
+/// Real servers on free ports of the loopback interface. `Tests/Servers/stand.py` starts them in groups, such as the proxies, when the
+/// first test needs one of a group. They end with this process.
 ///
 /// ```swift
 /// @Suite(.enabled(if: Stand.haproxy.isHere, Comment(rawValue: Stand.haproxy.missing)))
@@ -33,9 +33,15 @@ public struct Stand: Sendable {
     public static let microsocks = Stand(
         name: "microsocks", missing: "microsocks or python3 is not on this machine (apt-get install microsocks)")
 
-    /// Apache, with `/letters.txt` (the alphabet a thousand times) and the folders `/basic/`, `/digest/` and `/moments/`, which require the
-    /// password and contain `secret.txt`. The last two require it by Digest; a nonce of `/moments/` is valid for one second.
+    /// Apache, with `/letters.txt` (the alphabet a thousand times) and folders that require the password and contain `secret.txt`: `/basic/`;
+    /// `/digest/`, which accepts no count of a nonce but the next one; `/brief/`, whose nonces expire after a second. ``securePort()`` speaks TLS.
     public static let apache = Stand(name: "apache", missing: "apache2 or python3 is not on this machine (apt-get install apache2)")
+
+    /// oidc-provider-mock, a server of OpenID Connect: any client may sign in anybody.
+    public static let oidc = Stand(name: "oidc", missing: "oidc-provider-mock or python3 is not on this machine (scripts/setup)")
+
+    /// moto, with S3, which checks signatures: ``accessKey()``.
+    public static let moto = Stand(name: "moto", missing: "moto or python3 is not on this machine (scripts/setup)")
 
     /// Apache with HTTP/2: ``securePort()`` by ALPN, ``port()`` without TLS. It has `/letters.txt`, `/large` (8 MiB), and `/count`, which
     /// responds with the length of the request's body.
@@ -48,12 +54,6 @@ public struct Stand: Sendable {
 
     /// Caddy with HTTP/2 on ``securePort()``, and the files of ``apacheHTTP2``.
     public static let caddyHTTP2 = Stand(name: "caddy-http2", missing: "caddy or python3 is not on this machine (apt-get install caddy)")
-
-    /// A server of OAuth 2 and OpenID Connect that lets in everybody who enters a name. It knows `authorization_code` and `refresh_token`.
-    public static let oidc = Stand(name: "oidc", missing: "oidc-provider-mock or python3 is not on this machine (scripts/setup)")
-
-    /// moto as a server of S3 that checks the signatures of requests. ``accessKey()`` may do everything there.
-    public static let moto = Stand(name: "moto", missing: "moto or python3 is not on this machine (scripts/setup)")
 
     private let name: String
     /// The reason to skip a test if ``isHere`` is false.
@@ -87,7 +87,7 @@ public struct Stand: Sendable {
     /// - Throws: ``ProgramFailure`` for a server that did not start.
     public func process() throws -> Int32 { try known(entry.process) }
 
-    /// Returns the key that may do everything at ``moto``.
+    /// Returns the access key of joe, who may do everything in ``moto``.
     ///
     /// - Throws: ``ProgramFailure`` for a server that did not start.
     public func accessKey() throws -> (id: String, secret: String) { (try known(entry.accessKeyID), try known(entry.secretAccessKey)) }
@@ -122,7 +122,7 @@ public struct Stand: Sendable {
         let servers =
             Servers.proxyNames.contains(name)
             ? Servers.proxies
-            : Servers.peerNames.contains(name) ? Servers.peers : Servers.identityNames.contains(name) ? Servers.identities : Servers.others
+            : Servers.peerNames.contains(name) ? Servers.peers : Servers.accountNames.contains(name) ? Servers.accounts : Servers.others
         return servers.entries[name] ?? Entry(failed: "stand.py does not tell of it")
     }
 
@@ -137,8 +137,8 @@ public struct Stand: Sendable {
         static let proxies = Servers(proxyNames)
         static let peerNames = ["apache-http2", "caddy-http2", "haproxy-http2"]
         static let peers = Servers(peerNames)
-        static let identityNames = ["moto", "oidc"]
-        static let identities = Servers(identityNames)
+        static let accountNames = ["moto", "oidc"]
+        static let accounts = Servers(accountNames)
         static let others = Servers(["apache", "haproxy", "httpbin"])
 
         let entries: [String: Entry]

@@ -18,6 +18,7 @@ enum DigestHash: Sendable {
     case md5(Insecure.MD5)
     case sha256(Crypto.SHA256)
     case sha512256(SHA512T256)
+    case sha512(Crypto.SHA512)
 
     mutating func update(_ data: Data) {
         switch self {
@@ -30,6 +31,9 @@ enum DigestHash: Sendable {
         case .sha512256(var hash):
             hash.update(data)
             self = .sha512256(hash)
+        case .sha512(var hash):
+            hash.update(data: data)
+            self = .sha512(hash)
         }
     }
 
@@ -39,6 +43,7 @@ enum DigestHash: Sendable {
         case .md5(let hash): hex(hash.finalize())
         case .sha256(let hash): hex(hash.finalize())
         case .sha512256(let hash): hex(hash.finalized())
+        case .sha512(let hash): hex(hash.finalize())
         }
     }
 }

@@ -65,6 +65,10 @@ public struct AuthenticationProof: Sendable, CustomStringConvertible, CustomRefl
     public let fingerprint: AuthenticationFingerprint
     /// The token of a ``TokenSource`` that it carries.
     var issued: TokenMachine.Issued?
+    /// The challenge of Digest to which it responds.
+    var digest: DigestResponse?
+    /// Whether the server sent that challenge in this call.
+    var isFreshDigest = false
 
     /// Creates a proof.
     ///

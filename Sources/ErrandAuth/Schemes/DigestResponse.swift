@@ -12,6 +12,8 @@ struct DigestResponse: Sendable {
             case md5 = 1
             case sha256
             case sha512256
+            /// Not of RFC 7616, but several servers and clients have it.
+            case sha512
         }
 
         let function: Function
@@ -25,6 +27,7 @@ struct DigestResponse: Sendable {
             case "md5": function = .md5
             case "sha-256": function = .sha256
             case "sha-512-256": function = .sha512256
+            case "sha-512": function = .sha512
             default: return nil
             }
         }
@@ -34,6 +37,7 @@ struct DigestResponse: Sendable {
             case .md5: .md5(Insecure.MD5())
             case .sha256: .sha256(SHA256())
             case .sha512256: .sha512256(SHA512T256())
+            case .sha512: .sha512(SHA512())
             }
         }
 

@@ -9,7 +9,7 @@ internal import Synchronization
 /// stack.authenticate(.digest(user: "joe", password: password))
 /// ```
 ///
-/// It knows MD5, SHA-256 and SHA-512-256, each with `-sess`; the qualities `auth` and `auth-int`, and none as in
+/// It knows MD5, SHA-256, SHA-512-256 and SHA-512, each with `-sess`; the qualities `auth` and `auth-int`, and none as in
 /// [RFC 2069](https://www.rfc-editor.org/rfc/rfc2069); `userhash`; `stale`, and `nextnonce` in `Authentication-Info`. It responds to the strongest
 /// challenge of a server.
 ///
@@ -59,13 +59,16 @@ public struct DigestScheme: AuthenticationScheme {
         guard let origin = request.origin,
             let response = DigestResponse.strongest(of: challenge.challenges, hashesBody: request.body.replay.canRestart)
         else { return nil }
+        if let refused = challenge.refused?.digest { sessions.forget(refused.nonce, at: origin) }
         let count = sessions.begin(response, at: origin)
         return try await proof(response, count, for: request, isFresh: true)
     }
 
-    /// Takes the next nonce from `Authentication-Info`.
+    /// Keeps the nonce for the next requests, and takes the next one from `Authentication-Info`.
     public func noteAccepted(_ proof: AuthenticationProof, for request: Request, by response: HTTPResponse) {
-        guard let origin = request.origin, let value = response.headerFields[.authenticationInfo],
+        guard let origin = request.origin, let digest = proof.digest else { return }
+        if proof.isFreshDigest { sessions.note(digest, at: origin) }
+        guard let value = response.headerFields[.authenticationInfo],
             let nonce = AuthenticationChallenge.parse(["Digest " + value]).first?["nextnonce"], !nonce.isEmpty
         else { return }
         sessions.continueWith(nonce, at: origin)
@@ -82,9 +85,11 @@ public struct DigestScheme: AuthenticationScheme {
             clientNonce: clientNonce(), bodyDigits: body)
         // A proof with a nonce of the server's own choice is another one only if the last nonce was too old.
         let nonce = isFresh && !response.isStale ? "" : response.nonce
-        return AuthenticationProof(
+        var proof = AuthenticationProof(
             headers: [.authorization: field], identity: CredentialIdentity(scheme: "digest", user, password),
             fingerprint: AuthenticationFingerprint([user, password, response.realm, nonce]))
+        (proof.digest, proof.isFreshDigest) = (response, isFresh)
+        return proof
     }
 }
 
@@ -120,44 +125,64 @@ extension RequestBody {
     }
 }
 
-/// The last challenge of each origin, and how many requests were sent with its nonce.
+/// The last challenge of each origin whose proof was accepted, and how many requests were sent with each nonce.
+///
+/// A nonce belongs to the request that got it until the server has accepted it there: a server may refuse counts that come in another order than
+/// they were taken, and a request has one proof in response to a challenge.
 private final class DigestSessions: Sendable {
-    private struct Session: Sendable {
-        var response: DigestResponse
-        var count: Int
+    private struct Tables: Sendable {
+        var responses = BoundedTable<Origin, DigestResponse>(limit: 1_000)
+        var counts = NonceCounts(limit: 1_000)
     }
 
-    private let table = Mutex(BoundedTable<Origin, Session>(limit: 1_000))
+    private let tables = Mutex(Tables())
 
-    /// The challenge and the count of the next request; `nil` before the first challenge.
+    /// The challenge and the count of the next request; `nil` if no proof was accepted.
     func next(for origin: Origin) -> (DigestResponse, Int)? {
-        table.withLock { table in
-            table.updateIfPresent(origin) { session in
-                session.count += 1
-                return (session.response, session.count)
-            }
+        tables.withLock { tables in
+            guard let response = tables.responses.updateIfPresent(origin, { $0 }) else { return nil }
+            return (response, tables.counts.next(for: response.nonce, at: origin))
         }
     }
 
-    /// Takes a challenge, and returns the count of the next request: 1 for a new nonce.
+    /// The count of the next request in response to a challenge: 1 for a new nonce.
     func begin(_ response: DigestResponse, at origin: Origin) -> Int {
-        table.withLock { table in
-            table.update(origin, default: Session(response: response, count: 0)) { session in
-                // Two requests may get the same challenge.
-                let count = session.response.nonce == response.nonce ? session.count + 1 : 1
-                session = Session(response: response, count: count)
-                return count
-            }
+        tables.withLock { $0.counts.next(for: response.nonce, at: origin) }
+    }
+
+    /// The server has accepted the response to a challenge.
+    func note(_ response: DigestResponse, at origin: Origin) {
+        tables.withLock { tables in tables.responses.update(origin, default: response) { $0 = response } }
+    }
+
+    /// The server does not accept this nonce any more.
+    func forget(_ nonce: String, at origin: Origin) {
+        tables.withLock { tables in
+            if tables.responses[origin]?.nonce == nonce { tables.responses.removeValue(forKey: origin) }
         }
     }
 
     func continueWith(_ nonce: String, at origin: Origin) {
-        table.withLock { table in
-            _ = table.updateIfPresent(origin) { session in
-                guard session.response.nonce != nonce else { return }
-                session.response.nonce = nonce
-                session.count = 0
-            }
+        tables.withLock { tables in _ = tables.responses.updateIfPresent(origin) { $0.nonce = nonce } }
+    }
+}
+
+/// How many requests were sent with each of the last nonces. A server hands out one to each of the requests that it challenges at the same time.
+struct NonceCounts: Sendable {
+    private struct Key: Hashable, Sendable {
+        let origin: Origin?
+        let nonce: String
+    }
+
+    private var table: BoundedTable<Key, Int>
+
+    init(limit: Int) { table = BoundedTable(limit: limit) }
+
+    /// The count of the next request: 1 for a new nonce.
+    mutating func next(for nonce: String, at origin: Origin?) -> Int {
+        table.update(Key(origin: origin, nonce: nonce), default: 0) { count in
+            count += 1
+            return count
         }
     }
 }

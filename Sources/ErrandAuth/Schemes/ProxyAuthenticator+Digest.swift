@@ -28,7 +28,7 @@ extension ProxyAuthenticator {
     static func digest(
         user: String, password: String, orBasic: Bool, clientNonce: @escaping @Sendable () -> String
     ) -> ProxyAuthenticator {
-        let counts = NonceCounts()
+        let counts = SharedNonceCounts()
         return ProxyAuthenticator { proxy in
             // The password was refused, or only the nonce was.
             func isAnother(_ response: DigestResponse?) -> Bool { proxy.refusals == 0 || response?.isStale == true }
@@ -46,18 +46,10 @@ extension ProxyAuthenticator {
     }
 }
 
-/// How many requests were sent with each of the last nonces. A proxy hands out one to each of the requests that it challenges at the same time.
-private final class NonceCounts: Sendable {
-    private let table = Mutex(BoundedTable<String, Int>(limit: 100))
+/// The counts of one authenticator.
+private final class SharedNonceCounts: Sendable {
+    private let counts = Mutex(NonceCounts(limit: 100))
 
-    /// The count of the next request: 1 for a new nonce.
-    func next(for nonce: String) -> Int {
-        table.withLock { table in
-            table.update(nonce, default: 0) { count in
-                count += 1
-                return count
-            }
-        }
-    }
+    func next(for nonce: String) -> Int { counts.withLock { $0.next(for: nonce, at: nil) } }
 }
 #endif
