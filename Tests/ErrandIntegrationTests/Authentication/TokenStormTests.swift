@@ -60,8 +60,6 @@ private final class RotatingServer: Sendable {
     }
 
     private func token(_ request: IncomingRequest) async throws -> MockResponse {
-        struct Token: Encodable { let access_token, refresh_token, token_type: String }
-        struct Refusal: Encodable { let error: String }
         let form = String(decoding: try await request.body(), as: UTF8.self)
         state.change { $0.refreshes += 1 }
         let number = state.value.refreshes
@@ -77,8 +75,10 @@ private final class RotatingServer: Sendable {
             (state.refresh, state.access) = (state.refresh + 1, state.access + 1)
         }
         let now = state.value
-        if now.isRevoked { return .json(Refusal(error: "invalid_grant"), status: .badRequest) }
-        return .json(Token(access_token: "access-\(now.access)", refresh_token: "refresh-\(now.refresh)", token_type: "Bearer"))
+        if now.isRevoked { return .data(Data(#"{"error": "invalid_grant"}"#.utf8), status: .badRequest) }
+        let token =
+            #"{"access_token": "access-\#(now.access)", "refresh_token": "refresh-\#(now.refresh)", "token_type": "Bearer"}"#
+        return .data(Data(token.utf8), headers: [.contentType: "application/json"])
     }
 }
 
