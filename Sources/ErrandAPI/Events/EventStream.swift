@@ -59,7 +59,8 @@ public struct EventStream: AsyncSequence, Sendable {
             observer = stream.onState.map { EventStreamObserver($0) }
         }
 
-        /// What the next connection sends as `Last-Event-ID`, also if an event without data has set it; empty for nothing.
+        /// What the next connection sends as `Last-Event-ID`, also if an event without data has set it; empty for nothing. Control characters in it are
+        /// sent as spaces.
         ///
         /// Pass it to the client's `events` as `lastEventID` for a stream that continues where this one ended.
         public var lastEventID: String { reader?.lastEventID ?? stream.lastEventID ?? "" }

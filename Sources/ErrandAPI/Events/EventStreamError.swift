@@ -64,9 +64,9 @@ public struct EventStreamError: RequestFailure, CustomReflectable {
         let advice =
             "; a proxy on the way may buffer the response, which the server's X-Accel-Buffering: no prevents with nginx, "
             + "or the server sends no comments while there are no events"
+        let what = head == nil ? "no stream came" : "no byte came"
         return EventStreamError(
-            .silent, fromStart ? "no byte came within \(limit.inWords)\(advice)" : "no byte came for \(limit.inWords)", request: request,
-            head)
+            .silent, fromStart ? "\(what) within \(limit.inWords)\(advice)" : "\(what) for \(limit.inWords)", request: request, head)
     }
 
     static func endedBeforeTerminator(request: Request?, _ head: HTTPResponse?) -> EventStreamError {

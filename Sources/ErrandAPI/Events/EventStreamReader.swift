@@ -49,6 +49,12 @@ struct EventStreamReader: Sendable {
             let random = stream.random()
             switch machine.endConnection(end, canReplay: request.body.canBeSent, random: random) {
             case .connect(let wait):
+                if let deadline = request.deadline, deadline.remaining <= wait {
+                    if let failure { throw stream.client.mapped(failure, of: request) }
+                    throw TransportError.timedOut(
+                        .backoff, after: nil, deadline.passedMessage + ", before the stream connects again", request: sentRequest,
+                        delivery: .sent)
+                }
                 observer?.report(.waiting(wait, after: failure))
                 if wait > .zero { try await stream.clock.sleep(for: wait) }
                 try Task.checkCancellation()

@@ -307,6 +307,18 @@ import Testing
         #expect(states.all.last == "closed")
     }
 
+    /// The server asks for an hour, and the deadline is in ten seconds: nobody waits for it.
+    @Test func aWaitThatEndsBehindTheDeadlineIsNotBegun() async throws {
+        let (client, stub) = client(stream("retry: 3600000\n\n"))
+        var request = try Request(.get, "/prices")
+        request.deadline = Deadline(after: .seconds(10), clock: clock)
+        let (sent, start) = (request, clock.now)
+        let error = await #expect(throws: TransportError.self) {
+            for try await _ in client.events(sent, policy: EventStreamPolicy(silenceTimeout: nil), clock: clock, random: { 0.5 }) {}
+        }
+        #expect(error?.code == .timedOut && error?.phase == .backoff && stub.requests.count == 1 && clock.now == start)
+    }
+
     @Test func aStreamThatBecomesSilentConnectsAgain() async throws {
         let (client, stub) = client(silentStream("id: 1\ndata: a\n\n", ": alive\n"), silentStream(), stream("data: b\n\n"), gone)
         #expect(try await all(events(client, policy: EventStreamPolicy(silenceTimeout: .seconds(45)))).map(\.data) == ["a", "b"])

@@ -16,6 +16,18 @@ struct EventsCommand: AsyncParsableCommand {
     @OptionGroup var arguments: RequestArguments
     @OptionGroup(title: "Event options") var events: EventOptions
 
+    func validate() throws {
+        let shown = arguments.shown
+        let unused = [
+            ("--output", shown.output != nil), ("--remote-name", shown.remoteName), ("--fail", shown.fail), ("--include", shown.include),
+            ("--head", shown.head), ("--dump-header", shown.dumpHeader != nil), ("--profile", shown.profile),
+            ("--write-out", shown.writeOut != nil), ("--retry", arguments.connection.retry > 0),
+        ].filter(\.1).map(\.0)
+        if let option = unused.first {
+            throw ValidationError("\(option) has no meaning for events" + (option == "--retry" ? ". Use --max-reconnects" : ""))
+        }
+    }
+
     func run() async throws { try await RequestRun(arguments, method: events.method, subcommand: nil).run(events) }
 }
 
@@ -34,6 +46,9 @@ struct EventOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The longest time without a byte; 300 by default.", valueName: "seconds")) var silence: Double?
 
     func validate() throws {
+        if let lastEventId, !HTTPField.isValidValue(lastEventId) {
+            throw ValidationError("--last-event-id must be one line of text without spaces around it")
+        }
         if let count, count < 1 { throw ValidationError("--count must be at least 1 (is \(count))") }
         if let maxReconnects, maxReconnects < 0 { throw ValidationError("--max-reconnects must be at least 0 (is \(maxReconnects))") }
         if let silence, !(silence > 0 && silence < 1e9) {
@@ -48,7 +63,19 @@ struct EventOptions: ParsableArguments {
     }
 
     /// An event as it is written.
-    func text(of event: ServerSentEvent) -> String {
+    ///
+    /// - Parameter isForTerminal: whether control characters are replaced, which could steer a terminal.
+    func text(of event: ServerSentEvent, isForTerminal: Bool = false) -> String {
+        let text = text(of: event)
+        guard isForTerminal else { return text }
+        let shown = text.unicodeScalars.map { scalar -> Unicode.Scalar in
+            let isControl = scalar.properties.generalCategory == .control && scalar != "\n" && scalar != "\t"
+            return isControl ? "\u{FFFD}" : scalar
+        }
+        return String(String.UnicodeScalarView(shown))
+    }
+
+    private func text(of event: ServerSentEvent) -> String {
         if dataOnly { return event.data + "\n" }
         var text = event.lastEventID.isEmpty ? "" : "id: \(event.lastEventID)\n"
         if event.type != ServerSentEvent.defaultType { text += "event: \(event.type)\n" }

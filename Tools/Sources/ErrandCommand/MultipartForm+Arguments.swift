@@ -12,7 +12,7 @@ extension MultipartForm {
     /// - Throws: `ValidationError`; `FileReadError` for a file of `<` that is not there.
     init(arguments: [String]) throws {
         self.init()
-        guard arguments.count(where: Self.readsStandardInput) <= 1 else {
+        guard try arguments.count(where: Self.readsStandardInput) <= 1 else {
             throw ValidationError("--form can read standard input for one part only")
         }
         for argument in arguments {
@@ -23,10 +23,18 @@ extension MultipartForm {
         }
     }
 
-    private static func readsStandardInput(_ argument: String) -> Bool {
+    private static func readsStandardInput(_ argument: String) throws -> Bool {
         guard let equals = argument.firstIndex(of: "=") else { return false }
         let value = argument[argument.index(after: equals)...]
-        return ["@-", "<-"].contains { value == $0 || value.hasPrefix($0 + ";") }
+        return try ["@", "<"].contains(value.first) && fields(value.dropFirst())[0] == "-"
+    }
+
+    private static func mediaType(_ text: some StringProtocol) throws -> String {
+        let text = String(text)
+        guard !text.isEmpty, HTTPField.isValidValue(text) else {
+            throw ValidationError("--form has an invalid media type: ';type=\(text.shownSafely())'")
+        }
+        return text
     }
 
     private static func content(_ value: Substring) throws -> Content {
@@ -34,14 +42,14 @@ extension MultipartForm {
             if value.first == "\"" { return try quotedText(value) }
             // Other semicolons are text.
             guard let mark = value.range(of: ";type=", options: .backwards) else { return .text(String(value)) }
-            return .text(String(value[..<mark.lowerBound]), contentType: String(value[mark.upperBound...]))
+            return .text(String(value[..<mark.lowerBound]), contentType: try mediaType(value[mark.upperBound...]))
         }
         let fields = try fields(value.dropFirst())
         var (type, fileName): (String?, String?) = (nil, nil)
         for field in fields.dropFirst() {
             let field = field.drop { $0 == " " }
             if field.hasPrefix("type=") {
-                type = String(field.dropFirst("type=".count))
+                type = try mediaType(field.dropFirst("type=".count))
             } else if field.hasPrefix("filename="), sign == "@" {
                 fileName = String(field.dropFirst("filename=".count))
             } else {
@@ -66,7 +74,7 @@ extension MultipartForm {
         guard fields.count == 2, last.hasPrefix("type=") else {
             throw ValidationError("--form knows type= after a text in quotation marks, not '\(last.shownSafely())'")
         }
-        return .text(fields[0], contentType: String(last.dropFirst("type=".count)))
+        return .text(fields[0], contentType: try mediaType(last.dropFirst("type=".count)))
     }
 
     /// What stands between semicolons outside quotation marks, without these marks.

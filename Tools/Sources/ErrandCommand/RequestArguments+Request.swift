@@ -126,6 +126,11 @@ extension ContentOptions {
             || !form.isEmpty || uploadFile != nil
     }
 
+    /// Whether `-H` names a field.
+    func names(_ field: HTTPField.Name) -> Bool {
+        header.contains { HTTPField.Name(split($0, at: ":").0.trimmingCharacters(in: .whitespaces)) == field }
+    }
+
     fileprivate func addFields(to request: inout Request, for content: Content?, authentication: Authentication) throws {
         request.head.headerFields[.userAgent] = userAgent ?? "errand/0.1"
         request.head.headerFields[.accept] = content?.isJSON == true ? "application/json" : "*/*"

@@ -140,14 +140,15 @@ struct RequestRun {
     private func perform(
         _ request: Request, on stack: HTTPStack, reading options: EventOptions, _ narration: Narration
     ) async throws -> Int32 {
-        let endpoint = Endpoint<Void>(
-            request.method, PathTemplate(verbatim: request.head.path ?? "/"), headers: request.headers, body: .raw(request.body),
-            decoding: .none
-        ).with { $0.eventSink = narration }
-        let client = APIClient(stack.server(try arguments.httpURL().origin.description))
+        var request = request
+        // A stream wants a media type of its own, unless -H names another.
+        if !arguments.content.names(.accept) { request.headers[.accept] = nil }
+        request.options.eventSink = narration
+        if let seconds = arguments.connection.maxTime { request.deadline = Deadline(after: .seconds(seconds)) }
+        let client = APIClient(stack)
         let isQuiet = !arguments.shown.showsMessages
         let events = client.events(
-            endpoint, lastEventID: options.lastEventId, policy: options.policy,
+            request, lastEventID: options.lastEventId, policy: options.policy,
             onState: { state in
                 guard !isQuiet, case .waiting(_, let error) = state else { return }
                 let reason = error.map { "\($0)" } ?? "the server has ended the stream"
@@ -156,7 +157,7 @@ struct RequestRun {
         var left = options.count ?? .max
         do {
             for try await event in events {
-                try Terminal.write(Data(options.text(of: event).utf8))
+                try Terminal.write(Data(options.text(of: event, isForTerminal: Terminal.outputIsTerminal).utf8))
                 left -= 1
                 if left == 0 { break }
             }

@@ -1,3 +1,5 @@
+import ArgumentParser
+import Errand
 import Foundation
 import Testing
 
@@ -34,6 +36,8 @@ import Testing
         ["get", "http://127.0.0.1/", "-H", "X: a\r\nEvil: b"],
         ["events", "http://127.0.0.1/", "--silence", "inf"], ["events", "http://127.0.0.1/", "--silence", "1e30"],
         ["events", "http://127.0.0.1/", "--count", "0"], ["events", "http://127.0.0.1/", "--max-reconnects", "-1"],
+        ["events", "http://127.0.0.1/", "-o", "x"], ["events", "http://127.0.0.1/", "-I"], ["events", "http://127.0.0.1/", "--retry", "2"],
+        ["events", "http://127.0.0.1/", "--last-event-id", "a\r\nX-Evil: 1"],
     ]) func whatCannotBeUnderstoodIsUsage(arguments: [String]) async throws {
         let outcome = try await CommandProcess(arguments).outcome()
         #expect(outcome.status == 64)
@@ -66,6 +70,26 @@ import Testing
             let other = try await CommandProcess.run("events", "\(url)/lines")
             #expect(other.status == 6 && other.errors.contains("not an event stream"))
         }
+    }
+
+    @Test func anEventStreamIsAskedForAndEndsAfterTheTimeForEverything() async throws {
+        try await withRawServer(response: "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: a\n\n") {
+            (server: RawServer) async throws in
+            let outcome = try await CommandProcess.run("events", server.url, "--max-time", "1")
+            #expect(outcome.status == 6 && outcome.text == "data: a\n\n", "\(outcome)")
+            #expect(
+                outcome.errors.contains("the deadline of the request passed") || outcome.errors.contains("timed out"), "\(outcome.errors)")
+            #expect(server.lastHead.contains("Accept: text/event-stream"))
+            _ = try await CommandProcess.run("events", server.url, "--count", "1", "-H", "Accept: text/plain", "--json", "{}")
+            #expect(server.lastHead.contains("Accept: text/plain"))
+        }
+    }
+
+    @Test func controlCharactersOfAnEventDoNotReachATerminal() {
+        let event = ServerSentEvent(data: "a\tb\n\u{7}", type: "e\u{1B}[2J", lastEventID: "\u{9B}1")
+        let options = EventOptions.parseOrExit([])
+        #expect(options.text(of: event, isForTerminal: true) == "id: \u{FFFD}1\nevent: e\u{FFFD}[2J\ndata: a\tb\ndata: \u{FFFD}\n\n")
+        #expect(options.text(of: event, isForTerminal: false).contains("\u{1B}"))
     }
 
     @Test func aProfileTellsWhereTheTimeWent() async throws {

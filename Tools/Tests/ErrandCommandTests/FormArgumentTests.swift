@@ -69,7 +69,7 @@ import Testing
     /// curl drops what stands after a semicolon, or sends an empty part, and says nothing.
     @Test(arguments: [
         ["a"], ["=x"], [#"a="x"#], [#"a="x";filename=n"#], [#"a="x";type=t/u;type=v/w"#], ["a=@x;size=3"], ["a=<x;filename=n"],
-        ["a=@-", "b=@-"],
+        ["a=@-", "b=@-"], [#"a=@"-""#, #"b=@"-""#], ["a=x;type="], ["a=x;type=t/u\r\nX: y"], [#"a="x";type="#], ["a=@x;type=a\nb"],
         ["a=<-;type=t/u", "b=@-"],
     ]) func whatCannotBeSentIsAnError(arguments: [String]) {
         #expect(throws: ValidationError.self) { try MultipartForm(arguments: arguments) }
