@@ -70,7 +70,9 @@ import Testing
 
     /// Members of the options that have another name than the middleware that serves them.
     private let names = [
-        "CompressOptionKey": "compress", "IdempotencyKeyOption": "idempotencyKey", "LogDetailOptionKey": "logDetail",
+        "AuthenticationOptionKey": "authentication", "CompressOptionKey": "compress", "IdempotencyKeyOption": "idempotencyKey",
+        "LogDetailOptionKey": "logDetail",
+        "OnChallengeKey": "onChallenge",
         "ValidatorsKey": "validators",
     ]
 

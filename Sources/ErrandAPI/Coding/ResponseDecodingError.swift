@@ -62,7 +62,10 @@ public struct ResponseDecodingError: RequestFailure {
         let (names, found) = Self.names(of: keys, in: body, underlying, coding)
         codingPath = shownPath(keys, named: names)
         let problem = Self.problem(underlying, in: body, head) + (found.map { Self.remark(on: $0, for: keys.last, coding) } ?? "")
-        self.problem = part.map { problem.replacing("the body", with: $0, maxReplacements: 1) } ?? problem
+        self.problem =
+            part.map { part in
+                problem.contains("the body") ? problem.replacing("the body", with: part, maxReplacements: 1) : "\(problem), in \(part)"
+            } ?? problem
     }
 
     /// That the body has a member that could be meant by a key which is not there, and what would read it.

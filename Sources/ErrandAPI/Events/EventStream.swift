@@ -24,7 +24,8 @@ public import ErrandFormats
 ///   ``EventStreamPolicy/resendsNonIdempotent``, it is sent again in these cases, too.
 ///
 /// The stack's timeouts for a call and for an attempt do not apply, nor do those of the endpoint, as a stream may last for days; its `phaseTimeouts` do.
-/// `retry`, `hedge` and `coalesce` leave the requests alone, unless the endpoint's options say otherwise: the stream itself connects again. An open stream
+/// `retry` and `hedge` leave the requests alone, unless the endpoint's options say otherwise, and `coalesce` always: the stream itself connects again. It also
+/// does so, after their wait, when `circuitBreaker` or `rateLimit` refuses a connection, and when TLS or the proxy fails once a connection has worked. An open stream
 /// holds its slot of a `concurrencyLimit`. To limit the whole, cancel the task, or set a deadline of the request.
 ///
 /// Nothing happens before the first event is asked for. Each iterator has connections of its own, makes them in the task that reads, and closes them when it

@@ -54,7 +54,7 @@ struct EventStreamMachine: Sendable {
     /// Records what the stream has said so far.
     mutating func record(lastEventID: String, reconnectionTime: Duration?) {
         self.lastEventID = lastEventID
-        if let reconnectionTime { self.reconnectionTime = reconnectionTime }
+        if let reconnectionTime { self.reconnectionTime = min(reconnectionTime, policy.retryAfterCap) }
     }
 
     /// Records that the app gets an event.
@@ -75,6 +75,7 @@ struct EventStreamMachine: Sendable {
         case .complete, .silent: mayBeProcessed = true
         case .failed(let isPossible, let retryAfter): (mayBeProcessed, floor) = (isPossible, retryAfter ?? .zero)
         }
+        guard floor <= policy.retryAfterCap else { return .fail }
         let isAllowed = isIdempotent || policy.resendsNonIdempotent || !mayBeProcessed || !lastEventID.isEmpty
         guard isAllowed, canReplay, policy.maxReconnects != 0 else { return end == .complete ? .finish : .fail }
         if let maxReconnects = policy.maxReconnects, reconnects >= maxReconnects { return .fail }

@@ -8,7 +8,8 @@ public import ErrandMiddleware
 /// client.events("/prices", policy: EventStreamPolicy(maxReconnects: 10, silenceTimeout: .seconds(45)))
 /// ```
 ///
-/// The wait before a connection is the reconnection time, plus the backoff with its jitter. It is at least what a `Retry-After` asks for.
+/// The wait before a connection is the reconnection time, plus the backoff with its jitter. It is at least what a `Retry-After` asks for, up to
+/// ``retryAfterCap``.
 public struct EventStreamPolicy: Sendable, CustomStringConvertible {
     /// The largest number of reconnects in a row without an event; `nil` is unlimited. An event resets the count.
     ///
@@ -16,6 +17,9 @@ public struct EventStreamPolicy: Sendable, CustomStringConvertible {
     public var maxReconnects: Int?
     /// The wait before each new connection, until the server sets another one by a `retry` field.
     public var reconnectionTime: Duration
+    /// The longest wait that the server may ask for. A longer `Retry-After` ends the stream with the error of its response. A longer `retry` field counts as
+    /// this.
+    public var retryAfterCap: Duration
     /// The wait that is added, which grows with each connection in a row that brings no event.
     public var backoff: Backoff
     /// The part of the backoff that is left to chance, so that the clients of a server that starts again don't all come at once.
@@ -42,6 +46,7 @@ public struct EventStreamPolicy: Sendable, CustomStringConvertible {
     /// - Parameters:
     ///   - maxReconnects: at least 0; unlimited by default.
     ///   - reconnectionTime: at least zero, 3 s by default.
+    ///   - retryAfterCap: at least zero, an hour by default.
     ///   - backoff: 1 s doubling up to 30 s by default.
     ///   - jitter: full by default.
     ///   - silenceTimeout: more than zero; 5 minutes by default.
@@ -49,7 +54,7 @@ public struct EventStreamPolicy: Sendable, CustomStringConvertible {
     ///   - retriedStatuses: 429 and 500 to 599 by default.
     ///   - resendsNonIdempotent: `false` by default, as a second POST to a language model is a second, different text.
     public init(
-        maxReconnects: Int? = nil, reconnectionTime: Duration = .seconds(3),
+        maxReconnects: Int? = nil, reconnectionTime: Duration = .seconds(3), retryAfterCap: Duration = .seconds(3_600),
         backoff: Backoff = .exponential(base: .seconds(1), factor: 2, cap: .seconds(30)), jitter: Jitter = .full,
         silenceTimeout: Duration? = .seconds(300), maxEventBytes: Int = EventStreamParser.defaultMaxEventBytes,
         retriedStatuses: StatusRule = StatusRule("429, 5xx") { $0.code == 429 || $0.kind == .serverError },
@@ -57,11 +62,13 @@ public struct EventStreamPolicy: Sendable, CustomStringConvertible {
     ) {
         precondition(maxReconnects ?? 0 >= 0, "maxReconnects must be at least 0, or nil (is \(maxReconnects ?? 0))")
         precondition(reconnectionTime >= .zero, "reconnectionTime must be at least zero (is \(reconnectionTime.inWords))")
+        precondition(retryAfterCap >= .zero, "retryAfterCap must be at least zero (is \(retryAfterCap.inWords))")
         precondition(
             silenceTimeout.map { $0 > .zero } ?? true,
             "silenceTimeout must be more than zero, or nil (is \((silenceTimeout ?? .zero).inWords))")
         precondition(maxEventBytes > 0, "maxEventBytes must be at least 1 (is \(maxEventBytes))")
         (self.maxReconnects, self.reconnectionTime, self.backoff, self.jitter) = (maxReconnects, reconnectionTime, backoff, jitter)
+        self.retryAfterCap = retryAfterCap
         (self.silenceTimeout, self.maxEventBytes) = (silenceTimeout, maxEventBytes)
         (self.retriedStatuses, self.resendsNonIdempotent) = (retriedStatuses, resendsNonIdempotent)
     }

@@ -43,7 +43,9 @@ struct EventStreamReader: Sendable {
             } catch {
                 if Task.isCancelled || error is CancellationError { throw CancellationError() }
                 // Another attempt would end at the same deadline.
-                (end, failure) = (request.deadline?.hasPassed == true ? .permanent : stream.end(by: error), error)
+                (end, failure) = (
+                    request.deadline?.hasPassed == true ? .permanent : stream.end(by: error, hasReceived: machine.hasReceived), error
+                )
             }
             disconnect()
             let random = stream.random()
@@ -154,7 +156,9 @@ extension EventStream {
     }
 
     /// How an error ends a connection.
-    fileprivate func end(by error: any Error) -> EventStreamMachine.End {
+    ///
+    /// - Parameter hasReceived: whether an earlier connection has brought a byte.
+    fileprivate func end(by error: any Error, hasReceived: Bool) -> EventStreamMachine.End {
         switch error {
         case let error as EventStreamError: error.code == .silent ? .silent : .permanent
         case let error as StatusError:
@@ -164,8 +168,14 @@ extension EventStream {
             switch error.code {
             case .cannotFindHost, .cannotConnect, .connectionLost, .timedOut:
                 .failed(mayBeProcessed: error.delivery != .notSent && !error.isUnprocessed, retryAfter: nil)
+            // What worked before works again when the server or the proxy is back.
+            case .tls where hasReceived && error.delivery == .notSent, .proxy where hasReceived && error.delivery == .notSent:
+                .failed(mayBeProcessed: false, retryAfter: nil)
             default: .permanent
             }
+        // The app's own layers refuse the request for now.
+        case let error as CircuitBreakerError: .failed(mayBeProcessed: false, retryAfter: error.retryAfter)
+        case let error as RateLimitError: .failed(mayBeProcessed: false, retryAfter: error.retryAfter)
         default: .permanent
         }
     }

@@ -36,6 +36,8 @@ public struct AWSCredentials: Sendable, Hashable, CustomStringConvertible, Custo
 /// hash it. A body that can be read once only is not signed: it goes as `UNSIGNED-PAYLOAD`, which S3 accepts over TLS; for other services the
 /// request fails with ``AuthenticationError``.
 ///
+/// A request with an `Authorization` of its own is sent as it is.
+///
 /// A signature is valid for a few minutes: the clock of the machine must be right.
 public struct AWSSignatureV4: RequestSigner {
     private let credentials: @Sendable () async throws -> AWSCredentials
@@ -75,7 +77,7 @@ public struct AWSSignatureV4: RequestSigner {
     ///
     /// - Throws: ``AuthenticationError`` for a body that can't be signed; the error of the credentials, and of a body that can't be read.
     public func sign(_ request: inout Request) async throws {
-        guard let authority = request.head.authority else { return }
+        guard let authority = request.head.authority, request.head.headerFields[.authorization] == nil else { return }
         let credentials = try await credentials()
         let text = HTTPDate(secondsSinceEpoch: Int64(now().timeIntervalSince1970.rounded(.down))).basicISO8601
         let day = String(text.prefix(8))

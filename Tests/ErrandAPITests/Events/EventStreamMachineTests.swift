@@ -25,6 +25,16 @@ import Testing
         #expect(machine.endConnection(Self.lost, canReplay: true, random: 0.5) == .connect(after: .milliseconds(600)))
     }
 
+    @Test func aServerThatAsksForTooLongAWaitIsNotObeyed() {
+        var machine = EventStreamMachine(EventStreamPolicy(retryAfterCap: .seconds(60), backoff: .immediate), isIdempotent: true)
+        let refused = End.failed(mayBeProcessed: false, retryAfter: .seconds(60))
+        #expect(machine.endConnection(refused, canReplay: true, random: 0) == .connect(after: .seconds(60)))
+        #expect(machine.endConnection(.failed(mayBeProcessed: false, retryAfter: .seconds(61)), canReplay: true, random: 0) == .fail)
+        machine.record(lastEventID: "", reconnectionTime: .seconds(1_000_000))
+        #expect(machine.endConnection(.complete, canReplay: true, random: 0) == .connect(after: .seconds(60)))
+        #expect(EventStreamPolicy.standard.retryAfterCap == .seconds(3_600))
+    }
+
     @Test func retryAfterIsTheShortestWait() {
         var machine = machine()
         let refused = End.failed(mayBeProcessed: true, retryAfter: .seconds(60))
@@ -35,7 +45,7 @@ import Testing
     }
 
     @Test func aWaitIsNeverLongerThanAClockCanWait() {
-        var machine = machine()
+        var machine = machine(EventStreamPolicy(retryAfterCap: .longest))
         machine.record(lastEventID: "", reconnectionTime: .milliseconds(Int64.max))
         #expect(machine.endConnection(.complete, canReplay: true, random: 0.9) == .connect(after: .longest))
     }

@@ -307,6 +307,38 @@ import Testing
         #expect(states.all.last == "closed")
     }
 
+    /// The app's own limit refuses a connection for now: that does not end the stream.
+    @Test func aRateLimitDelaysTheNextConnection() async throws {
+        let (client, stub) = client(stream("data: a\n\n"), stream("data: b\n\n"), gone) {
+            $0.rateLimit(RateLimit(1, per: .seconds(100)), maxWait: .zero, clock: clock)
+        }
+        let start = clock.now
+        #expect(try await all(events(client)).map(\.data) == ["a", "b"])
+        #expect(stub.requests.count == 3 && start.duration(to: clock.now) >= .seconds(200))
+        #expect(states.all.contains { $0.contains("refused by the rate limit") || $0.contains("waiting") })
+    }
+
+    @Test func anOpenCircuitDelaysTheNextConnection() async throws {
+        let policy = CircuitBreakerPolicy(minimumCalls: 1, breakTime: .seconds(50))
+        let breaker = CircuitBreaker(policy, clock: clock)
+        let (client, stub) = client(stream("data: a\n\n"), .status(.serviceUnavailable), stream("data: b\n\n"), gone) {
+            $0.circuitBreaker(breaker)
+        }
+        let start = clock.now
+        #expect(try await all(events(client)).map(\.data) == ["a", "b"])
+        #expect(stub.requests.count == 4 && start.duration(to: clock.now) >= .seconds(50))
+    }
+
+    /// A server that starts again behind a balancer, or a proxy that has lost its server.
+    @Test(arguments: [TransportError.Code.tls, .proxy]) func whatWorkedBeforeIsTriedAgain(code: TransportError.Code) async throws {
+        let failure = TransportError(code, phase: .connect, request: nil, delivery: .notSent)
+        let (client, stub) = client(stream("data: a\n\n"), .failure(failure), stream("data: b\n\n"), gone)
+        #expect(try await all(events(client)).map(\.data) == ["a", "b"] && stub.requests.count == 4)
+        let (never, first) = self.client(.failure(failure))
+        let error = await #expect(throws: TransportError.self) { try await all(events(never)) }
+        #expect(error?.code == code && first.requests.count == 1)
+    }
+
     /// The server asks for an hour, and the deadline is in ten seconds: nobody waits for it.
     @Test func aWaitThatEndsBehindTheDeadlineIsNotBegun() async throws {
         let (client, stub) = client(stream("retry: 3600000\n\n"))
@@ -452,9 +484,8 @@ import Testing
         let (client, stub) = client(silentStream("data: {\"text\":7}\n\n", "data: nonsense\n\n"))
         var iterator = client.events(chat, as: Chunk.self).makeAsyncIterator()
         let error = await #expect(throws: ResponseDecodingError.self) { try await iterator.next() }
-        #expect(
-            error?.description == "POST https://a.example/chat: cannot decode Chunk at text: expected a String, found a number (status 200)"
-        )
+        let problem = "cannot decode Chunk at text: expected a String, found a number, in event 1"
+        #expect(error?.description == "POST https://a.example/chat: \(problem) (status 200)")
         #expect(error?.bodyPrefix == Data(#"{"text":7}"#.utf8))
         #expect(try await iterator.next() == nil)
         #expect(stub.openBodyCount == 0)

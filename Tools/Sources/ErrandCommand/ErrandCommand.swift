@@ -41,6 +41,8 @@ struct ErrandCommand: AsyncParsableCommand {
     static func main() async {
         // The reader of the output may close the pipe at any time; writing then fails with EPIPE instead of killing the process unseen.
         signal(SIGPIPE, SIG_IGN)
+        // A file of the command must not become one of these.
+        for descriptor in 0...2 as ClosedRange<Int32> where fcntl(descriptor, F_GETFD) < 0 { _ = open("/dev/null", O_RDWR) }
         Interrupt.listen()
         let arguments = Array(CommandLine.arguments.dropFirst())
         do {

@@ -10,30 +10,36 @@ enum Interrupt {
 
     private static let state = Mutex(State())
 
-    /// Listens from now on. To be called first of all, while there is one thread: those that come later inherit that they leave the
-    /// signals alone, so that only the thread which waits for them gets any.
+    /// Listens from now on.
+    ///
+    /// A handler writes the number of the signal to a pipe, and a thread reads it. A blocked signal and `sigwait` would not do: the main thread waits with
+    /// all signals unblocked.
     static func listen() {
-        var signals = sigset_t()
-        sigemptyset(&signals)
-        sigaddset(&signals, SIGINT)
-        sigaddset(&signals, SIGTERM)
-        pthread_sigmask(SIG_BLOCK, &signals, nil)
-        let awaited = signals
+        var ends: [Int32] = [-1, -1]
+        guard pipe(&ends) == 0 else { return }
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        let readEnd = ends[0]
+        interruptPipe = ends[1]
+        signal(SIGINT, passOn)
+        signal(SIGTERM, passOn)
         Thread.detachNewThread {
-            var awaited = awaited
+            var byte: UInt8 = 0
             while true {
-                var number: Int32 = 0
-                guard sigwait(&awaited, &number) == 0 else { continue }
-                let action = state.withLock { state in
-                    let isFirst = state.number == nil
-                    state.number = number
-                    return isFirst ? state.action : nil
-                }
-                // Nobody cleans up, or the second time: at once.
-                guard let action else { exit(128 + number) }
-                action()
+                let count = read(readEnd, &byte, 1)
+                if count == 1 { receive(Int32(byte)) } else if count == 0 || errno != EINTR { return }
             }
         }
+    }
+
+    private static func receive(_ number: Int32) {
+        let action = state.withLock { state in
+            let isFirst = state.number == nil
+            state.number = number
+            return isFirst ? state.action : nil
+        }
+        // Nobody cleans up, or the second time: at once.
+        guard let action else { exit(128 + number) }
+        action()
     }
 
     /// The exit status for the signal, as shells have it: 130 for Ctrl-C, 143 for a kill.
@@ -41,4 +47,15 @@ enum Interrupt {
 
     /// Calls `action` when a signal comes.
     static func whenItComes(_ action: @escaping @Sendable () -> Void) { state.withLock { $0.action = action } }
+}
+
+/// Written once, before the handlers are installed.
+nonisolated(unsafe) private var interruptPipe: Int32 = -1
+
+/// The handler of the signals, which may call little more than `write`.
+private func passOn(_ number: Int32) {
+    let error = errno
+    var byte = UInt8(truncatingIfNeeded: number)
+    _ = write(interruptPipe, &byte, 1)
+    errno = error
 }

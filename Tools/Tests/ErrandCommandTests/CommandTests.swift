@@ -198,7 +198,25 @@ import Testing
             await command.waitForError(containing: ">\n")
             kill(command.process.processIdentifier, signal)
             #expect(try await command.outcome().status == 128 + signal)
+            #expect(command.process.terminationReason == .exit)
             #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
+        }
+    }
+
+    /// In the middle of a body: the part of a file is removed, and the exchanges are written.
+    @Test(arguments: [SIGINT, SIGTERM]) func anInterruptWithinABodyCleansUp(signal: Int32) async throws {
+        let folder = temporary("interrupted")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        @Sendable func files() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: folder.path) }
+        try await withDemoServer { (url: String) async throws in
+            let (body, har) = (folder.appendingPathComponent("x").path, folder.appendingPathComponent("x.har").path)
+            let command = try CommandProcess(["get", "\(url)/events?count=100000", "-o", body, "--har", har])
+            while try !files().contains(where: { $0.hasSuffix(".part") }) { try await Task.sleep(for: .milliseconds(10)) }
+            kill(command.process.processIdentifier, signal)
+            #expect(try await command.outcome().status == 128 + signal)
+            #expect(command.process.terminationReason == .exit)
+            #expect(try files() == ["x.har"])
         }
     }
 

@@ -33,6 +33,12 @@ public struct ServerSentEvent: Sendable, Hashable, CustomStringConvertible, Cust
 
     /// Text of the server on one line, at most 80 characters.
     private static func shown(_ text: String) -> String {
-        String(String.UnicodeScalarView(text.unicodeScalars.prefix(80).map { $0.properties.generalCategory == .control ? "\u{FFFD}" : $0 }))
+        let shown = text.unicodeScalars.prefix(80).map { scalar -> Unicode.Scalar in
+            switch scalar.properties.generalCategory {
+            case .control, .format, .lineSeparator, .paragraphSeparator: "\u{FFFD}"
+            default: scalar
+            }
+        }
+        return String(String.UnicodeScalarView(shown))
     }
 }

@@ -93,6 +93,7 @@ import Testing
 
     @Test func aDescriptionShowsNoPayload() throws {
         #expect(ServerSentEvent(data: "secret", type: "added", lastEventID: "7").description == "added 7 (6 bytes)")
+        #expect(ServerSentEvent(data: "x", type: "a\u{202E}b\u{2028}").description == "a\u{FFFD}b\u{FFFD} (1 byte)")
         #expect(ServerSentEvent(data: "x", type: "a\nb").description == "a\u{FFFD}b (1 byte)")
         var parser = EventStreamParser()
         parser.append("data: secret\nid: secret".utf8)
